@@ -30,17 +30,17 @@ ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edge
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 # What trains has functions of its own (base/elementary.hpp): the C library's give other last bits on other machines. Predictions
-# of work and the audit of history, from which nothing is learnt, may call those.
+# of work, from which nothing is learnt, may call those.
 TRAINING_ROOMS = ("dense", "feature", "nn", "infer", "history", "train")
 LIBRARY_FUNCTION = re.compile(r"(?<![\w:])(?:std::)?(?:exp2?|expm1|log|log2|log10|log1p|pow|erfc?|sin|cos|tanh)f?\(")
 
 # The seam: files through which every step goes, and words of the mechanisms that are parts of it. Checkpoints call the list of
 # past epochs "history", which is a name in their files.
 SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
-PART_WORDS = re.compile(r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|audit|learnt|clip|average_")
+PART_WORDS = re.compile(r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|learnt|clip|average_")
 # Those that judge a job and plan it ask the same parts (train/planned_parts.hpp).
 PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "app": ("job", "job_check", "plan", "plan_page")}
-PLANNED_WORDS = re.compile(r"(?i)histor(y|ies)|prun(e|ing)|audit|clip_|average_")
+PLANNED_WORDS = re.compile(r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_")
 EPOCHS_IN_FILE = '"history"'
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
@@ -67,7 +67,7 @@ def problems_of(path, room, rooms):
             yield f"{path}:{line}: a type for GPUs alone; make it a template over the space"
         if path.suffix != ".hpp" and checks_a_job(path, room) and DATA_CHECK.search(content):
             yield f"{path}:{line}: a check of a job outside of the table in {JOB_CHECK}"
-        if room in TRAINING_ROOMS and not path.stem.endswith(("_work", "_audit")) and LIBRARY_FUNCTION.search(content):
+        if room in TRAINING_ROOMS and not path.stem.endswith("_work") and LIBRARY_FUNCTION.search(content):
             yield f"{path}:{line}: a function of the C library, whose bits differ between machines; base/elementary.hpp has our own"
         if path.name.partition(".")[0] in SEAM.get(room, ()) and (word := PART_WORDS.search(content.replace(EPOCHS_IN_FILE, ""))):
             yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/step_part.hpp)"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What history spares and how far its rows are from exact ones, in one picture (FreshGNN, figures 3, 13 and 14).
+"""What history spares and what it costs, in one picture (FreshGNN, figures 13 and 14).
 
     bench/train/history_figures.py measure CONFIG POINTS.json [--epochs 10] [KEY=VALUE ...]
     bench/train/history_figures.py plot POINTS.json [BUDGET.json ...] -o docs/history.png
 
 bench/train/history/ has the points that docs/history-results.md shows.
 
-`measure` trains the job of CONFIG on one rank: without history, with each t_stale and p_grad below (input rows left in the last epoch, the
-last validation accuracy), and once with history.audit (cosines of kept rows, by layer and age, at every epoch). It verifies that all draw
-the same samples and that p_grad = 0 gives the weights without history. BUDGET.json is what bench/train/budget.py wrote.
+`measure` trains the job of CONFIG on one rank: without history, and with each t_stale and p_grad below (input rows left in the last epoch,
+the last validation accuracy). It verifies that all draw the same samples and that p_grad = 0 gives the weights without history. BUDGET.json
+is what bench/train/budget.py wrote.
 
 `plot` needs matplotlib (Debian: python3-matplotlib). Exit codes: 0 done, 1 something was wrong, 2 usage.
 """
@@ -35,35 +35,21 @@ def train(config, epochs, folder, *overrides):
 
 def measure(options, overrides):
     with tempfile.TemporaryDirectory() as folder:
-        def run(every, *more):
-            report = train(options.config, options.epochs, folder, f"train.eval_every={every}", *overrides, *more)
+        def run(*more):
+            report = train(options.config, options.epochs, folder, f"train.eval_every={options.epochs}", *overrides, *more)
             samples = [epoch["sample_digest"] for epoch in report["epochs"]]
             assert samples == run.__dict__.setdefault("samples", samples), f"other samples with {more}"
             return report
-        none = run(options.epochs)
-        assert run(options.epochs, "history.kind=replace", "history.p_grad=0")["weights_digest"] == none["weights_digest"]
-        points = {"epochs": options.epochs, "none": none["epochs"][-1]["valid"]["accuracy"], "keys": [], "ages": []}
+        none = run()
+        assert run("history.kind=replace", "history.p_grad=0")["weights_digest"] == none["weights_digest"]
+        points = {"epochs": options.epochs, "none": none["epochs"][-1]["valid"]["accuracy"], "keys": []}
         for p_grad in P_GRAD:
             for t_stale in T_STALE:
-                last = run(options.epochs, "history.kind=replace", f"history.p_grad={p_grad}", f"history.t_stale={t_stale}")["epochs"][-1]
+                last = run("history.kind=replace", f"history.p_grad={p_grad}", f"history.t_stale={t_stale}")["epochs"][-1]
                 left = last["history"]["input_rows"] / last["history"]["input_rows_of_sample"]
                 points["keys"].append({"p_grad": p_grad, "t_stale": t_stale, "input_rows": left, "accuracy": last["valid"]["accuracy"]})
                 print(points["keys"][-1], flush=True)
-        for epoch in run(1, "history.kind=replace", "history.t_stale=50", "history.audit=true")["epochs"]:
-            for line in epoch["history"]["held"]:
-                points["ages"].append({"epoch": epoch["epoch"], "layer": line["layer"], "ages": line["ages"],
-                                       "cosine": line["error"]["cosine"], "error": line["error"]["median"]})
     pathlib.Path(options.points).write_text(json.dumps(points, indent=1) + "\n")
-
-
-def plot_ages(axes, points):
-    for layer, style in ((1, "-"), (2, "--")):
-        groups = sorted({tuple(line["ages"]) for line in points["ages"] if line["layer"] == layer})
-        for colour, ages in zip(COLOURS, groups):
-            line = [(of["epoch"], of["cosine"]) for of in points["ages"] if of["layer"] == layer and tuple(of["ages"]) == ages]
-            axes.plot(*zip(*line), style, color=colour, marker=".", label=f"{ages[0]} to {ages[1]} steps" if layer == 1 else None)
-    axes.set(xlabel="epoch", ylabel="mean cosine of a kept row and the exact one", title="Kept rows (layer 1 solid, 2 dashed)", ylim=(None, 1))
-    axes.legend(fontsize=7)
 
 
 def plot_keys(axes, points):
@@ -97,11 +83,11 @@ def plot(options):
     from matplotlib import pyplot
     points = json.loads(pathlib.Path(options.points).read_text())
     budgets = [json.loads(pathlib.Path(path).read_text()) for path in options.budgets]
-    figure, axes = pyplot.subplots(1, 2 + bool(budgets), figsize=(4.6 * (2 + bool(budgets)), 4), layout="constrained")
-    plot_ages(axes[0], points)
-    plot_keys(axes[1], points)
+    panels = 1 + bool(budgets)
+    figure, axes = pyplot.subplots(1, panels, figsize=(4.6 * panels, 4), squeeze=False, layout="constrained")
+    plot_keys(axes[0][0], points)
     if budgets:
-        plot_bars(axes[2], budgets)
+        plot_bars(axes[0][1], budgets)
     figure.savefig(options.output, dpi=110)
 
 

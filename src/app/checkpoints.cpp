@@ -116,10 +116,11 @@ std::optional<Restart> find_restart(const Communicator& world, Config& config, c
   std::error_code error;  // a path that cannot be followed is not in the folder
   restart->in_output = fs::weakly_canonical(restart->path, error).parent_path() ==
                        fs::weakly_canonical(folder_of(config), error);
-  restart->config = parse_saved_config(restart->checkpoint.config, restart->path);
-  if (const auto removed = removed_from(restart->config); !removed.empty())
-    usage_error("{} was saved in training with {}, which was removed; {}", restart->path, removed,
+  const auto saved = parse_saved_config(restart->checkpoint.config, restart->path);
+  if (!saved.removed.empty())
+    usage_error("{} was saved in training with {}, which was removed; {}", restart->path, saved.removed,
                 restart->anew);
+  restart->config = saved.config;
   if (config.train.batches_per_step.is_auto())
     config.train.batches_per_step = restart->config.train.batches_per_step;
   return restart;

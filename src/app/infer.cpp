@@ -68,7 +68,7 @@ TrainedWeights read_named_weights(const Communicator& world, const std::string& 
 }
 
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
-  for (const auto& key : changed_keys(parse_saved_config(weights.config, path), job.config, job.graph))
+  for (const auto& key : changed_keys(parse_saved_config(weights.config, path).config, job.config, job.graph))
     if (changes_network(key))
       usage_error("{} is of another network: {}; put the key back", path, in_words(key));
   Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
@@ -319,7 +319,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   auto weights = read_named_weights(world, arguments.checkpoint);
   // A graph without labels does not say which type the network was trained for; its weights do.
   if (config.graph.target.empty())
-    config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).graph.target;
+    config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).config.graph.target;
   auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes, arguments.metrics);
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);

@@ -177,34 +177,41 @@ class Reader {
   void override_with(const std::string& text);
   void refuse_what_is_ignored() const;
 
+  /// As SavedConfig::removed.
+  const std::string& removed() const { return removed_; }
+
  private:
   void assign(const std::string& name, const toml::node& node, const std::string& where) {
-    if (saved_ && means_nothing_now(name, node)) return;
+    if (saved_ && passes_removed_key(name, node)) return;
     const auto& key = find_key(keys_, name, where);
     if (saved_ && takes_removed_value(key, node)) return;
     std::visit(Assigner(key, node, where), key.target);
     places_[name] = where;
   }
-  // A value that is read as no other stays as it is: removed_from finds it.
-  static bool takes_removed_value(const Key& key, const toml::node& node) {
+  // A value that is read as no other stays as it is.
+  bool takes_removed_value(const Key& key, const toml::node& node) {
     const auto value = node.value_exact<std::string>();
     const auto* const removed = value ? removed_value(key.name, *value) : nullptr;
     if (removed == nullptr) return false;
-    *std::get<std::string*>(key.target) = *removed->done != '\0' ? removed->done : *value;
+    const bool is_done = *removed->done != '\0';
+    *std::get<std::string*>(key.target) = is_done ? removed->done : *value;
+    if (!is_done) removed_ = fmt::format("{} = {}", key.name, quoted(*value));
     return true;
   }
-  static bool means_nothing_now(const std::string& name, const toml::node& node) {
-    const auto* removed = removed_key(name);
+  bool passes_removed_key(const std::string& name, const toml::node& node) {
+    const auto* const removed = removed_key(name);
     if (removed == nullptr) return false;
-    std::ostringstream text;
-    text << toml::node_view<const toml::node>(&node);
-    const auto value = node.value_exact<std::string>().value_or(text.str());
-    return std::string(removed->done).empty() || value == removed->done;
+    std::ostringstream value;
+    value << toml::node_view<const toml::node>(&node);
+    if (*removed->done != '\0' && value.str() != removed->done)
+      removed_ = fmt::format("{} = {}", name, value.str());
+    return true;
   }
 
   Config& config_;
   std::vector<Key> keys_;
   bool saved_;
+  std::string removed_;
   std::map<std::string, std::string> places_;
 };
 
@@ -320,24 +327,16 @@ Config parse_config(const std::string& text, const std::string& source,
   return config;
 }
 
-Config parse_saved_config(const std::string& text, const std::string& source) {
-  Config config;
+SavedConfig parse_saved_config(const std::string& text, const std::string& source) {
+  SavedConfig saved;
   const auto table = parse_toml(text, source);
-  Reader(config, true).read(table, source);
+  Reader reader(saved.config, true);
+  reader.read(table, source);
+  saved.removed = reader.removed();
   // Earlier versions saved a number of groups for uniform batches, too.
-  if (table["sampler"]["batches"].value_or(std::string()) == "uniform") config.sampler.groups = 0;
-  check_together(config);
-  return config;
-}
-
-std::string removed_from(const Config& saved) {
-  auto config = saved;
-  for (const auto& key : bind_keys(config)) {
-    const auto* const word = std::get_if<std::string*>(&key.target);
-    if (word != nullptr && removed_value(key.name, **word) != nullptr)
-      return fmt::format("{} = {}", key.name, quoted(**word));
-  }
-  return {};
+  if (table["sampler"]["batches"].value_or(std::string()) == "uniform") saved.config.sampler.groups = 0;
+  check_together(saved.config);
+  return saved;
 }
 
 std::int64_t parse_bytes(const std::string& text, const std::string& key) {

@@ -236,10 +236,6 @@ std::vector<Key> bind_keys(Config& c) {
           "grid: one cache for all ranks | lane: one for each of a step's batches"}
           .among({"grid", "lane"})
           .with({kHistory}),
-      Key{"history.lag", kTrajectory, &c.history.lag,
-          "how many steps pass before a row that was written can be read; with run.overlap 1 or more"}
-          .from(0)
-          .with({kHistory}),
       Key{"history.stored", kTrajectory, &c.history.stored, "how rows are kept, and sent"}
           .among({"fp32", "fp16", "uint8"})
           .with({kHistory}),
@@ -247,20 +243,10 @@ std::vector<Key> bind_keys(Config& c) {
           "the most rows that a cache holds, of all layers and ranks; 0: as many as come"}
           .from(0)
           .with({kHistory}),
-      Key{"history.layers", kTrajectory, &c.history.layers,
-          "hidden layers whose rows are kept, as [1, 2]; none: all"}
-          .from(1)
-          .with({kHistory}),
       Key{"history.draw", kTrajectory, &c.history.draw,
           "all: minibatches are sampled, in bulk and ahead, then pruned | needed: what is pruned is never "
           "drawn"}
           .among({"all", "needed"})
-          .with({kHistory}),
-      Key{"history.saved", kCost, &c.history.saved,
-          "checkpoints hold the cache; without it a job that goes on begins with an empty one: other weights"}
-          .with({kHistory}),
-      Key{"history.audit", kCost, &c.history.audit,
-          "at each evaluation, how far the rows that are kept are from those of the network then"}
           .with({kHistory}),
       Key{"history.memory", kCost, &c.history.memory,
           "bytes per rank, as 512MiB, of history and of features that other ranks own: what history leaves "

@@ -10,8 +10,9 @@ namespace espalier {
 struct Removed {
   const char* name;   // section.key
   const char* value;  // that went, of a key that stayed; "": the key went
-  // In a checkpoint's config. Of a key that went, the one value that it may have; "": any. Of a
-  // value that went, the one that it is read as, with the same results; "": there is none.
+  // In a checkpoint's config. Of a key that went, the one value that trained as is done now; "":
+  // any did. Of a value that went, the one that it is read as, with the same results; "": there is
+  // none.
   const char* done;
   const char* instead;  // a clause: what to write
 };

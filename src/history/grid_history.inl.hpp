@@ -91,7 +91,7 @@ struct GridHistoryOn<Space>::Outgoing : HistoryStepsOn<Space> {};
 template <class Space>
 GridHistoryOn<Space>::GridHistoryOn(const GridOn<Space>& grid, const HistoryShape& shape)
     : grid_(&grid), part_(shape), outgoing_(std::make_unique<Outgoing>()) {
-  ESPALIER_CHECK(shape.layers.size() <= 8, "history of {} layers over a grid", shape.layers.size());
+  ESPALIER_CHECK(shape.layers <= 8, "history of {} layers over a grid", shape.layers);
   const int ranks = grid.world().size();
   for (int rank = 0; rank < ranks; ++rank)
     rank_of_shard_.insert(rank_of_shard_.end(), even_range(kHistoryShards, ranks, rank).size(), rank);
@@ -114,21 +114,18 @@ template <class Space>
 void GridHistoryOn<Space>::find(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                 std::vector<HistoryFoundOn<Space>>& found, std::string_view label) const {
   const auto& world = grid_->world().host();
-  const auto& layers = shape().layers;
   std::vector<Buffer<std::int64_t>> lists;
   std::vector<std::int64_t> all;
   for (const auto& minibatch : minibatches) {
-    auto& list = lists.emplace_back();
-    if (layers.empty()) continue;
-    list = read_longest_list(space, shape(), minibatch);
+    const auto& list = lists.emplace_back(read_longest_list(space, shape(), minibatch));
     all.insert(all.end(), list.begin(), list.end());
   }
   const KeysByRank asked(all, world.size(), [&](std::int64_t v) { return rank_of(v); });
   const auto theirs = world.all_to_all_v(std::span<const std::int64_t>(asked.keys), asked.counts, label);
   Buffer<std::uint8_t> answers(theirs.data.size(), 0), masks;
   for (std::size_t k = 0; k < answers.size(); ++k)
-    for (std::size_t l = 0; l < layers.size(); ++l)
-      answers[k] |= static_cast<std::uint8_t>((part_.slot_of(layers[l], theirs.data[k]) >= 0) << l);
+    for (int l = 1; l <= shape().layers; ++l)
+      answers[k] |= static_cast<std::uint8_t>((part_.slot_of(l, theirs.data[k]) >= 0) << (l - 1));
   world.all_to_all_v(std::span<const std::uint8_t>(answers), theirs.counts, asked.counts, masks, label);
   found.clear();
   for (std::size_t b = 0; b < minibatches.size(); ++b) {
@@ -136,7 +133,7 @@ void GridHistoryOn<Space>::find(const Space& space, std::span<const MinibatchOn<
     for (const auto v : lists[b]) of_list.push_back(masks[asked.place(v)]);
     found.push_back(
         flags_of(space, shape(), part_.step(), minibatches[b], lists[b],
-                 [&](std::size_t l, std::int64_t i) { return (of_list[i] >> l & 1) != 0 ? 0 : -1; }));
+                 [&](int l, std::int64_t i) { return (of_list[i] >> (l - 1) & 1) != 0 ? 0 : -1; }));
     for (auto& slots : found.back().slots) slots.clear();
   }
   const auto cost = history_find_cost(world.size(), static_cast<double>(asked.keys.size()));

@@ -31,15 +31,6 @@ std::int64_t history_row_bytes(HistoryPrecision precision, std::int64_t width) {
   return (bytes + 3) / 4 * 4;
 }
 
-void from_kept_words(HistoryPrecision precision, const std::uint32_t* words, MatrixView<float> rows) {
-  const auto size = history_row_bytes(precision, rows.columns) / 4;
-  with_precision(precision, [&]<HistoryPrecision kPrecision>() {
-    for (std::int64_t k = 0; k < rows.rows; ++k)
-      for (std::int64_t j = 0; j < rows.columns; ++j)
-        rows(k, j) = kept_element<kPrecision>(words + k * size, j);
-  });
-}
-
 void keep_rows(const Cpu& cpu, HistoryPrecision precision, ConstMatrixView<float> rows,
                const std::int64_t* which, std::int64_t count, std::int64_t words, std::uint32_t* to) {
   with_precision(precision, [&]<HistoryPrecision kPrecision>() {

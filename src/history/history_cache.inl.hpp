@@ -13,16 +13,13 @@
 
 namespace espalier {
 
-/// What is held, and what waits. A step that began ahead (overlap) has had steps commit that a
-/// checkpoint in between, which is read without looking ahead, must not have seen: such steps, and
-/// the rows that have gone with them, stay until they are needed no more.
+/// What is held, and what waits.
 template <class Space>
 struct HistoryCacheOn<Space>::Kept {
   HistoryIndex index;
   Array<Space, std::uint32_t> rows;  // [slots, words]
   std::int64_t slots = 0;
-  HistoryStepsOn<Space> steps;                             // that have not committed
-  std::map<std::int64_t, HistoryStepOn<Space>> revocable;  // that have, too early for a checkpoint
+  HistoryStepsOn<Space> steps;  // that have not committed
 
   explicit Kept(const HistoryShape& shape) : index(shape.entries) {}
 
@@ -37,23 +34,22 @@ struct HistoryCacheOn<Space>::Kept {
   }
 };
 
-/// The vertices of the longest list F[l] of a layer that is kept, on the host, which waits: the
-/// others are prefixes.
+/// The vertices of the longest list F[l] of a hidden layer, on the host, which waits: the others
+/// are prefixes.
 template <class Space>
 Buffer<std::int64_t> read_longest_list(const Space& space, const HistoryShape& shape,
                                        const MinibatchOn<Space>& minibatch) {
-  ESPALIER_CHECK(shape.layers.front() >= 1 && shape.layers.back() < static_cast<int>(minibatch.blocks.size()),
-                 "history of layers {} .. {} of {}", shape.layers.front(), shape.layers.back(),
-                 minibatch.blocks.size());
+  ESPALIER_CHECK(shape.layers < static_cast<int>(minibatch.blocks.size()),
+                 "history of {} hidden layers of {}", shape.layers, minibatch.blocks.size());
   std::int64_t size = 0;
-  for (const int layer : shape.layers) size = std::max(size, minibatch.blocks[layer - 1].rows);
+  for (int layer = 1; layer <= shape.layers; ++layer) size = std::max(size, minibatch.blocks[layer - 1].rows);
   Buffer<std::int64_t> vertices(static_cast<std::size_t>(size));
   copy_from(space, minibatch.vertices.data(), size, vertices.data());
   return vertices;
 }
 
-/// Flags and slots of a minibatch's lists in a step; slot(k, i) of position i, whose vertex is
-/// vertices[i], in the k-th of shape.layers.
+/// Flags and slots of a minibatch's lists in a step; slot(l, i) of position i, whose vertex is
+/// vertices[i], in layer l.
 template <class Space, class SlotOf>
 HistoryFoundOn<Space> flags_of(const Space& space, const HistoryShape& shape, std::int64_t step,
                                const MinibatchOn<Space>& minibatch, std::span<const std::int64_t> vertices,
@@ -65,14 +61,13 @@ HistoryFoundOn<Space> flags_of(const Space& space, const HistoryShape& shape, st
   const auto first = shape.seeds_hit ? 0 : minibatch.seeds();
   std::vector<std::uint8_t> hits, recomputed;
   std::vector<std::int32_t> slots;
-  for (std::size_t k = 0; k < shape.layers.size(); ++k) {
-    const int layer = shape.layers[k];
+  for (int layer = 1; layer <= shape.layers; ++layer) {
     const auto size = minibatch.blocks[layer - 1].rows;
     hits.assign(static_cast<std::size_t>(size), 0);
     recomputed.assign(shape.recompute > 0 ? static_cast<std::size_t>(size) : 0, 0);
     slots.assign(static_cast<std::size_t>(size), -1);
     for (auto i = first; i < size; ++i) {
-      slots[i] = static_cast<std::int32_t>(slot(k, i));
+      slots[i] = static_cast<std::int32_t>(slot(layer, i));
       hits[i] = slots[i] >= 0;
       if (hits[i] != 0 && computes_anyway(shape, step, minibatch.number, layer, vertices[i])) {
         recomputed[i] = 1;
@@ -90,10 +85,9 @@ HistoryFoundOn<Space> flags_of(const Space& space, const HistoryShape& shape, st
 template <class Space>
 HistoryCacheOn<Space>::HistoryCacheOn(const HistoryShape& shape)
     : shape_(shape), kept_(std::make_unique<Kept>(shape)) {
-  ESPALIER_CHECK(shape.lag >= 0 && shape.t_stale >= 0 && shape.entries >= 0 && shape.width > 0,
-                 "lag {}, t_stale {}, entries {}, width {}", shape.lag, shape.t_stale, shape.entries,
+  ESPALIER_CHECK(shape.layers > 0 && shape.t_stale >= 0 && shape.entries >= 0 && shape.width > 0,
+                 "layers {}, t_stale {}, entries {}, width {}", shape.layers, shape.t_stale, shape.entries,
                  shape.width);
-  ESPALIER_CHECK(std::ranges::is_sorted(shape.layers), "layers of history in no order");
 }
 template <class Space>
 HistoryCacheOn<Space>::~HistoryCacheOn() = default;
@@ -112,12 +106,10 @@ std::int64_t HistoryCacheOn<Space>::bytes() const {
   // Of an entry: itself, two places of the table at half its load, one of a queue.
   constexpr std::int64_t kIndexBytes = sizeof(HistoryIndex::Entry) + 2 * 8 + 16;
   auto sum = std::ssize(kept_->rows) * 4 + kept_->index.slots() * kIndexBytes;
-  for (const auto* const steps : {&kept_->steps.all, &kept_->revocable})
-    for (const auto& [number, step] : *steps) {
-      for (const auto& piece : step.pieces) sum += std::ssize(piece) * 4;
-      sum += std::ssize(step.writes) * std::int64_t{sizeof(IndexedWrite)} + 8 * std::ssize(step.evictions) +
-             std::ssize(step.gone) * std::int64_t{sizeof(HistoryIndex::Placed)};
-    }
+  for (const auto& [number, step] : kept_->steps.all) {
+    for (const auto& piece : step.pieces) sum += std::ssize(piece) * 4;
+    sum += std::ssize(step.writes) * std::int64_t{sizeof(IndexedWrite)} + 8 * std::ssize(step.evictions);
+  }
   return sum;
 }
 
@@ -131,22 +123,19 @@ void HistoryCacheOn<Space>::begin(const Space& space, std::int64_t step) {
   step_ = step;
 }
 
-// What step `next` sees.
+// What step `next` sees, and a checkpoint before it.
 template <class Space>
 void HistoryCacheOn<Space>::commit_for(const Space& space, std::int64_t next) {
   std::vector<PlacedRow> placed;
   auto& steps = kept_->steps.all;
-  while (!steps.empty() && steps.begin()->first < next - shape_.lag) {
+  while (!steps.empty() && steps.begin()->first < next - kHistoryLag) {
     const auto number = steps.begin()->first;
     auto& ended = steps.begin()->second;
-    ESPALIER_CHECK(ended.ended, "step {} begins before the end of step {}, lag {}", next, number, shape_.lag);
-    const bool revocable = ended_ < number + shape_.lag;
-    auto writes = revocable ? ended.writes : std::move(ended.writes);
-    kept_->index.commit(number, ended.evictions, number - 1 - shape_.lag, std::move(writes),
-                        number + 1 + shape_.lag - shape_.t_stale, placed, revocable ? &ended.gone : nullptr);
+    ESPALIER_CHECK(ended.ended, "step {} begins before the end of step {}", next, number);
+    kept_->index.commit(number, ended.evictions, number - 1 - kHistoryLag, std::move(ended.writes),
+                        number + 1 + kHistoryLag - shape_.t_stale, placed);
     kept_->make_place(space, kept_->index.slots(), row_words());
     ended.place(space, placed, row_words(), kept_->rows.data());
-    if (revocable) kept_->revocable[number] = std::move(ended);
     steps.erase(steps.begin());
   }
 }
@@ -165,10 +154,9 @@ std::int64_t HistoryCacheOn<Space>::age_of(std::int64_t slot) const {
 template <class Space>
 HistoryFoundOn<Space> HistoryCacheOn<Space>::find(const Space& space,
                                                   const MinibatchOn<Space>& minibatch) const {
-  const auto vertices =
-      shape_.layers.empty() ? Buffer<std::int64_t>() : read_longest_list(space, shape_, minibatch);
+  const auto vertices = read_longest_list(space, shape_, minibatch);
   return flags_of(space, shape_, step_, minibatch, vertices,
-                  [&](std::size_t k, std::int64_t i) { return slot_of(shape_.layers[k], vertices[i]); });
+                  [&](int layer, std::int64_t i) { return slot_of(layer, vertices[i]); });
 }
 
 template <class Space>
@@ -204,12 +192,6 @@ void HistoryCacheOn<Space>::evict(std::int64_t step, int layer, std::span<const 
 template <class Space>
 void HistoryCacheOn<Space>::end(std::int64_t step) {
   kept_->steps.begun(step).ended = true;
-  ended_ = std::max(ended_, step);
-  auto& revocable = kept_->revocable;
-  while (!revocable.empty() && revocable.begin()->first + shape_.lag <= ended_) {
-    kept_->index.release(revocable.begin()->second.gone);
-    revocable.erase(revocable.begin());
-  }
 }
 
 template <class Space>

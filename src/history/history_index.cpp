@@ -81,10 +81,7 @@ void HistoryIndex::remove(std::int64_t slot) {
   table_[hole] = -1;
   --shard_of(slots_[slot].key).held;
   --size_;
-  if (gone_ != nullptr)
-    gone_->push_back({slots_[slot], slot});
-  else
-    free_.push_back(slot);
+  free_.push_back(slot);
   slots_[slot] = {};
 }
 
@@ -112,8 +109,7 @@ void HistoryIndex::sweep(Shard& shard) {
 
 void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evictions, std::int64_t seen,
                           std::vector<IndexedWrite> writes, std::int64_t oldest,
-                          std::vector<PlacedRow>& placed, std::vector<Placed>* gone) {
-  gone_ = gone;
+                          std::vector<PlacedRow>& placed) {
   for (const auto key : evictions) {
     const auto slot = find(key);
     if (slot >= 0 && slots_[slot].stamp <= seen) remove(slot);
@@ -125,10 +121,9 @@ void HistoryIndex::commit(std::int64_t step, std::span<const std::int64_t> evict
   else
     commit_bounded(step, writes, oldest, placed);
   for (auto& shard : shards_) sweep(shard);
-  gone_ = nullptr;
 }
 
-// A row that is written anew keeps its slot, unless what was there may be wanted again.
+// A row that is written anew keeps its slot.
 void HistoryIndex::commit_all(std::int64_t step, std::vector<IndexedWrite>& writes, std::int64_t oldest,
                               std::vector<PlacedRow>& placed) {
   auto& shard = shards_.front();
@@ -139,12 +134,10 @@ void HistoryIndex::commit_all(std::int64_t step, std::vector<IndexedWrite>& writ
     const Entry entry = {write.key, step, write.score};
     auto slot = find(write.key);
     if (slot >= 0 && slots_[slot].stamp == step) continue;  // of a lower batch
-    if (slot >= 0 && gone_ == nullptr) {
+    if (slot >= 0)
       slots_[slot] = entry;
-    } else {
-      if (slot >= 0) remove(slot);
+    else
       slot = take_slot(entry);
-    }
     placed.push_back({write.source, slot});
     shard.queue.push_back({write.key, step});
   }

@@ -72,14 +72,9 @@ class HistoryIndex {
 
   /// One step: evictions of rows stamped `seen` or before, then writes (the lowest batch of a key),
   /// then all stamped before `oldest` go, then what is too much for its shard. `placed`: the writes
-  /// that are held now. `gone`: null, or gets what has gone, whose slots are not used again before
-  /// `release`.
+  /// that are held now.
   void commit(std::int64_t step, std::span<const std::int64_t> evictions, std::int64_t seen,
-              std::vector<IndexedWrite> writes, std::int64_t oldest, std::vector<PlacedRow>& placed,
-              std::vector<Placed>* gone = nullptr);
-  void release(std::span<const Placed> gone) {
-    for (const auto& entry : gone) free_.push_back(entry.slot);
-  }
+              std::vector<IndexedWrite> writes, std::int64_t oldest, std::vector<PlacedRow>& placed);
 
   /// What is held, in no order.
   std::vector<Placed> held() const;
@@ -115,7 +110,6 @@ class HistoryIndex {
   std::int64_t entries_;
   std::vector<Entry> slots_;  ///< key -1: free
   std::vector<std::int64_t> free_;
-  std::vector<Placed>* gone_ = nullptr;  ///< of the commit under way
   std::int64_t size_ = 0;
   std::vector<std::int64_t> table_;  ///< slots, or -1; a power of two, half full at most
   std::vector<Shard> shards_;

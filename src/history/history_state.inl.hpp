@@ -1,8 +1,7 @@
-// What a checkpoint holds of a cache of history, and the audit sees.
+// What a checkpoint holds of a cache of history.
 #pragma once
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 
 #include "history_cache.inl.hpp"
@@ -12,15 +11,10 @@ namespace espalier {
 // What step `next` finds.
 template <class Space>
 std::vector<HistoryRecord> HistoryCacheOn<Space>::held(const Space& space, std::int64_t next) {
+  ESPALIER_CHECK(step_ <= next, "what step {} finds of history, after step {} has begun", next, step_);
   commit_for(space, next);
-  auto held = kept_->index.held();
-  const auto first = next - shape_.lag;  // of those that step `next` must not see
-  for (auto at = kept_->revocable.rbegin(); at != kept_->revocable.rend() && at->first >= first; ++at) {
-    std::erase_if(held, [&](const auto& row) { return row.entry.stamp == at->first; });
-    std::ranges::copy(at->second.gone, std::back_inserter(held));
-  }
   std::vector<HistoryRecord> records;
-  for (const auto& [entry, slot] : held)
+  for (const auto& [entry, slot] : kept_->index.held())
     records.push_back({HistoryRecord::Kind::kHeld, layer_of(entry.key), vertex_of(entry.key), entry.stamp, 0,
                        entry.score, slot});
   return records;
@@ -37,23 +31,19 @@ template <class Space>
 std::vector<HistoryRecord> HistoryCacheOn<Space>::records(const Space& space, std::int64_t next) {
   using Kind = HistoryRecord::Kind;
   auto records = held(space, next);
-  const auto add_steps = [&](const std::map<std::int64_t, HistoryStepOn<Space>>& steps, std::int64_t first) {
-    for (auto at = steps.lower_bound(first); at != steps.end() && at->first < next; ++at) {
-      const auto& [number, step] = *at;
-      ESPALIER_CHECK(step.ended, "what step {} finds of history, in the middle of step {}", next, number);
-      for (const auto& write : step.lowest_writes())
-        records.push_back({Kind::kWritten, layer_of(write.key), vertex_of(write.key), number, write.batch,
-                           write.score, write.source});
-      std::vector<std::int64_t> evictions = step.evictions;
-      std::ranges::sort(evictions);
-      const auto repeated = std::ranges::unique(evictions);
-      evictions.erase(repeated.begin(), repeated.end());
-      for (const auto key : evictions)
-        records.push_back({Kind::kDropped, layer_of(key), vertex_of(key), number});
-    }
-  };
-  add_steps(kept_->revocable, next - shape_.lag);
-  add_steps(kept_->steps.all, 0);
+  for (const auto& [number, step] : kept_->steps.all) {
+    if (number >= next) break;
+    ESPALIER_CHECK(step.ended, "what step {} finds of history, in the middle of step {}", next, number);
+    for (const auto& write : step.lowest_writes())
+      records.push_back({Kind::kWritten, layer_of(write.key), vertex_of(write.key), number, write.batch,
+                         write.score, write.source});
+    std::vector<std::int64_t> evictions = step.evictions;
+    std::ranges::sort(evictions);
+    const auto repeated = std::ranges::unique(evictions);
+    evictions.erase(repeated.begin(), repeated.end());
+    for (const auto key : evictions)
+      records.push_back({Kind::kDropped, layer_of(key), vertex_of(key), number});
+  }
   std::ranges::sort(records, {}, &HistoryRecord::order);
   return records;
 }
@@ -79,9 +69,7 @@ void HistoryCacheOn<Space>::read_records(const Space& space, std::span<const His
     } else {
       std::vector<PlacedRow> placed;
       for (const auto source : of_rows) placed.push_back({source, std::ssize(placed)});
-      const auto waits = kept_->steps.all.find(from);
-      const auto& step = waits != kept_->steps.all.end() ? waits->second : kept_->revocable.at(from);
-      step.place(space, std::move(placed), size, gathered.data());
+      kept_->steps.all.at(from).place(space, std::move(placed), size, gathered.data());
     }
     const auto on_host = copy_from(space, gathered);
     const auto& to = targets[from];
@@ -95,7 +83,7 @@ void HistoryCacheOn<Space>::restore(const Space& space, std::int64_t next,
                                     std::span<const HistoryRecord> records, const std::uint32_t* words) {
   const auto size = row_words();
   kept_ = std::make_unique<Kept>(shape_);
-  step_ = ended_ = next - 1;
+  step_ = next - 1;
   std::vector<HistoryIndex::Entry> entries;
   Buffer<std::uint32_t> held;
   std::map<std::int64_t, std::pair<std::vector<HistoryRecord>, Buffer<std::uint32_t>>> written;

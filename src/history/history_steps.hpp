@@ -42,7 +42,6 @@ struct HistoryStepOn {
   std::vector<Array<Space, std::uint32_t>> pieces;  // of rows as they are kept
   std::vector<std::int64_t> evictions;              // keys
   bool ended = false;
-  std::vector<HistoryIndex::Placed> gone;  // by its commit, that can be taken back
 
   // A new piece; its writes have sources from this one on.
   std::int64_t add_piece(Array<Space, std::uint32_t> rows) {

@@ -7,13 +7,10 @@ namespace espalier {
 
 HistoryShape history_shape(const Config& config) {
   HistoryShape shape;
-  shape.layers.assign(config.history.layers.begin(), config.history.layers.end());
-  if (shape.layers.empty())
-    for (int layer = 1; layer < static_cast<int>(config.model.layers); ++layer) shape.layers.push_back(layer);
+  shape.layers = static_cast<int>(config.model.layers) - 1;
   shape.width = config.model.hidden;
   shape.precision = history_precision_of(config.history.stored);
   shape.t_stale = config.history.t_stale;
-  shape.lag = static_cast<int>(config.history.lag);
   shape.entries = config.history.entries;
   shape.recompute = stable_share(config.history.recompute);
   shape.seed = static_cast<std::uint64_t>(config.train.seed);
@@ -46,14 +43,9 @@ void check_history(const Config& config) {
   if (model.layers < 2)
     usage_error("history.kind = \"{}\" keeps rows of hidden layers, and model.layers is 1; use \"none\"",
                 history.kind);
-  for (std::size_t k = 0; k < history.layers.size(); ++k)
-    if (history.layers[k] >= model.layers || (k > 0 && history.layers[k] <= history.layers[k - 1]))
-      usage_error("history.layers names hidden layers 1 .. {}, each once, ascending; not {} at place {}",
-                  model.layers - 1, history.layers[k], k + 1);
-  if (history_shape(config).layers.size() > 8 && history.scope == "grid")
+  if (model.layers > 9 && history.scope == "grid")
     usage_error(
-        "history.scope = \"grid\" keeps at most 8 hidden layers, and model.layers is {}; name them in "
-        "history.layers, or use \"lane\"",
+        "history.scope = \"grid\" keeps at most 8 hidden layers, and model.layers is {}; use \"lane\"",
         model.layers);
   if (model.normalize == "batch")
     usage_error(
@@ -72,13 +64,11 @@ void check_history(const Config& config) {
         "history.scope = \"lane\" with sampler.groups = {}: ranks keep other batches of a step from step to "
         "step; use \"grid\"",
         config.sampler.groups);
-  const auto ahead = config.run.prefetch_steps > 1 ? config.run.prefetch_steps + 1 : 1;
-  if (config.run.overlap && history.lag < ahead)
+  if (config.run.overlap && config.run.prefetch_steps > 1)
     usage_error(
-        "history.lag = {}: with run.overlap and run.prefetch_steps = {} steps begin {} early; use "
-        "history.lag "
-        "= {}",
-        history.lag, config.run.prefetch_steps, ahead, ahead);
+        "run.prefetch_steps = {} with history.kind = \"{}\": steps would begin before those have ended "
+        "whose rows they read; use 1",
+        config.run.prefetch_steps, history.kind);
 }
 
 Counters history_counters() {

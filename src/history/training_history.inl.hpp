@@ -38,7 +38,7 @@ TrainingHistoryOn<Space>::TrainingHistoryOn(const GridOn<Space>& grid, const Con
       batches_per_step_(batches_per_step),
       layers_(config.model.layers),
       shape_(history_shape(config)),
-      can_hit_(history_.p_grad > 0 && history_.t_stale > history_.lag && history_.recompute < 1),
+      can_hit_(history_.p_grad > 0 && history_.t_stale > kHistoryLag && history_.recompute < 1),
       share_(stable_share(history_.p_grad)),
       cache_(std::in_place_type<Lanes>) {
   if (history_.scope == "grid" && grid.host().ranks() > 1)
@@ -126,7 +126,6 @@ void TrainingHistoryOn<Space>::draw(const Space& space, std::int64_t step, Sampl
   }
   const auto find_hits = [&](int layer, std::span<const std::span<const std::int64_t>> lists) {
     std::vector<std::span<const std::uint8_t>> hits(lists.size());
-    if (std::ranges::find(shape_.layers, layer) == shape_.layers.end()) return hits;
     // As minibatches that have this list alone.
     std::vector<MinibatchOn<Space>> asked(lists.size());
     for (std::size_t m = 0; m < lists.size(); ++m) {
@@ -202,7 +201,7 @@ void TrainingHistoryOn<Space>::note(const Space& space, std::int64_t step,
                                     std::span<const Array<Space, std::uint8_t>> recomputed,
                                     Network<float, Space>& network, Counters& counts) {
   Array<Space, HistoryCandidate> candidates;
-  for (const int layer : shape_.layers) {
+  for (int layer = 1; layer <= shape_.layers; ++layer) {
     const auto& rows = pruned.layers[static_cast<std::size_t>(layer)];
     const auto& drawn = recomputed[static_cast<std::size_t>(layer - 1)];
     score_rows(space, rows, network.needed_gradients(layer), candidates,

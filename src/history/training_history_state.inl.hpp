@@ -1,5 +1,4 @@
-// How TrainingHistoryOn gives its state away between two steps and goes on from one, and what the
-// audit sees.
+// How TrainingHistoryOn gives its state away between two steps and goes on from one.
 #pragma once
 
 #include <fmt/format.h>
@@ -135,22 +134,11 @@ std::vector<HistoryCacheOn<Space>*> TrainingHistoryOn<Space>::caches() {
 }
 
 template <class Space>
-std::vector<HeldRow> TrainingHistoryOn<Space>::held(const Space& space, std::int64_t next,
-                                                    Matrix<float>* rows) {
+std::vector<HeldRow> TrainingHistoryOn<Space>::held(const Space& space, std::int64_t next) {
   std::vector<HeldRow> held;
-  std::vector<std::uint32_t> words;
-  for (auto* const cache : caches()) {
-    const auto records = cache->readable(space, next);
-    for (const auto& record : records) held.push_back({record.layer, record.vertex, next - record.stamp});
-    if (rows == nullptr) continue;
-    const auto before = std::ssize(words);
-    words.resize(static_cast<std::size_t>(before + std::ssize(records) * cache->row_words()));
-    cache->read_records(space, records, words.data() + before);
-  }
-  if (rows != nullptr) {
-    rows->resize(std::ssize(held), shape_.width);
-    from_kept_words(shape_.precision, words.data(), *rows);
-  }
+  for (auto* const cache : caches())
+    for (const auto& record : cache->readable(space, next))
+      held.push_back({record.layer, record.vertex, next - record.stamp});
   return held;
 }
 

@@ -1,7 +1,6 @@
 // What EvaluatorOn does, for every space: evaluator.cpp and evaluator.cu instantiate it.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -18,11 +17,9 @@ EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& who
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
                                                        const Network<float, Space>& network,
-                                                       const std::function<bool()>& goes_on,
-                                                       std::span<RowSinkOn<Space>* const> hidden) const {
+                                                       const std::function<bool()>& goes_on) const {
   KeptRowsOn<Space> logits(pass_.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
-  std::ranges::copy(hidden, sinks.begin());
   sinks.back() = &logits;
   if (!pass_.run(space, network, input_, sinks, goes_on)) return {};
   return task_.judge(space, logits.release());

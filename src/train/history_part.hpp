@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "espalier/history/history_audit.hpp"
+#include "espalier/history/held_rows.hpp"
 #include "espalier/train/planned_parts.hpp"
 #include "espalier/train/report.hpp"
 
@@ -13,7 +13,7 @@ namespace espalier {
 /// "held" of the group "history": what caches held, by layer and age.
 void say_held(std::span<const HeldHistory> held, EpochReport& report);
 
-/// What history spared; and, audited, what it held after the last epoch. Empty without.
+/// What history spared. Empty without.
 std::string history_lines(std::span<const EpochReport> epochs);
 
 /// Rows that it holds, and that steps have written which it does not hold yet

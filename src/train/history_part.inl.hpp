@@ -2,7 +2,7 @@
 // what history makes needless; the network reads rows that history has; rows of later use are kept.
 #pragma once
 
-#include "espalier/history/history_audit.hpp"
+#include "espalier/history/held_rows.hpp"
 #include "espalier/history/training_history.hpp"
 #include "espalier/train/step_part.hpp"
 
@@ -65,20 +65,12 @@ class HistoryPartOn final : public StepPartOn<Space> {
     if (history_.works(number)) history_.end(space, number, kHistoryLabel);
   }
 
-  void ask_for_hidden(std::int64_t rows, HiddenRowsOn<Space>& hidden) override {
-    if (!job_.config.history.audit) return;
-    for (const int layer : history_.shape().layers) hidden[layer - 1].emplace(rows, history_.shape().width);
-  }
-  void report(const Space& space, std::int64_t next, HiddenRowsOn<Space>* hidden,
-              EpochReport& report) override {
-    if (hidden == nullptr)
-      say_held(count_held(job_.grid.host().world(), history_.held(space, next, nullptr)), report);
-    else if (job_.config.history.audit)
-      say_held(audit(space, next, *hidden), report);
+  void report(const Space& space, std::int64_t next, EpochReport& report) override {
+    say_held(count_held(job_.grid.host().world(), history_.held(space, next)), report);
   }
 
   void state(const Space& space, std::int64_t next, bool, std::vector<StateTensor>& to) override {
-    if (job_.config.history.saved) std::ranges::move(history_.state(space, next), std::back_inserter(to));
+    std::ranges::move(history_.state(space, next), std::back_inserter(to));
   }
   std::string restore(const Space& space, std::int64_t next, bool, SavedTensors& tensors) override {
     if (history_.restore(space, next, tensors.all()) || next == 0) return {};
@@ -90,20 +82,6 @@ class HistoryPartOn final : public StepPartOn<Space> {
   std::int64_t bytes() const override { return history_.bytes(); }
 
  private:
-  // Collective.
-  std::vector<HeldHistory> audit(const Space& space, std::int64_t next, HiddenRowsOn<Space>& hidden) {
-    std::vector<Matrix<float>> exact(hidden.size() + 1);
-    for (std::size_t l = 0; l < hidden.size(); ++l) {
-      if (!hidden[l]) continue;
-      const auto rows = hidden[l]->release();
-      exact[l + 1] = Matrix<float>(rows.rows, rows.columns);
-      exact[l + 1].data = copy_from(space, rows.data);
-    }
-    Matrix<float> rows;
-    const auto held = history_.held(space, next, &rows);
-    return audit_held(job_.grid.host().world(), held, rows, job_.evaluator.shares(), exact, "evaluate");
-  }
-
   const TrainingJobOn<Space>& job_;
   TrainingHistoryOn<Space> history_;
   std::map<std::int64_t, PrunedStepOn<Space>> begun_;

@@ -17,7 +17,7 @@ KeptMemory kept_by_history(const PlannedTraining& training) {
   const auto& history = training.config.history;
   const double share = history.p_grad;  // of the rows that are needed
   KeptMemory kept = {"history"};
-  if (share == 0 || history.t_stale <= history.lag || history.recompute >= 1) return kept;
+  if (share == 0 || history.t_stale <= kHistoryLag || history.recompute >= 1) return kept;
   const double all_steps =
       static_cast<double>(training.config.train.epochs) * static_cast<double>(training.steps());
   const double steps =
@@ -26,13 +26,13 @@ KeptMemory kept_by_history(const PlannedTraining& training) {
   const bool lanes = history.scope == "lane";
   const double ranks = static_cast<double>(training.ranks), together = static_cast<double>(training.together);
   const double caches = lanes ? std::ceil(together / ranks) : 1, sharers = lanes ? 1 : ranks,
-               per_step = lanes ? 1 : together, waiting = static_cast<double>(history.lag) + 1;
+               per_step = lanes ? 1 : together, waiting = static_cast<double>(kHistoryLag) + 1;
   const auto shape = history_shape(training.config);
   const double n = std::max<double>(1, static_cast<double>(training.graph.nodes));
   // Of each layer the different ones among the rows that so many steps need.
   const auto rows_of_steps = [&](double count) {
     double rows = 0;
-    for (const auto layer : shape.layers)
+    for (int layer = 1; layer <= shape.layers; ++layer)
       rows +=
           share * n * -std::expm1(per_step * count * std::log1p(-std::min(training.rows[layer] / n, 0.999)));
     return rows;
@@ -53,8 +53,9 @@ KeptMemory kept_by_history(const PlannedTraining& training) {
 
 std::string warning_of(const HistoryConfig& history, std::int64_t steps, std::int64_t epochs) {
   const auto never =
-      history.t_stale <= history.lag
-          ? fmt::format("history.t_stale = {}, history.lag = {}", history.t_stale, history.lag)
+      history.t_stale <= kHistoryLag
+          ? fmt::format("history.t_stale = {}, and rows are read {} steps old or more", history.t_stale,
+                        kHistoryLag + 1)
       : history.start >= steps * epochs
           ? fmt::format("history.start = {} of {}", history.start, counted(steps * epochs, "step"))
       : history.p_grad == 0    ? std::string("history.p_grad = 0")

@@ -124,7 +124,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();
-  for (const auto& part : parts_) part->report(space_, next_step(), nullptr, report);
+  for (const auto& part : parts_) part->report(space_, next_step(), report);
   const auto losses = copy_from(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -219,27 +219,13 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   pipeline_.progress();
 }
 
-// Nothing when `progress` asked to stop before its end.
-template <class Space>
-std::optional<Evaluation> TrainerOn<Space>::evaluate(const TrainingProgress& progress, EpochReport& report) {
-  HiddenRowsOn<Space> hidden(static_cast<std::size_t>(network_.shape().layers - 1));
-  for (const auto& part : parts_)
-    part->ask_for_hidden(job_.evaluator.shares().size(grid_.world().rank()), hidden);
-  std::vector<RowSinkOn<Space>*> sinks;
-  for (auto& layer : hidden) sinks.push_back(layer ? &*layer : nullptr);
-  auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on, sinks);
-  if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
-  if (result)
-    for (const auto& part : parts_) part->report(space_, next_step(), &hidden, report);
-  return result;
-}
-
 // False when `progress` asked to stop before its end.
 template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
   for (const auto& part : parts_) part->before_evaluation(space_, network_);
-  const auto result = evaluate(progress, report);
+  const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on);
+  if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
   if (result) judge(*result, report);
   for (const auto& part : parts_) part->after_evaluation(space_, network_);
   if (!result) save_unevaluated(progress, report);

@@ -48,11 +48,6 @@ class HistoryTest(PlantedJobTest):
                 self.assertGreater(expected[1][3]["hits"], 0)
                 self.assertEqual(self.history(self.train(*ON, *job, "run.overlap=true", ranks=3)), expected)
 
-    def test_prefetching_within_the_lag(self):
-        job = (*ON, "history.lag=3")
-        expected = self.history(self.train(*job))
-        self.assertEqual(self.history(self.train(*job, "run.overlap=true", "run.prefetch_steps=2", ranks=3)), expected)
-
     def test_where_nothing_can_hit_weights_are_those_without(self):
         expected = self.train()["weights_digest"]
         for job in (("history.p_grad=0",), ("history.t_stale=0",), ("history.t_stale=1",), ("history.start=100000",), ("history.recompute=1",)):
@@ -132,7 +127,7 @@ class HistoryTest(PlantedJobTest):
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for scope, *more in (("grid",), ("lane", "history.recompute=0.3")):
-            reports = [self.train(*ON, f"history.scope={scope}", *more, "history.audit=true", f"run.device={device}", ranks=3, env=env, program=EMULATED)
+            reports = [self.train(*ON, f"history.scope={scope}", *more, f"run.device={device}", ranks=3, env=env, program=EMULATED)
                        for device in ("cpu", "cuda")]
             cpu, gpu = reports
             for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
@@ -142,7 +137,6 @@ class HistoryTest(PlantedJobTest):
                 self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.01 * theirs["loss"])
                 for some, same in zip(ours["history"]["held"], theirs["history"]["held"], strict=True):
                     self.assertEqual((some["layer"], some["ages"]), (same["layer"], same["ages"]))
-                    self.assertAlmostEqual(some["error"]["mean"] / same["error"]["mean"], 1, delta=0.05)
 
     def checkpoint(self, *overrides, ranks=1):
         """What a checkpoint after each step, and one after two epochs, holds of history."""
@@ -152,11 +146,11 @@ class HistoryTest(PlantedJobTest):
             return {name: file["history"][name][:] for name in found_in(file["history"])}
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
-        layouts = ((1,), (3, "run.overlap=true", "run.prefetch_steps=2"), (2, "grid.topology=replicated"),
+        layouts = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"),
                    (4, "grid.replication=2", "run.overlap=true"), (6, "grid.replication=3", "grid.schedule=push", "sampler.bulk=5"))
         for scope, stored in (("grid", "uint8"), ("lane", "fp32")):
-            job = (*ON, "history.lag=3", f"history.scope={scope}", f"history.stored={stored}", "sampler.batch_size=150", "history.entries=3000",
-                   "history.t_stale=7", "train.epochs=4")
+            job = (*ON, f"history.scope={scope}", f"history.stored={stored}", "sampler.batch_size=150", "history.entries=3000", "history.t_stale=7",
+                   "train.epochs=4")
             expected = self.history(self.train(*job))
             self.assertGreater(expected[3][3]["hits"], 0)
             shutil.rmtree(self.output)
@@ -191,7 +185,7 @@ class HistoryTest(PlantedJobTest):
 
     def test_what_checkpoints_hold(self):
         for scope in ("grid", "lane"):
-            job = (*ON, "history.lag=3", f"history.scope={scope}")
+            job = (*ON, f"history.scope={scope}")
             expected = self.checkpoint(*job)
             counts, records, rows = (expected[f"{scope}-fp32/{name}"] for name in ("counts", "records", "rows"))
             self.assertEqual((records.dtype, rows.shape), (np.uint32, (len(records), 16)))
@@ -199,12 +193,12 @@ class HistoryTest(PlantedJobTest):
             self.assertEqual(len(counts), 1024 if scope == "grid" else 4)
             kinds, ages = records[:, 0], records[:, 6]
             self.assertEqual(set(kinds), {0, 1, 2})
-            self.assertEqual((ages[kinds == 0].min(), ages[kinds == 0].max()), (4, 5))
-            self.assertEqual((ages[kinds > 0].min(), ages[kinds > 0].max()), (1, 3))
+            self.assertEqual((ages[kinds == 0].min(), ages[kinds == 0].max()), (2, 5))
+            self.assertEqual(set(ages[kinds > 0]), {1})
             self.assertTrue(np.isfinite(rows.view(np.float32)).all())
             self.assertTrue((rows[kinds == 2] == 0).all())
             self.assertGreater((rows[kinds == 0] != 0).any(axis=1).mean(), 0.9, "but for rows that ReLU closes")
-            for ranks, *layout in ((3, "run.overlap=true", "run.prefetch_steps=2"), (4, "grid.replication=2", "run.overlap=true")):
+            for ranks, *layout in ((3, "run.overlap=true"), (4, "grid.replication=2", "run.overlap=true")):
                 found = self.checkpoint(*job, *layout, ranks=ranks)
                 self.assertEqual(found.keys(), expected.keys())
                 for name, values in expected.items():
@@ -218,32 +212,11 @@ class HistoryTest(PlantedJobTest):
             self.assertRegex(output, f"warning: .*has no history with .*{change.split('=')[1]}.* begins empty")
             self.assertEqual(len(self.report(self.folder / "other")["epochs"]), 2)
 
-    def test_what_is_held_and_how_far_it_is_from_exact(self):
-        job = (*ON, "sampler.fanout=[-1,-1,-1]", "model.dropout=0", "history.audit=true", "history.layers=[2]")
-        held = self.train(*job, "history.t_stale=3")["epochs"][-1]["history"]["held"]
-        self.assertEqual({line["layer"] for line in held}, {2})
+    def test_what_is_held(self):
+        held = self.train(*ON, "history.t_stale=3")["epochs"][-1]["history"]["held"]
+        self.assertEqual({line["layer"] for line in held}, {1, 2})
         self.assertEqual({tuple(line["ages"]) for line in held}, {(2, 3)}, "read 2 or 3 steps old")
-        self.assertTrue(all(0.001 < line["error"]["median"] <= line["error"]["p90"] < 1 for line in held), held)
-        # Where nothing learns and all neighbours are sampled, rows are exact, but for how they are kept.
-        still = (*job, "train.learning_rate=1e-12", "history.layers=[]")
-        for stored, most in (("fp32", 1e-5), ("fp16", 1e-3), ("uint8", 1e-2)):
-            epochs = self.train(*still, f"history.stored={stored}")["epochs"]
-            for line in epochs[-1]["history"]["held"]:
-                self.assertLess(line["error"]["p90"], most, stored)
-                self.assertAlmostEqual(line["error"]["cosine"], 1, delta=most)
-        for scope in ("grid", "lane"):
-            expected = self.history(self.train(*ON, "history.audit=true", f"history.scope={scope}"))
-            found = self.history(self.train(*ON, "history.audit=true", f"history.scope={scope}", "grid.replication=2",
-                                            "run.overlap=true", ranks=4))
-            self.assertEqual(found, expected)
-            self.assertGreater(len(expected[-3][3]["held"]), 3)
-
-    def test_not_saved_it_begins_empty_and_says_so(self):
-        job = (*ON, "run.restart=auto", "history.saved=false")
-        self.assertEqual(espalier("train", self.config, *job, "run.max_minutes=1e-9")[0], 5)
-        with h5py.File(self.output / "checkpoints" / "latest") as file:
-            self.assertNotIn("history", file)
-        self.assertRegex(self.succeed("train", self.config, *job), "warning: .*has no history.* begins empty")
+        self.assertTrue(all(line.keys() == {"layer", "ages", "rows"} and line["rows"] > 0 for line in held), held)
 
     def test_plan_counts_without(self):
         output = self.succeed("plan", self.config, *ON, "--ranks", 2)
@@ -273,7 +246,7 @@ class HistoryTest(PlantedJobTest):
             return json.loads(file.read_text())["plan"]["memory"]["step"]
 
         for scope in ("grid", "lane"):
-            for more in (("history.t_stale=20",), ("history.t_stale=3", "history.stored=uint8"), ("history.entries=300", "history.layers=[2]")):
+            for more in (("history.t_stale=20",), ("history.t_stale=3", "history.stored=uint8"), ("history.entries=300",)):
                 job = ("history.kind=replace", f"history.scope={scope}", *more)
                 self.assertGreater(planned(*job)["history"], 10e3)
         # The check before a job goes by that: beside a network of 30 MB it is most of what is left.
@@ -304,11 +277,8 @@ class HistoryTest(PlantedJobTest):
             self.fail_with(2, words, "train", self.config, "history.kind=replace", *overrides)
         refuse(["history.p_grad", "1"], "history.p_grad=1.5")
         refuse(["history.t_stale", "0"], "history.t_stale=-1")
-        for layers in ("[3]", "[2,1]", "[1,1]", "[0]"):
-            refuse(["history.layers", "1"], f"history.layers={layers}")
         refuse(["model.layers is 1"], "model.layers=1", "model.hidden=256", "model.dropout=0.5", "sampler.fanout=[5]")
-        refuse(["history.lag = 0", "run.overlap", "1"], "history.lag=0", "run.overlap=true")
-        refuse(["history.lag = 1", "run.prefetch_steps = 2", "3"], "run.overlap=true", "run.prefetch_steps=2")
+        refuse(["run.prefetch_steps = 2", "history.kind", "use 1"], "run.overlap=true", "run.prefetch_steps=2")
         refuse(["model.normalize", "batch"], "model.normalize=batch")
         refuse(["model.jumping"], "model.jumping=max")
         refuse(["model.edge_features"], "model.edge_features=true", "model.kind=gat")

@@ -211,16 +211,23 @@ class Keys(ProgramTest):
                 seal(path)
 
         # Another training: no restart goes on with it, and its weights are weights.
-        rewrite('[history]\nkind = "none"', '[history]\nkind = "variate"')
-        for more in ((), (f"run.restart={saved}",)):
-            self.fail_with(2, ['history.kind = "variate", which was removed; set run.restart = "never"'], "train", *words, "train.epochs=2",
-                           f"output.dir={folder}", *more, overwrite=False)
-        self.succeed("-q", "infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
-        self.succeed("-q", "infer", *words, "--checkpoint", saved, "-o", self.folder / "rows.h5", "--overwrite")
+        before = '[history]\nkind = "none"'
+        for value in ('kind = "variate"', "lag = 0", "layers = [ 1 ]"):
+            rewrite(before, f"[history]\n{value}")
+            for more in ((), (f"run.restart={saved}",)):
+                self.fail_with(2, [f'history.{value}, which was removed; set run.restart = "never"'], "train", *words, "train.epochs=2",
+                               f"output.dir={folder}", *more, overwrite=False)
+            self.succeed("-q", "infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5", "--overwrite")
+            self.succeed("-q", "infer", *words, "--checkpoint", saved, "-o", self.folder / "rows.h5", "--overwrite")
+            before = f"[history]\n{value}"
 
         # The same training.
-        rewrite('[history]\nkind = "variate"', '[history]\nadmit = "awaited"\nkind = "none"')
+        rewrite(before, '[history]\nadmit = "awaited"\nlag = 1\nlayers = []\nsaved = false\naudit = true\nkind = "none"')
         rewrite('feature_rows = "degree"', 'feature_rows = "auto"')
+        rewrite("groups = 0", 'groups = 64\nbatches = "uniform"')
+        rewrite("[graph]\n", "[graph]\nshare_features = true\n")
+        rewrite("[grid]\n", "[grid]\nlatency_us = 1.0\nbandwidth_gbs = 25.0\n")
+        rewrite("[run]\n", '[run]\nexchange_rounds = "one"\n')
         whole = self.folder / "whole"
         for output in (whole, folder):
             self.succeed("-q", "train", *words, "train.epochs=2", f"output.dir={output}", overwrite=False)

@@ -26,7 +26,7 @@ def without_sample(history):
 class NeededDrawTest(PlantedJobTest):
     def test_it_is_the_pruned_sample(self):
         jobs = (("sampler.kind=graphsage",), ("sampler.kind=labor", "history.scope=lane", "sampler.share_batches=4", "history.recompute=0.3"),
-                ("model.kind=gcn", "history.start=11", "history.layers=[2]", "history.stored=fp16", "history.recompute=0.5"))
+                ("model.kind=gcn", "history.start=11", "history.stored=fp16", "history.recompute=0.5"))
         for job in jobs:
             whole = self.history(self.train(*ON, *job))
             expected = self.history(self.train(*NEEDED, *job))
@@ -74,10 +74,10 @@ class NeededDrawTest(PlantedJobTest):
             self.assertGreater(found[0][3]["hits"], 0, scope)
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
-        job = (*NEEDED, "history.lag=3", "history.recompute=0.4", "sampler.batch_size=150", "train.epochs=3", "history.start=2")
+        job = (*NEEDED, "history.recompute=0.4", "sampler.batch_size=150", "train.epochs=3", "history.start=2")
         expected = self.history(self.train(*job))
         shutil.rmtree(self.output)
-        layouts = ((1,), (3, "run.overlap=true", "run.prefetch_steps=2"), (2, "grid.topology=replicated"), (4, "grid.replication=2"))
+        layouts = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2"))
         for cut in range(30):
             ranks, *layout = layouts[cut % len(layouts)]
             code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)

@@ -96,14 +96,10 @@ p_grad = 0.75
 t_stale = 7
 start = 30
 scope = "lane"
-lag = 2
 stored = "uint8"
 entries = 1000
-layers = [1, 2]
 draw = "needed"
 recompute = 0.25
-saved = false
-audit = true
 memory = "512MiB"
 feature_rows = "belady"
 [run]
@@ -129,10 +125,10 @@ TEST(Config, TheDefaultsReadBackToThemselves) {
 }
 
 TEST(Config, EveryKeyIsReadAndWrittenBack) {
-  const auto config = parse_saved_config(kEverything, "run.toml");
+  const auto config = parse_saved_config(kEverything, "run.toml").config;
   const auto text = to_toml(config), defaults = to_toml(Config());
-  EXPECT_EQ(to_toml(parse_saved_config(text, "again.toml")), text);
-  EXPECT_EQ(to_json(parse_saved_config(text, "again.toml")), to_json(config));
+  EXPECT_EQ(to_toml(parse_saved_config(text, "again.toml").config), text);
+  EXPECT_EQ(to_json(parse_saved_config(text, "again.toml").config), to_json(config));
   std::istringstream mine(text), theirs(defaults);
   for (std::string a, b; std::getline(mine, a) && std::getline(theirs, b);)
     if (!a.empty() && a[0] != '[') EXPECT_NE(a, b) << "a key that this test forgot, or that was not read";
@@ -201,7 +197,7 @@ TEST(Config, TheKeyOfLogLinesIsRefusedWithWhatToWrite) {
       message_of("[output]\nmllog = true\n"),
       "run.toml:2: output.mllog was removed; scripts/mllog.py OUTPUT_DIR prints the lines of a training "
       "that is done");
-  EXPECT_EQ(parse_saved_config("[output]\ndir = \"there\"\nmllog = true\n", "checkpoint").output.dir,
+  EXPECT_EQ(parse_saved_config("[output]\ndir = \"there\"\nmllog = true\n", "checkpoint").config.output.dir,
             "there");
 }
 
@@ -356,7 +352,7 @@ TEST(Config, AKeyThatWouldBeIgnoredIsRefused) {
 }
 
 TEST(Config, ASavedConfigMayHoldWhatIsRefusedToday) {
-  const auto saved = parse_saved_config("[train]\nmomentum = 0.5\n", "checkpoint.h5");
+  const auto saved = parse_saved_config("[train]\nmomentum = 0.5\n", "checkpoint.h5").config;
   EXPECT_EQ(saved.train.momentum, 0.5);
   EXPECT_TRUE(differing_keys(saved, Config()).empty()) << "a key without meaning makes no other job";
   auto sgd = saved;
@@ -385,17 +381,53 @@ TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
               std::string::npos);
   for (const auto* const removed : {"variate", "history.admit", "| counts (", "| auto (of"})
     EXPECT_EQ(describe_config_keys().find(removed), std::string::npos) << removed;
+  // Whatever they are given, their defaults too.
+  const std::pair<const char*, const char*> keys[] = {
+      {"graph.share_features=true", "graph.features_on = \"node\""},
+      {"grid.latency_us=2", "grid.schedule"},
+      {"grid.bandwidth_gbs=10", "grid.schedule"},
+      {"sampler.batches=local", "as many groups as there were (64, where none were given)"},
+      {"history.lag=0", "two steps before"},
+      {"history.layers=[1]", "all hidden layers"},
+      {"history.saved=false", "checkpoints hold the cache"},
+      {"history.audit=true", "leave it out"},
+      {"run.exchange_rounds=one", "in rounds"}};
+  for (const auto& [key, instead] : keys) {
+    const auto name = std::string(key).substr(0, std::string(key).find('='));
+    EXPECT_NE(message_of("", {key}).find("command line: " + name + " was removed; "), std::string::npos)
+        << message_of("", {key});
+    EXPECT_NE(message_of("", {key}).find(instead), std::string::npos) << message_of("", {key});
+    EXPECT_EQ(describe_config_keys().find("  " + name + " "), std::string::npos) << name;
+  }
 }
 
 // A restart is told what it cannot go on with; an inference needs none of it.
 TEST(Config, ASavedConfigMayHoldWhatWasRemoved) {
-  EXPECT_EQ(removed_from(parse_saved_config("[history]\nkind = \"variate\"\n", "checkpoint.h5")),
-            "history.kind = \"variate\"");
-  for (const auto* const saved : {kEverything, "[history]\nadmit = \"awaited\"\nfeature_rows = \"auto\"\n"})
-    EXPECT_EQ(removed_from(parse_saved_config(saved, "checkpoint.h5")), "");
-  EXPECT_EQ(
-      parse_saved_config("[history]\nfeature_rows = \"counts\"\n", "checkpoint.h5").history.feature_rows,
-      "degree");
+  const auto read = [](const std::string& text) { return parse_saved_config(text, "checkpoint.h5"); };
+  EXPECT_EQ(read("[history]\nkind = \"variate\"\n").removed, "history.kind = \"variate\"");
+  EXPECT_EQ(read("[history]\nkind = \"replace\"\nlag = 0\n").removed, "history.lag = 0");
+  EXPECT_EQ(read("[history]\nkind = \"replace\"\nlayers = [1]\n").removed, "history.layers = [ 1 ]");
+  EXPECT_EQ(read("[history]\nkind = \"replace\"\nlag = 0\n").config.history.kind, "replace");
+  for (const auto* const saved :
+       {kEverything, "[history]\nadmit = \"awaited\"\nfeature_rows = \"auto\"\n",
+        "[history]\nlag = 1\nlayers = []\nsaved = true\naudit = false\n",
+        "[history]\nkind = \"replace\"\nsaved = false\naudit = true\n", "[graph]\nshare_features = true\n",
+        "[grid]\nlatency_us = 2.0\nbandwidth_gbs = 25.0\n[run]\nexchange_rounds = \"one\"\n"})
+    EXPECT_EQ(read(saved).removed, "") << saved;
+  EXPECT_EQ(read("[history]\nfeature_rows = \"counts\"\n").config.history.feature_rows, "degree");
+}
+
+TEST(Config, ASavedConfigSaysHowManyGroupsThereWere) {
+  const auto groups = [](const std::string& keys) {
+    const auto saved = parse_saved_config("[sampler]\n" + keys, "checkpoint.h5");
+    EXPECT_EQ(saved.removed, "");
+    return saved.config.sampler.groups;
+  };
+  EXPECT_EQ(groups("batches = \"uniform\"\ngroups = 64\n"), 0);
+  EXPECT_EQ(groups("batches = \"local\"\ngroups = 64\n"), 64);
+  EXPECT_EQ(groups("groups = 12\nbatches = \"local\"\n"), 12);
+  EXPECT_EQ(groups("groups = 12\n"), 12);
+  EXPECT_EQ(groups(""), 0);
 }
 
 TEST(Config, ADifferenceSaysWhatItChanges) {
@@ -415,7 +447,7 @@ TEST(Config, ADifferenceSaysWhatItChanges) {
 }
 
 TEST(Config, OneKeyOfAnotherConfig) {
-  const auto other = parse_saved_config(kEverything, "everything.toml");
+  const auto other = parse_saved_config(kEverything, "everything.toml").config;
   for (const auto& key : differing_keys(Config(), other)) {
     const auto mixed = with_key_of(Config(), key.name, other);
     const auto changed = differing_keys(Config(), mixed);

@@ -311,8 +311,7 @@ class Case:
         self.look(self.check_infer, config, output, expected)
         if config["train.reproducible"]:
             self.look(self.check_bits, config, ranks, expected)
-        if config.get("history.saved", True):  # a cache that no checkpoint holds may change what comes
-            self.look(self.check_restart, config, ranks, expected)
+        self.look(self.check_restart, config, ranks, expected)
         return "trained"
 
     def look(self, law, *arguments):

@@ -46,11 +46,6 @@ def target(r, graph, config):
     return r.choice(graph.learnable or [""]) if r.random() < 0.9 else "nobody"
 
 
-def layers_kept(r, graph, config):
-    hidden = range(1, config["model.layers"])
-    return sorted(r.sample(hidden, r.randint(0, len(hidden))))
-
-
 # (random.Random, the graph, what is drawn so far) -> a value; None: it is the case that says it
 DRAWS = {
     "graph.file": None, "graph.order": None, "output.dir": None, "run.restart": None,
@@ -72,8 +67,8 @@ DRAWS = {
     "train.early_stop": whole(0, 2), "train.seed": whole(0, 1 << 40), "train.batches_per_step": one_of(1, 2, 3, 4, 6, "auto"),
     "train.eval_every": whole(0, 3),
     "history.p_grad": real(0, 1), "history.recompute": one_of(0.0, 0.3, 1.0), "history.t_stale": one_of(0, 1, 3, 10, 1000),
-    "history.start": one_of(0, 1, 5, 1000), "history.lag": whole(0, 3), "history.entries": one_of(0, 1, 20, 1000),
-    "history.layers": layers_kept, "history.memory": one_of("0", "1KB", "20KiB", "4MiB"),
+    "history.start": one_of(0, 1, 5, 1000), "history.entries": one_of(0, 1, 20, 1000),
+    "history.memory": one_of("0", "1KB", "20KiB", "4MiB"),
     "run.threads": whole(1, 3), "run.memory_limit": one_of("auto", "auto", "2GB", "400MiB", "90MB", "1MB"),
     "run.prefetch_steps": whole(1, 3), "run.checkpoint_every": whole(0, 2),
     "run.checkpoint_minutes": one_of(0.0, 0.001, 10.0), "run.max_minutes": one_of(0.0, 600.0), "run.stall_minutes": one_of(0.0, 5.0),
@@ -83,7 +78,7 @@ ALWAYS = ("model.layers", "sampler.fanout", "sampler.batch_size", "sampler.kind"
           "train.epochs", "train.seed", "train.batches_per_step", "run.threads")
 # Of the keys that cost only, by the program's table, those that change how long a training is, how its sums are made, or what is
 # reported. All others may change no bit where train.reproducible is set: grids, schedules, overlap, threads, and what is only kept.
-NOT_FREE = ("train.epochs", "train.early_stop", "train.eval_every", "train.reproducible", "run.max_minutes", "history.audit")
+NOT_FREE = ("train.epochs", "train.early_stop", "train.eval_every", "train.reproducible", "run.max_minutes")
 NONSENSE = ("?", -7, 1e300, [[]], True, [0], "", float("nan"))
 
 

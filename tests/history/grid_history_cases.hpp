@@ -29,7 +29,7 @@ void expect_found(const Space& space, const GridHistoryOn<Space>& cache, const M
   std::vector<std::vector<std::int64_t>> wanted;
   std::vector<int> layer_of_list;
   for (std::size_t b = 0; b < lists.size(); ++b)
-    for (const int layer : shape.layers) {
+    for (int layer = 1; layer <= shape.layers; ++layer) {
       const auto flags = copy_from(space, found[b].hits[layer - 1]);
       EXPECT_EQ(std::ssize(flags), lists[b].sizes[layer - 1]);
       wanted.emplace_back();
@@ -93,14 +93,10 @@ HistoryState expect_grid_as_a_map(const Space& space, const GridOn<Space>& grid,
       if (rank_of_batch(number) == test_world().rank()) mine.push_back(lists);
     }
     expect_found(space, cache, map, mine, own_random);
-    if (shape.lag == 0) {
-      finish(batches, step);
-    } else {
-      finish(waiting, step - 1);
-      waiting = std::move(batches);
-    }
+    finish(waiting, step - 1);
+    waiting = std::move(batches);
   }
-  if (shape.lag > 0) finish(waiting, steps - 1);
+  finish(waiting, steps - 1);
 
   // My part of what one cache holds, also where it is read from the whole.
   const auto whole = state_of({}, one, steps);
@@ -120,11 +116,10 @@ inline std::vector<HistoryShape> grid_history_shapes() {
   for (const auto precision :
        {HistoryPrecision::kFloat32, HistoryPrecision::kFloat16, HistoryPrecision::kUint8})
     for (const std::int64_t entries : {0, 1100})
-      shapes.push_back(
-          {.layers = {1, 2}, .width = 7, .precision = precision, .t_stale = 6, .lag = 1, .entries = entries});
-  shapes.push_back({.layers = {2}, .width = 3, .t_stale = 4, .lag = 0, .seeds_hit = false});
-  shapes.push_back({.layers = {1, 2}, .width = 1, .t_stale = 50, .lag = 3, .entries = 40});
-  shapes.push_back({.layers = {1, 2}, .width = 1, .t_stale = 0, .lag = 1});
+      shapes.push_back({.layers = 2, .width = 7, .precision = precision, .t_stale = 6, .entries = entries});
+  shapes.push_back({.layers = 2, .width = 3, .t_stale = 4, .seeds_hit = false});
+  shapes.push_back({.layers = 2, .width = 1, .t_stale = 50, .entries = 40});
+  shapes.push_back({.layers = 2, .width = 1, .t_stale = 0});
   return shapes;
 }
 

@@ -28,7 +28,7 @@ TEST(GridHistory, PredictsWhatItMoves) {
   const Grid grid(test_world(), 1);
   const int p = test_world().size(), me = test_world().rank();
   grid.traffic().clear();
-  GridHistory cache(grid, {.layers = {1}, .width = kWidth, .t_stale = 9, .lag = 0});
+  GridHistory cache(grid, {.layers = 1, .width = kWidth, .t_stale = 9});
   HistoryLists lists = {{}, {kVertices, 0}};
   std::vector<HistoryWrite> writes;
   std::vector<std::vector<HistoryWrite>> of_batch(static_cast<std::size_t>(p));
@@ -44,7 +44,7 @@ TEST(GridHistory, PredictsWhatItMoves) {
   cache.write({}, 0, 2 * p + me, 1, writes, first_rows);  // stays where it is
   for (int batch = 0; batch < p; ++batch) cache.write({}, 0, batch, 1, of_batch[batch], rows);
   cache.end({}, 0, "end");
-  cache.begin({}, 1);
+  cache.begin({}, 2);
   std::vector<HistoryFoundOn<Cpu>> found;
   const std::vector<Minibatch> minibatches = {minibatch_of<Cpu>(lists, lists.vertices)};
   cache.find({}, minibatches, found, "find");
@@ -54,8 +54,8 @@ TEST(GridHistory, PredictsWhatItMoves) {
   cache.read({}, reads, "read");
   for (std::int64_t v = 0; v < kVertices; ++v)
     EXPECT_EQ(read(v, 0), static_cast<float>(v + 10000 * ((p - v % p) % p))) << "the lowest batch's row";
-  cache.evict(1, 1, lists.vertices);
-  cache.end({}, 1, "evict");
+  cache.evict(2, 1, lists.vertices);
+  cache.end({}, 2, "evict");
   const double n = kVertices;
   const std::vector<std::pair<std::string, Cost>> steps = {
       {"find", history_find_cost(p, n)},
@@ -78,7 +78,7 @@ TEST(GridHistory, PredictsWhatItMoves) {
 
 TEST(GridHistory, ShardsAreOfOneRankEach) {
   const Grid grid(test_world(), 1);
-  const GridHistory cache(grid, {.layers = {1}, .width = 1});
+  const GridHistory cache(grid, {.layers = 1, .width = 1});
   std::vector<int> rank_of_shard(kHistoryShards, -1);
   for (std::int64_t v = 0; v < 20000; ++v) {
     auto& rank = rank_of_shard[history_shard(v)];

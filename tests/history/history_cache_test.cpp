@@ -1,5 +1,5 @@
 // Laws of a cache of history: what hits, what is read and what is held is what a loop over a map
-// makes of the steps, for every age, lag and bound; a checkpoint in the middle changes nothing, and
+// makes of the steps, for every age and bound; a checkpoint in the middle changes nothing, and
 // parts of it make the same whole; rows of bytes are as near as the bound says.
 #include "espalier/history/history_cache.hpp"
 
@@ -23,7 +23,7 @@ TEST(HistoryCache, IsAsALoopOverAMap) {
 // Shards with tens of rows, and queues with many places that are no longer meant.
 TEST(HistoryCache, IsAsALoopOverAMapOfManyRows) {
   for (const std::int64_t entries : {0, 1024, 2500})
-    expect_as_a_map(Cpu{2}, {.layers = {1, 2}, .width = 1, .t_stale = 20, .entries = entries}, 2000, 30,
+    expect_as_a_map(Cpu{2}, {.layers = 2, .width = 1, .t_stale = 20, .entries = entries}, 2000, 30,
                     test_seed(32));
 }
 
@@ -61,21 +61,19 @@ struct Rows {
 };
 
 TEST(HistoryCache, AgesAreExactAndTheLowestBatchWins) {
-  for (const int lag : {0, 1, 2}) {
-    Rows rows({.layers = {1}, .width = 2, .t_stale = 4, .lag = lag});
-    rows.next({{2, 77, 20.0f}, {1, 77, 10.0f}, {3, 77, 30.0f}});  // step 0
-    for (int step = 0; step < 8; ++step) {
-      EXPECT_EQ(rows.read(77), step > lag && step <= 4 ? 10.0f : -1.0f) << "lag " << lag << " step " << step;
-      rows.next({});
-    }
-    EXPECT_EQ(rows.cache.size(), 0) << "what is too old takes no room";
+  Rows rows({.layers = 1, .width = 2, .t_stale = 4});
+  rows.next({{2, 77, 20.0f}, {1, 77, 10.0f}, {3, 77, 30.0f}});  // step 0
+  for (int step = 0; step < 8; ++step) {
+    EXPECT_EQ(rows.read(77), step > 1 && step <= 4 ? 10.0f : -1.0f) << "step " << step;
+    rows.next({});
   }
+  EXPECT_EQ(rows.cache.size(), 0) << "what is too old takes no room";
 }
 
 // Step 2 has seen what step 0 wrote; step 1 wrote it anew before step 2 commits.
 TEST(HistoryCache, AnEvictionIsOfTheRowThatWasSeen) {
   for (const bool written_anew : {false, true}) {
-    Rows rows({.layers = {1}, .width = 2, .t_stale = 100, .lag = 1});
+    Rows rows({.layers = 1, .width = 2, .t_stale = 100});
     rows.next({{0, 5, 1.0f}});
     if (written_anew)
       rows.next({{0, 5, 2.0f}});
@@ -92,7 +90,7 @@ TEST(HistoryCache, AnEvictionIsOfTheRowThatWasSeen) {
 
 // The parts by any rule make the whole again, in whatever order their records come.
 TEST(HistoryCache, PartsOfAStateMakeTheWhole) {
-  const HistoryShape shape = {.layers = {1, 2}, .width = 5, .t_stale = 50, .lag = 2, .entries = 2000};
+  const HistoryShape shape = {.layers = 2, .width = 5, .t_stale = 50, .entries = 2000};
   const auto whole = expect_as_a_map(Cpu{1}, shape, 90, 24, test_seed(33));
   for (const auto kind :
        {HistoryRecord::Kind::kHeld, HistoryRecord::Kind::kWritten, HistoryRecord::Kind::kDropped})
@@ -112,16 +110,14 @@ TEST(HistoryCache, PartsOfAStateMakeTheWhole) {
 }
 
 TEST(HistoryCache, ACheckpointHoldsNothingThatWasDoneAhead) {
-  for (const int ahead : {0, 1, 2, 3})
-    for (const std::int64_t entries : {0, 30, 1500})
-      expect_checkpoints_as_without_looking_ahead(
-          Cpu{1}, {.layers = {1, 2}, .width = 2, .t_stale = 7, .lag = 3, .entries = entries}, ahead,
-          test_seed(35));
+  for (const std::int64_t entries : {0, 30, 1500})
+    expect_checkpoints_as_without_looking_ahead(
+        Cpu{1}, {.layers = 2, .width = 2, .t_stale = 7, .entries = entries}, test_seed(35));
 }
 
 TEST(HistoryCache, BytesAreAsNearAsTheBound) {
   std::mt19937_64 random(test_seed(34));
-  HistoryCache cache({.layers = {1}, .width = 9, .precision = HistoryPrecision::kUint8, .lag = 0});
+  HistoryCache cache({.layers = 1, .width = 9, .precision = HistoryPrecision::kUint8});
   EXPECT_EQ(history_row_bytes(HistoryPrecision::kUint8, 9), 20);
   EXPECT_EQ(history_row_bytes(HistoryPrecision::kFloat16, 9), 20);
   EXPECT_EQ(history_row_bytes(HistoryPrecision::kFloat32, 9), 36);
@@ -147,7 +143,7 @@ TEST(HistoryCache, BytesAreAsNearAsTheBound) {
   cache.begin({}, 0);
   cache.write({}, 0, 0, 1, writes, rows);
   cache.end(0);
-  cache.begin({}, 1);
+  cache.begin({}, 2);
   const auto found = cache.find({}, minibatch_of<Cpu>(lists, lists.vertices));
   Matrix<float> read;
   cache.read({}, found, 1, positions, read);
@@ -172,7 +168,7 @@ TEST(HistoryCache, WordsOfTheConfig) {
 // Of the rows that could hit a share does not, by independent draws of steps, batches and layers.
 TEST(HistoryCache, AShareOfHitsIsComputedAnyway) {
   constexpr std::int64_t kRows = 4000;
-  HistoryShape shape = {.layers = {1, 2}, .width = 2, .t_stale = 9, .lag = 0};
+  HistoryShape shape = {.layers = 2, .width = 2, .t_stale = 9};
   shape.recompute = std::uint64_t{3} << 30;  // 3 of 4
   shape.seed = test_seed(33);
   HistoryCache cache(shape);
@@ -187,7 +183,7 @@ TEST(HistoryCache, AShareOfHitsIsComputedAnyway) {
   for (const int layer : {1, 2}) cache.write({}, 0, 0, layer, writes, rows);
   cache.end(0);
   std::set<std::vector<std::uint8_t>> all;
-  for (const std::int64_t step : {1, 2}) {
+  for (const std::int64_t step : {2, 3}) {
     cache.begin({}, step);
     for (const std::int64_t batch : {3, 4}) {
       auto minibatch = minibatch_of<Cpu>(lists, lists.vertices);

@@ -25,8 +25,8 @@ TEST_F(HistoryCacheOnGpu, HoldsTheWordsOfTheCpu) {
 }
 
 TEST_F(HistoryCacheOnGpu, ACheckpointHoldsNothingThatWasDoneAhead) {
-  expect_checkpoints_as_without_looking_ahead(
-      gpu(), {.layers = {1, 2}, .width = 5, .t_stale = 7, .lag = 2, .entries = 1500}, 2, test_seed(35));
+  expect_checkpoints_as_without_looking_ahead(gpu(), {.layers = 2, .width = 5, .t_stale = 7, .entries = 1500},
+                                              test_seed(35));
 }
 
 }  // namespace

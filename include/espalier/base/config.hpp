@@ -103,14 +103,10 @@ struct HistoryConfig {
   std::int64_t t_stale = 200;
   std::int64_t start = 0;
   std::string scope = "grid";
-  std::int64_t lag = 1;
   std::string stored = "fp32";
   std::int64_t entries = 0;
-  std::vector<std::int64_t> layers = {};  ///< empty: all of 1 .. L-1
   std::string draw = "all";
   double recompute = 0;
-  bool saved = true;
-  bool audit = false;
   std::string memory = "0";  ///< as parse_bytes reads it, or "0"
   std::string feature_rows = "degree";
 };
@@ -152,13 +148,16 @@ struct Config {
 Config parse_config(const std::string& text, const std::string& source,
                     const std::vector<std::string>& overrides);
 
-/// The same for a config that a run saved, in a checkpoint: keys without a meaning are let pass, as
-/// earlier versions did, and so are values that were removed.
-Config parse_saved_config(const std::string& text, const std::string& source);
+/// A config that a run saved, in a checkpoint.
+struct SavedConfig {
+  Config config;
+  /// A key and its value, as in a file, by which it asks for a training that was removed; or empty.
+  std::string removed = {};
+};
 
-/// A key and its value, as in a file, by which a saved config asks for a training that was removed;
-/// or empty.
-std::string removed_from(const Config& saved);
+/// The same for such a config: keys without a meaning are let pass, as earlier versions did, and so
+/// are keys and values that were removed.
+SavedConfig parse_saved_config(const std::string& text, const std::string& source);
 
 /// The config as TOML text, every key present.
 std::string to_toml(const Config& config);

@@ -3,18 +3,18 @@
 //
 // A row is stamped with the step that computed it. Step t
 //
-//     sees      what is there after step t - 1 - lag, for all of its batches: a snapshot
+//     sees      what is there after step t - 2, for all of its batches: a snapshot
 //     hits      the rows among them whose age t - stamp is at most t_stale: exact, no ring
 //     writes    rows, with stamp t; of several batches' rows for one key the lowest batch's stays
 //     evicts    rows it has seen; not if they were written anew since
 //
 // (of the rows that could hit a share may be drawn that does not: `recompute`)
 //
-// so a row is 1 + lag steps old when it is first read, and with t_stale <= lag nothing ever hits.
-// When step t commits, its evictions go first, then its writes, then rows too old for any later
-// step, then what is too much: `entries` are spread over 1,024 shards by a hash of the vertex, and
-// of each shard the oldest go first, of one age those with the largest score, then the smallest
-// (layer, vertex).
+// so a row is two steps old when it is first read, and with a t_stale below 2 nothing ever hits. A
+// step may begin before the one before it has ended. When step t commits, its evictions go first,
+// then its writes, then rows too old for any later step, then what is too much: `entries` are
+// spread over 1,024 shards by a hash of the vertex, and of each shard the oldest go first, of one
+// age those with the largest score, then the smallest (layer, vertex).
 //
 // Law: what is held, and every bit read, is a function of the steps' writes and evictions only: not
 // of the space, of who holds which shards, of when steps are handed over.
@@ -49,10 +49,6 @@ HistoryPrecision history_precision_of(const std::string& name);
 /// Of one row: 4 f, 2 f, or f + 8, as multiples of 4.
 std::int64_t history_row_bytes(HistoryPrecision precision, std::int64_t width);
 
-/// rows = in float32 what lies in `words` as it is kept [rows.rows, history_row_bytes / 4]. Memory
-/// of the host.
-void from_kept_words(HistoryPrecision precision, const std::uint32_t* words, MatrixView<float> rows);
-
 inline constexpr int kHistoryShards = 1024;
 
 /// The shard that a vertex is of, in every layer.
@@ -60,12 +56,14 @@ inline int history_shard(std::int64_t vertex) {
   return static_cast<int>(mix(static_cast<std::uint64_t>(vertex)) >> 54);
 }
 
+/// Step t sees what is there after step t - 1 - kHistoryLag.
+inline constexpr int kHistoryLag = 1;
+
 struct HistoryShape {
-  std::vector<int> layers;  ///< ascending, in 1 .. L-1: whose rows are kept
-  std::int64_t width = 0;   ///< of H[l], for all of them
+  int layers = 1;          ///< hidden layers, L-1: rows of 1 .. L-1 are kept
+  std::int64_t width = 0;  ///< of H[l], for all of them
   HistoryPrecision precision = HistoryPrecision::kFloat32;
   std::int64_t t_stale = 200;
-  int lag = 1;
   std::int64_t entries = 0;     ///< rows of all layers, all shards together; 0: as many as come
   bool seeds_hit = true;        ///< may the rows of seeds hit too?
   std::uint64_t recompute = 0;  ///< of 2^32: the share of hits that are computed all the same
@@ -87,8 +85,7 @@ struct HistoryWrite {
 /// What a list of a minibatch hits: memory of the space.
 template <class Space>
 struct HistoryFoundOn {
-  std::vector<Array<Space, std::uint8_t>> hits;        ///< [L-1] of layer l at l-1: [|F[l]|], or
-                                                       ///< empty where the layer is not kept
+  std::vector<Array<Space, std::uint8_t>> hits;        ///< [L-1] of layer l at l-1: [|F[l]|]
   std::vector<Array<Space, std::int32_t>> slots;       ///< beside them: where the row is, or -1
   std::vector<Array<Space, std::uint8_t>> recomputed;  ///< beside them, not 0: could hit, and is
                                                        ///< computed; empty where none is to be
@@ -140,9 +137,9 @@ class HistoryCacheOn {
   std::int64_t bytes() const;
 
   // ---- A step, in this order. Of steps under way at once (overlap) begin(t + 1) may come before
-  // ---- end(t), no further than the lag goes. None is collective.
+  // ---- end(t). None is collective.
 
-  /// Commits all steps before t - lag, which must have ended. From here on `find` and `read` are of
+  /// Commits all steps before t - 1, which must have ended. From here on `find` and `read` are of
   /// step t. Steps ascend from 0; numbers may be left out.
   void begin(const Space& space, std::int64_t step);
 
@@ -183,8 +180,8 @@ class HistoryCacheOn {
 
   // ---- State ----------------------------------------------------------------------------------
 
-  /// What step `next` finds, and what waits behind that, in their order: the same whether steps
-  /// have begun ahead or not. All steps before `next` must have ended, and none from it on.
+  /// What step `next` finds, and what waits behind that, in their order: the same whether it has
+  /// begun or not. All steps before `next` must have ended, and none after it may have begun.
   std::vector<HistoryRecord> records(const Space& space, std::int64_t next);
   /// words [records.size(), row_words()] of the host: the rows of those records as they are kept;
   /// zeros for kDropped. Before the next `begin` or `end`.
@@ -202,7 +199,7 @@ class HistoryCacheOn {
 
   HistoryShape shape_;
   std::unique_ptr<Kept> kept_;
-  std::int64_t step_ = -1, ended_ = -1;  ///< begun last, ended last
+  std::int64_t step_ = -1;  ///< begun last
 };
 using HistoryCache = HistoryCacheOn<Cpu>;
 

@@ -10,11 +10,11 @@
 //     end       all minibatches of the step are done
 //
 //     state     what a checkpoint holds; `restore` goes on from it, on any grid
-//     held      what there is, for the report (history/history_audit.hpp)
+//     held      what there is, for the report (history/held_rows.hpp)
 //
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
-// up to t - 1 - lag have left, and steps are counted from the first of the job. So prefetching
-// changes no bit as long as no step begins more than `lag` steps early (check_history).
+// up to t - 2 have left, and steps are counted from the first of the job. So prefetching changes no
+// bit as long as no step begins more than one step early (check_history).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@
 #include "espalier/comm/counters.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/history/grid_history.hpp"
-#include "espalier/history/history_audit.hpp"
+#include "espalier/history/held_rows.hpp"
 #include "espalier/history/history_policy.hpp"
 #include "espalier/history/needed_sample.hpp"
 #include "espalier/history/prune.hpp"
@@ -128,11 +128,9 @@ class TrainingHistoryOn {
   /// next `begin` or `end`.
   std::vector<StateTensor> state(const Space& space, std::int64_t next);
 
-  /// Not collective. What step `next` may read of the caches of this rank; `rows`, unless null:
-  /// in float32, memory of the host. `next` as above.
-  std::vector<HeldRow> held(const Space& space, std::int64_t next, Matrix<float>* rows);
+  /// Not collective. What step `next` may read of the caches of this rank. `next` as above.
+  std::vector<HeldRow> held(const Space& space, std::int64_t next);
 
-  const HistoryShape& shape() const { return shape_; }
   /// What gradients through rows that were computed by a draw count (history.recompute).
   double recomputed_weight() const {
     return shape_.recompute > 0 ? 0x1p32 / static_cast<double>(shape_.recompute) : 1;

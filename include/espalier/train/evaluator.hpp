@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
@@ -27,17 +26,12 @@ class EvaluatorOn {
 
   /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.
-  /// `hidden`: sinks of H[1], H[2] .. (infer/row_sink.hpp), null or fewer where no one asks.
   std::optional<Evaluation> evaluate(const Space& space, const Network<float, Space>& network,
-                                     const std::function<bool()>& goes_on,
-                                     std::span<RowSinkOn<Space>* const> hidden = {}) const;
+                                     const std::function<bool()>& goes_on) const;
   /// The same, to its end.
   Evaluation evaluate(const Space& space, const Network<float, Space>& network) const {
     return *evaluate(space, network, {});
   }
-
-  /// Part r: the vertices whose rows rank r gives to sinks.
-  const Ownership& shares() const { return pass_.shares(); }
 
  private:
   const InputStoresOn<Space>& input_;

@@ -32,7 +32,6 @@
 #include "espalier/comm/counters.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/feature/state_tensor.hpp"
-#include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/report.hpp"
@@ -99,10 +98,6 @@ class SavedTensors {
   std::set<std::string, std::less<>> taken_;
 };
 
-/// Rows of H[1], H[2], .. over the whole graph, of those layers that are asked for.
-template <class Space>
-using HiddenRowsOn = std::vector<std::optional<KeptRowsOn<Space>>>;
-
 template <class Space>
 class StepPartOn;
 template <class Space>
@@ -152,8 +147,6 @@ class StepPartOn {
   /// Puts the weights there that are to be judged, and takes them away again. Not collective.
   virtual void before_evaluation(const Space&, Network<float, Space>&) {}
   virtual void after_evaluation(const Space&, Network<float, Space>&) {}
-  /// Sets the layers [1 ..] of `hidden` that it wants to see. Not collective.
-  virtual void ask_for_hidden(std::int64_t /*rows of this rank*/, HiddenRowsOn<Space>&) {}
 
   // ---- what lasts. `next`: the first step that has not ended
 
@@ -176,9 +169,8 @@ class StepPartOn {
   /// Not collective. Mine, of this run in the epoch.
   virtual Counters counters() const { return counters_; }
   virtual void clear_counters() { counters_.clear(); }
-  /// What a report says beside counters; at the end of an epoch, and, with `hidden`, once more when
-  /// it was evaluated.
-  virtual void report(const Space&, std::int64_t /*next*/, HiddenRowsOn<Space>* /*hidden*/, EpochReport&) {}
+  /// What a report says beside counters, at the end of an epoch.
+  virtual void report(const Space&, std::int64_t /*next*/, EpochReport&) {}
   /// Not collective. Memory of rows that it keeps on this rank.
   virtual std::int64_t bytes() const { return 0; }
 

@@ -100,7 +100,6 @@ class TrainerOn {
   void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
                      double scale, std::int64_t batches);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
-  std::optional<Evaluation> evaluate(const TrainingProgress& progress, EpochReport& report);
   void judge(const Evaluation& evaluation, EpochReport& report);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   std::int64_t next_step() const;
