@@ -70,7 +70,3 @@ class LongAccuracy(ProgramTest):
         accuracy = self.train("debian.toml", self.import_graph("debian_bookworm", "random_seed0"), "grid.replication=2", ranks=4)
         print(f"\nnote: debian: {accuracy:.4f} in {time.time() - start:.0f} s at np 4")
         self.assertGreaterEqual(accuracy, 0.80)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -69,7 +69,3 @@ class LongAsCompiled(ProgramTest):
         for ours, theirs in zip(report["epochs"], alone["epochs"], strict=True):
             self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
             self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-4 * theirs["loss"])
-
-
-if __name__ == "__main__":
-    unittest.main()

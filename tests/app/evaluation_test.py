@@ -12,36 +12,18 @@ import itertools
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, write_graph
-
-CONFIG = """
-[graph]
-file = "{graph}"
-[model]
-hidden = 8
-layers = 2
-dropout = 0.5
-[train]
-epochs = 1
-learning_rate = 0
-[run]
-threads = 1
-[output]
-dir = "{output}"
-"""
+from tests.app.program import ProgramTest, arrays_of, write_graph
 
 
 class Evaluation(ProgramTest):
+    JOB = ("model.hidden=8", "model.layers=2", "model.dropout=0.5", "train.epochs=1", "train.learning_rate=0", "run.threads=1")
+
     def setUp(self):
         super().setUp()
-        self.graph = self.folder / "graph.h5"
-        self.output = self.folder / "out"
-        self.config = self.folder / "job.toml"
         random = np.random.default_rng(5)  # rows of 20 to 60 entries: any fanout but -1 leaves some out
         rows = [sorted(random.choice(90, random.integers(20, 60), replace=False)) for _ in range(90)]
         write_graph(self.graph, rows, random.normal(size=(90, 6)).astype(np.float32), random.integers(0, 4, 90), range(30),
                     range(30, 60), range(60, 90), weights=random.uniform(0.1, 3, sum(map(len, rows))))
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
 
     def metrics(self, *overrides, **options):
         self.succeed("-q", "train", self.config, *overrides, **options)
@@ -49,8 +31,8 @@ class Evaluation(ProgramTest):
         return report["epochs"][0]["valid"], report["test"], report["weights_digest"]
 
     def test_metrics_do_not_depend_on_how_minibatches_are_sampled(self):
-        for model, seed, weighted in itertools.product(("sage", "gcn"), (0, 1), ("false", "true")):
-            job = (f"model.kind={model}", f"train.seed={seed}", f"sampler.weighted={weighted}")
+        for model, weighted in itertools.product(("sage", "gcn"), ("false", "true")):
+            job = (f"model.kind={model}", f"sampler.weighted={weighted}")
             expected = self.metrics(*job, "sampler.fanout=[-1,-1]")
             for sampling in (("sampler.fanout=[1,1]",), ("sampler.fanout=[15,10]", "sampler.batch_size=4")):
                 self.assertEqual(self.metrics(*job, *sampling), expected, (job, sampling))
@@ -78,22 +60,15 @@ class Evaluation(ProgramTest):
             self.succeed("-q", "train", self.config, *job, "run.restart=never", f"grid.replication={copies}", ranks=ranks)
             self.assertEqual(outcome(), expected, (ranks, copies))
         self.succeed("-q", "train", self.config, *job, "run.restart=never", "train.epochs=4", "run.checkpoint_every=2", ranks=2)
-        self.succeed("-q", "train", self.config, *job, ranks=3)
+        self.succeed("-q", "train", self.config, *job, ranks=3, overwrite=False)
+        self.assertEqual(self.report(self.output)["restart"]["epoch"], 5)
         self.assertEqual(outcome(), expected, "a restart on another grid")
         for key in ("train.class_weights=none", "train.label_smoothing=0"):
             self.succeed("-q", "train", self.config, *job, "run.restart=never", key)
             self.assertNotEqual(outcome()[1], expected[1], key)
 
 
-ONE_LAYER = """
-graph.file = "{graph}"
-model.layers = 1
-model.input_dropout = 0
-train.epochs = 1
-train.learning_rate = 0
-run.threads = 1
-output.dir = "{output}"
-"""
+ONE_LAYER = ("model.layers=1", "model.input_dropout=0", "train.epochs=1", "train.learning_rate=0", "run.threads=1")
 SAMPLERS = (("graphsage", "debiased", -1), ("labor", "debiased", -1), ("ladies", "debiased", -1), ("ladies", "reference", -1),
             ("fastgcn", "debiased", -1))
 
@@ -101,9 +76,10 @@ SAMPLERS = (("graphsage", "debiased", -1), ("labor", "debiased", -1), ("ladies",
 class OneMatrix(ProgramTest):
     """A graph of 14 vertices: loops, weights of 0, a row of zeros, a vertex without neighbours."""
 
+    JOB = ONE_LAYER
+
     def setUp(self):
         super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
         random = np.random.default_rng(3)
         self.adjacent = random.random((14, 14)) < 0.5
         self.adjacent[5], self.adjacent[2, 2] = False, True
@@ -113,7 +89,6 @@ class OneMatrix(ProgramTest):
         self.labels = random.integers(0, 3, 14)
         write_graph(self.graph, [list(np.flatnonzero(row)) for row in self.adjacent], self.features, self.labels, range(9), range(9, 11),
                     range(11, 14), weights=self.weights[self.adjacent])
-        self.config.write_text(ONE_LAYER.format(graph=self.graph, output=self.output))
 
     def matrix(self, model, weighted, mode):
         def mean(a):
@@ -130,9 +105,7 @@ class OneMatrix(ProgramTest):
 
     def logits(self, model, weighted, mode):
         product = self.matrix(model, weighted, mode) @ self.features
-        with h5py.File(self.output / "weights.h5") as file:
-            tensors = {}
-            file.visititems(lambda name, item: tensors.update({name.split("/")[-1]: item[:]}) if isinstance(item, h5py.Dataset) else None)
+        tensors = arrays_of(self.output / "weights.h5", "weights")
         if model == "gcn":
             return product @ tensors["layer1.weight"] + tensors["layer1.bias"]
         return self.features @ tensors["layer1.self"] + product @ tensors["layer1.neighbour"] + tensors["layer1.bias"]
@@ -140,7 +113,10 @@ class OneMatrix(ProgramTest):
     def test_training_and_evaluation_multiply_by_the_matrix_of_the_page(self):
         for (sampler, mode, fanout), model, weighted in itertools.product(SAMPLERS, ("mean", "sum", "gcn"), (False, True)):
             layer_wise, own = sampler in ("ladies", "fastgcn"), model != "mean"
-            if weighted and (sampler == "labor" or layer_wise and own) or mode == "reference" and model == "sum":
+            if weighted and layer_wise and own or mode == "reference" and model == "sum":
+                continue
+            # The others' matrices are those of graphsage: plan/model_matrix_test.
+            if sampler != "graphsage" and mode != "reference" and (weighted or model != "gcn"):
                 continue
             job = (f"sampler.kind={sampler}", f"sampler.mode={mode}", f"sampler.weighted={str(weighted).lower()}",
                    f"sampler.fanout=[{fanout}]", "sampler.batch_size=14",
@@ -148,10 +124,8 @@ class OneMatrix(ProgramTest):
             with self.subTest(job=job):
                 self.succeed("-q", "train", self.config, *job, "run.restart=never", ranks=2)
                 expected = self.logits(model, weighted, mode)
-                self.succeed("-q", "infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o",
-                             self.folder / "rows.h5", "--overwrite")
-                with h5py.File(self.folder / "rows.h5") as file:
-                    np.testing.assert_allclose(file["logits"][:], expected, rtol=1e-5, atol=1e-5)
+                rows, _ = self.inferred(config=self.output / "config.toml")
+                np.testing.assert_allclose(rows["logits"], expected, rtol=1e-5, atol=1e-5)
                 if mode != "debiased":
                     continue
                 exponentials = np.exp(expected)
@@ -160,6 +134,8 @@ class OneMatrix(ProgramTest):
 
 
 class WeightedDraws(ProgramTest):
+    JOB = ONE_LAYER
+
     def test_heavy_edges_that_carry_the_class_are_learnt_and_evaluated(self):
         """A vertex to be judged has two heavy edges to signs of its class, and twelve light ones to signs of one other class: of
         the weighted mean 20/26 are its class, of the plain one 1/7."""
@@ -176,12 +152,9 @@ class WeightedDraws(ProgramTest):
             weights += [weight for _, weight in edges]
         features = random.normal(size=(judged + 160, 8)).astype(np.float32)
         features[judged:, :classes] = np.eye(classes)[labels[judged:]]
-        graph, config, output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
-        write_graph(graph, rows + [[]] * 160, features, labels, range(300), range(300, 400), range(400, judged), weights=weights)
-        config.write_text(ONE_LAYER.format(graph=graph, output=output))
+        write_graph(self.graph, rows + [[]] * 160, features, labels, range(300), range(300, 400), range(400, judged), weights=weights)
         for sampler in ("graphsage", "ladies"):
             fanout = 4 if sampler == "graphsage" else 100
-            self.succeed("-q", "train", config, "sampler.weighted=true", f"sampler.kind={sampler}", f"sampler.fanout=[{fanout}]",
-                         "sampler.batch_size=50", "train.epochs=30", "train.learning_rate=0.05",
-                         "run.restart=never")
-            self.assertGreater(self.report(output)["test"]["accuracy"], 0.9, sampler)
+            self.succeed("-q", "train", self.config, "sampler.weighted=true", f"sampler.kind={sampler}", f"sampler.fanout=[{fanout}]",
+                         "sampler.batch_size=50", "train.epochs=30", "train.learning_rate=0.05", "run.restart=never")
+            self.assertGreater(self.report(self.output)["test"]["accuracy"], 0.9, sampler)

@@ -4,14 +4,8 @@ Laws: whatever is kept, and by which rule, losses and weights are those without;
 history.memory of it and of history's rows together; what is sent is foretold.
 """
 
-import json
-import os
-import shutil
-import unittest
-
-from tests.app.gpu_test import PROGRAM as EMULATED
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import LONG, espalier
+from tests.app.program import LONG, needs_emulation, on_gpus
 
 RULES = ("degree", "belady")
 MORE_RANKS = (("belady", 7, 1, 30, ("sampler.bulk=3",)), ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2")))
@@ -63,7 +57,7 @@ class FeatureCacheTest(PlantedJobTest):
         self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
 
     def test_saved_bytes_are_those_that_were_not_fetched(self):
-        for ranks, copies, more in ((1, 1, ()), (2, 1, ("run.overlap=true",)), (3, 1, ("sampler.bulk=7",)),
+        for ranks, copies, more in ((1, 1, ()), (2, 1, ("run.overlap=true",)),
                                     (4, 2, ("run.overlap=true", "run.prefetch_steps=2")), (4, 1, ("grid.topology=replicated",))):
             grid = (f"grid.replication={copies}", *more)
             without = self.train(*grid, ranks=ranks)
@@ -111,39 +105,27 @@ class FeatureCacheTest(PlantedJobTest):
         self.assertGreater(of_history, 50 * 24)  # half of the entries, of 24 bytes each
         self.assertLess(fewer[-1]["feature_cache"]["bytes"] + of_history, 1.02 * 72 * 1024)
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    @needs_emulation
     def test_on_the_emulated_gpu(self):
-        env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
-        without = self.train("run.device=cuda", "train.epochs=1", ranks=3, env=env, program=EMULATED)
+        without = self.train("run.device=cuda", "train.epochs=1", ranks=3, **on_gpus(3))
         for of_history in ((), (*REPLACE, "history.entries=300")):
             job = (*of_history, "run.device=cuda", "train.epochs=1")
-            expected = self.history(self.train(*job, ranks=3, env=env, program=EMULATED) if of_history else without)
+            expected = self.history(self.train(*job, ranks=3, **on_gpus(3)) if of_history else without)
             for rule, more in (("degree", ()), ("belady", ("run.overlap=true",)))[bool(of_history):]:
-                found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, env=env, program=EMULATED)
+                found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, **on_gpus(3))
                 self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
                 self.check_saved(found, without, ("pruned", "kept", "history") if of_history else ("kept",))
 
     def test_a_restart_may_have_another(self):
-        expected = self.history(self.train("train.epochs=2"))
-        shutil.rmtree(self.output)
+        expected = self.history(self.train())
         layouts = ((2, "history.memory=20KiB"), (3,), (4, "history.memory=1MiB", "history.feature_rows=belady", "run.overlap=true"))
-        for cut in range(100):
-            ranks, *layout = layouts[cut % 3]
-            code, output = espalier("train", self.config, "train.epochs=2", "sampler.batch_size=50", *layout, "run.restart=auto",
-                                    "run.max_minutes=1e-9", ranks=ranks)
-            if code != 5:
-                break
-        self.assertEqual(code, 0, output)
-        self.assertGreater(cut, 4)
+        self.assertGreater(sum(1 for _ in self.cut_everywhere(layouts=layouts)), 4)
         self.assertEqual(self.history(self.report(self.output)), expected)
 
     def test_plan_knows_the_memory(self):
         def features(*overrides):
-            file = self.folder / "plan.json"
-            file.unlink(missing_ok=True)
-            self.succeed("plan", self.config, *overrides, "--ranks", 2, "-o", file)
-            return json.loads(file.read_text())["plan"]["memory"]["step"].get("features of others", 0)
+            return self.planned(*overrides, ranks=2)["plan"]["memory"]["step"].get("features of others", 0)
 
         self.assertEqual(features(), 0)
         self.assertEqual(features("history.memory=20KiB"), 20 * 1024)
@@ -157,7 +139,3 @@ class FeatureCacheTest(PlantedJobTest):
             self.fail_with(2, words, "train", self.config, f"history.memory={value}")
         self.fail_with(2, ["history.feature_rows", "history.memory"], "train", self.config, "history.feature_rows=belady")
         self.fail_with(2, ["history.feature_rows", "lru", "belady"], "train", self.config, "history.memory=1MB", "history.feature_rows=lru")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -10,7 +10,7 @@ import re
 import subprocess
 import unittest
 
-from tests.app.job_check_test import CONFIG
+from tests.app.job_check_test import JOB
 from tests.app.program import PROGRAM, ProgramTest, awkward_graph
 from tests.launcher import LAUNCHER
 
@@ -32,11 +32,11 @@ def can_mount():
 
 @unittest.skipUnless(can_mount(), "no namespace of mounts")
 class FreeMemory(ProgramTest):
+    JOB = JOB
+
     def setUp(self):
         super().setUp()
-        graph, self.config, self.output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
-        awkward_graph(graph)
-        self.config.write_text(CONFIG.format(graph=graph, output=self.output))
+        awkward_graph(self.graph)
         self.machine, self.groups = self.folder / "meminfo", self.folder / "groups"
         (self.groups / "memory").mkdir(parents=True)
         self.node_has(64000 * MB)
@@ -92,13 +92,9 @@ class FreeMemory(ProgramTest):
         # What the node has free is less.
         self.group_has(64000 * MB, 0, 0)
         self.node_has(30 << 20)
-        self.check("15.0 MiB (what this node has free over 2 ranks)")
+        self.assertIn("has 15.0 MiB (what this node has free over 2 ranks)", self.warning("-q", "train", self.config, "--overwrite", ranks=2))
 
     def test_a_limit_that_is_set_is_asked_for_nothing_else(self):
         self.node_has(10 << 20)
         self.group_has(*(size << 20 for size in (60, 50, 30)))
         self.assertIsNone(self.warning("-q", "train", self.config, "run.memory_limit=4GB", ranks=2))
-
-
-if __name__ == "__main__":
-    unittest.main()

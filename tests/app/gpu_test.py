@@ -4,32 +4,29 @@ Laws: the samples, the counts and the bytes between ranks are those of the CPU; 
 the weights of every grid and both ways of exchange have the same bits; a GPU that is missing or full ends with one message.
 """
 
-import os
-import unittest
-
-from tests.app.program import ROOT, ProgramTest, awkward_graph, espalier
-from tests.app.job_test import CONFIG, LONG, SAMPLERS
+from tests.app.job_test import SAMPLERS, JobTest
+from tests.app.program import EMULATED, LONG, espalier, needs_emulation, on_gpus
 from tests.launcher import LAUNCHER
 
 BY_CUSPARSE = ("train.reproducible=false", "train.sparse_products=cusparse")
+SMALL = str((32 << 20) + (19 << 18))
 LAYER_WISE = [(f"sampler.kind={kind}", "sampler.fanout=[20,30]") for kind in ("ladies", "fastgcn")]
-PROGRAM = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 
 
-@unittest.skipUnless(os.path.exists(PROGRAM), "the emulated program was not built: make emulated")
-class GpuTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.graph = self.folder / "graph.h5"
-        self.output = self.folder / "out"
-        self.config = self.folder / "job.toml"
-        awkward_graph(self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
-
+@needs_emulation
+class GpuTest(JobTest):
     def run_job(self, command, *overrides, ranks=1, gpus=1, **environment):
-        env = dict(os.environ, ESPALIER_EMULATED_GPUS=str(gpus), **environment)
-        output = self.succeed("-q", command, self.config, *overrides, ranks=ranks, env=env, program=PROGRAM)
+        output = self.succeed("-q", command, self.config, *overrides, ranks=ranks, **on_gpus(gpus, **environment))
         return self.report(self.output), output
+
+    def refused(self, code, words, *overrides, ranks=1, gpus=1, **environment):
+        self.fail_with(code, words, "train", self.config, *overrides, ranks=ranks, **on_gpus(gpus, **environment))
+
+    def on_the_cpu(self, words, gpus=1, **environment):
+        """Where run.device is auto, and why."""
+        output = self.succeed("train", self.config, "train.epochs=1", **on_gpus(gpus, **environment))
+        self.assertIn(f"on the CPU (no GPU: {words}", output)
+        self.assertEqual(self.report(self.output)["device"], "cpu")
 
     def same_samples(self, gpu, cpu):
         self.assertEqual(gpu["device"], "cuda")
@@ -40,8 +37,10 @@ class GpuTest(ProgramTest):
                 self.assertEqual(ours.get(key), theirs.get(key), key)
 
     def test_samples_and_losses_are_those_of_the_cpu(self):
-        for sampler in SAMPLERS + [("sampler.weighted=true",), ("sampler.fanout=[-1,-1]",)]:
-            for ranks in (1, 3) if LONG or sampler in SAMPLERS[::3] else (3,):
+        # Two of the six kinds and modes of layer-wise samplers; sample/every_sampler_test.cu has them all.
+        samplers = SAMPLERS if LONG else SAMPLERS[:4] + SAMPLERS[8:]
+        for sampler in samplers + [("sampler.weighted=true",), ("sampler.fanout=[-1,-1]",)]:
+            for ranks in (1, 3) if LONG or sampler == SAMPLERS[0] else (3,):
                 with self.subTest(sampler=sampler, ranks=ranks):
                     job = (*sampler, "train.epochs=2")
                     cpu, _ = self.run_job("train", *job, "run.device=cpu", ranks=ranks)
@@ -49,12 +48,6 @@ class GpuTest(ProgramTest):
                     self.same_samples(gpu, cpu)
                     for ours, theirs in zip(gpu["epochs"], cpu["epochs"]):
                         self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-5 * theirs["loss"])
-
-    def test_sample_command(self):
-        for ranks in (1, 2):
-            cpu, _ = self.run_job("sample", "run.device=cpu", ranks=ranks)
-            gpu, _ = self.run_job("sample", "run.device=cuda", ranks=ranks)
-            self.same_samples(gpu, cpu)
 
     def same_layer_wise_samples(self, ranks, schedule, sampler):
         job = ("grid.replication=2" if ranks % 4 == 0 else "grid.replication=1", f"grid.schedule={schedule}", *sampler)
@@ -65,16 +58,9 @@ class GpuTest(ProgramTest):
             self.assertNotIn("CPU", output)
 
     def test_layer_wise_samplers_by_every_schedule(self):
-        for ranks, schedule in ((2, "push"), (3, "staged"), (4, "staged-oblivious"), (6, "pull")):
-            for sampler in LAYER_WISE:
-                self.same_layer_wise_samples(ranks, schedule, sampler)
-
-    @unittest.skipUnless(LONG, "long: every schedule at every number of ranks")
-    def test_layer_wise_samplers_by_every_schedule_at_every_number_of_ranks(self):
-        for ranks in (1, 2, 3, 4, 6):
-            for schedule in ("pull", "push", "staged", "staged-oblivious"):
-                for sampler in LAYER_WISE:
-                    self.same_layer_wise_samples(ranks, schedule, sampler)
+        # Each sampler by two of them; sample/every_sampler_test.cu takes each to all on all grids.
+        for k, (ranks, schedule) in enumerate(((2, "push"), (3, "staged"), (4, "staged-oblivious"), (6, "pull"))):
+            self.same_layer_wise_samples(ranks, schedule, LAYER_WISE[k % 2])
 
     def test_weights_have_the_same_bits_on_every_grid(self):
         expected, _ = self.run_job("train", "run.device=cuda")
@@ -93,7 +79,7 @@ class GpuTest(ProgramTest):
         stops = 0
         for ranks, copies in ((1, 1), (2, 1), (4, 2), (3, 3), (1, 1), (2, 2)):
             code, output = espalier("-q", "train", self.config, *job, "run.max_minutes=1e-9", f"grid.replication={copies}",
-                                    ranks=ranks, program=PROGRAM, env=dict(os.environ, ESPALIER_EMULATED_GPUS="4"))
+                                    ranks=ranks, **on_gpus(4))
             self.assertIn(code, (0, 5), output)
             stops += code == 5
         self.assertGreaterEqual(stops, 4)  # two epochs of two steps
@@ -104,45 +90,32 @@ class GpuTest(ProgramTest):
                 self.assertEqual(ours.get(key), theirs.get(key), key)
 
     def test_auto_takes_a_gpu_and_says_so(self):
-        output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM)
-        self.assertIn("emulated GPU", output)
+        self.assertIn("emulated GPU", self.succeed("train", self.config, "train.epochs=1", program=EMULATED))
         self.assertEqual(self.report(self.output)["config"]["run"]["device"], "cuda")
         self.assertGreater(self.report(self.output)["peak_device_memory_bytes"]["max"], 0)
-        none = dict(os.environ, ESPALIER_EMULATED_GPUS="0")
-        output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM, env=none)
-        self.assertIn("on the CPU (no GPU: no CUDA-capable device is detected)", output)
-        self.assertEqual(self.report(self.output)["device"], "cpu")
+        self.on_the_cpu("no CUDA-capable device is detected)", gpus=0)
 
     def test_a_missing_gpu_ends_with_one_message(self):
-        none = dict(os.environ, ESPALIER_EMULATED_GPUS="0")
-        self.fail_with(2, ["run.device = cuda", "no CUDA-capable device", "cpu"], "train", self.config, "run.device=cuda",
-                       program=PROGRAM, env=none, ranks=2)
-        self.fail_with(2, ["train.precision = bf16", "GPU"], "train", self.config, "train.precision=bf16", program=PROGRAM,
-                       env=none)
-        self.fail_with(2, ["train.sparse_products = cusparse", "GPU"], "train", self.config, *BY_CUSPARSE,
-                       program=PROGRAM, env=none)
+        self.refused(2, ["run.device = cuda", "no CUDA-capable device", "cpu"], "run.device=cuda", ranks=2, gpus=0)
+        self.refused(2, ["train.precision = bf16", "GPU"], "train.precision=bf16", gpus=0)
+        self.refused(2, ["train.sparse_products = cusparse", "GPU"], *BY_CUSPARSE, gpus=0)
 
     def test_a_driver_older_than_the_programs_cuda_is_named(self):
-        old = dict(os.environ, ESPALIER_EMULATED_DRIVER="12040")
-        self.fail_with(2, ["run.device = cuda", "the driver is for CUDA 12.4, and this program for CUDA 13.0"], "train", self.config,
-                       "run.device=cuda", program=PROGRAM, env=old, ranks=2)
-        output = self.succeed("train", self.config, "train.epochs=1", program=PROGRAM, env=old)
-        self.assertIn("on the CPU (no GPU: the driver is for CUDA 12.4", output)
+        old = {"ESPALIER_EMULATED_DRIVER": "12040"}
+        self.refused(2, ["run.device = cuda", "the driver is for CUDA 12.4, and this program for CUDA 13.0"], "run.device=cuda", ranks=2, **old)
+        self.on_the_cpu("the driver is for CUDA 12.4", **old)
 
     def test_a_full_gpu_ends_with_one_message(self):
-        small = dict(os.environ, ESPALIER_EMULATED_MEMORY=str((32 << 20) + (19 << 18)))
-        self.fail_with(4, ["GPU", "free", "sampler.bulk", "graph.features_on"], "train", self.config, "run.device=cuda",
-                       "model.hidden=4000", program=PROGRAM, env=small)
+        self.refused(4, ["GPU", "free", "sampler.bulk", "graph.features_on"], "run.device=cuda", "model.hidden=4000",
+                     ESPALIER_EMULATED_MEMORY=SMALL)
 
     def test_a_gpu_that_is_full_on_one_rank_ends_the_job_at_once(self):
         """The other one waits for it: in the emulation's ncclCommAbort too, as it may in the library's."""
-        small = self.folder / "small_on_rank_1"
-        small.write_text(f'#!/bin/sh\n[ "${LAUNCHER.rank_variable}" = 1 ] && export ESPALIER_EMULATED_MEMORY='
-                         f'{(32 << 20) + (19 << 18)}\nexec {PROGRAM} "$@"\n')
-        small.chmod(0o755)
+        small = self.script("small_on_rank_1", f'#!/bin/sh\n[ "${LAUNCHER.rank_variable}" = 1 ] && '
+                            f'export ESPALIER_EMULATED_MEMORY={SMALL}\nexec {EMULATED} "$@"\n')
         for features in ("device", "host"):
             code, output = espalier("train", self.config, "run.device=cuda", "model.hidden=4000", f"graph.features_on={features}",
-                                    ranks=2, program=str(small), timeout=60, env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+                                    ranks=2, timeout=60, **{**on_gpus(2), "program": str(small)})
             self.assertEqual(code, 4, output)
             self.assertIn("GPUs exchange by NCCL", output)
             self.assertRegex(output, "espalier: rank 1 on .*: the GPU is full: .*sampler.bulk")
@@ -155,10 +128,10 @@ class GpuTest(ProgramTest):
             self.assertEqual(output.count(f"emulated CUDA: the pool keeps {2**64 - 1} bytes"), 2, output)
 
     def test_a_driver_too_old_for_a_new_gpu_is_named(self):
-        old = dict(os.environ, ESPALIER_EMULATED_RUNTIME="13020", ESPALIER_EMULATED_GPU="100")
+        old = {"ESPALIER_EMULATED_RUNTIME": "13020", "ESPALIER_EMULATED_GPU": "100"}
         words = "emulated GPU has compute capability 10.0, for which the driver must compile this program: the driver is for CUDA 13.0"
-        self.fail_with(2, ["run.device = cuda", words, "for CUDA 13.2"], "train", self.config, "run.device=cuda", program=PROGRAM, env=old)
-        self.assertIn(f"on the CPU (no GPU: {words}", self.succeed("train", self.config, "train.epochs=1", program=PROGRAM, env=old))
+        self.refused(2, ["run.device = cuda", words, "for CUDA 13.2"], "run.device=cuda", **old)
+        self.on_the_cpu(words, **old)
 
     def test_precision_and_synchronous_launches(self):
         exact, _ = self.run_job("train", "run.device=cuda", "train.epochs=1")
@@ -174,8 +147,8 @@ class GpuTest(ProgramTest):
         for kind in ("sage", "gcn", "gin"):
             job = ("run.device=cuda", f"model.kind={kind}", "train.epochs=2")
             own, _ = self.run_job("train", *job)
-            theirs, output = self.run_job("train", *job, *BY_CUSPARSE)
-            self.assertIn("sparse products by cuSPARSE", self.succeed("train", self.config, *job, *BY_CUSPARSE, program=PROGRAM))
+            self.assertIn("sparse products by cuSPARSE", self.succeed("train", self.config, *job, *BY_CUSPARSE, **on_gpus(1)))
+            theirs = self.report(self.output)
             self.assertNotEqual(theirs["weights_digest"], own["weights_digest"])
             for a, b in zip(own["epochs"], theirs["epochs"], strict=True):
                 self.assertEqual(a["sample_digest"], b["sample_digest"])
@@ -183,9 +156,4 @@ class GpuTest(ProgramTest):
 
     def test_sparse_products_that_would_be_ignored_are_refused(self):
         for job in (("model.kind=gat",), ("model.aggregator=max",)):
-            self.fail_with(2, ["train.sparse_products has no meaning with model.", "leave it out"], "train", self.config,
-                           "run.device=cuda", *job, *BY_CUSPARSE, program=PROGRAM)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.refused(2, ["train.sparse_products has no meaning with model.", "leave it out"], "run.device=cuda", *job, *BY_CUSPARSE)

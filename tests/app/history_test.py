@@ -4,18 +4,15 @@ Laws: samples are those without it; where nothing can hit, so are weights; one h
 and depth of prefetching, in each scope, also where a job is cut and goes on elsewhere; what it moves is foretold.
 """
 
-import json
 import os
 import re
 import shutil
-import unittest
 
 import h5py
 import numpy as np
 
-from tests.app.gpu_test import PROGRAM as EMULATED
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import espalier
+from tests.app.program import EMULATED, espalier, needs_emulation
 
 ON = ("history.kind=replace", "history.t_stale=5")
 GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")), (4, 2, ("grid.topology=replicated",)),
@@ -123,7 +120,7 @@ class HistoryTest(PlantedJobTest):
             self.assertGreater(expected[1][3]["hits"], 0)
             self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected, kind)
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    @needs_emulation
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for scope, *more in (("grid",), ("lane", "history.recompute=0.3")):
@@ -225,10 +222,7 @@ class HistoryTest(PlantedJobTest):
 
     def test_plan_knows_the_memory(self):
         def most(*overrides):
-            file = self.folder / "plan.json"
-            file.unlink(missing_ok=True)
-            self.succeed("plan", self.config, *ON, "model.hidden=200", *overrides, "--ranks", 2, "-o", file)
-            return json.loads(file.read_text())["plan"]["memory"]["step"]["history"]
+            return self.planned(*ON, "model.hidden=200", *overrides, ranks=2)["plan"]["memory"]["step"]["history"]
 
         # As many rows as there are, kept and written: not fewer than 2 layers of 2,500 rows at 0.9 over 2 ranks, and room to grow.
         everything = most("history.t_stale=1000")
@@ -239,27 +233,24 @@ class HistoryTest(PlantedJobTest):
         self.assertLess(most("history.t_stale=2"), everything)
 
     def test_the_check_before_a_job_counts_what_plan_counts(self):
-        def planned(*job):
-            file = self.folder / "plan.json"
-            file.unlink(missing_ok=True)
-            self.succeed("plan", self.config, *job, "--ranks", 2, "-o", file)
-            return json.loads(file.read_text())["plan"]["memory"]["step"]
+        def memory(*job):
+            return self.planned(*job, ranks=2)["plan"]["memory"]["step"]
 
         for scope in ("grid", "lane"):
             for more in (("history.t_stale=20",), ("history.t_stale=3", "history.stored=uint8"), ("history.entries=300",)):
                 job = ("history.kind=replace", f"history.scope={scope}", *more)
-                self.assertGreater(planned(*job)["history"], 10e3)
+                self.assertGreater(memory(*job)["history"], 10e3)
         # The check before a job goes by that: beside a network of 30 MB it is most of what is left.
         job = ("history.kind=replace", "history.t_stale=1000", "history.scope=lane", "model.hidden=2000")
-        bytes_ = planned(*job)["history"]
+        bytes_ = memory(*job)["history"]
         output = self.fail_with(4, ["does not fit", "history "], "train", self.config, *job, "run.memory_limit=1KB", ranks=2)
         number, unit = re.search(r"history ([0-9.]+) (B|[KMG]iB)", output).groups()
         one = 1024 ** "BKMG".index(unit[0])
         self.assertAlmostEqual(float(number) * one, bytes_, delta=0.051 * one)
-        self.assertGreater(planned("history.memory=20KiB")["features of others"], 0)
+        self.assertGreater(memory("history.memory=20KiB")["features of others"], 0)
         # Where nothing can hit nothing is kept.
         for never in (("history.t_stale=1",), ("history.p_grad=0",), ("history.start=10000",), ("history.recompute=1",)):
-            self.assertNotIn("history", planned("history.kind=replace", *never))
+            self.assertNotIn("history", memory("history.kind=replace", *never))
 
     def test_history_that_does_not_fit_is_refused(self):
         for scope, limit in (("grid", "1700KB"), ("lane", "2500KB")):
@@ -283,7 +274,3 @@ class HistoryTest(PlantedJobTest):
         refuse(["model.jumping"], "model.jumping=max")
         refuse(["model.edge_features"], "model.edge_features=true", "model.kind=gat")
         self.fail_with(2, ["history.p_grad", "history.kind", "replace"], "train", self.config, "history.p_grad=0.5")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,39 +5,18 @@ checkpoint, of all vertices and of some; what they predict is as right as the re
 at all, and what does not fit ends with one message. A run leaves weights.h5 at its end and where it is stopped, of its best epoch.
 """
 
-import os
+import pathlib
 import resource
-import shutil
 import signal
-import unittest
+import tempfile
 
 import h5py
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest, espalier, write_graph
+from tests.app.program import ProgramTest, arrays_of, espalier, job_text, needs_emulation, on_gpus, write_graph
 
-EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
-CONFIG = """
-[graph]
-file = "{graph}"
-feature_norm = "standard"
-[sampler]
-fanout = [4, 3]
-batch_size = 64
-[model]
-hidden = 8
-layers = 2
-normalize = "batch"
-[train]
-epochs = 2
-reproducible = true
-learning_rate = 0.05
-[run]
-threads = 1
-device = "cpu"
-[output]
-dir = "{output}"
-"""
+JOB = ('graph.feature_norm="standard"', "sampler.fanout=[4, 3]", "sampler.batch_size=64", "model.hidden=8", "model.layers=2",
+       'model.normalize="batch"', "train.epochs=2", "train.reproducible=true", "train.learning_rate=0.05", "run.threads=1", 'run.device="cpu"')
 VERTICES, FEATURES, CLASSES = 600, 6, 4
 
 
@@ -57,26 +36,19 @@ def layers_by_numpy(graph, weights):
     """H[1] .. H[L] of a sage network with batch normalisation, in float64."""
     with h5py.File(graph) as file:
         indptr, indices, h = file["graph/indptr"][:], file["graph/indices"][:], file["nodes/features"][:].astype(np.float64)
-    with h5py.File(weights) as file:
-        tensors = {name: file["weights"][name][:].astype(np.float64) for name in file["weights"]}
-        running = {name: file["statistics"][name][:].astype(np.float64) for name in file["statistics"]}
-        h = (h - file["features/mean"][:]) / file["features/deviation"][:]
+    trained = {name: values.astype(np.float64) for name, values in arrays_of(weights).items()}
+    h = (h - trained["features/mean"]) / trained["features/deviation"]
     layers = []
     for layer in (1, 2):
         mean = np.stack([h[indices[indptr[v]:indptr[v + 1]]].mean(0) if indptr[v] < indptr[v + 1] else np.zeros(h.shape[1])
                          for v in range(len(indptr) - 1)])
-        of = {name.split(".")[1]: value for name, value in tensors.items() if name.startswith(f"layer{layer}.")}
+        of = {name.split(".")[1]: value for name, value in trained.items() if name.startswith(f"weights/layer{layer}.")}
         h = h @ of["self"] + mean @ of["neighbour"] + of["bias"]
         if layer == 1:
-            h = of["scale"] * (h - running["layer1.mean"]) / np.sqrt(running["layer1.variance"] + 1e-5) + of["shift"]
+            h = of["scale"] * (h - trained["statistics/layer1.mean"]) / np.sqrt(trained["statistics/layer1.variance"] + 1e-5) + of["shift"]
             h = np.maximum(h, 0)
         layers.append(h)
     return layers
-
-
-def content(path):
-    with h5py.File(path) as file:
-        return {name: file[name][:] for name in file}, dict(file.attrs)
 
 
 class InferTest(ProgramTest):
@@ -84,9 +56,9 @@ class InferTest(ProgramTest):
 
     @classmethod
     def setUpClass(cls):
-        folder = cls.trained = cls.enterClassContext(_temporary_folder())
+        folder = cls.trained = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="espalier-test-")))
         make_graph(folder / "graph.h5")
-        (folder / "job.toml").write_text(CONFIG.format(graph=folder / "graph.h5", output=folder / "out"))
+        (folder / "job.toml").write_text(job_text(folder / "graph.h5", folder / "out", *JOB))
         code, output = espalier("-q", "train", folder / "job.toml", "run.checkpoint_every=1")
         assert code == 0, output
 
@@ -97,25 +69,13 @@ class InferTest(ProgramTest):
         self.rows = self.folder / "rows.h5"
 
     def infer(self, *options, weights=None, **run):
-        self.succeed("-q", "infer", self.config, "--checkpoint", weights or self.weights, "-o", self.rows, "--overwrite", *options, **run)
-        return content(self.rows)
+        return self.inferred(*options, weights=weights or self.weights, **run)
 
     def refused(self, code, words, *options, weights=None, config=None, **run):
         """One message, and no file."""
         before = sorted(self.folder.rglob("*"))
         self.fail_with(code, words, "infer", config or self.config, "--checkpoint", weights or self.weights, "-o", self.rows, *options, **run)
         self.assertEqual(sorted(self.folder.rglob("*")), before)
-
-
-class _temporary_folder:
-    def __enter__(self):
-        import pathlib
-        import tempfile
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        return self.path
-
-    def __exit__(self, *_):
-        shutil.rmtree(self.path, ignore_errors=True)
 
 
 class Rows(InferTest):
@@ -185,15 +145,14 @@ class Rows(InferTest):
         other = self.folder / "other.h5"
         make_graph(other, seed=2, shift=0.5, labels=False)
         output = self.succeed("infer", self.config, f"graph.file={other}", "--checkpoint", self.weights, "-o", self.rows)
-        np.testing.assert_allclose(content(self.rows)[0]["logits"], layers_by_numpy(other, self.weights)[1], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(arrays_of(self.rows)["logits"], layers_by_numpy(other, self.weights)[1], rtol=1e-4, atol=1e-4)
         self.assertIn("the best, of epoch", output)
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    @needs_emulation
     def test_on_gpus(self):
         expected, on_cpu = self.infer("--layer", 1, "--predictions", "--metrics")
         for ranks, *grid in ((1, "run.device=cuda"), (4, "grid.replication=2", "graph.features_on=host", "run.device=cuda")):
-            found, on_gpu = self.infer("--layer", 1, "--predictions", "--metrics", *grid, ranks=ranks, program=EMULATED,
-                                       env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+            found, on_gpu = self.infer("--layer", 1, "--predictions", "--metrics", *grid, ranks=ranks, **on_gpus(2))
             np.testing.assert_allclose(found["embeddings"], expected["embeddings"], rtol=1e-5, atol=1e-5)
             np.testing.assert_array_equal(found["predictions"], expected["predictions"])
             self.assertEqual(on_gpu["test_macro_f1"], on_cpu["test_macro_f1"])
@@ -201,9 +160,8 @@ class Rows(InferTest):
 
 class Refused(InferTest):
     def test_weights_that_do_not_fit(self):
+        # keys_test has every key.
         self.refused(2, ["model.hidden = 8 there and 9 here", "weights.h5", "put the key back"], "model.hidden=9", ranks=2)
-        self.refused(2, ["model.normalize", "there and \"layer\" here"], "model.normalize=layer")
-        self.refused(2, ["graph.feature_norm = \"standard\" there and \"none\" here"], "graph.feature_norm=none")
         other = self.folder / "other.h5"
         make_graph(other, features=7)
         self.refused(3, ["weights/layer1.self", "6 x 8", "7 x 8"], f"graph.file={other}")
@@ -301,14 +259,3 @@ class Weights(InferTest):
         for ranks in (1, 2):
             self.fail_with(2, ["weights.h5 holds weights only", "espalier infer"], "train", self.config, f"output.dir={self.folder / 'out'}",
                            f"run.restart={self.weights}", ranks=ranks)
-
-    def test_a_file_that_cannot_be_written_ends_no_run_but_is_missed(self):
-        (self.folder / "out" / "weights.h5" / "taken").mkdir(parents=True)
-        code, output = self.train("run.restart=never", "train.epochs=1")
-        self.assertEqual(code, 2, output)
-        self.assertIn("cannot write", output)
-        self.assertTrue((self.folder / "out" / "report.json").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

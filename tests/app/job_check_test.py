@@ -14,32 +14,13 @@ import numpy as np
 
 from tests.app.program import LONG, ProgramTest, awkward_graph, espalier
 
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [5, 3]
-batch_size = 8
-[model]
-hidden = 8
-layers = 2
-[train]
-epochs = 1
-[run]
-threads = 1
-[output]
-dir = "{output}"
-"""
-
+JOB = ("sampler.fanout=[5, 3]", "sampler.batch_size=8", "model.hidden=8", "model.layers=2", "train.epochs=1", "run.threads=1")
 TYPES = "paper=200:6,author=90:4"
 RELATIONS = "paper.cites.paper=900,author.writes.paper=500"
 
 
 class JobCheckTest(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.graph, self.config, self.output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+    JOB = JOB
 
     def typed(self, *options):
         self.succeed("-q", "generate", "planted", "--types", TYPES, "--relations", RELATIONS, "--classes", 3, *options, "-o", self.graph)
@@ -111,8 +92,6 @@ class Faults(JobCheckTest):
         bad[train[3]] = -7
         self.change("nodes/labels", bad)
         self.refused(3, [f"vertex {train[3]} has label -7"], weights=weights)
-        self.change("nodes/labels", np.full_like(labels, -1))
-        self.refused(3, ["nothing to learn"])
 
     def test_several_labels(self):
         self.succeed("-q", "generate", "planted", "--nodes", 120, "--labels", 3, "-o", self.graph)
@@ -128,10 +107,6 @@ class Faults(JobCheckTest):
         bad[valid] = 0
         self.change("nodes/labels", bad)
         self.refused(3, ["no column of /nodes/labels has both 0 and 1 on /split/valid", "train.metric"], *job)
-        bad = labels.copy()
-        bad[5, 0] = 7
-        self.change("nodes/labels", bad)
-        self.refused(3, ["row 5 holds 7"], *job)
 
     def test_features(self):
         self.typed()
@@ -202,7 +177,7 @@ class Memory(JobCheckTest):
         job = (f"graph.file={self.graph}", *LARGER, *job)
         peaks = {}
         for ranks in rank_counts:
-            needs = self.planned(*job, ranks=ranks)
+            needs = self.planned(*job, ranks=ranks)["plan"]["judged_bytes"]  # what the verdict goes by
             for share in shares:
                 # "auto" makes other windows of another limit, and so another need: judged anew.
                 limit = f"run.memory_limit={round(share * needs)}"
@@ -239,16 +214,11 @@ class Memory(JobCheckTest):
         # Fixed where a smaller limit would make smaller windows.
         return ("sampler.batch_size=256", "sampler.fanout=[10,10]", "model.hidden=64", "sampler.bulk=4", "grid.replication=1")
 
-    def planned(self, *job, ranks):
-        """What the verdict goes by."""
-        espalier("-q", "plan", self.config, "--ranks", ranks, *job)
-        return json.loads((self.output / "plan.json").read_text())["plan"]["judged_bytes"]
-
     def test_plan_and_train_agree(self):
         job = self.larger()
         for ranks in (1, 2):
-            needs = self.planned(*job, ranks=ranks)
-            for share, code in ((0.5, 4), (0.9, 4), (1.1, 0), (3, 0)):
+            needs = self.planned(*job, ranks=ranks)["plan"]["judged_bytes"]  # what the verdict goes by
+            for share, code in ((0.9, 4), (1.1, 0)):
                 limit = f"run.memory_limit={round(share * needs)}"
                 planned = self.verdict("plan", self.config, "--ranks", ranks, *job, limit)
                 ran = self.verdict("train", self.config, *job, limit, ranks=ranks)
@@ -265,8 +235,3 @@ class Memory(JobCheckTest):
             output = self.succeed("-q", *words, *job, ranks=ranks)
             self.assertIn("espalier: warning: does not fit: a rank needs", output)
             self.assertIn("run.memory_limit); use more ranks", output)
-
-
-
-if __name__ == "__main__":
-    unittest.main()

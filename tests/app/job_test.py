@@ -7,35 +7,15 @@ and index width; report.json holds what the design says; a wrong input ends with
 import csv
 import itertools
 import os
-import subprocess
 import unittest
 
+import h5py
 import numpy as np
 
-from tests.app.program import LONG, PROGRAM, ROOT, SHARED_DATA, ProgramTest, awkward_graph, espalier, write_graph
-from tests.launcher import LAUNCHER
+from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, awkward_graph, write_graph
 
-CONFIG = """
-[graph]
-file = "{graph}"
-feature_norm = "standard"
-[sampler]
-fanout = [3, 2]
-batch_size = 5
-[model]
-hidden = 8
-layers = 2
-dropout = 0.25
-[train]
-epochs = 4
-batches_per_step = 4
-reproducible = true
-[run]
-threads = 1
-[output]
-dir = "{output}"
-"""
-
+JOB = ('graph.feature_norm="standard"', "sampler.fanout=[3, 2]", "sampler.batch_size=5", "model.hidden=8", "model.layers=2",
+       "model.dropout=0.25", "train.epochs=4", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
 
 SCHEDULES = ("pull", "push", "staged", "staged-oblivious", "auto")
 SAMPLERS = [("sampler.kind=graphsage",), ("sampler.kind=graphsage", "model.kind=gcn"), ("sampler.kind=labor",)] + [
@@ -47,13 +27,11 @@ def divisors(p):
 
 
 class JobTest(ProgramTest):
+    JOB = JOB
+
     def setUp(self):
         super().setUp()
-        self.graph = self.folder / "graph.h5"
-        self.output = self.folder / "out"
-        self.config = self.folder / "job.toml"
         awkward_graph(self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
 
     def sample(self, *overrides, **options):
         self.succeed("-q", "sample", self.config, *overrides, **options)
@@ -62,11 +40,10 @@ class JobTest(ProgramTest):
 
 class Sample(JobTest):
     def test_one_digest_for_every_grid(self):
+        # sample/every_sampler_test has all grids.
         expected = self.sample()
-        for ranks in (1, 2, 3, 4, 6, 8):
-            for copies in divisors(ranks):
-                digest = self.sample(f"grid.replication={copies}", ranks=ranks)
-                self.assertEqual(digest, expected, f"p {ranks} c {copies}")
+        for ranks, copies in ((2, 2), (3, 1), (4, 2), (6, 3), (8, 1)):
+            self.assertEqual(self.sample(f"grid.replication={copies}", ranks=ranks), expected, f"p {ranks} c {copies}")
         for override in ("grid.topology=replicated", "sampler.bulk=1", "sampler.bulk=3", "run.threads=2",
                          "train.batches_per_step=2"):
             self.assertEqual(self.sample(override, ranks=3), expected, override)
@@ -93,13 +70,11 @@ class Sample(JobTest):
         self.assertEqual(self.report(self.output)["epochs"][0]["sample_digest"], expected)
 
     def test_one_digest_for_every_sampler_and_schedule(self):
-        # Two layouts for each sampler, and each layout for three or four: sample/every_sampler_test takes each sampler to all.
+        # A layout for each sampler, and each layout for two: sample/every_sampler_test takes each sampler to all.
         layouts = itertools.cycle(zip(SCHEDULES, ((2, 1), (4, 2), (6, 2), (3, 1), (5, 1))))
-        for sampler in SAMPLERS:
-            digests = {self.sample(*sampler)}
-            for schedule, (ranks, copies) in itertools.islice(layouts, 2):
-                digests.add(self.sample(*sampler, f"grid.replication={copies}", f"grid.schedule={schedule}", "sampler.bulk=2", ranks=ranks))
-            self.assertEqual(len(digests), 1, sampler)
+        for sampler, (schedule, (ranks, copies)) in zip(SAMPLERS, layouts):
+            found = self.sample(*sampler, f"grid.replication={copies}", f"grid.schedule={schedule}", "sampler.bulk=2", ranks=ranks)
+            self.assertEqual(found, self.sample(*sampler), sampler)
 
     def test_the_report_counts_messages_and_bytes_by_step_beside_the_model(self):
         output = self.succeed("sample", self.config, "grid.schedule=staged", "grid.replication=2", ranks=4)
@@ -128,21 +103,6 @@ class Sample(JobTest):
         print(f"ladies, 64 batches in bulk: {beyond / 1e6:.0f} MB beyond the graph's {resident / 1e6:.0f} MB")
         self.assertLess(beyond, 64 * report["graph"]["nodes"] * 8, "as much as one array of batches x vertices")
 
-    @unittest.skipUnless(LONG, "long: every sampler, mode, grid, schedule and topology")
-    def test_long_one_digest_for_every_sampler_mode_grid_and_schedule(self):
-        graph = self.folder / "rmat.h5"
-        self.succeed("generate", "rmat", "--scale", 10, "--edge-factor", 8, "--symmetrize", "--features", 4, "--classes", 4, "-o", graph)
-        bulks = itertools.cycle(("1", "3", "auto"))
-        for sampler in SAMPLERS:
-            digests = {}
-            for ranks in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16):
-                for copies, layout in itertools.product(divisors(ranks), [f"grid.schedule={s}" for s in SCHEDULES]
-                                                        + ["grid.topology=replicated"]):
-                    job = (f"grid.replication={copies}", layout, f"sampler.bulk={next(bulks)}")
-                    digest = self.sample(f"graph.file={graph}", "sampler.batch_size=64", *sampler, *job, ranks=ranks)
-                    digests.setdefault(digest, []).append((ranks, *job))
-            self.assertEqual(len(digests), 1, (sampler, digests))
-
     @unittest.skipUnless(LONG, "long: every grid, topology, bulk and thread count on debian and an R-MAT of scale 14")
     def test_long_one_digest_on_real_graphs(self):
         rmat, debian = self.folder / "rmat.h5", self.folder / "debian.h5"
@@ -168,11 +128,12 @@ class Train(JobTest):
     def losses(self, *overrides, **options):
         self.succeed("-q", "train", self.config, *overrides, **options)
         report = self.report(self.output)
-        return [e["loss"] for e in report["epochs"]], report["weights_digest"], report["test"]
+        return [e["loss"] for e in report["epochs"]], report["weights_digest"], report["test"], [e["sample_digest"] for e in report["epochs"]]
 
     def test_the_same_bits_for_every_grid(self):
         every_grid = [(ranks, copies) for ranks in (2, 3, 4, 8) for copies in divisors(ranks)]
-        for model, grids in ((("model.kind=sage",), every_grid),
+        # train/trainer_test has all grids.
+        for model, grids in ((("model.kind=sage",), LONG and every_grid or ((2, 2), (3, 1), (4, 2), (8, 1), (8, 8))),
                              (("model.kind=gcn", "sampler.weighted=true"), LONG and every_grid or ((3, 1), (4, 2), (8, 8))),
                              (("model.normalize=batch",), LONG and every_grid or ((2, 2), (3, 1), (8, 4))),
                              (("model.normalize=layer", "train.optimizer=sgd", "train.learning_rate=0.05"),
@@ -187,10 +148,9 @@ class Train(JobTest):
     def test_the_same_bits_with_every_sampler(self):
         for sampler in (("sampler.kind=ladies", "model.kind=gcn"), ("sampler.kind=ladies", "sampler.mode=reference"),
                         ("sampler.kind=fastgcn",), ("sampler.kind=labor", "model.kind=gcn")):
-            runs = [self.losses(*sampler), self.losses(*sampler, "grid.schedule=push", "grid.replication=2", ranks=4),
-                    self.losses(*sampler, "grid.schedule=staged", ranks=3)]
-            self.assertEqual(runs[0], runs[1], sampler)
-            self.assertEqual(runs[0], runs[2], sampler)
+            expected = self.losses(*sampler)
+            for ranks, *layout in ((4, "grid.schedule=push", "grid.replication=2"), (3, "grid.schedule=staged")):
+                self.assertEqual(self.losses(*sampler, *layout, ranks=ranks), expected, sampler)
 
     def test_float_reduction_agrees_to_rounding(self):
         exact = self.losses()[0]
@@ -231,13 +191,6 @@ class Train(JobTest):
         for name in ("accuracy", "macro_f1"):
             self.assertEqual([float(row["train_" + name]) for row in rows], [e["train"][name] for e in report["epochs"]])
 
-    def test_the_saved_config_repeats_the_run(self):
-        first = self.losses("train.learning_rate=0.01")
-        again = self.folder / "again.toml"
-        again.write_text((self.output / "config.toml").read_text())
-        self.succeed("-q", "train", again)
-        self.assertEqual([e["loss"] for e in self.report(self.output)["epochs"]], first[0])
-
     def test_early_stop_keeps_the_best_epoch(self):
         output = self.succeed("train", self.config, "train.epochs=200", "train.early_stop=3", "train.learning_rate=0.05")
         report = self.report(self.output)
@@ -246,19 +199,15 @@ class Train(JobTest):
         self.assertEqual(report["best_epoch"], accuracies.index(max(accuracies)) + 1)
         self.assertEqual(len(accuracies), report["best_epoch"] + 3)
 
-    def test_evaluation_in_small_chunks_gives_the_same_metrics(self):
-        whole = self.losses()
-        self.assertEqual(self.losses("run.memory_limit=40KB", "run.memory_check=warn", ranks=2), whole)
-
 
 class Defaults(ProgramTest):
     """What an input file of two lines gets."""
 
+    JOB = ()
+
     def setUp(self):
         super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
         self.succeed("-q", "generate", "planted", "--nodes", 1500, "--features", 4, "--classes", 3, "-o", self.graph)
-        self.config.write_text(f'graph.file = "{self.graph}"\noutput.dir = "{self.output}"\n')
         self.small = ("sampler.batch_size=20", "model.hidden=8", "train.epochs=2")
 
     def history(self, *overrides, ranks):
@@ -312,8 +261,7 @@ class Defaults(ProgramTest):
             path.unlink()
         (self.output / "checkpoints/latest").unlink()
         (self.output / "report.json").unlink()
-        code, output = espalier("train", self.config, *self.small, "train.reproducible=true", "run.max_minutes=1e-9")
-        self.assertEqual(code, 5, output)
+        self.stopped_run("train", self.config, *self.small, "train.reproducible=true")
         found, output = self.history("train.reproducible=true", ranks=2)
         self.assertRegex(output, "restart .* of epoch 1 done")
         self.assertEqual(found, expected)
@@ -338,9 +286,9 @@ class Overlap(JobTest):
         self.assertEqual(self.run_of(*job, "run.overlap=true", ranks=ranks), plain, (job, ranks))
 
     def test_the_same_bits_and_bytes(self):
-        for ranks, *job in ((1, "sampler.bulk=2"), (2, "grid.schedule=push", "sampler.bulk=3", "run.threads=2"),
+        # train/overlap_test has every grid and window, pipeline_test every depth.
+        for ranks, *job in ((2, "grid.schedule=push", "sampler.bulk=3", "run.threads=2"),
                             (3, "grid.schedule=staged", "sampler.bulk=1", "train.batches_per_step=2"),
-                            (4, "grid.replication=2", "grid.topology=replicated"),
                             (4, "grid.schedule=staged-oblivious", "sampler.kind=ladies", "sampler.fanout=[4,4]", "sampler.bulk=3"),
                             (2, "grid.schedule=pull", "sampler.kind=fastgcn", "model.kind=gcn", "sampler.batch_size=1")):
             self.compare(*job, ranks=ranks)
@@ -349,17 +297,6 @@ class Overlap(JobTest):
         self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd",
                        "run.overlap=true", "sampler.bulk=2", ranks=3, timeout=60)
 
-    @unittest.skipUnless(LONG, "long: every sampler, schedule, grid and bulk with and without overlap")
-    def test_long_the_same_bits_and_bytes(self):
-        graph = self.folder / "rmat.h5"
-        self.succeed("generate", "rmat", "--scale", 10, "--edge-factor", 8, "--symmetrize", "--features", 4, "--classes", 4, "-o", graph)
-        bulks = itertools.cycle(("1", "3", "auto"))
-        for sampler, ranks, layout in itertools.product((SAMPLERS[0], SAMPLERS[2], SAMPLERS[5]), (1, 2, 3, 4, 6),
-                                                        [f"grid.schedule={s}" for s in SCHEDULES] + ["grid.topology=replicated"]):
-            for copies in divisors(ranks):
-                self.compare(f"graph.file={graph}", "sampler.batch_size=64", *sampler, layout, f"grid.replication={copies}",
-                             f"sampler.bulk={next(bulks)}", ranks=ranks)
-
 
 class OddGraphs(JobTest):
     """More ranks than vertices, batches or edges: the same bits as on one rank, and no waiting."""
@@ -367,13 +304,15 @@ class OddGraphs(JobTest):
     def test_tiny_graphs_on_many_ranks(self):
         features = np.arange(12).reshape(4, 3) / 7.0
         grids = itertools.cycle((((5, 1),), ((6, 3),)) if not LONG else (((5, 1), (6, 3)),))
+        kinds = (("model.kind=sage",), ("model.kind=gcn",), ("model.kind=gcn", "sampler.kind=ladies", "grid.schedule=push"),
+                 ("sampler.kind=fastgcn", "grid.schedule=staged"), ("sampler.kind=labor", "grid.schedule=staged-oblivious"))
+        turns = itertools.cycle(kinds)  # each of them for two graphs or more
         for name, rows, labels, train, valid, test in (("no edges", [[], [], [], []], [0, 1, 0, 1], [0, 1], [2], [3]),
                                                        ("loops only", [[0], [1], [2], [3]], [0, 1, 0, 1], [0, 1, 3], [], [2]),
                                                        ("one to train", [[1, 2, 3], [0], [], [0, 3]], [0, 1, 2, -1], [1], [], []),
                                                        ("one class", [[1], [0], [1], [2]], [0, 0, 0, 0], [0, 2], [1], [3])):
             write_graph(self.graph, rows, features, labels, train, valid, test)
-            for kind in (("model.kind=sage",), ("model.kind=gcn",), ("model.kind=gcn", "sampler.kind=ladies", "grid.schedule=push"),
-                         ("sampler.kind=fastgcn", "grid.schedule=staged"), ("sampler.kind=labor", "grid.schedule=staged-oblivious")):
+            for kind in kinds if LONG else itertools.islice(turns, 3):
                 runs = []
                 for ranks, copies in ((1, 1), *next(grids)):
                     self.succeed("-q", "train", self.config, *kind, "sampler.batch_size=1", "sampler.bulk=2",
@@ -385,51 +324,36 @@ class OddGraphs(JobTest):
 
 class BadInput(JobTest):
     def test_configs(self):
+        # One of each kind; base/config_test has every message.
         for override, words in (("train.epoch=3", ["unknown key train.epoch", "did you mean train.epochs?"]),
-                                ("train.epochs=many", ["train.epochs"]),
                                 ("train.epochs=1.5", ["train.epochs", "whole number", "1.5"]),
                                 ("train.epochs=0", ["train.epochs", "least"]),
-                                ("model.dropout=1.5", ["model.dropout"]),
-                                ("model.kind=sgae", ["model.kind", "sage"]),
                                 ("model.kind=gta", ["model.kind", "not one of sage | gcn | gat | gin"]),
-                                ("train.momentum=0.5", ["train.momentum = 0.5", "has no meaning", "train.optimizer"]),
                                 ("train.lr_step=3", ["train.lr_step = 3", "train.lr_schedule to \"step\""]),
                                 ("sampler.fanout=[3]", ["sampler.fanout", "model.layers"]),
-                                ("sampler.fanout=[3,0]", ["sampler.fanout", "0"]),
                                 ("sampler.bulk=0", ["sampler.bulk"]),
                                 ("sampler.kind=ladie", ["sampler.kind = ladie", "did you mean ladies?", "fastgcn"]),
                                 ("sampler.mode=best", ["sampler.mode", "debiased"]),
                                 ("grid.schedule=shove", ["grid.schedule", "push"]),
-                                ("grid.bandwidth_gbs=5", ["grid.bandwidth_gbs was removed", "grid.schedule"]),
-                                ("run.device=cuda", ["run.device", "without CUDA", "cpu"]),
-                                ("run.memory_limit=lots", ["run.memory_limit", "lots"]),
-                                ("nonsense", ["section.key=value"])):
+                                 ("grid.bandwidth_gbs=5", ["grid.bandwidth_gbs was removed", "grid.schedule"]),
+                                 ("run.device=cuda", ["run.device", "without CUDA", "cpu"])):
             self.fail_with(2, words, "train", self.config, override)
         self.fail_with(2, ["grid.replication = 2", "number of ranks, 3"], "train", self.config, "grid.replication=2", ranks=3)
         self.fail_with(2, ["grid.replication = 99999999999"], "train", self.config, "grid.replication=99999999999", ranks=2)
-        for number, words in (("-5", "from 1 to"), ("0", "from 1 to"), ("9" * 20, "from 1 to"), ("2.5", "from 1 to")):
-            output = self.fail_with(2, ["--epochs", words], "sample", self.config, "--epochs", number)
-            self.assertLess(len(output), 250)
-        self.fail_with(2, ["--ranks", "from 1 to"], "info", self.graph, "--ranks", "9" * 20)
 
     def test_config_file(self):
         self.fail_with(2, ["config file", "no such file", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
-        pipe, text = self.folder / "pipe", self.config.read_text()
+        pipe = self.folder / "pipe"
         os.mkfifo(pipe)
         for path, words in ((self.folder, "is a folder"), (pipe, "is a pipe"), (self.graph, "is a graph file")):
             self.fail_with(2, [f"config file {path}: {words}"], "train", path, ranks=2, timeout=20)
         self.fail_with(2, [f"machine file {pipe}: is a pipe"], "plan", self.config, "--ranks", 2, "--machine", pipe, timeout=20)
-        self.config.write_text("# nothing\n")
-        self.fail_with(2, ["job.toml: graph.file is missing"], "train", self.config)
-        self.config.write_text("\n")
-        self.fail_with(2, ["job.toml: is empty, and graph.file is missing"], "train", self.config)
-        self.config.write_text(text)
-        self.config.write_text("[train]\nepochs = 3\nseed = = 4\n")
-        self.fail_with(2, ["job.toml:3"], "train", self.config)
-        self.config.write_text("[train]\nepochs = 3\n[modle]\nkind = 'gcn'\n")
-        self.fail_with(2, ["job.toml:4", "modle.kind", "model.kind"], "train", self.config)
-        self.config.write_text("[train]\nepochs = 3\n")
-        self.fail_with(2, ["graph.file"], "train", self.config)
+        # The config's own mistakes are base/config_test's.
+        for text, words in (("# nothing\n", ["job.toml: graph.file is missing"]), ("\n", ["job.toml: is empty, and graph.file is missing"]),
+                            ("[train]\nepochs = 3\nseed = = 4\n", ["job.toml:3"]),
+                            ("[train]\nepochs = 3\n[modle]\nkind = 'gcn'\n", ["job.toml:4", "modle.kind", "model.kind"])):
+            self.config.write_text(text)
+            self.fail_with(2, words, "train", self.config)
 
     def test_command_line(self):
         self.fail_with(2, ["trian", "train"], "trian", self.config)
@@ -480,16 +404,9 @@ class BadInput(JobTest):
         self.assertFalse(self.output.exists())
 
     def test_early_stop_without_vertices_to_validate_on(self):
-        import h5py
         with h5py.File(self.graph, "a") as file:
             del file["split/valid"]
         self.assertIn("train.early_stop = 3 never stops", self.succeed("train", self.config, "train.early_stop=3"))
-
-    def test_weighted_draws_need_weights(self):
-        import h5py
-        with h5py.File(self.graph, "a") as file:
-            del file["graph/weights"]
-        self.fail_with(3, ["sampler.weighted"], "sample", self.config, "sampler.weighted=true", ranks=2)
 
     def test_output_folder(self):
         blocked = self.folder / "file"
@@ -499,15 +416,6 @@ class BadInput(JobTest):
     def test_memory(self):
         self.fail_with(4, ["run.memory_limit"], "train", self.config, "run.memory_limit=1KB", ranks=2)
         self.fail_with(4, ["model.hidden"], "train", self.config, "model.hidden=1000000000000", "run.memory_limit=1TB", ranks=2)
-
-    def test_running_out_of_memory_on_one_rank_ends_the_job(self):
-        # 240 MB for each matrix like the weights are there for rank 0 and not for rank 1, which must not leave it waiting.
-        job = [PROGRAM, "train", str(self.config), "model.hidden=10000000", "run.memory_limit=1e15"]
-        done = subprocess.run(LAUNCHER.parts((1, job), (1, ["bash", "-c", 'ulimit -v 700000; exec "$@"', "rank1", *job])),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
-        self.assertEqual(done.returncode, 4, done.stdout)
-        self.assertIn("rank 1", done.stdout)
-        self.assertIn("out of memory", done.stdout)
 
     def test_as_many_as_there_are(self):
         largest = 2**63 - 1
@@ -525,12 +433,8 @@ class BadInput(JobTest):
 
     def test_a_failed_run_leaves_no_report_of_an_earlier_one(self):
         self.succeed("-q", "train", self.config)
-        self.fail_with(2, ["not finite"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd")
+        self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd", ranks=2)
         self.assertFalse((self.output / "report.json").exists())
-
-    def test_a_loss_that_is_not_finite(self):
-        self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30",
-                       "train.optimizer=sgd", ranks=2)
 
 
 class Documents(ProgramTest):
@@ -558,7 +462,3 @@ class Documents(ProgramTest):
         example[weights], example[rows] = self.folder / "out" / "weights.h5", self.folder / "rows.h5"
         self.succeed(*example[example.index("espalier") + 1:], f"graph.file={self.folder / 'planted.h5'}", ranks=2, cwd=ROOT)
         self.assertTrue((self.folder / "rows.h5").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,22 +14,8 @@ import numpy as np
 
 from tests.app.program import ProgramTest, espalier
 
-CONFIG = """
-[sampler]
-fanout = [3, 3]
-batch_size = 20
-[model]
-layers = 2
-hidden = 8
-dropout = 0.1
-[train]
-epochs = 1
-batches_per_step = 2
-reproducible = true
-[run]
-threads = 1
-checkpoint_every = 1
-"""
+JOB = ("sampler.fanout=[3, 3]", "sampler.batch_size=20", "model.layers=2", "model.hidden=8", "model.dropout=0.1", "train.epochs=1",
+       "train.batches_per_step=2", "train.reproducible=true", "run.threads=1", "run.checkpoint_every=1")
 # Jobs by name, and for each key one of them and another value; further keys are what the value cannot stand without.
 GAT, RGCN, SGD = ("model.kind=gat",), ("model.kind=rgcn", "model.bases=2"), ("train.optimizer=sgd",)
 LADIES = ("sampler.kind=ladies", "sampler.fanout=[30,30]")
@@ -89,10 +75,10 @@ def seal(path):
 
 
 class Keys(ProgramTest):
+    JOB = JOB
+
     def setUp(self):
         super().setUp()
-        self.config = self.folder / "job.toml"
-        self.config.write_text(CONFIG)
         self.plain, self.typed = self.folder / "plain.h5", self.folder / "typed.h5"
         self.succeed("-q", "generate", "planted", "--nodes", 120, "--features", 5, "--classes", 3, "--edge-features", 2, "-o", self.plain)
         with h5py.File(self.plain, "a") as file:

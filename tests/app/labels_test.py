@@ -6,45 +6,22 @@ one message and its exit code, and nothing is written.
 """
 
 import csv
-import json
 
 import h5py
 import numpy as np
 
 from tests.app.program import ProgramTest
-
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [4, 3]
-batch_size = 32
-[model]
-hidden = 16
-layers = 2
-dropout = 0.25
-[train]
-task = "labels"
-epochs = 3
-learning_rate = 0.01
-batches_per_step = 4
-reproducible = true
-[run]
-threads = 1
-[output]
-dir = "{output}"
-"""
-
 METRICS = ["roc_auc", "average_precision", "micro_f1", "macro_f1"]
 
 
 class LabelsTest(ProgramTest):
+    JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=32", "model.hidden=16", "model.layers=2", "model.dropout=0.25", 'train.task="labels"',
+           "train.epochs=3", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
+
     def setUp(self):
         super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
         self.succeed("generate", "planted", "--nodes", 1200, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
                      "--seed", 4, "-o", self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
 
     def train(self, *overrides, **options):
         """What must not depend on the grid, and all of the report."""
@@ -75,16 +52,13 @@ class Training(LabelsTest):
         self.assertEqual(list(report["test"]), METRICS)
         self.assertNotIn("confusion", report)
         self.assertGreater(report["test"]["roc_auc"], 0.6)
-        for ranks, copies in ((2, 1), (2, 2), (3, 1), (4, 1), (4, 2)):
+        for ranks, copies in ((2, 2), (3, 1), (4, 2)):  # train/labels_test has every grid
             self.assertEqual(self.train(f"grid.replication={copies}", ranks=ranks)[0], expected, (ranks, copies))
-        rows = self.folder / "rows.h5"
         for ranks in (1, 3):
-            self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", rows, "--predictions", "--overwrite",
-                         ranks=ranks)
-            with h5py.File(rows) as file:
-                self.assertEqual(file["predictions"].dtype, np.uint8)
-                np.testing.assert_array_equal(file["predictions"][:], file["logits"][:] > 0)
-                self.assertGreater(file["predictions"][:].sum(), 0)
+            rows, _ = self.inferred("--predictions", ranks=ranks)
+            self.assertEqual(rows["predictions"].dtype, np.uint8)
+            np.testing.assert_array_equal(rows["predictions"], rows["logits"] > 0)
+            self.assertGreater(rows["predictions"].sum(), 0)
         self.assertEqual(self.train("run.threads=2", "grid.topology=replicated", "sampler.bulk=3", ranks=3)[0], expected)
 
     def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):
@@ -139,10 +113,9 @@ class Training(LabelsTest):
         self.assertIn(f"{(labels == 255).sum()} unknown", self.succeed("info", self.graph))
 
     def test_a_plan_foretells_bytes_and_memory(self):
-        for ranks, copies in ((1, 1), (2, 1), (3, 1), (4, 2), (4, 4)):
+        for ranks, copies in ((1, 1), (3, 1), (4, 2)):
             report = self.train(f"grid.replication={copies}", ranks=ranks)[1]
-            self.succeed("-q", "plan", self.config, "--ranks", ranks, f"grid.replication={copies}")
-            plan = json.loads((self.output / "plan.json").read_text())
+            plan = self.planned(f"grid.replication={copies}", ranks=ranks)
             counted, said = (json["epochs"][0]["bytes"] for json in (report, plan))
             for stage in counted:
                 self.assertEqual(said[stage]["total"], counted[stage]["total"], (stage, ranks))
@@ -151,18 +124,16 @@ class Training(LabelsTest):
 
 
 class BadInput(LabelsTest):
-    def refuse(self, code, words, *overrides):
-        for ranks in (1, 3):
-            self.fail_with(code, words, "train", self.config, *overrides, ranks=ranks)
-            self.assertFalse(self.output.exists())
+    def refuse(self, code, words, *overrides, ranks=1):
+        self.fail_with(code, words, "train", self.config, *overrides, ranks=ranks)
+        self.assertFalse(self.output.exists())
 
     def test_tasks_and_metrics_that_do_not_fit(self):
         self.refuse(3, ["7 labels per vertex", 'train.task = "classes" wants one', 'use train.task = "labels"'], "train.task=classes")
-        self.refuse(2, ["train.task = \"labels\" train.metric = accuracy: not one of roc_auc"], "train.metric=accuracy")
+        self.refuse(2, ["train.task = \"labels\" train.metric = accuracy: not one of roc_auc"], "train.metric=accuracy", ranks=3)
         self.refuse(2, ["train.task = \"classes\" train.metric = roc_auc: not one of accuracy, macro_f1"],
                     "train.task=classes", "train.metric=roc_auc")
         self.refuse(2, ["train.task", "classes | labels"], "train.task=label")
-        self.fail_with(3, ["7 labels per vertex"], "plan", self.config, "--ranks", 2, "train.task=classes")
         for key in ("class_weights=balanced", "label_smoothing=0.1"):
             self.refuse(2, [key.split("=")[0], 'has no meaning with train.task = "labels"'], f"train.{key}")
         self.put_labels(np.arange(1200, dtype=np.int32).reshape(-1, 1) % 4)
@@ -170,10 +141,6 @@ class BadInput(LabelsTest):
 
     def test_labels_that_teach_or_tell_nothing(self):
         labels = self.labels()
-        unknown = labels.copy()
-        unknown[self.split("train"), 4] = 255
-        self.put_labels(unknown)
-        self.refuse(3, ["column 4 of /nodes/labels is unknown", "/split/train"])
         one_sided = labels.copy()
         one_sided[self.split("valid")] = 1
         self.put_labels(one_sided)
@@ -187,4 +154,4 @@ class BadInput(LabelsTest):
             labels[labels == 255] = 0
             labels[17, 3] = wrong
             self.put_labels(labels)
-            self.refuse(3, [f"row 17 holds {wrong}", "0 or 1, or 255"])
+            self.refuse(3, [f"row 17 holds {wrong}", "0 or 1, or 255"], ranks=3)

@@ -6,12 +6,8 @@ plan says of bytes is what a run moves; the emulated GPU has the samples and, bu
 shape that makes no sense ends with one message and exit code 2.
 """
 
-import json
-import os
-import unittest
-
 from tests.app.job_test import JobTest
-from tests.app.program import ROOT
+from tests.app.program import needs_emulation, on_gpus
 
 LAYERS = {
     "gat": ("model.kind=gat", "model.heads=2", "model.output_heads=2", "model.residual=true"),
@@ -19,7 +15,6 @@ LAYERS = {
     "max": ("model.kind=sage", "model.aggregator=max", "model.jumping=concat", "model.activation=elu"),
     "sum": ("model.kind=sage", "model.aggregator=sum", "model.normalize=layer", "model.residual=true"),
 }
-EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 
 
 class Layers(JobTest):
@@ -40,41 +35,25 @@ class Layers(JobTest):
         job = (*LAYERS["gat"], "train.epochs=4")
         self.succeed("-q", "train", self.config, *job)
         expected = self.report(self.output)
-        self.succeed("-q", "train", self.config, *job[:-1], "train.epochs=2", "run.checkpoint_every=1", "run.restart=never")
+        self.results(*job[:-1], "run.checkpoint_every=1")
         self.succeed("-q", "train", self.config, *job, "grid.replication=3", "run.restart=auto", ranks=3, overwrite=False)
         report = self.report(self.output)
         self.assertEqual(report["restart"]["epoch"], 3)
         self.assertEqual((report["weights_digest"], report["test"]), (expected["weights_digest"], expected["test"]))
 
-    def test_infer_gives_the_metrics_of_training(self):
-        import h5py
-        for name, layer in LAYERS.items():
-            _, test, _ = self.results(*layer)
-            rows = self.folder / "rows.h5"
-            self.succeed("-q", "infer", self.config, *layer, "--checkpoint", self.output / "weights.h5", "-o", rows, "--overwrite",
-                         "--metrics", ranks=2)
-            with h5py.File(rows) as file:
-                self.assertEqual(file.attrs["test_accuracy"], test["accuracy"], name)
-
-    def test_a_plan_knows_the_bytes(self):
+    def test_infer_gives_the_metrics_of_training_and_a_plan_knows_the_bytes(self):
         for name, layer in LAYERS.items():
             with self.subTest(layer=name):
-                plan = self.folder / "plan.json"
-                self.succeed("-q", "plan", self.config, *layer, "--ranks", 3, "-o", plan)
-                self.results(*layer, ranks=3)
-                planned = json.loads(plan.read_text())["epochs"][0]["bytes"]
-                moved = self.report(self.output)["epochs"][0]["bytes"]
+                _, test, _ = self.results(*layer, ranks=3)
+                moved, planned = (of["epochs"][0]["bytes"] for of in (self.report(self.output), self.planned(*layer, ranks=3)))
                 for stage in ("fetch", "reduce", "evaluate"):
                     self.assertEqual(planned[stage]["total"], moved[stage]["total"], stage)
+                self.assertEqual(self.inferred(*layer, "--metrics", ranks=2)[1]["test_accuracy"], test["accuracy"])
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    @needs_emulation
     def test_the_emulated_gpu_agrees(self):
         for name, layer in LAYERS.items():
-            losses = []
-            for device in ("cpu", "cuda"):
-                self.succeed("-q", "train", self.config, *layer, "train.epochs=2", "run.restart=never", f"run.device={device}",
-                             ranks=2, program=EMULATED, env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
-                losses.append([epoch["loss"] for epoch in self.report(self.output)["epochs"]])
+            losses = [self.results(*layer, f"run.device={device}", ranks=2, **on_gpus(2))[-1] for device in ("cpu", "cuda")]
             for cpu, gpu in zip(*losses, strict=True):
                 self.assertAlmostEqual(cpu, gpu, delta=1e-4 * cpu, msg=name)
 
@@ -84,8 +63,6 @@ class Layers(JobTest):
                                  (("model.kind=gcn", "model.aggregator=max"), ["model.aggregator", "has no meaning", "sage"]),
                                  (("model.layers=1", "sampler.fanout=[3]", "model.hidden=256", "model.dropout=0.3"), ["model.dropout", "sage"]),
                                  (("model.aggregator=median",), ["model.aggregator", "mean | max | sum"]),
-                                 (("model.jumping=lstm",), ["model.jumping", "concat"]),
-                                 (("model.kind=gta",), ["model.kind", "gat"]),
                                  (("model.kind=gin", "sampler.kind=ladies", "sampler.mode=reference"), ["sampler.mode", "gin", "debiased"]),
                                  (("model.aggregator=sum", "sampler.kind=ladies", "sampler.mode=reference"), ["model.aggregator = sum"]),
                                  (("model.kind=gin", "sampler.weighted=true", "sampler.kind=ladies"), ["sampler.weighted", "gin"])):
@@ -97,7 +74,3 @@ class Layers(JobTest):
         words = self.succeed("help", "train")
         for kind in ("sage", "gcn", "gat", "gin"):
             self.assertIn(f"\n  {kind} ", words)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,13 +4,8 @@ Laws: losses, weights and hits are those of a sample that is drawn whole and the
 on elsewhere; the digest is of what was drawn, the same on every grid; sampling moves less.
 """
 
-import os
-import shutil
-import unittest
-
-from tests.app.gpu_test import PROGRAM as EMULATED
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import espalier
+from tests.app.program import needs_emulation, on_gpus
 
 ON = ("history.kind=replace", "history.t_stale=8")
 NEEDED = (*ON, "history.draw=needed")
@@ -27,14 +22,15 @@ class NeededDrawTest(PlantedJobTest):
     def test_it_is_the_pruned_sample(self):
         jobs = (("sampler.kind=graphsage",), ("sampler.kind=labor", "history.scope=lane", "sampler.share_batches=4", "history.recompute=0.3"),
                 ("model.kind=gcn", "history.start=11", "history.stored=fp16", "history.recompute=0.5"))
-        for job in jobs:
+        layouts = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")),
+                   (4, 2, ("grid.topology=replicated", "run.overlap=true")), (6, 3, ("sampler.bulk=7",)))
+        for k, job in enumerate(jobs):
             whole = self.history(self.train(*ON, *job))
             expected = self.history(self.train(*NEEDED, *job))
             self.assertEqual(without_sample(expected), without_sample(whole))
             self.assertNotEqual(expected[1][0], whole[1][0], "less was drawn")
             self.assertNotIn("edges_of_sample", expected[1][3])
-            for ranks, copies, more in ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")),
-                                        (4, 2, ("grid.topology=replicated", "run.overlap=true")), (6, 3, ("sampler.bulk=7",))):
+            for ranks, copies, more in layouts if k == 0 else layouts[k % 2::2]:  # history/needed_sample_test has every grid
                 with self.subTest(job=job, ranks=ranks, copies=copies, more=more):
                     found = self.history(self.train(*NEEDED, *job, f"grid.replication={copies}", *more, ranks=ranks))
                     self.assertEqual(found, expected)
@@ -64,27 +60,19 @@ class NeededDrawTest(PlantedJobTest):
             expected = without_sample(self.history(self.train(*ON, *job)))
             self.assertEqual(without_sample(self.history(self.train(*NEEDED, *job, "grid.replication=2", "run.overlap=true", ranks=4))), expected)
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    @needs_emulation
     def test_on_the_emulated_gpu(self):
-        env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
         for scope in ("grid", "lane"):
-            whole, found = (self.history(self.train(*job, f"history.scope={scope}", "train.epochs=1", "run.device=cuda", "run.overlap=true", ranks=3, env=env,
-                                                    program=EMULATED)) for job in (ON, NEEDED))
+            whole, found = (self.history(self.train(*job, f"history.scope={scope}", "train.epochs=1", "run.device=cuda", "run.overlap=true", ranks=3,
+                                                    **on_gpus(3))) for job in (ON, NEEDED))
             self.assertEqual(without_sample(found), without_sample(whole), scope)
             self.assertGreater(found[0][3]["hits"], 0, scope)
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
         job = (*NEEDED, "history.recompute=0.4", "sampler.batch_size=150", "train.epochs=3", "history.start=2")
         expected = self.history(self.train(*job))
-        shutil.rmtree(self.output)
         layouts = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2"))
-        for cut in range(30):
-            ranks, *layout = layouts[cut % len(layouts)]
-            code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
-            if code != 5:
-                break
-        self.assertEqual(code, 0, output)
-        self.assertGreater(cut, 9)
+        self.assertGreater(sum(1 for _ in self.cut_everywhere(*job, layouts=layouts)), 9)
         self.assertEqual(self.history(self.report(self.output)), expected)
 
     def test_what_is_refused(self):

@@ -4,7 +4,6 @@ Law: what is no number, or lies outside its range, is refused with exit code 2 a
 given and the range; nothing is rounded, cut off at the largest integer or read in another base.
 """
 
-import unittest
 
 from tests.app.program import ProgramTest, awkward_graph, espalier
 
@@ -14,6 +13,8 @@ REAL = ("nan", "inf", "1e400", "x", "1,5")
 
 
 class Numbers(ProgramTest):
+    JOB = ()
+
     def refuse(self, option, value, *command):
         """`--option=value`, so that a value that starts with a minus is one."""
         code, output = espalier(*command, f"{option}={value}" if value else option, *([""] if not value else []), timeout=30)
@@ -23,9 +24,8 @@ class Numbers(ProgramTest):
         self.assertLess(len(output), 150, output)
 
     def test_every_option(self):
-        graph, config = self.folder / "graph.h5", self.folder / "job.toml"
+        graph, config = self.graph, self.config
         awkward_graph(graph)
-        config.write_text(f'graph.file = "{graph}"\noutput.dir = "{self.folder / "out"}"\n')
         new = ("-o", self.folder / "new.h5")
         whole = [(("generate", "rmat", *new), ("--scale", "0", "41"), ("--edge-factor", "0"), ("--features", "1048577"),
                   ("--classes", "0"), ("--seed", "-1", "9223372036854775808")),
@@ -53,7 +53,3 @@ class Numbers(ProgramTest):
     def test_numbers_are_decimal(self):
         output = self.succeed("generate", "rmat", "--scale", "010", "--edge-factor", 1, "--seed", 2**63 - 1, "-o", self.folder / "new.h5")
         self.assertIn("1024 vertices", output, "010 is ten, not eight")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,41 +5,16 @@ schedule and method, on the emulated GPU too, and a checkpoint goes on with anot
 groups alone; they fetch less. The plan foretells the bytes of either. What does not fit together is refused in one message.
 """
 
-import json
-import os
 import sys
-import unittest
 
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest
+from tests.app.program import LONG, ROOT, ProgramTest, needs_emulation, on_gpus
 
 sys.path.insert(0, str(ROOT / "bench" / "partition"))
 import orders  # noqa: E402
 
-EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
-CONFIG = """
-[graph]
-file = "{folder}/graph.h5"
-feature_norm = "standard"
-[sampler]
-fanout = [5, 3]
-batch_size = 32
-[model]
-hidden = 16
-layers = 2
-[train]
-epochs = 2
-reproducible = true
-batches_per_step = 4
-learning_rate = 0.01
-[run]
-threads = 1
-device = "cpu"
-[output]
-dir = "{folder}/out"
-"""
 METHODS = ("random", "block", "streaming", "metis", "multilevel", "degree", "bfs")
 LOCAL = ("sampler.groups=8",)
 GRIDS = [(1, 1), (3, 1), (4, 2), (8, 1)] + LONG * [(2, 1), (2, 2), (4, 1), (4, 4), (5, 1), (6, 2), (6, 3), (7, 1), (8, 2), (8, 4)]
@@ -47,11 +22,13 @@ GENERATE = ("--nodes", 1500, "--degree", 12, "--classes", 6, "--features", 8)
 
 
 class OrderTest(ProgramTest):
+    JOB = ('graph.feature_norm="standard"', "sampler.fanout=[5, 3]", "sampler.batch_size=32", "model.hidden=16", "model.layers=2",
+           "train.epochs=2", "train.reproducible=true", "train.batches_per_step=4", "train.learning_rate=0.01", "run.threads=1",
+           'run.device="cpu"')
+
     def setUp(self):
         super().setUp()
-        self.graph, self.config, self.output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
         self.succeed("generate", "planted", *GENERATE, "-o", self.graph)
-        self.config.write_text(CONFIG.format(folder=self.folder))
 
     def order(self, method, graph=None, seed=0):
         path = self.folder / f"{method}{seed}.order.h5"
@@ -101,28 +78,22 @@ class BytesNotBits(OrderTest):
         self.assertNotEqual(self.train(other, *LOCAL)[0], expected[0])
         self.assertNotEqual(self.train()[0], expected[0])
 
-    @unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+    @needs_emulation
     def test_the_emulated_gpu(self):
         order = self.order("metis")
         for batches in ((), LOCAL):
             expected = self.run_job("train", order, *batches)
-            got = self.run_job("train", order, *batches, "run.device=cuda", ranks=4, c=2, program=EMULATED,
-                               env=dict(os.environ, ESPALIER_EMULATED_GPUS="2"))
+            got = self.run_job("train", order, *batches, "run.device=cuda", ranks=4, c=2, **on_gpus(2))
             for epoch, of_cpu in zip(got["epochs"], expected["epochs"], strict=True):
                 self.assertEqual(epoch["sample_digest"], of_cpu["sample_digest"])
                 self.assertAlmostEqual(epoch["loss"], of_cpu["loss"], delta=1e-4)
 
     def test_rows_of_infer(self):
         self.run_job("train")
-        rows = []
-        for overrides, ranks in (((), 1), ((self.order("block"), "grid.replication=2"), 4)):
-            path = self.folder / f"rows{ranks}.h5"
-            self.succeed("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", path, "--predictions", "--metrics",
-                         *overrides, ranks=ranks)
-            with h5py.File(path) as file:
-                rows.append({name: file[name][()] for name in file})
-        for name in rows[0]:
-            np.testing.assert_array_equal(rows[0][name], rows[1][name])
+        plain, ordered = (self.inferred("--predictions", "--metrics", *overrides, ranks=ranks)[0]
+                          for overrides, ranks in (((), 1), ((self.order("block"), "grid.replication=2"), 4)))
+        for name in plain:
+            np.testing.assert_array_equal(plain[name], ordered[name])
 
     def test_a_checkpoint_goes_on_with_another_order(self):
         expected = self.train("train.epochs=3")
@@ -143,8 +114,7 @@ class BytesNotBits(OrderTest):
 class BytesSaved(OrderTest):
     def both(self, *overrides, ranks, c=1):
         run = self.run_job("train", *overrides, "train.epochs=1", ranks=ranks, c=c)["epochs"][0]
-        self.succeed("-q", "plan", self.config, "--ranks", ranks, f"grid.replication={c}", "train.epochs=1", *overrides)
-        return run, json.loads((self.output / "plan.json").read_text())["epochs"][0]
+        return run, self.planned(f"grid.replication={c}", "train.epochs=1", *overrides, ranks=ranks)["epochs"][0]
 
     def test_the_plan_follows_the_order(self):
         for overrides in ((self.order("metis"),), (self.order("metis"), *LOCAL), (self.order("block"),)):
@@ -203,7 +173,3 @@ class Refused(OrderTest):
         self.run_job("train", self.order("metis"), *LOCAL, "train.epochs=1", "run.checkpoint_every=1")
         (self.output / "report.json").unlink()
         self.refuse(2, ["digest of the groups"], self.order("streaming"), *LOCAL)
-
-
-if __name__ == "__main__":
-    unittest.main()

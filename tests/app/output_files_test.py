@@ -7,13 +7,11 @@ and changes no byte; a file that appears while the work is done stays, and so do
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import time
-import unittest
 
-from tests.app.program import PROGRAM, ProgramTest, espalier, write_graph
+from tests.app.program import PROGRAM, ProgramTest, job_text, write_graph
 
 GENERATE = ("generate", "planted", "--nodes", 40, "--classes", 2, "--degree", 3, "--features", 2)
 MACHINE = 'format = "espalier-machine"\nversion = 1\nname = "by hand"\n'
@@ -122,9 +120,9 @@ class Graphs(OutputTest):
 class PlansAndMachines(OutputTest):
     def setUp(self):
         super().setUp()
-        self.graph, self.config = self.folder / "small.h5", self.folder / "job.toml"
+        self.graph, self.output = self.folder / "small.h5", self.folder / "out"
         write_graph(self.graph, [[1], [2], [0]], [[1.0], [2.0], [3.0]], [0, 1, 0], [0], [1], [2])
-        self.config.write_text(f'graph.file = "{self.graph}"\noutput.dir = "{self.folder / "out"}"\n')
+        self.config.write_text(job_text(self.graph, self.output))
 
     def plan(self, *options):
         return ("-q", "plan", self.config, "--ranks", 2, *options)
@@ -150,7 +148,3 @@ class PlansAndMachines(OutputTest):
         for path in (notes, self.config, self.graph):
             output = self.refuse([str(path), "is not a machine file"], "calibrate", "-o", path)
             self.assertNotIn("measured by", output, "refused before measuring")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -70,10 +70,6 @@ def table(output):
 
 
 class Partition(ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.graph = self.folder / "graph.h5"
-
     def planted(self, nodes=1500):
         self.succeed("-q", "generate", "planted", "--nodes", nodes, "--features", 1, "--seed", 3, "-o", self.graph)
 
@@ -86,13 +82,11 @@ class Partition(ProgramTest):
 
     def test_the_same_bytes_on_any_ranks(self):
         self.planted()
-        for method, several in (("metis", (3,)), ("streaming", (2, 4))) if self.has_metis() else (("streaming", (2, 3, 4)),):
+        for method, ranks in (("metis", 3), ("streaming", 4)) if self.has_metis() else (("streaming", 4),):
             flags = ("--method", method, "--clusters", 32)
-            one, output = self.partition(f"{method}1.h5", *flags)
-            for ranks in several:
-                many, again = self.partition(f"{method}{ranks}.h5", *flags, ranks=ranks)
-                self.assertEqual(one.read_bytes(), many.read_bytes(), f"{method} on {ranks} ranks")
-                self.assertEqual(table(output), table(again))
+            (one, output), (many, again) = (self.partition(f"{method}{p}.h5", *flags, ranks=p) for p in (1, ranks))
+            self.assertEqual(one.read_bytes(), many.read_bytes(), f"{method} on {ranks} ranks")
+            self.assertEqual(table(output), table(again))
 
     def test_says_what_numpy_counts(self):
         self.planted()
@@ -121,15 +115,6 @@ class Partition(ProgramTest):
             part = order.cluster.astype(int) * 8 // 40
             self.assertAlmostEqual(cut, (part[order.rows] != part[order.columns]).mean(), 3)
             self.fail_with(2, [f"--method {method} was removed", "bench/partition/orders.py"], "partition", self.graph, "--method", method)
-
-    def test_cut_and_replication(self):
-        self.planted()
-        path, output = self.partition("order.h5", "--method", "block", "--clusters", 2)
-        order = Order(path, self.graph)
-        cut, replication = table(output)[2][:2]
-        crossing = order.cluster[order.rows] != order.cluster[order.columns]
-        self.assertAlmostEqual(cut, crossing.mean(), 4)
-        self.assertAlmostEqual(replication, 1 + len(np.unique(order.rows[crossing])) / len(order.cluster), 3)
 
     def test_cut_and_replication_of_directed_relations(self):
         """Three relations with the same edges: one entry each of what is cut; who reads a vertex wants it."""
@@ -164,14 +149,6 @@ class Partition(ProgramTest):
         self.assertIn("the graph is directed", self.partition("streamed.h5", "--method", "streaming")[1])
         self.fail_with(2, [str(order), "--overwrite"], "partition", self.graph)
         self.succeed("partition", self.graph, "--overwrite", "--fast")
-
-    def test_the_seed(self):
-        self.planted()
-        if not self.has_metis():
-            self.skipTest("the program was built without METIS")
-        paths = [self.partition(f"{k}.h5", "--method", "multilevel", "--seed", seed)[0] for k, seed in enumerate((1, 1, 2))]
-        self.assertEqual(paths[0].read_bytes(), paths[1].read_bytes())
-        self.assertNotEqual(paths[0].read_bytes(), paths[2].read_bytes())
 
     def test_info(self):
         self.planted()
@@ -248,7 +225,3 @@ class Partition(ProgramTest):
         fast = [table(self.partition("order.h5", "--fast", "--seed", seed, "--overwrite")[1])[8][0] for seed in range(1, 6)]
         self.assertLessEqual(np.mean(fast), 1.1 * np.mean(cuts))
         print(f"\nnote: debian, 8 parts: cuts {min(cuts):.4f} to {max(cuts):.4f}, fast {min(fast):.4f} to {max(fast):.4f}")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -12,25 +12,9 @@ import unittest
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier, weigh_edges, write_graph
+from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier, job_text, weigh_edges, write_graph
 
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [5, 3]
-batch_size = 64
-[model]
-hidden = 32
-layers = 2
-[train]
-epochs = 1
-[run]
-threads = 1
-[output]
-dir = "{output}"
-"""
-
+JOB = ("sampler.fanout=[5, 3]", "sampler.batch_size=64", "model.hidden=32", "model.layers=2", "train.epochs=1", "run.threads=1")
 SCHEDULES = ("pull", "push", "staged", "staged-oblivious", "auto")
 LAYER_WISE = ("sampler.fanout=[48,48]",)
 SAMPLERS = {"graphsage": ("sampler.kind=graphsage",), "labor": ("sampler.kind=labor",),
@@ -39,25 +23,22 @@ SAMPLERS = {"graphsage": ("sampler.kind=graphsage",), "labor": ("sampler.kind=la
 
 
 class PlanTest(ProgramTest):
+    JOB = JOB
     scale, features = 11, 16
 
     def setUp(self):
         super().setUp()
-        self.graph, self.config, self.output = self.folder / "graph.h5", self.folder / "job.toml", self.folder / "out"
         self.succeed("generate", "rmat", "--scale", self.scale, "--edge-factor", 12, "--symmetrize", "--features", self.features,
                      "--classes", 5, "--seed", 3, "-o", self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
 
-    def plan(self, *overrides, ranks=1, options=()):
-        """The plan, whether it fits or not."""
-        code, output = espalier("-q", "plan", self.config, "--ranks", ranks, *options, *overrides)
-        self.assertIn(code, (0, 4), output)
-        return json.loads((self.output / "plan.json").read_text())
+    def planned(self, *overrides, ranks=1):
+        """Whether it fits or not."""
+        return super().planned(*overrides, ranks=ranks, codes=(0, 4))
 
     def both(self, command, *overrides, ranks=1, options=(), timeout=200):
         self.succeed("-q", command, self.config, *overrides, ranks=ranks, timeout=timeout)
         sampling = ("--sampling",) if command == "sample" else ()
-        return self.report(self.output), self.plan(*overrides, ranks=ranks, options=(*options, *sampling))
+        return self.report(self.output), self.planned(*overrides, *options, *sampling, ranks=ranks)
 
     def compare_bytes(self, run, plan, what, off=0.05):
         """The plan's bytes of each stage are within `off` of the run's."""
@@ -86,7 +67,9 @@ class Bytes(PlanTest):
         return run, plan
 
     def test_sampling_by_every_schedule(self):
-        for sampler, schedule in itertools.product(SAMPLERS, SCHEDULES):
+        # Three schedules for each sampler, three samplers for each schedule; product/cost_model_test has the formulas.
+        pairs = itertools.product(enumerate(SAMPLERS), enumerate(SCHEDULES))
+        for sampler, schedule in [(sampler, schedule) for (i, sampler), (k, schedule) in pairs if LONG or (i + k) % 5 < 3]:
             ranks, copies = (4, 2) if schedule != "pull" else (3, 1)
             self.check("sample", sampler, f"grid.schedule={schedule}", f"grid.replication={copies}", "sampler.bulk=7", ranks=ranks)
 
@@ -105,11 +88,6 @@ class Bytes(PlanTest):
         for schedule, model in (("push", "sage"), ("auto", "sage"), ("pull", "rgcn"), ("push", "gcn")):
             self.check("train", "graphsage", "sampler.weighted=true", f"grid.schedule={schedule}", f"model.kind={model}", ranks=3)
 
-    def test_wide_rows_and_one_rank(self):
-        run, plan = self.both("train", "train.epochs=1")
-        for stage in ("sample", "fetch", "reduce", "evaluate"):
-            self.assertEqual((run["epochs"][0]["bytes"][stage]["total"], plan["epochs"][0]["bytes"][stage]["total"]), (0, 0))
-
     def test_a_part_of_a_long_epoch_stands_for_all(self):
         for sampler, schedule, bulk in (("graphsage", "pull", "auto"), ("labor", "push", "8"), ("ladies", "staged", "8"),
                                         ("fastgcn", "auto", "auto"), ("subgraph", "staged", "8")):
@@ -125,7 +103,8 @@ class Bytes(PlanTest):
             self.compare_bytes(run, plan, job)
 
     def test_degrees_alone_say_the_order_of_magnitude(self):
-        for sampler, schedule in itertools.product(SAMPLERS, ("pull", "push", "staged")):
+        pairs = itertools.product(enumerate(SAMPLERS), enumerate(("pull", "push", "staged")))
+        for sampler, schedule in [(sampler, schedule) for (i, sampler), (k, schedule) in pairs if LONG or (i + k) % 3 < 2]:
             job = (*SAMPLERS[sampler], f"grid.schedule={schedule}")
             run, plan = self.both("train", *job, ranks=2, options=("--draw", 0))
             self.assertEqual(plan["plan"]["drawn"], 0)
@@ -141,10 +120,14 @@ class Memory(PlanTest):
     scale, features = 14, 96
 
     def check(self, command, *job, ranks, timeout=200):
+        job = (*job, "sampler.batch_size=256", "model.hidden=96")
+        run, plan = self.both(command, *job, ranks=ranks, timeout=timeout)
         # The peak of one and the same job differs from run to run, by how the heap happens to be laid out: the median of three.
-        runs = [self.both(command, *job, "sampler.batch_size=256", "model.hidden=96", ranks=ranks, timeout=timeout) for _ in range(3)]
-        plan = runs[0][1]
-        measured, said = sorted(run["peak_memory_bytes"]["max"] for run, _ in runs)[1], plan["peak_memory_bytes"]["max"]
+        peaks = [run["peak_memory_bytes"]["max"]]
+        for _ in range(2):
+            self.succeed("-q", command, self.config, *job, ranks=ranks, timeout=timeout)
+            peaks.append(self.report(self.output)["peak_memory_bytes"]["max"])
+        measured, said = sorted(peaks)[1], plan["peak_memory_bytes"]["max"]
         phases = plan["plan"]["memory"]
         self.assertAlmostEqual(said, max(sum(items.values()) for items in phases.values()), delta=20)
         self.assertLessEqual(abs(said - measured), 0.2 * measured, f"{command} {job} np {ranks}: measured {measured}, planned {said}")
@@ -171,10 +154,7 @@ class Choices(PlanTest):
                                                                     ("run.memory_limit=900KB", "model.kind=gcn"),
                                                                     ("run.memory_limit=600KB", "sampler.batch_size=9", "sampler.kind=labor"))):
             job = (*job, "grid.replication=auto", "sampler.bulk=auto", "run.memory_check=warn")
-            self.succeed("-q", command, self.config, *job, ranks=4)
-            run = self.report(self.output)
-            options = ("--sampling",) if command == "sample" else ()
-            plan = self.plan(*job, ranks=4, options=options)
+            run, plan = self.both(command, *job, ranks=4)
             for section, key in (("grid", "replication"), ("sampler", "bulk"), ("train", "batches_per_step")):
                 self.assertEqual(plan["config"][section][key], run["config"][section][key], (command, job, key))
 
@@ -185,21 +165,21 @@ class Choices(PlanTest):
         self.assertIn("between ranks", output)
         plan = json.loads((self.output / "plan.json").read_text())
         self.assertFalse(plan["plan"]["fits"])
-        self.assertTrue(self.plan("grid.replication=2", ranks=4, options=("--memory-per-rank", "2GiB"))["plan"]["fits"])
+        self.assertTrue(self.planned("grid.replication=2", "--memory-per-rank", "2GiB", ranks=4)["plan"]["fits"])
 
     def test_one_number_says_what_fits(self):
         # Of a graph whose training vertices read half of it, degrees foretell too little; of the other, on several ranks, too much.
         hubs, rows = self.folder / "hubs.h5", np.random.default_rng(3)
         write_graph(hubs, [sorted(rows.choice(6000, 3000, replace=False)) if v < 400 else [v - 1] for v in range(6000)],
                     np.zeros((6000, 4), np.float32), np.arange(6000) % 3, range(400), range(400, 500), range(500, 600))
-        self.config.write_text(self.config.read_text().replace("hidden = 32\nlayers = 2", ""))
+        self.config.write_text(job_text(self.graph, self.output, *(line for line in JOB if not line.startswith("model."))))
         of_hubs = (f"graph.file={hubs}", "model.layers=1", "sampler.fanout=[-1]", "sampler.batch_size=50")
         wide = self.folder / "wide.h5"
         self.succeed("-q", "generate", "rmat", "--scale", 13, "--edge-factor", 8, "--symmetrize", "--features", 64, "-o", wide)
         of_wide = (f"graph.file={wide}", "model.layers=2", "model.hidden=64", "sampler.fanout=[10,10]", "sampler.batch_size=256")
         for job, bulk, ranks, too_little in ((of_hubs, 8, 2, True), (of_wide, 4, 4, False)):
             job = (*job, "grid.replication=1", f"sampler.bulk={bulk}")
-            free = self.plan(*job, ranks=ranks)
+            free = self.planned(*job, ranks=ranks)
             counted, judged = free["peak_memory_bytes"]["max"], free["plan"]["judged_bytes"]
             self.assertGreater(counted - judged if too_little else judged - counted, 3e6)  # more than the program itself varies by
             limit = (counted + judged) // 2
@@ -219,14 +199,14 @@ class Choices(PlanTest):
         larger = self.folder / "larger.h5"
         self.succeed("-q", "generate", "rmat", "--scale", 14, "--edge-factor", 12, "--symmetrize", "--features", 16, "-o", larger)
         job, sampling = (f"graph.file={larger}", "sampler.batch_size=64", "sampler.fanout=[40,40]"), ("--sampling",)
-        few, all_of_them = (self.plan(*job, f"sampler.bulk={bulk}", ranks=2, options=sampling)["plan"]["judged_bytes"] for bulk in (2, 1000))
+        few, all_of_them = (self.planned(*job, f"sampler.bulk={bulk}", *sampling, ranks=2)["plan"]["judged_bytes"] for bulk in (2, 1000))
         limited = (*sampling, "--memory-per-rank", (few + all_of_them) // 2)
         largest = 10
         for _ in range(3):  # a plan estimates at its own bulk and scales from there: the nearer, the better
-            largest = self.plan(*job, f"sampler.bulk={largest}", ranks=2, options=limited)["plan"]["largest_bulk"]
-        batches = self.plan(*job, ranks=2, options=sampling)["epochs"][0]["batches"]
+            largest = self.planned(*job, f"sampler.bulk={largest}", *limited, ranks=2)["plan"]["largest_bulk"]
+        batches = self.planned(*job, *sampling, ranks=2)["epochs"][0]["batches"]
         self.assertTrue(batches / 4 < largest < batches * 3 / 4, (largest, batches))
-        self.assertTrue(self.plan(*job, f"sampler.bulk={largest * 2 // 3}", ranks=2, options=limited)["plan"]["fits"])
+        self.assertTrue(self.planned(*job, f"sampler.bulk={largest * 2 // 3}", *limited, ranks=2)["plan"]["fits"])
         self.fail_with(4, ["does not fit", "sampler.bulk = "], "plan", self.config, "--ranks", 2, *limited, *job,
                        f"sampler.bulk={largest * 3 // 2}")
 
@@ -246,7 +226,7 @@ class Page(PlanTest):
     def test_the_json_has_the_fields_of_a_report(self):
         self.succeed("-q", "train", self.config, ranks=2)
         report = self.report(self.output)
-        plan = self.plan(ranks=2, options=("--machine", ROOT / "inputs/machines/laptop.toml"))
+        plan = self.planned("--machine", ROOT / "inputs/machines/laptop.toml", ranks=2)
         self.assertEqual(plan["command"], "plan")
         self.assertLessEqual(set(report) - {"train", "test", "best_epoch", "weights_digest", "confusion", "checkpoints"}, set(plan))
         self.assertEqual({key: plan[key] for key in ("ranks", "replication", "graph", "threads", "device")},
@@ -292,7 +272,7 @@ class Seconds(PlanTest):
     def seconds(self, *overrides, machine, ranks):
         path = self.folder / "machine.toml"
         path.write_text(machine)
-        return self.plan(*overrides, ranks=ranks, options=("--machine", path))["epochs"][0]
+        return self.planned(*overrides, "--machine", path, ranks=ranks)["epochs"][0]
 
     def test_they_follow_from_alpha_beta_and_gamma(self):
         for on_a_node, alpha, beta in ((1, 5e-6, 1 / 2e9), (4, 1e-6, 1 / 10e9), (2, (1 + 2 * 5) / 3 * 1e-6, (1 / 10e9 + 2 / 2e9) / 3)):
@@ -328,53 +308,47 @@ class Seconds(PlanTest):
         path = self.folder / "here.toml"
         output = self.succeed("calibrate", "-o", path, "--name", "here", ranks=2, timeout=300)
         self.assertIn("latency_us", output)
-        epoch = self.plan(ranks=2, options=("--machine", path))
+        epoch = self.planned("--machine", path, ranks=2)
         self.assertEqual(epoch["plan"]["machine"], "here")
         self.assertGreater(epoch["epochs"][0]["seconds"]["total"], 0)
         self.assertEqual(path.read_text().count("ranks = 2"), 1)
         self.fail_with(2, ["cannot write"], "calibrate", "-o", self.folder / "no" / "such" / "folder.toml", timeout=300)
 
 
-class BadInput(ProgramTest):
+class SmallTest(ProgramTest):
+    JOB = JOB
+
+    def setUp(self):
+        super().setUp()
+        awkward_graph(self.graph)
+
+
+class BadInput(SmallTest):
     def test_arguments_and_files(self):
-        graph, config = self.folder / "graph.h5", self.folder / "job.toml"
-        awkward_graph(graph)
-        config.write_text(CONFIG.format(graph=graph, output=self.folder / "out"))
         for code, words, arguments in (
-                (2, ["--ranks 0"], ["--ranks", 0]),
                 (2, ["--ranks"], []),
                 (2, ["--ranks -3"], ["--ranks=-3"]),
                 (2, ["grid.replication = 2", "number of ranks, 3"], ["--ranks", 3, "grid.replication=2"]),
                 (2, ["grid.replication = 8"], ["--ranks", 4, "grid.replication=8"]),
                 (2, ["--memory-per-rank", "plenty"], ["--ranks", 2, "--memory-per-rank", "plenty"]),
-                (2, ["unknown key train.epoch", "train.epochs"], ["--ranks", 2, "train.epoch=1"]),
-                (2, ["--draw"], ["--ranks", 2, "--draw=-1"]),
                 (2, ["run.device = cuda", "--machine"], ["--ranks", 2, "run.device=cuda"]),
                 (3, ["missing.h5"], ["--ranks", 2, "graph.file=missing.h5"])):
-            self.fail_with(code, words, "plan", config, *arguments)
-        self.fail_with(2, ["one process", "--ranks"], "plan", config, "--ranks", 2, ranks=2)
-        self.assertIn("fits", self.succeed("plan", config, "--ranks", 100))
+            self.fail_with(code, words, "plan", self.config, *arguments)
+        self.fail_with(2, ["one process", "--ranks"], "plan", self.config, "--ranks", 2, ranks=2)
+        self.assertIn("fits", self.succeed("plan", self.config, "--ranks", 100))
         self.assertFalse((self.folder / "out" / "report.json").exists(), "a plan is no run")
 
 
-class Documents(ProgramTest):
+class Documents(SmallTest):
     def test_the_machines_of_the_repository_are_read(self):
-        graph, config = self.folder / "graph.h5", self.folder / "job.toml"
-        awkward_graph(graph)
-        config.write_text(CONFIG.format(graph=graph, output=self.folder / "out"))
         machines = sorted((ROOT / "inputs" / "machines").glob("*.toml"))
         self.assertGreaterEqual(len(machines), 2)
         for machine in machines:
-            self.assertIn("seconds of an epoch", self.succeed("plan", config, "--ranks", 8, "--machine", machine))
+            self.assertIn("seconds of an epoch", self.succeed("plan", self.config, "--ranks", 8, "--machine", machine))
 
     def test_the_examples_of_help_work(self):
-        graph = self.folder / "graph.h5"
-        self.succeed("generate", "planted", "--nodes", 3000, "--features", 8, "--classes", 4, "-o", graph)
+        self.succeed("generate", "planted", "--nodes", 3000, "--features", 8, "--classes", 4, "-o", self.graph, "--overwrite")
         lines = [line.split() for line in self.succeed("help", "plan").splitlines() if line.startswith("  espalier plan ")]
         self.assertEqual(len(lines), 1)
-        self.succeed(*lines[0][1:], f"graph.file={graph}", f"output.dir={self.folder}", cwd=ROOT)
+        self.succeed(*lines[0][1:], f"graph.file={self.graph}", f"output.dir={self.folder}", cwd=ROOT)
         self.assertIn("calibrate -o machine.toml", self.succeed("help", "calibrate"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,38 +1,28 @@
 """A small training on a planted graph, for tests that run it in many ways and compare all that must not change."""
 
-from tests.app.program import ProgramTest
+import shutil
 
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [5, 4, 3]
-batch_size = 50
-[model]
-layers = 3
-hidden = 16
-dropout = 0.2
-[train]
-epochs = 2
-learning_rate = 0.01
-batches_per_step = 4
-reproducible = true
-[run]
-threads = 1
-restart = "never"
-[output]
-dir = "{output}"
-"""
+from tests.app.program import ProgramTest, espalier
 
 
 class PlantedJobTest(ProgramTest):
-    NODES = 2500
+    JOB = ("sampler.fanout=[5, 4, 3]", "sampler.batch_size=50", "model.layers=3", "model.hidden=16", "model.dropout=0.2", "train.epochs=2",
+           "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.restart="never"')
 
     def setUp(self):
         super().setUp()
-        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
-        self.succeed("-q", "generate", "planted", "--nodes", self.NODES, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
-        self.config.write_text(CONFIG.format(graph=self.graph, output=self.output))
+        self.succeed("-q", "generate", "planted", "--nodes", 2500, "--degree", 8, "--features", 8, "--classes", 4, "-o", self.graph)
+
+    def cut_everywhere(self, *job, layouts):
+        """The job, cut after each step and gone on with as the next of `layouts` says: (ranks, *keys). After each cut yields their number."""
+        shutil.rmtree(self.output, ignore_errors=True)
+        for count in range(100):
+            ranks, *layout = layouts[count % len(layouts)]
+            code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
+            if code != 5:
+                break
+            yield count + 1
+        self.assertEqual(code, 0, output)
 
     def train(self, *overrides, ranks=1, **more):
         self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)

@@ -18,6 +18,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = str(ROOT / os.environ.get("ESPALIER", "build/cpu/espalier"))
 SHARED_DATA = ROOT.parent / "shared" / "data"
 LONG = bool(os.environ.get("ESPALIER_LONG"))
+# The program on GPUs, or on emulated ones where there is none.
+EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
+needs_emulation = unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
+
+
+def on_gpus(count, **environment):
+    """Options of a run on so many emulated GPUs."""
+    return {"program": EMULATED, "env": dict(os.environ, ESPALIER_EMULATED_GPUS=str(count), **environment)}
 
 
 def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, **options):
@@ -38,12 +46,49 @@ def environment_apart(folder=None):
         yield dict(os.environ, **LAUNCHER.apart(sessions))
 
 
-class ProgramTest(unittest.TestCase):
-    """A test with a folder of its own and the program at hand."""
+class FolderTest(unittest.TestCase):
+    """A test with a folder of its own."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def script(self, path, text):
+        """A program in the folder."""
+        path = self.folder / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+
+def job_text(graph, output, *lines):
+    """A config of these lines, key=value; of two of one key the later counts."""
+    values = dict(line.split("=", 1) for line in (f'graph.file="{graph}"', *lines, f'output.dir="{output}"'))
+    return "".join(f"{key} = {value}\n" for key, value in values.items())
+
+
+def arrays_of(path, group="/"):
+    """{name: array} of all data sets of a file of HDF5, or of one of its groups."""
+    found = {}
+    with h5py.File(path) as file:
+        file[group].visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+class ProgramTest(FolderTest):
+    """A test with the program at hand, and with a config of the lines of JOB where there are any."""
+
+    JOB = None
+
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
+        if self.JOB is not None:
+            self.write_job()
+
+    def write_job(self, *lines):
+        self.config.write_text(job_text(self.graph, self.output, *self.JOB, *lines))
 
     def succeed(self, *arguments, **options):
         code, output = espalier(*arguments, **options)
@@ -60,26 +105,48 @@ class ProgramTest(unittest.TestCase):
             self.assertIn(word, errors[0])
         return output
 
+    def stopped_run(self, *arguments, **options):
+        """A run that stops after a step, as run.max_minutes says."""
+        code, output = espalier(*arguments, "run.max_minutes=1e-9", **options)
+        self.assertEqual(code, 5, output)
+        return output
+
     def report(self, folder):
         return json.loads((pathlib.Path(folder) / "report.json").read_text())
+
+    def planned(self, *overrides, ranks=1, codes=(0,)):
+        """The plan of the job; with code 4 of one that does not fit."""
+        code, output = espalier("-q", "plan", self.config, "--ranks", ranks, *overrides)
+        self.assertIn(code, codes, output)
+        return json.loads((self.output / "plan.json").read_text())
+
+    def inferred(self, *options, config=None, weights=None, **run):
+        """({name: array}, attributes) of the rows that the weights of a run give."""
+        rows = self.folder / "rows.h5"
+        self.succeed("-q", "infer", config or self.config, "--checkpoint", weights or self.output / "weights.h5", "-o", rows,
+                     "--overwrite", *options, **run)
+        with h5py.File(rows) as file:
+            about = dict(file.attrs)
+        return arrays_of(rows), about
+
+
+def write_file(path, attributes, arrays):
+    """A file of h5py; of what is None there is none."""
+    with h5py.File(path, "w") as file:
+        file.attrs.update({name: value for name, value in attributes.items() if value is not None})
+        for name, value in arrays.items():
+            if value is not None:
+                file[name] = value
 
 
 def write_graph(path, rows, features, labels, train, valid, test, weights=None, index_type=np.int32):
     """rows[v] lists the in-neighbours of v."""
-    with h5py.File(path, "w") as file:
-        file.attrs["format"] = "espalier-graph"
-        file.attrs["version"] = 1
-        file.attrs["name"] = "handmade"
-        file.attrs["source"] = "a test"
-        file.attrs["directed"] = True
-        file["graph/indptr"] = np.cumsum([0] + [len(row) for row in rows]).astype(np.int64)
-        file["graph/indices"] = np.array([u for row in rows for u in row], dtype=index_type)
-        if weights is not None:
-            file["graph/weights"] = np.asarray(weights, dtype=np.float32)
-        file["nodes/features"] = np.asarray(features)
-        file["nodes/labels"] = np.asarray(labels, dtype=np.int32)
-        for name, ids in (("train", train), ("valid", valid), ("test", test)):
-            file["split/" + name] = np.asarray(ids, dtype=np.int64)
+    write_file(path, {"format": "espalier-graph", "version": 1, "name": "handmade", "source": "a test", "directed": True}, {
+        "graph/indptr": np.cumsum([0] + [len(row) for row in rows]).astype(np.int64),
+        "graph/indices": np.array([u for row in rows for u in row], dtype=index_type),
+        "graph/weights": None if weights is None else np.asarray(weights, dtype=np.float32),
+        "nodes/features": np.asarray(features), "nodes/labels": np.asarray(labels, dtype=np.int32),
+        **{f"split/{name}": np.asarray(ids, dtype=np.int64) for name, ids in (("train", train), ("valid", valid), ("test", test))}})
 
 
 def weigh_edges(path):

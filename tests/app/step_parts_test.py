@@ -4,38 +4,25 @@ Laws: what changes nothing changes no bit; one history on every grid, also where
 learnt rows too; the average is the one that its formula gives, and what is judged and kept is the average.
 """
 
-import json
 import shutil
-import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import espalier
+from tests.app.program import arrays_of
 
 CLIPPED, AVERAGED = "train.clip_norm=0.05", "train.average_weights=0.9"
 LAYOUTS = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2", "run.overlap=true"))
 
 
 class StepPartsTest(PlantedJobTest):
-    def cut(self, *job):
-        """The job, cut after each step and gone on with on another grid."""
-        shutil.rmtree(self.output, ignore_errors=True)
-        for count in range(60):
-            ranks, *layout = LAYOUTS[count % len(LAYOUTS)]
-            code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
-            if code != 5:
-                break
-            yield count
-        self.assertEqual(code, 0, output)
-
     def tensors(self):
         """Of the newest checkpoint, how many steps were done, weights and averages."""
         newest = max((self.output / "checkpoints").glob("*.h5"))
         with h5py.File(newest) as file:
-            return int(file.attrs["optimizer_steps"]), *({name: file[f"{group}/{name}"][:] for name in file[group]}
-                                                         for group in ("weights", "average"))
+            steps = int(file.attrs["optimizer_steps"])
+        return steps, arrays_of(newest, "weights"), arrays_of(newest, "average")
 
     def test_what_changes_nothing(self):
         expected = self.history(self.train())
@@ -55,26 +42,18 @@ class StepPartsTest(PlantedJobTest):
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
         job = (CLIPPED, AVERAGED, "history.kind=replace", "history.t_stale=5", "sampler.batch_size=150", "train.epochs=3")
         expected = self.history(self.train(*job))
-        self.assertGreater(sum(1 for _ in self.cut(*job)), 5)
+        self.assertGreater(sum(1 for _ in self.cut_everywhere(*job, layouts=LAYOUTS)), 5)
         self.assertEqual(self.history(self.report(self.output)), expected)
 
     def test_plan_counts_the_average(self):
-        file = self.folder / "plan.json"
-        memory = []
-        for job in ((), (AVERAGED,)):
-            self.succeed("plan", self.config, *job, "--ranks", 2, "--draw", 0, "-o", file)
-            memory.append(json.loads(file.read_text())["plan"]["memory"]["step"])
-            file.unlink()
+        without, average = (self.planned("--draw", 0, *job, ranks=2)["plan"]["memory"]["step"] for job in ((), (AVERAGED,)))
         self.train("train.epochs=1")
-        with h5py.File(self.output / "weights.h5") as weights:
-            numbers = []
-            weights.visititems(lambda name, tensor: numbers.append(tensor.size) if isinstance(tensor, h5py.Dataset) else None)
-        self.assertEqual(memory[1].pop("average of the weights"), 4 * sum(numbers))
-        self.assertEqual(memory[1].keys(), memory[0].keys())
+        self.assertEqual(average.pop("average of the weights"), 4 * sum(of.size for of in arrays_of(self.output / "weights.h5").values()))
+        self.assertEqual(average.keys(), without.keys())
 
     def test_the_average_is_that_of_the_formula(self):
         done = 0
-        for _ in self.cut(AVERAGED, "train.optimizer=sgd", "sampler.batch_size=150"):
+        for _ in self.cut_everywhere(AVERAGED, "train.optimizer=sgd", "sampler.batch_size=150", layouts=LAYOUTS):
             steps, weights, found = self.tensors()
             self.assertEqual(weights.keys(), found.keys())
             self.assertIn(steps - done, (0, 1), "the end of an epoch is no step")
@@ -90,24 +69,18 @@ class StepPartsTest(PlantedJobTest):
         without = self.folder / "without.h5"
         shutil.copy(max((self.output / "checkpoints").glob("*.h5")), without)
         whole = self.train("train.epochs=2", ranks=2)
-        code, output = espalier("train", self.config, AVERAGED, "train.epochs=2", f"run.restart={without}", "run.checkpoint_every=2", ranks=3)
-        self.assertEqual(code, 0, output)
+        output = self.succeed("train", self.config, AVERAGED, f"run.restart={without}", "run.checkpoint_every=2", ranks=3)
         self.assertIn(f"{without} has no average of weights: it begins with the weights of that moment", output)
         steps, weights, average = self.tensors()
         self.assertEqual(self.report(self.output)["epochs"][-1]["loss"], whole["epochs"][-1]["loss"], "weights are trained as without")
         self.assertTrue(any((weights[name] != average[name]).any() for name in weights))
         averaged = self.folder / "averaged.h5"
         shutil.copy(max((self.output / "checkpoints").glob("*.h5")), averaged)
-        code, output = espalier("train", self.config, "train.epochs=3", f"run.restart={averaged}", ranks=2)
-        self.assertEqual(code, 0, output)
+        self.train("train.epochs=3", f"run.restart={averaged}", ranks=2)
 
     def test_best_weights_are_averages(self):
         self.train(AVERAGED, "train.epochs=1", "run.checkpoint_every=1")
         *_, average = self.tensors()
-        with h5py.File(self.output / "weights.h5") as file:
-            for name, tensor in average.items():
-                np.testing.assert_array_equal(file[f"weights/{name}"][:], tensor)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        best = arrays_of(self.output / "weights.h5", "weights")
+        for name, tensor in average.items():
+            np.testing.assert_array_equal(best[name], tensor)

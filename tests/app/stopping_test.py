@@ -136,42 +136,26 @@ class Writing(StoppedTest):
             self.assertEqual(list(self.out.iterdir()), [])
 
 
-CONFIG = """
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [5, 5]
-batch_size = 100
-[model]
-hidden = 16
-layers = 2
-[train]
-epochs = {epochs}
-[run]
-threads = 1
-device = "cpu"
-[output]
-dir = "{folder}/out"
-"""
-
-
 class Loading(StoppedTest):
     """train, sample, plan and info, while they read a graph that takes a second."""
+
+    JOB = ("sampler.fanout=[5, 5]", "sampler.batch_size=100", "model.hidden=16", "model.layers=2", "train.epochs=1", "run.threads=1",
+           'run.device="cpu"')
 
     @classmethod
     def setUpClass(cls):
         shared = tempfile.TemporaryDirectory(prefix="espalier-test-")
         cls.addClassCleanup(shared.cleanup)
-        cls.graph = pathlib.Path(shared.name) / "graph.h5"
+        cls.large = pathlib.Path(shared.name) / "graph.h5"
         code, output = espalier("-q", "generate", "planted", "--nodes", 150_000, "--degree", 8,
-                                "--features", 256, "--half", "-o", cls.graph)
+                                "--features", 256, "--half", "-o", cls.large)
         if code != 0:
             raise AssertionError(output)
 
     def setUp(self):
         super().setUp()
-        self.config = self.folder / "job.toml"
-        self.config.write_text(CONFIG.format(graph=self.graph, folder=self.folder, epochs=1))
+        self.graph = self.large
+        self.write_job()
 
     def reads(self, pid):
         """Has this process opened the graph?"""
@@ -257,7 +241,3 @@ class Loading(StoppedTest):
             self.assertRegex(lines[0], r"nothing has moved for \S+ minutes: [a-z ,]+, "
                                        r"(inside|out) of .+ \"[^\"]*\" of 2 ranks for \d+ s")
             self.assertIn(f"({key} = 0.1); the job ends", lines[1])
-
-
-if __name__ == "__main__":
-    unittest.main()

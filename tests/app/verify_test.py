@@ -13,9 +13,8 @@ import shutil
 import subprocess
 import unittest
 
-from tests.app.program import LONG, PROGRAM, ROOT, ProgramTest, espalier
+from tests.app.program import EMULATED, LONG, PROGRAM, ROOT, ProgramTest, espalier, on_gpus
 
-EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 NO_FILES = "/proc"  # a folder in which nobody can make one, root neither
 FLUSH = {"x86_64": "#include <xmmintrin.h>\n#define FLUSH _mm_setcsr(_mm_getcsr() | 0x8040)\n",
          "aarch64": "#define FLUSH __builtin_aarch64_set_fpcr(__builtin_aarch64_get_fpcr() | 1u << 24)\n"}
@@ -107,8 +106,7 @@ class VerifyTest(ProgramTest):
     @unittest.skipUnless(LONG and os.path.exists(EMULATED), "long, or the emulated program was not built: make emulated")
     def test_the_emulated_gpu_agrees_Long(self):
         for ranks in (1, 2):
-            output = self.agree("--device", "cuda", ranks=ranks, program=EMULATED, timeout=900,
-                                env=dict(os.environ, ESPALIER_EMULATED_GPUS=str(ranks)))
+            output = self.agree("--device", "cuda", ranks=ranks, timeout=900, **on_gpus(ranks))
             self.assertIn("losses agree to 4 digits", output)
             for line in output.splitlines():
                 self.assertTrue(" near " not in line or line.split()[0] in ("forward", "training", "with", "restart"), line)
@@ -138,7 +136,3 @@ class VerifyTest(ProgramTest):
                          "long, or a processor that cannot contract")
     def test_contraction_is_named_Long(self):
         self.differ("arithmetic products and sums", ["-ffp-contract=fast"], program=self.compiled_with("-ffp-contract=fast"))
-
-
-if __name__ == "__main__":
-    unittest.main()

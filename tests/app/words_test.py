@@ -6,24 +6,21 @@ the keys that are set beyond what is usual; what an import merged has a line of 
 """
 
 import re
-import unittest
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, awkward_graph, espalier, write_graph
+from tests.app.program import ProgramTest, awkward_graph, write_graph
 
 N = 50
 
 
 class Words(ProgramTest):
+    JOB = ("sampler.fanout=[2]", "model.layers=1", "train.epochs=2", 'run.restart="never"', 'run.device="cpu"', "sampler.batch_size=8")
+
     def setUp(self):
         super().setUp()
-        self.graph, self.config = self.folder / "graph.h5", self.folder / "job.toml"
         awkward_graph(self.graph)
-        self.config.write_text(f'graph.file = "{self.graph}"\noutput.dir = "{self.folder}/out"\nsampler.fanout = [2]\n'
-                               "model.layers = 1\ntrain.epochs = 2\nrun.restart = \"never\"\nrun.device = \"cpu\"\n"
-                               "sampler.batch_size = 8\n")
 
     def train(self, *keys, **more):
         return self.succeed("train", self.config, *keys, **more)
@@ -31,21 +28,14 @@ class Words(ProgramTest):
 
 class Names(Words):
     def test_keys_of_other_systems(self):
-        for name, key in (("train.lr", "train.learning_rate"), ("lr", "train.learning_rate"), ("optimizer.lr", "train.learning_rate"),
-                          ("model.type", "model.kind"), ("model.hidden_channels", "model.hidden"), ("num-layers", "model.layers"),
-                          ("train.num_epochs", "train.epochs"), ("model.fanout", "sampler.fanout"), ("train.batch_size", "sampler.batch_size"),
-                          ("wd", "train.weight_decay"), ("BS", "sampler.batch_size"), ("sampler.num_neighbors", "sampler.fanout"),
-                          ("gpus", "run.device"), ("workers", "run.threads"), ("model.aggr", "model.aggregator"), ("train.epoch", "train.epochs"),
-                          ("train.patience", "train.early_stop"), ("resume", "run.restart"), ("model.num_heads", "model.heads")):
+        # base/config_test has the names; here is where they may stand.
+        for name, key in (("train.lr", "train.learning_rate"), ("num-layers", "model.layers"), ("BS", "sampler.batch_size"),
+                          ("grid.scheduel", "grid.schedule")):
             self.fail_with(2, [f"unknown key {name}; did you mean {key}?"], "train", self.config, f"{name}=1")
         self.fail_with(2, ["unknown key nodes; the launcher says how many ranks there are: mpirun -np N"], "train", self.config, "nodes=4")
-        self.config.write_text("lr = 0.1\n")
-        self.fail_with(2, ["job.toml:1: unknown key lr; did you mean train.learning_rate?"], "train", self.config)
-        self.config.write_text("[optim]\nlr = 0.1\n")
-        self.fail_with(2, ["job.toml:2: unknown key optim.lr; did you mean train.learning_rate?"], "train", self.config)
-
-    def test_spelling_counts_where_the_meaning_is_unknown(self):
-        self.fail_with(2, ["unknown key grid.scheduel; did you mean grid.schedule?"], "train", self.config, "grid.scheduel=pull")
+        for text, place in (("lr = 0.1\n", "job.toml:1: unknown key lr"), ("[optim]\nlr = 0.1\n", "job.toml:2: unknown key optim.lr")):
+            self.config.write_text(text)
+            self.fail_with(2, [f"{place}; did you mean train.learning_rate?"], "train", self.config)
 
     def test_kinds_of_import_and_generate(self):
         self.fail_with(2, ["import csv: there is no such kind; import knows `ogb` (a folder in", "`mag240m` (", "`espalier help import`"],
@@ -68,21 +58,21 @@ class Names(Words):
 class Data(Words):
     def test_masks_in_a_split(self):
         mask = np.arange(N) % 3 == 0
-        for kind in (bool, np.uint8, np.int64):
-            for wanted in (mask, ~mask, np.zeros(N, bool)):
-                with h5py.File(self.graph, "r+") as file:
-                    del file["split/train"]
-                    file["split/train"] = wanted.astype(kind)
-                self.fail_with(3, ["/split/train", "a mask", "write numpy.flatnonzero(mask)"], "train", self.config, ranks=2)
-        for ids, words in (([0, 0, 1], "not strictly ascending"), ([1, 0], "not strictly ascending")):
-            with h5py.File(self.graph, "r+") as file:
-                del file["split/train"]
-                file["split/train"] = ids
-            self.assertNotIn("mask", self.fail_with(3, [words], "train", self.config))
+        for kind, wanted in ((bool, mask), (np.uint8, ~mask), (np.int64, np.zeros(N)), (np.int64, mask)):
+            self.put_train(wanted.astype(kind))
+            self.fail_with(3, ["/split/train", "a mask", "write numpy.flatnonzero(mask)"], "train", self.config, ranks=2)
+        for ids in ([0, 0, 1], [1, 0]):
+            self.put_train(ids)
+            self.assertNotIn("mask", self.fail_with(3, ["not strictly ascending"], "train", self.config))
+
+    def put_train(self, values):
+        with h5py.File(self.graph, "r+") as file:
+            del file["split/train"]
+            file["split/train"] = values
 
     def test_metrics_without_labels(self):
         self.train()
-        infer = ("infer", self.config, "--checkpoint", self.folder / "out" / "weights.h5", "-o", self.folder / "rows.h5")
+        infer = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5")
         with h5py.File(self.graph, "r+") as file:
             del file["nodes/labels"]
         self.fail_with(3, ["--metrics: ", "has no labels (/nodes/labels) to judge by; leave --metrics out"], *infer, "--metrics", ranks=2)
@@ -166,12 +156,8 @@ class Numbers(Words):
         self.assertIn("1 node, 1 edge, 1 feature, 1 class;", self.check(self.train()))
         for command in (("info", self.graph), ("info", self.graph, "--ranks", 1),
                         ("partition", self.graph, "--method", "block", "--clusters", 1), ("info", self.folder / "graph.order.h5"),
-                        ("infer", self.config, "--checkpoint", self.folder / "out" / "weights.h5", "-o", self.folder / "rows.h5", "--metrics")):
+                        ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5", "--metrics")):
             self.check(self.succeed(*command))
         self.check(self.succeed("generate", "planted", "--types", "a=2:1", "--relations", "a.r.a=1", "--no-inverse", "--classes", 1, "--homophily", 1,
                                 "-o", self.folder / "one.h5"))
         self.check(self.succeed("info", self.folder / "one.h5"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -13,7 +13,3 @@ class LongClang(Elsewhere):
         build = OtherBuild("clang", "WERROR=1", compiled_with={"OMPI_CXX": cached("clang++-16")})
         build.make_program()
         self.expect_the_same_bits(build)
-
-
-if __name__ == "__main__":
-    unittest.main()

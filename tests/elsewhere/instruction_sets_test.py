@@ -29,7 +29,3 @@ class LongInstructionSets(Elsewhere):
 
     def test_long_avx512(self):
         self.expect_the_same_for("x86-64-v4")
-
-
-if __name__ == "__main__":
-    unittest.main()

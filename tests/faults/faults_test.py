@@ -4,9 +4,7 @@ last checkpoint to the very weights of a run that nothing happened to.
 Moments are random; the seed is printed, and taken from ESPALIER_SEED. With --long: 20 moments.
 """
 
-import json
 import os
-import pathlib
 import random
 import re
 import signal
@@ -27,27 +25,8 @@ EPOCHS = 16
 LAUNCHER_HUNG = 254
 SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
 
-CONFIG = """
-[graph]
-file = "{folder}/graph.h5"
-[sampler]
-fanout = [5, 5]
-batch_size = 50
-[model]
-hidden = 64
-layers = 2
-normalize = "batch"
-[train]
-epochs = {epochs}
-batches_per_step = 4
-reproducible = true
-[run]
-threads = 1
-device = "cpu"
-checkpoint_minutes = 0.001
-[output]
-dir = "{folder}/out"
-"""
+JOB = ("sampler.fanout=[5, 5]", "sampler.batch_size=50", "model.hidden=64", "model.layers=2", 'model.normalize="batch"', f"train.epochs={EPOCHS}",
+       "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"', "run.checkpoint_minutes=0.001")
 
 
 class Job:
@@ -108,12 +87,11 @@ class Job:
 
 
 class FaultTest(ProgramTest):
+    JOB = JOB
+
     def setUp(self):
         super().setUp()
-        self.config = self.folder / "job.toml"
-        self.config.write_text(CONFIG.format(folder=self.folder, epochs=EPOCHS))
-        self.succeed("-q", "generate", "planted", "--nodes", 20000, "--degree", 8, "--classes", 5, "--features", 16,
-                     "-o", self.folder / "graph.h5")
+        self.succeed("-q", "generate", "planted", "--nodes", 20000, "--degree", 8, "--classes", 5, "--features", 16, "-o", self.graph)
 
     def undisturbed(self):
         """(weights digest, seconds that the job takes)"""
@@ -278,7 +256,3 @@ class FailingAlone(FaultTest):
         self.assertEqual(code, 2, text)
         self.assertRegex(text, r"rank 2 on \S+: .*train.epochs")
         self.assertLess(seconds, 2 * PATIENCE)
-
-
-if __name__ == "__main__":
-    unittest.main()

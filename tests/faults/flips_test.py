@@ -30,7 +30,3 @@ class Flips(unittest.TestCase):
     @unittest.skipUnless(LONG, "heavy: --long")
     def test_Long_many_of_each(self):
         self.check(2000, 500)
-
-
-if __name__ == "__main__":
-    unittest.main()

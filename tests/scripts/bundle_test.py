@@ -6,41 +6,30 @@ that is missing is named.
 """
 
 import os
-import pathlib
 import re
-import shutil
 import subprocess
-import tempfile
-import unittest
 
-from tests.app.program import ROOT
+from tests.app.program import ROOT, FolderTest
 
 LIBRARIES = ("libcudart.so.13", "libcublas.so.13", "libcusparse.so.12", "libnccl.so.2")
 
 
-class Run(unittest.TestCase):
+class Run(FolderTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        super().setUp()
         text = (ROOT / "scripts" / "make_bundle.sh").read_text()
         script = re.search(r"<<'RUN'\n(.*?)^RUN$", text, re.S | re.M).group(1)
         # What this machine has is not there.
-        self.write("bundle/bin/run", re.sub(r"/usr/l(ocal/cuda|ib/x86_64-linux-gnu)", f"{self.folder}/none", script))
-        self.write("bundle/lib/of_cuda", "".join(f"{name}\n" for name in LIBRARIES))
-        self.write("gpu", '#!/bin/bash\necho "GPU $LD_LIBRARY_PATH"\n')
-        self.write("cpu", "#!/bin/bash\necho CPU\n")
+        self.script("bundle/bin/run", re.sub(r"/usr/l(ocal/cuda|ib/x86_64-linux-gnu)", f"{self.folder}/none", script))
+        self.script("bundle/lib/of_cuda", "".join(f"{name}\n" for name in LIBRARIES))
+        self.script("gpu", '#!/bin/bash\necho "GPU $LD_LIBRARY_PATH"\n')
+        self.script("cpu", "#!/bin/bash\necho CPU\n")
         # The folder where pip puts libraries.
-        self.write("bin/python3", f"#!/bin/bash\necho '{self.folder / 'site'}'\n")
-
-    def write(self, name, text):
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
+        self.script("bin/python3", f"#!/bin/bash\necho '{self.folder / 'site'}'\n")
 
     def put(self, folder, *names):
         for name in names:
-            self.write(f"{folder}/{name}", "")
+            self.script(f"{folder}/{name}", "")
 
     def run_it(self):
         env = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "CUDA_HOME": str(self.folder / "cuda")}
@@ -68,7 +57,3 @@ class Run(unittest.TestCase):
         self.put("site/nvidia/cublas/lib", "libcublas.so.12", "libcusparse.so.12")
         folders = self.folders()
         self.assertLess(folders.index("cuda/lib64"), folders.index("site/nvidia/cublas/lib"))
-
-
-if __name__ == "__main__":
-    unittest.main()

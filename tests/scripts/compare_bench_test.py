@@ -1,21 +1,14 @@
-#!/usr/bin/env python3
 """scripts/compare_bench.py on benches of a few numbers.
-
-    python3 tests/scripts/compare_bench_test.py
 
 Laws: medians of repetitions, not of the medians that Google Benchmark adds; a change counts where the two ranges do not
 meet; changes never fail, wrong results always do; the baseline may be the file that is written.
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "compare_bench.py")
+from tests.app.program import ROOT, FolderTest
 
 
 def runs(name, ratios, bound=2.0, wrong=0, threads=1):
@@ -26,30 +19,21 @@ def runs(name, ratios, bound=2.0, wrong=0, threads=1):
     return repetitions + [dict(repetitions[0], run_type="aggregate", ratio=99.0)]
 
 
-class CompareBench(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.summary = self.path("summary.json")
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class CompareBench(FolderTest):
     def write(self, name, *cases):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            json.dump({"context": {}, "benchmarks": [run for case in cases for run in case]}, file)
-        return self.path(name)
+        path = self.folder / name
+        path.write_text(json.dumps({"context": {}, "benchmarks": [run for case in cases for run in case]}))
+        return path
 
     def run_script(self, *arguments):
-        return subprocess.run([sys.executable, SCRIPT, *arguments], text=True, stdout=subprocess.PIPE,
+        return subprocess.run([sys.executable, ROOT / "scripts/compare_bench.py", *arguments], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, check=False)
 
     def summarize(self, *cases, name="dense_spmm.json", baseline=None):
         """The script's answer, and the cases of the summary."""
         options = ["--baseline", baseline] if baseline else []
-        done = self.run_script("--summary", self.summary, *options, self.write(name, *cases))
-        with open(self.summary, encoding="utf-8") as file:
-            return done, json.load(file)["cases"]
+        done = self.run_script("--summary", self.folder / "summary.json", *options, self.write(name, *cases))
+        return done, json.loads((self.folder / "summary.json").read_text())["cases"]
 
     def line(self, done, name, after=""):
         text = done.stdout[done.stdout.index(after):]
@@ -75,7 +59,7 @@ class CompareBench(unittest.TestCase):
         self.summarize(runs("faster", [0.4, 0.5, 0.6]), runs("slower", [0.4, 0.5, 0.6]), runs("noise", [0.4, 0.5, 0.6]),
                        runs("gone", [1.0]))
         done, _ = self.summarize(runs("faster", [0.7, 0.75, 0.8]), runs("slower", [0.2, 0.25, 0.3]),
-                                 runs("noise", [0.55, 0.75, 0.9]), runs("fresh", [1.0]), baseline=self.summary)
+                                 runs("noise", [0.55, 0.75, 0.9]), runs("fresh", [1.0]), baseline=self.folder / "summary.json")
         self.assertEqual(done.returncode, 0)
         found = {name: self.line(done, f"dense/spmm: {name}", "# ratios").split()[2:]
                  for name in ("faster", "slower", "noise", "fresh", "gone")}
@@ -92,17 +76,10 @@ class CompareBench(unittest.TestCase):
 
     def test_files_that_are_something_else(self):
         good = self.write("dense_gemm.json", runs("a", [1.0]))
-        bad = self.path("bad.json")
-        with open(bad, "w", encoding="utf-8") as file:
-            file.write("no")
-        empty = self.path("empty.json")
-        with open(empty, "w", encoding="utf-8") as file:
-            file.write("{}")
-        for arguments in ((bad,), (empty,), (self.path("absent"),), ("--baseline", good, good), ("--baseline", bad, good)):
+        bad, empty = self.folder / "bad.json", self.folder / "empty.json"
+        bad.write_text("no")
+        empty.write_text("{}")
+        for arguments in ((bad,), (empty,), (self.folder / "absent",), ("--baseline", good, good), ("--baseline", bad, good)):
             done = self.run_script(*arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertTrue(done.stderr.startswith("compare_bench: "), done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

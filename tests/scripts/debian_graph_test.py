@@ -1,7 +1,4 @@
-#!/usr/bin/python3
 """scripts/debian_graph.py on an archive of some thirty packages, small enough to know every edge by heart.
-
-    /usr/bin/python3 -m unittest tests/scripts/debian_graph_test.py
 
 Laws: every alternative of a relation is an edge; a virtual name is its providers where there are at most eight; no loop
 and no pair twice, the strongest kind wins; small and untopical sections give no label; a package's own name is no
@@ -13,10 +10,10 @@ import json
 import math
 import os
 import shutil
-import tempfile
 import unittest
 import zlib
 
+from tests.app.program import FolderTest
 from tests.scripts.small_archives import bytes_of, lines_of, load_archive_parts, run_script, stanza
 
 
@@ -186,16 +183,14 @@ class Splits(TinyArchive):
         self.assertNotEqual(splits["random_seed0"]["train"].tolist(), splits["random_seed1"]["train"].tolist())
 
 
-class Program(unittest.TestCase):
+class Program(FolderTest):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.list = self.path("Packages")
-        with open(self.list, "w", encoding="utf-8") as file:
-            file.write(ARCHIVE)
+        self.list.write_text(ARCHIVE)
 
     def path(self, name):
-        return os.path.join(self.folder, name)
+        return self.folder / name
 
     def build(self, name, *options, **environment):
         done = run_script("--packages", self.list, "--min-section-size", "3", *options, self.path(name), **environment)
@@ -204,8 +199,7 @@ class Program(unittest.TestCase):
 
     def test_the_files_agree_with_one_another(self):
         out = self.build("graph")
-        with open(os.path.join(out, "meta.json"), encoding="utf-8") as file:
-            meta = json.load(file)
+        meta = json.loads((out / "meta.json").read_text())
         nodes, edges = meta["num_nodes"], meta["edge_rows"]
         self.assertEqual((nodes, edges, meta["num_classes"], meta["labelled_nodes"]), (25, 14, 2, 12))
         self.assertEqual([lines_of(out, f"raw/num-{what}-list.csv.gz") for what in ("node", "edge")], [["25"], ["14"]])
@@ -220,8 +214,7 @@ class Program(unittest.TestCase):
         self.assertEqual((meta["components"], meta["largest_component"], meta["isolated_nodes"]), (12, 14, 11))
 
     def test_tags_are_columns_and_all_else_stays(self):
-        with open(self.list, "w", encoding="utf-8") as file:
-            file.write(ARCHIVE + "\n" + TAGGED)
+        self.list.write_text(ARCHIVE + "\n" + TAGGED)
         plain, tagged = bytes_of(self.build("plain")), bytes_of(self.build("tagged", "--tags", "--min-tag-size", "2"))
         for name in ("edge", "edge-feat", "node-feat", "num-node-list", "num-edge-list"):
             self.assertEqual(tagged[f"raw/{name}.csv.gz"], plain[f"raw/{name}.csv.gz"])
@@ -232,7 +225,7 @@ class Program(unittest.TestCase):
                          (4, 4, [2, 2, 2, 2], [3, 3, 3, 3]))
         self.assertEqual(sum(meta["splits"]["source_seed1"].values()), 4)
         done = run_script("--packages", self.list, "--tags", self.path("none"))
-        self.assertEqual((done.returncode, done.stderr.count("\n"), os.path.exists(self.path("none"))), (3, 1, False))
+        self.assertEqual((done.returncode, done.stderr.count("\n"), self.path("none").exists()), (3, 1, False))
         self.assertIn("no tag is on 300 packages", done.stderr)
 
     def test_equal_lists_give_equal_bytes(self):
@@ -251,14 +244,14 @@ class Program(unittest.TestCase):
                          {name: data for name, data in plain.items() if name != "meta.json"})
 
     def test_an_earlier_graph_is_replaced_and_other_folders_are_left_alone(self):
-        out = self.build("graph")
-        os.mkdir(out + ".tmp")  # what an interrupted run leaves
+        self.build("graph")
+        self.path("graph.tmp").mkdir()  # what an interrupted run leaves
         self.build("graph")
         self.assertEqual(sorted(os.listdir(self.folder)), ["Packages", "graph"])
         done = run_script("--packages", self.list, self.folder)
         self.assertEqual(done.returncode, 2)
         self.assertIn("something else than a graph", done.stderr)
-        self.assertTrue(os.path.exists(self.list))
+        self.assertTrue(self.list.exists())
 
     def test_nothing_is_labelled_in_a_small_archive_by_default(self):
         done = run_script("--packages", self.list, self.path("graph"))
@@ -268,20 +261,15 @@ class Program(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("apt-get") and shutil.which("dpkg"), "no apt on this machine")
     def test_no_lists(self):
-        with open(self.path("apt.conf"), "w", encoding="utf-8") as file:
-            file.write(f'Dir::State::lists "{self.path("nothing")}";\n')
-        done = run_script(self.path("graph"), APT_CONFIG=self.path("apt.conf"))
+        self.path("apt.conf").write_text(f'Dir::State::lists "{self.path("nothing")}";\n')
+        done = run_script(self.path("graph"), APT_CONFIG=str(self.path("apt.conf")))
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
         self.assertIn("no package list", done.stderr)
         self.assertIn("apt-get update", done.stderr)
-        self.assertFalse(os.path.exists(self.path("graph")) or os.path.exists(self.path("graph.tmp")))
+        self.assertFalse(self.path("graph").exists() or self.path("graph.tmp").exists())
 
     def test_no_apt_and_no_such_file(self):
         for arguments, text in (((), "apt-get update"), (("--packages", self.path("absent")), "cannot be read")):
-            done = run_script(*arguments, self.path("graph"), PATH=self.folder)
+            done = run_script(*arguments, self.path("graph"), PATH=str(self.folder))
             self.assertEqual((done.returncode, done.stderr.count("\n")), (3, 1), done.stderr)
             self.assertIn(text, done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

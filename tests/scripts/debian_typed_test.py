@@ -1,8 +1,5 @@
-#!/usr/bin/python3
 """scripts/debian_graph.py --typed on an archive of seven packages, every row of every relation by hand, and on random
 archives of a hundred.
-
-    /usr/bin/python3 -m unittest tests/scripts/debian_typed_test.py
 
 Laws: the files are what OGB's heterogeneous readers expect, read here by a reader of our own that follows theirs; ids
 lie within their types; rows ascend, none comes twice, none is a loop; packages have the ids, features and labels of the
@@ -16,11 +13,12 @@ import gzip
 import importlib.util
 import json
 import os
+import pathlib
 import random
-import shutil
 import tempfile
 import unittest
 
+from tests.app.program import FolderTest
 from tests.scripts.small_archives import bytes_of, lines_of, load_archive_parts, run_script, stanza
 
 ANN, OTHER_ANN, BOB = "Ann <ann@x>", "Ann <ann@y>", "Bob <bob@x>"
@@ -126,39 +124,33 @@ def random_archive(seed):
     return "\n".join(stanzas), sources
 
 
-class TypedProgram(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        self.write_list(ARCHIVE)
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write_list(self, text):
-        with open(self.path("Packages"), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def run_typed(self, name, *options, **environment):
-        return run_script("--packages", self.path("Packages"), *options, self.path(name), **environment)
-
-    def build(self, name, *options, **environment):
-        options = options or ("--typed",)
-        done = self.run_typed(name, "--min-section-size", "2", *options, **environment)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        return self.path(name)
+def run_typed(text, out, *options, **environment):
+    """The script on a list of this text, which lies beside what it writes."""
+    (out.parent / "Packages").write_text(text)
+    return run_script("--packages", out.parent / "Packages", *options, out, **environment)
 
 
-class SevenPackages(TypedProgram):
+def build(text, out, *options, **environment):
+    done = run_typed(text, out, "--min-section-size", "2", *(options or ("--typed",)), **environment)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return out
+
+
+class SevenPackages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.out = build(ARCHIVE, folder / "graph", PYTHONHASHSEED="1")
+        cls.graph = read_heterogeneous(cls.out)
+
     def test_every_row_of_every_relation(self):
-        graph = read_heterogeneous(self.build("graph"))
-        self.assertEqual(graph["num_nodes"], NUM_NODES)
-        self.assertEqual(list(graph["edges"]), list(EXPECTED))
+        self.assertEqual(self.graph["num_nodes"], NUM_NODES)
+        self.assertEqual(list(self.graph["edges"]), list(EXPECTED))
         for triplet, edges in EXPECTED.items():
-            self.assertEqual(graph["edges"][triplet], edges, triplet)
+            self.assertEqual(self.graph["edges"][triplet], edges, triplet)
 
     def test_packages_alone_have_features_labels_and_splits(self):
-        graph = read_heterogeneous(self.build("graph"))
+        graph = self.graph
         self.assertEqual([list(graph[what]) for what in ("features", "labels")], [["package"], ["package"]])
         self.assertEqual([len(row) for row in graph["features"]["package"]], [128] * 7)
         self.assertEqual(graph["labels"]["package"], LABELS)
@@ -166,7 +158,7 @@ class SevenPackages(TypedProgram):
         self.assertEqual([list(of_types) for of_types in graph["splits"].values()], [["package"]] * 3)
 
     def test_splits_keep_sources_together(self):
-        for parts in read_heterogeneous(self.build("graph"))["splits"].values():
+        for parts in self.graph["splits"].values():
             parts = parts["package"]
             self.assertEqual(sorted(id for part in parts.values() for id in part), [0, 1, 2, 3, 4, 6])  # 5 has no label
             for siblings in ({0, 1}, {2, 3}):
@@ -180,18 +172,17 @@ class SevenPackages(TypedProgram):
         raw = [f"raw/{file}.csv.gz" for file in (
             "num-node-dict", "triplet-type-list", "nodetype-has-feat", "nodetype-has-label",
             "node-feat/package/node-feat", "node-label/package/node-label")]
-        self.assertEqual(sorted(bytes_of(self.build("graph"))), sorted(["meta.json", *relations, *splits, *raw]))
+        self.assertEqual(sorted(bytes_of(self.out)), sorted(["meta.json", *relations, *splits, *raw]))
 
     def test_types_and_triplets_ascend_in_their_files(self):
-        out = self.build("graph")
+        out = self.out
         self.assertEqual(lines_of(out, "raw/num-node-dict.csv.gz"), ["maintainer,package,source,virtual", "3,7,5,4"])
         self.assertEqual(lines_of(out, "raw/triplet-type-list.csv.gz"), [",".join(triplet) for triplet in EXPECTED])
         self.assertEqual(lines_of(out, "raw/nodetype-has-label.csv.gz"),
                          ["maintainer,package,source,virtual", "False,True,False,False"])
 
     def test_meta_counts_what_the_files_hold(self):
-        with open(os.path.join(self.build("graph"), "meta.json"), encoding="utf-8") as file:
-            meta = json.load(file)
+        meta = json.loads((self.out / "meta.json").read_text())
         self.assertEqual((meta["name"], meta["is_hetero"], meta["target"]), ("debian_typed", True, "package"))
         self.assertEqual((meta["num_nodes"], meta["total_nodes"]), (NUM_NODES, 19))
         self.assertEqual(meta["num_edges"], {".".join(triplet): len(edges) for triplet, edges in EXPECTED.items()})
@@ -201,31 +192,34 @@ class SevenPackages(TypedProgram):
         self.assertEqual(sorted(meta["splits"]), SPLITS)
 
     def test_what_an_archive_lacks_has_no_triplet(self):
-        self.write_list("\n".join(stanza(f"p{k}", Depends="p0") for k in range(3)))
-        graph = read_heterogeneous(self.build("graph"))
+        graph = read_heterogeneous(build("\n".join(stanza(f"p{k}", Depends="p0") for k in range(3)), self.out.parent / "small"))
         self.assertEqual(graph["num_nodes"], {"maintainer": 0, "package": 3, "source": 3, "virtual": 0})
         self.assertEqual(graph["edges"], {("package", "built_from", "source"): [[0, 0], [1, 1], [2, 2]],
                                           ("package", "depends", "package"): [[1, 0], [2, 0]]})
 
     def test_equal_lists_give_equal_bytes(self):
-        first = bytes_of(self.build("first", PYTHONHASHSEED="1"))
-        self.assertEqual(bytes_of(self.build("second", PYTHONHASHSEED="2")), first)
+        first = bytes_of(self.out)
+        self.assertEqual(bytes_of(build(ARCHIVE, self.out.parent / "second", PYTHONHASHSEED="2")), first)
         self.assertEqual({data[4:8] for name, data in first.items() if name.endswith(".gz")}, {bytes(4)})  # no time
 
 
-class RandomArchives(TypedProgram):
-    def check_graphs(self, check):
-        """check(sources, folder, graph) of three archives, whose list is self.list_text meanwhile."""
+class RandomArchives(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         first = int(os.environ.get("ESPALIER_TEST_SEED", 1))
-        for seed in range(first, first + 3):
-            self.list_text, sources = random_archive(seed)
-            self.write_list(self.list_text)
+        cls.built = [(seed, *random_archive(seed), folder / str(seed)) for seed in range(first, first + 3)]
+        for _, text, _, out in cls.built:
+            build(text, out)
+
+    def archives(self):
+        """(text, sources, folder, graph) of three archives, a subtest each."""
+        for seed, text, sources, out in self.built:
             with self.subTest(seed=seed):
-                folder = self.build(f"typed{seed}")
-                check(sources, folder, read_heterogeneous(folder))
+                yield text, sources, out, read_heterogeneous(out)
 
     def test_rows_ascend_without_loops_and_lie_within_their_types(self):
-        def check(_sources, _folder, graph):
+        for _, _, _, graph in self.archives():
             self.assertEqual(len(graph["edges"]), 11)
             for (head, relation, tail), edges in graph["edges"].items():
                 self.assertEqual(edges, sorted(map(list, set(map(tuple, edges)))), relation)
@@ -233,18 +227,14 @@ class RandomArchives(TypedProgram):
                                     for u, v in edges), relation)
                 self.assertFalse(head == tail and any(u == v for u, v in edges), relation)
 
-        self.check_graphs(check)
-
     def test_packages_are_those_of_the_homogeneous_graph(self):
-        def check(_sources, folder, _graph):
-            typed, plain = bytes_of(folder), bytes_of(self.build("plain", "--min-section-size", "2"))
+        for text, _, out, _ in self.archives():
+            typed, plain = bytes_of(out), bytes_of(build(text, out.parent / "plain", "--min-section-size", "2"))
             for file in ("node-feat", "node-label"):
                 self.assertEqual(typed[f"raw/{file}/package/{file}.csv.gz"], plain[f"raw/{file}.csv.gz"])
 
-        self.check_graphs(check)
-
     def test_its_edges_too_once_virtual_names_are_their_providers(self):
-        def check(_sources, _folder, graph):
+        for text, _, _, graph in self.archives():
             edges = {relation: set(map(tuple, rows)) for (_, relation, _), rows in graph["edges"].items()}
             providers = collections.defaultdict(set)
             for package, virtual in edges["provides"]:
@@ -252,15 +242,13 @@ class RandomArchives(TypedProgram):
             expected = {(u, v) for u, virtual in edges["depends_virtual"] for v in providers[virtual]
                         if len(providers[virtual]) <= 8 and u != v}
             expected |= edges["depends"] | edges["recommends"] | edges["suggests"]
-            homogeneous, _ = archive.edges.build_edges(archive.lists.parse_packages(self.list_text))
+            homogeneous, _ = archive.edges.build_edges(archive.lists.parse_packages(text))
             self.assertEqual(set(map(tuple, homogeneous.tolist())), expected)
             self.assertIn(True, [len(of_name) > 8 for of_name in providers.values()])
             self.assertIn(True, [len(of_name) <= 8 for of_name in providers.values()])
 
-        self.check_graphs(check)
-
     def test_splits_part_the_labelled_packages_and_no_source(self):
-        def check(sources, _folder, graph):
+        for _, sources, _, graph in self.archives():
             names = sorted(sources)
             labelled = [id for id, (label,) in enumerate(graph["labels"]["package"]) if label != "nan"]
             self.assertLess(len(labelled), len(names))
@@ -273,8 +261,6 @@ class RandomArchives(TypedProgram):
                 self.assertEqual([len(of_part) for of_part in seen], self.half_fifth_rest(num_sources))
                 self.assertTrue(all(part == sorted(part) for part in parts.values()))
 
-        self.check_graphs(check)
-
     @staticmethod
     def half_fifth_rest(count):
         half, most = (count + 1) // 2, (7 * count + 5) // 10
@@ -284,7 +270,7 @@ class RandomArchives(TypedProgram):
     def test_ogb_reads_the_same(self):
         from ogb.io import read_graph_raw
 
-        def check(_sources, folder, graph):
+        for _, _, folder, graph in self.archives():
             theirs = read_graph_raw.read_csv_heterograph_raw(os.path.join(folder, "raw"))[0]
             self.assertEqual({triplet: edges.T.tolist() for triplet, edges in theirs["edge_index_dict"].items()},
                              graph["edges"])
@@ -295,14 +281,12 @@ class RandomArchives(TypedProgram):
                 of_parts = read_graph_raw.read_nodesplitidx_split_hetero(os.path.join(folder, "split", split))
                 self.assertEqual([of["package"].tolist() for of in of_parts], list(parts["package"].values()))
 
-        self.check_graphs(check)
 
-
-class Refusals(TypedProgram):
-    def refused(self, code, text, *options):
-        done = self.run_typed("graph", *options)
+class Refusals(FolderTest):
+    def refused(self, code, message, *options, text=ARCHIVE):
+        done = run_typed(text, self.folder / "graph", *options)
         self.assertEqual((done.returncode, done.stdout), (code, ""))
-        self.assertIn(text, done.stderr)
+        self.assertIn(message, done.stderr)
         self.assertEqual(os.listdir(self.folder), ["Packages"])
         return done.stderr
 
@@ -315,20 +299,16 @@ class Refusals(TypedProgram):
 
     def test_no_package(self):
         for text in ("", "Section: net\n\n"):
-            self.write_list(text)
-            self.assertEqual(self.refused(3, "no package in the Packages file", "--typed").count("\n"), 1)
+            self.assertEqual(self.refused(3, "no package in the Packages file", "--typed", text=text).count("\n"), 1)
 
     def test_a_list_that_is_no_text(self):
-        with open(self.path("Packages"), "wb") as file:
-            file.write(b"Package: \xff\xfe\n")
-        self.assertEqual(self.refused(3, "cannot be read", "--typed").count("\n"), 1)
+        (self.folder / "Packages").write_bytes(b"Package: \xff\xfe\n")
+        done = run_script("--packages", self.folder / "Packages", "--typed", self.folder / "graph")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (3, "", 1))
+        self.assertIn("cannot be read", done.stderr)
 
     def test_an_earlier_graph_of_either_kind_is_replaced(self):
-        typed = bytes_of(self.build("typed"))
-        plain = bytes_of(self.build("graph", "--min-section-size", "2"))
-        self.assertEqual(bytes_of(self.build("graph")), typed)
-        self.assertEqual(bytes_of(self.build("graph", "--min-section-size", "2")), plain)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        out, plainly = self.folder / "graph", ("--min-section-size", "2")
+        typed, plain = bytes_of(build(ARCHIVE, self.folder / "typed")), bytes_of(build(ARCHIVE, out, *plainly))
+        self.assertEqual(bytes_of(build(ARCHIVE, out)), typed)
+        self.assertEqual(bytes_of(build(ARCHIVE, out, *plainly)), plain)

@@ -3,13 +3,10 @@ function that the CPU and the GPU share, in a template, in a lambda, and in what
 have for both, nvcc does not say.) Needs nvcc, no GPU."""
 
 import os
-import pathlib
 import re
 import subprocess
-import tempfile
-import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.app.program import ROOT, FolderTest
 
 SYSTEM_HEADER = """#pragma once
 #include <iterator>
@@ -76,20 +73,18 @@ def variables(*names):
                           stdout=subprocess.PIPE, check=True, env=dict(env, GENCODE="-arch=sm_90")).stdout.splitlines()
 
 
-class DeviceCode(unittest.TestCase):
+class DeviceCode(FolderTest):
     def setUp(self):
+        super().setUp()
         nvcc, *flags = variables("NVCC", "CPPFLAGS", "MPI_INCLUDES", "NVCCFLAGS")
         if not nvcc:
             self.skipTest("no nvcc")
-        folder = tempfile.TemporaryDirectory(prefix="espalier-test-")
-        self.addCleanup(folder.cleanup)
         self.files = {"planted.hpp": HEADER, "kernels.cu": KERNELS, "system_header.hpp": SYSTEM_HEADER}
-        self.folder = pathlib.Path(folder.name)
         (self.folder / "system").mkdir()
         for name, text in self.files.items():
             (self.folder / ("system" if name.startswith("system") else "") / name).write_text(text)
-        self.command = [nvcc, *" ".join(flags).split(), f"-I{folder.name}", "-isystem", f"{folder.name}/system", "-ptx",
-                        "-o", f"{folder.name}/kernels.ptx", f"{folder.name}/kernels.cu"]
+        self.command = [nvcc, *" ".join(flags).split(), f"-I{self.folder}", "-isystem", f"{self.folder}/system", "-ptx",
+                        "-o", f"{self.folder}/kernels.ptx", f"{self.folder}/kernels.cu"]
 
     def compile(self, *options):
         done = subprocess.run(self.command + list(options), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -110,7 +105,3 @@ class DeviceCode(unittest.TestCase):
         refused = {(file, int(line)) for file, line in
                    re.findall(r"([\w.]+)\((\d+)\): error[^:]*: calling a (?:constexpr )?__host__ function", said)}
         self.assertEqual(refused, {(file, self.line_of(file, name)) for file, names in PLACES.items() for name in names}, said)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,34 +1,29 @@
 """The proof kit where there is no GPU: benches verify themselves in the emulation, gpu_check.py reports what it ran and what it could not."""
 
-import importlib.util
 import io
 import json
-import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import types
 import unittest
 from contextlib import redirect_stdout
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.app.program import LONG, ROOT, FolderTest
+
 SCRIPT = ROOT / "scripts" / "gpu_check.py"
-
-specification = importlib.util.spec_from_file_location("gpu_check", SCRIPT)
-gpu_check = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(gpu_check)
+sys.path.insert(0, str(SCRIPT.parent))
+import gpu_check  # noqa: E402
 
 
-@unittest.skipUnless(os.environ.get("ESPALIER_LONG"), "long: the benches, emulated")
-class EmulatedBenches(unittest.TestCase):
+@unittest.skipUnless(LONG, "long: the benches, emulated")
+class EmulatedBenches(FolderTest):
     def test_every_bench_finds_the_results_of_the_cpu(self):
         benches = sorted((ROOT / "bench").glob("*/*_bench.cu"))
         self.assertTrue(benches)
         for source in benches:
             name = source.relative_to(ROOT / "bench").with_suffix("")
-            with self.subTest(bench=str(name)), tempfile.TemporaryDirectory() as folder:
-                out = pathlib.Path(folder) / "out.json"
+            with self.subTest(bench=str(name)):
+                out = self.folder / f"{name.name}.json"
                 done = subprocess.run([ROOT / "build/emulated/bench" / name, "--quick", "--out", out],
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200)
                 self.assertEqual(done.returncode, 0, done.stdout)
@@ -38,11 +33,9 @@ class EmulatedBenches(unittest.TestCase):
                 self.assertTrue(all(case["rate"] > 0 and case["bound"] > 0 and case["bytes"] > 0 for case in cases))
 
 
-class GpuCheck(unittest.TestCase):
+class GpuCheck(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="espalier-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         place = types.SimpleNamespace(commands=[], mpirun=["mpirun"], commit=lambda: "abc",
                                       results=self.folder / "results.json")
         options = types.SimpleNamespace(json=None, record=False, quick=True, parts=gpu_check.PARTS)
@@ -54,10 +47,7 @@ class GpuCheck(unittest.TestCase):
         return self.check.lines[-1], output.getvalue()
 
     def program(self, text):
-        path = self.folder / "program"
-        path.write_text(f"#!{sys.executable}\nimport sys\n{text}")
-        path.chmod(0o755)
-        return path
+        return self.script("program", f"#!{sys.executable}\nimport sys\n{text}")
 
     def results(self):
         with redirect_stdout(io.StringIO()) as output:
@@ -122,7 +112,3 @@ class GpuCheck(unittest.TestCase):
                              ("RACECHECK SUMMARY: 0 hazards displayed (0 errors)", "passed"), ("", "failed"),
                              ("Device not supported", "skipped")):
             self.assertEqual(self.part(lambda: gpu_check.verdict(words))[0]["state"], state, words)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,20 +1,13 @@
 """gpu_static.py: reads ptxas' reports, names kernels, works out occupancy; by a sample, by hand."""
 
 import contextlib
-import importlib.util
 import io
-import pathlib
 import sys
-import tempfile
-import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts" / "gpu_static.py"
+from tests.app.program import ROOT, FolderTest
 
-sys.path.insert(0, str(SCRIPT.parent))  # of kernel_names
-specification = importlib.util.spec_from_file_location("gpu_static", SCRIPT)
-gpu_static = importlib.util.module_from_spec(specification)
-specification.loader.exec_module(gpu_static)
+sys.path.insert(0, str(ROOT / "scripts"))
+import gpu_static  # noqa: E402
 
 SPACE = "51_GLOBAL__N__2e30e74c_12_graphsage_cu_d2ccf6bc_27052"
 MULTIPLY = f"_ZN8espalier{SPACE}13multiply_rowsIfLi4ELi32ELb1EEEvPfb"
@@ -62,11 +55,9 @@ __global__ void __launch_bounds__(256, at_once(4)) for_each_entry_kernel() {}
 """
 
 
-class GpuStatic(unittest.TestCase):
+class GpuStatic(FolderTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="espalier-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         for room in ("obj/sample", "src/sample"):
             (self.folder / room).mkdir(parents=True)
         (self.folder / "src/sample/draw.cu").write_text(SOURCE)
@@ -132,7 +123,3 @@ class GpuStatic(unittest.TestCase):
         code, lines = self.run_script()
         self.assertEqual(code, 2)
         self.assertIn("make gpu-static", lines[-1])
-
-
-if __name__ == "__main__":
-    unittest.main()

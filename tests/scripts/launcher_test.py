@@ -1,25 +1,16 @@
 """Either launcher is told by what its --version says, is given its own words, and its ranks are found where it keeps them."""
 
 import pathlib
-import shutil
 import subprocess
-import tempfile
 import time
-import unittest
 
+from tests.app.program import FolderTest
 from tests.launcher import Launcher, Mpich, OpenMpi
 
 
-class LauncherTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
+class LauncherTest(FolderTest):
     def launcher(self, name, version, **options):
-        path = self.folder / name
-        path.write_text(f"#!/bin/sh\necho '{version}'\n")
-        path.chmod(0o755)
-        return Launcher(str(path), **options)
+        return Launcher(str(self.script(name, f"#!/bin/sh\necho '{version}'\n")), **options)
 
     def test_which_it_is_and_its_words(self):
         one = self.launcher("mpirun", "mpirun (Open MPI) 4.1.4")
@@ -51,7 +42,3 @@ class LauncherTest(unittest.TestCase):
             self.assertEqual(sorted(found), [0, 3])
             for pid in found.values():
                 self.assertIn(b"sleep", pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
-
-
-if __name__ == "__main__":
-    unittest.main()

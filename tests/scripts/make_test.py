@@ -9,7 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.app.program import ROOT
+
 PROBES = [f'--eval={goal}: ; @echo "flags of {goal} [$$MAKEFLAGS]"' for goal in ("first", "second", "build/first", "build/second")]
 CORES = len(os.sched_getaffinity(0))
 
@@ -99,7 +100,3 @@ class Make(unittest.TestCase):
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("plain C++", done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

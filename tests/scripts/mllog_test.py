@@ -150,7 +150,3 @@ class Checked(MlLogTest):
         passes, words = self.check(self.changed("eval_accuracy", lines, value=0.7))
         self.assertIn("Failed checks for eval_accuracy", words)
         self.assertFalse(passes)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,16 +6,15 @@ together none outlives the failure of one, nor one that wants to die with its pa
 
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 import unittest.mock
 
-PEERS = pathlib.Path(__file__).resolve().parents[2] / "bench/peers"
+from tests.app.program import ROOT, FolderTest
+
+PEERS = ROOT / "bench/peers"
 sys.path.insert(0, str(PEERS))
 import processes  # noqa: E402
 
@@ -29,11 +28,7 @@ def is_alive(process):
         return False
 
 
-class PeerProcesses(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-
+class PeerProcesses(FolderTest):
     def shell(self, name, then):
         """A command that starts a long sleep, whose process id stands in the file `name`, and goes on with `then`."""
         return ["sh", "-c", f"sleep 300 & echo $! >{self.folder}/{name}.part; mv {self.folder}/{name}.part {self.folder}/{name}; {then}"]

@@ -13,8 +13,8 @@ import unittest
 import h5py
 import numpy as np
 
-from tests.app.infer_test import CLASSES, CONFIG, FEATURES, VERTICES, make_graph
-from tests.app.program import PROGRAM, ROOT, ProgramTest, write_graph
+from tests.app.infer_test import CLASSES, FEATURES, JOB, VERTICES, make_graph
+from tests.app.program import PROGRAM, ROOT, ProgramTest, job_text, write_graph
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -30,6 +30,7 @@ KINDS = {
     "gin": ("model.normalize=none", "train.learning_rate=0.002"),
     "gin-jumping": ("model.jumping=max", "model.activation=elu", "train.learning_rate=0.002"),
 }
+needs_pyg = unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
 TORCH_MODULE = """
 import sys, torch
 from torch import nn
@@ -104,20 +105,23 @@ def normalized(norm, z):
 class PyTorchTest(ProgramTest):
     def setUp(self):
         super().setUp()
-        self.graph = self.folder / "graph.h5"
         self.rows = make_graph(self.graph)
 
-    def script(self, name, *arguments, code=0):
-        done = subprocess.run([sys.executable, ROOT / "scripts" / name, *map(str, arguments)], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=60)
+    def run_script(self, name, *arguments, code=0, folder="scripts"):
+        done = subprocess.run([sys.executable, ROOT / folder / name, *map(str, arguments)], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=300)
         self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
+
+    def compare(self, lines, *arguments):
+        """With modules of PyTorch Geometric, so many cases."""
+        self.assertEqual(len(self.run_script("compare_with_pyg.py", *arguments, folder="tests/oracle").splitlines()), lines)
 
     def train(self, kind):
         """(config, weights.h5, logits of every vertex by `infer`)"""
         folder = self.folder / kind
         config = self.folder / f"{kind}.toml"
-        config.write_text(CONFIG.format(graph=self.graph, output=folder))
+        config.write_text(job_text(self.graph, folder, *JOB))
         self.succeed("-q", "train", config, f"model.kind={kind.partition('-')[0]}", *KINDS[kind])
         self.resolved = folder / "config.toml"
         return folder / "weights.h5", self.infer(folder / "weights.h5")
@@ -159,24 +163,31 @@ class PyTorchTest(ProgramTest):
         x = np.concatenate(results, 1) if jumping == "concat" else np.maximum(*results)
         return x @ state["lin.weight"].T + state["lin.bias"]
 
+    def state(self, weights, *options):
+        """The state dict of these weights, and the file where it lies."""
+        there = self.folder / "state.npz"
+        said = self.run_script("to_pytorch.py", weights, "-o", there, *options)
+        with np.load(there) as file:
+            return dict(file), there, said
+
+    def check_back(self, there, logits, *options):
+        """The same bits, from the state dict and what tells the rest."""
+        back = self.folder / "back.h5"
+        self.run_script("from_pytorch.py", there, *options, "-o", back)
+        self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+
     def test_there_and_back(self):
         for kind in KINDS:
             with self.subTest(kind):
                 weights, logits = self.train(kind)
-                there, back = self.folder / "state.npz", self.folder / "back.h5"
-                self.script("to_pytorch.py", weights, "-o", there)
-                damaged = bytearray(weights.read_bytes())
-                damaged[-5] ^= 1
-                back.write_bytes(damaged)
-                self.assertIn("is damaged", self.script("to_pytorch.py", back, "-o", there, code=3))
-                with np.load(there) as file:
-                    state = dict(file)
+                state, there, _ = self.state(weights)
                 np.testing.assert_allclose(self.forward(kind, state, weights), logits, rtol=1e-4, atol=1e-4)
-                self.script("from_pytorch.py", there, "--like", weights, "-o", back)
-                self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+                self.check_back(there, logits, "--like", weights)
                 # The graph is the one of the training: its own mean and deviation are the same.
-                self.script("from_pytorch.py", there, "--config", self.resolved, "-o", back)
-                self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+                self.check_back(there, logits, "--config", self.resolved)
+        damaged = self.folder / "damaged.h5"
+        damaged.write_bytes(weights.read_bytes()[:-5] + bytes([weights.read_bytes()[-5] ^ 1]) + weights.read_bytes()[-4:])
+        self.assertIn("is damaged", self.run_script("to_pytorch.py", damaged, "-o", there, code=3))
 
     def typed(self, *overrides):
         """(weights.h5, logits of every vertex by `infer`) of a network of relations."""
@@ -184,7 +195,7 @@ class PyTorchTest(ProgramTest):
                      "author.writes.paper=900,paper.cites.paper=1200,paper.about.field=300", "--classes", CLASSES, "-o", self.graph,
                      "--overwrite")
         config, folder = self.folder / "typed.toml", self.folder / "typed"
-        config.write_text(CONFIG.format(graph=self.graph, output=folder))
+        config.write_text(job_text(self.graph, folder, *JOB))
         self.succeed("-q", "train", config, "model.kind=rgcn", "model.bases=2", "run.restart=never", *overrides)
         self.resolved = folder / "config.toml"
         return folder / "weights.h5", self.infer(folder / "weights.h5")
@@ -216,87 +227,65 @@ class PyTorchTest(ProgramTest):
         for normalize in ("none", "batch"):
             with self.subTest(normalize):
                 weights, logits = self.typed(f"model.normalize={normalize}")
-                there, back = self.folder / "state.npz", self.folder / "back.h5"
-                said = self.script("to_pytorch.py", weights, "-o", there)
+                state, there, said = self.state(weights)
                 self.assertIn("convs.0.weight                   [2, 8, 8]", said)
-                with np.load(there) as file:
-                    state = dict(file)
                 np.testing.assert_allclose(self.forward_typed(state, weights), logits, rtol=1e-4, atol=1e-4)
                 self.assertGreater(len(np.unique(logits[:300], axis=0)), 200, "a dead network shows nothing")
-                self.script("from_pytorch.py", there, "--like", weights, "-o", back)
-                self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
-                self.script("from_pytorch.py", there, "--config", self.resolved, "-o", back)
-                self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+                self.check_back(there, logits, "--like", weights)
+                self.check_back(there, logits, "--config", self.resolved)
 
     def test_embeddings(self):
         weights, logits = self.typed("model.embedding=6")
-        there, beside = self.folder / "state.npz", weights.parent / "embeddings.h5"
-        self.assertIn("embeddings.author.weight         [200, 6]", self.script("to_pytorch.py", weights, "-o", there))
-        with np.load(there) as file:
-            np.testing.assert_allclose(self.forward_typed(dict(file), weights), logits, rtol=1e-4, atol=1e-4)
-        self.assertIn("embeddings.author.weight", self.script("from_pytorch.py", there, "--like", weights, "-o", self.folder / "back.h5",
+        (state, there, said), beside = self.state(weights), weights.parent / "embeddings.h5"
+        self.assertIn("embeddings.author.weight         [200, 6]", said)
+        np.testing.assert_allclose(self.forward_typed(state, weights), logits, rtol=1e-4, atol=1e-4)
+        self.assertIn("embeddings.author.weight", self.run_script("from_pytorch.py", there, "--like", weights, "-o", self.folder / "back.h5",
                                                               code=3))
         whole = beside.read_bytes()
         beside.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        self.assertIn("is damaged", self.script("to_pytorch.py", weights, "-o", there, code=3))
+        self.assertIn("is damaged", self.run_script("to_pytorch.py", weights, "-o", there, code=3))
         beside.unlink()
-        self.assertIn("embeddings.h5", self.script("to_pytorch.py", weights, "-o", there, code=3))
+        self.assertIn("embeddings.h5", self.run_script("to_pytorch.py", weights, "-o", there, code=3))
 
-    @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
+    @needs_pyg
     def test_rgcnconv_of_pytorch_geometric_gives_the_same_logits(self):
         self.typed()
-        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", self.graph, "--espalier", PROGRAM, "--hidden", "8"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(len(done.stdout.splitlines()), 2)
+        self.compare(2, self.graph, "--espalier", PROGRAM, "--hidden", "8")
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "no PyTorch here")
     def test_modules_of_torch_take_it(self):
         weights, logits = self.train("sage")
-        there, back = self.folder / "state.pt", self.folder / "back.h5"
-        self.script("to_pytorch.py", weights, "-o", there)
+        there = self.folder / "state.pt"
+        self.run_script("to_pytorch.py", weights, "-o", there)
         done = subprocess.run([sys.executable, "-c", TORCH_MODULE, there], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertIn("All keys matched", done.stdout)
-        self.script("from_pytorch.py", there, "--like", weights, "-o", back)
-        self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+        self.check_back(there, logits, "--like", weights)
 
-    @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
+    @needs_pyg
     def test_modules_of_pytorch_geometric_give_the_same_logits(self):
         with h5py.File(self.graph) as file:
             others = [file[name][:] for name in ("nodes/features", "nodes/labels", "split/train", "split/valid",
                                                  "split/test")]
         write_graph(self.graph, [[u for u in row if u != v] for v, row in enumerate(self.rows)], *others)
-        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", self.graph,
-                               "--espalier", PROGRAM, "--hidden", "8",
-                               "--cases", "sage,sage-max,gcn,gat-averaged,gat-jumping,gin-batch"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(len(done.stdout.splitlines()), 6)
+        self.compare(6, self.graph, "--espalier", PROGRAM, "--hidden", "8", "--cases", "sage,sage-max,gcn,gat-averaged,gat-jumping,gin-batch")
 
-    @unittest.skipUnless(importlib.util.find_spec("torch_geometric"), "no PyTorch Geometric here")
+    @needs_pyg
     def test_pytorch_geometric_gives_the_logits_and_gradients_of_relations(self):
-        done = subprocess.run([sys.executable, ROOT / "tests/oracle/compare_with_pyg.py", "--relations"],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertEqual(len(done.stdout.splitlines()), 4)
+        self.compare(4, "--relations")
 
     def test_old_names_of_attention(self):
         weights, logits = self.train("gat")
-        there, back = self.folder / "state.npz", self.folder / "back.h5"
-        self.script("to_pytorch.py", weights, "-o", there, "--old-names")
-        with np.load(there) as file:
-            state = dict(file)
+        state, there, _ = self.state(weights, "--old-names")
         self.assertNotIn("convs.0.lin.weight", state)
-        self.script("from_pytorch.py", there, "--like", weights, "-o", back)
-        self.assertEqual(self.infer(back).tobytes(), logits.tobytes())
+        self.check_back(there, logits, "--like", weights)
         state["convs.1.lin_dst.weight"] = state["convs.1.lin_dst.weight"] + 1
         np.savez(there, **state)
-        said = self.script("from_pytorch.py", there, "--like", weights, "-o", back, code=3)
+        said = self.run_script("from_pytorch.py", there, "--like", weights, "-o", self.folder / "back.h5", code=3)
         self.assertIn("lin_dst.weight differ", said)
 
     def test_what_no_tensor_says_is_told(self):
         weights, _ = self.train("gin-jumping")
-        words = self.script("to_pytorch.py", weights, "-o", self.folder / "state.npz")
+        words = self.state(weights)[-1]
         for line in ('model.kind = "gin"', 'model.jumping = "max"', 'model.activation = "elu"',
                      "features are standardised first"):
             self.assertIn(line, words)
@@ -316,12 +305,12 @@ class PyTorchTest(ProgramTest):
                 seal = to_pytorch.seal_of(file.read())
                 file.seek(0)
                 file.write(seal)
-            self.assertIn(words, self.script("to_pytorch.py", weights, "-o", output, code=3))
+            self.assertIn(words, self.run_script("to_pytorch.py", weights, "-o", output, code=3))
         self.assertFalse(output.exists())
 
     def test_what_is_something_else(self):
-        self.assertIn("is not a weights.h5", self.script("to_pytorch.py", self.graph, "-o", self.folder / "x.npz", code=3))
-        self.script("to_pytorch.py", self.folder / "missing.h5", "-o", self.folder / "x.npz", code=3)
+        self.assertIn("is not a weights.h5", self.run_script("to_pytorch.py", self.graph, "-o", self.folder / "x.npz", code=3))
+        self.run_script("to_pytorch.py", self.folder / "missing.h5", "-o", self.folder / "x.npz", code=3)
         state, config, output = self.folder / "state.npz", self.folder / "a.toml", self.folder / "x.h5"
         config.write_text("")
         good = {"convs.0.lin_l.weight": np.zeros((3, 2)), "convs.0.lin_l.bias": np.zeros(3), "convs.0.lin_r.weight": np.zeros((3, 2))}
@@ -334,10 +323,6 @@ class PyTorchTest(ProgramTest):
                               ({"residuals.1.weight": np.zeros((3, 3))}, "no place for residuals.1.weight"),
                               ({"lin.weight": np.zeros((4, 3))}, "lin.* is of no kind")):
             np.savez(state, **(good | change))
-            self.assertIn(words, self.script("from_pytorch.py", state, "--config", config, "-o", output, code=3))
-        self.script("from_pytorch.py", state, "-o", output, code=2)
+            self.assertIn(words, self.run_script("from_pytorch.py", state, "--config", config, "-o", output, code=3))
+        self.run_script("from_pytorch.py", state, "-o", output, code=2)
         self.assertFalse(output.exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,23 +8,18 @@ tests/slurm proves it on a SLURM; how the program itself takes the warning is in
 """
 
 import os
-import pathlib
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-import unittest
 
-from tests.app.program import ROOT
+from tests.app.program import ROOT, FolderTest
 
 SCRIPT = ROOT / "slurm" / "run_and_requeue.sh"
 
 
-class Requeue(unittest.TestCase):
+class Requeue(FolderTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        super().setUp()
         self.output = self.folder / "out"
         self.starts = 0
         # `scontrol requeue JOB` leaves a note, `squeue` tells the reason for which SLURM ends the job.
@@ -33,18 +28,13 @@ class Requeue(unittest.TestCase):
         (self.folder / "reason").write_text("TimeLimit\n")
 
     def stand_in(self, name, body):
-        path = self.folder / "bin" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"#!/bin/bash\n{body}\n")
-        path.chmod(0o755)
-        return path
+        return self.script(f"bin/{name}", f"#!/bin/bash\n{body}\n")
 
     def run_job(self, *command, signals=(), job=7, **environment):
         """One start of the job; (exit code, was it requeued?, what it said). The signals go to the batch
         shell when the program has begun."""
-        (self.folder / "requeued").unlink(missing_ok=True)
-        (self.folder / "begun").unlink(missing_ok=True)
-        (self.folder / "told").unlink(missing_ok=True)
+        for note in ("requeued", "begun", "told"):
+            (self.folder / note).unlink(missing_ok=True)
         environment.update(PATH=f"{self.folder}/bin:{os.environ['PATH']}", SLURM_JOB_ID=str(job),
                            SLURM_RESTART_COUNT=str(self.starts))
         command = ["bash", str(SCRIPT), *map(str, command), f"output.dir={self.output}"]
@@ -114,7 +104,3 @@ class Requeue(unittest.TestCase):
         code, back, said = self.run_job(program, signals=[signal.SIGTERM])
         self.assertEqual((code, back), (5, False), said)
         self.assertIn("cancelled", said)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,13 +3,12 @@
 Law: a second list of keys, and one of checks of a job, wherever jobs are run, is named with its line; the tree as it is has none.
 """
 
-import pathlib
+import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.app.program import ROOT, FolderTest
+
 ROOMS = "base comm sparse dense graph partition product sample feature nn infer history train plan app".split()
 
 PLANTED = {
@@ -21,18 +20,22 @@ PLANTED = {
 }
 
 
-class JobChecks(unittest.TestCase):
+class RoomsTest(FolderTest):
     def problems(self, files):
-        """What the script says of a tree of these files of src/: {path: text}."""
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            (folder / "include/espalier").mkdir(parents=True)
-            for path, text in files.items():
-                (folder / "src" / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / "src" / path).write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", *ROOMS], cwd=folder, text=True, stdout=subprocess.PIPE)
-            return done.returncode, done.stdout
+        """(exit code, what the script says) of a tree with a table of keys and these files of src/: {path: text}."""
+        tree = self.folder / "tree"
+        shutil.rmtree(tree, ignore_errors=True)
+        (tree / "include/espalier/base").mkdir(parents=True)
+        table = 'Key{"model.hidden", kShape}, Key{"model.layers", kShape}, Key{"run.threads", kCost}'
+        for path, text in {"base/config_keys.cpp": table, **files}.items():
+            (tree / "src" / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / "src" / path).write_text(text)
+        done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", *ROOMS], cwd=tree, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        return done.returncode, done.stdout
 
+
+class JobChecks(RoomsTest):
     def test_a_second_list_is_caught(self):
         for path, (line, words) in PLANTED.items():
             code, said = self.problems({path: f"// A file.\nvoid planted() {{\n  {line}\n}}\n"})
@@ -59,45 +62,33 @@ class JobChecks(unittest.TestCase):
             self.assertEqual(self.problems({path: "void f() {\n  check_splits(world, file);\n}\n"}), (0, "rooms ok\n"), path)
 
 
-class RoomsAndKeys(unittest.TestCase):
-    def check(self, name, text, rooms="base app"):
-        """What is said of a tree with the table of keys and this file."""
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            for room in ("include/espalier/base", *(f"src/{room}" for room in rooms.split())):
-                (root / room).mkdir(parents=True)
-            (root / "src/base/config_keys.cpp").write_text(
-                'Key{"model.hidden", kShape}, Key{"model.layers", kShape}, Key{"run.threads", kCost}')
-            (root / name).write_text(text)
-            done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", *rooms.split()], cwd=root, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, check=False)
-            self.assertEqual(done.returncode != 0, "src/" in done.stdout, done.stdout)
-            return done.stdout if done.returncode else ""
+class RoomsAndKeys(RoomsTest):
+    def check(self, name, text):
+        """What is said of one file."""
+        code, said = self.problems({name: text})
+        self.assertEqual(code != 0, "src/" in said, said)
+        return said if code else ""
 
     def test_the_order_of_rooms(self):
-        self.assertEqual(self.check("src/app/a.cpp", '#include "espalier/base/x.hpp"\n'), "")
-        self.assertIn("comes after it", self.check("src/base/b.cpp", '#include "espalier/app/x.hpp"\n'))
+        self.assertEqual(self.check("app/a.cpp", '#include "espalier/base/x.hpp"\n'), "")
+        self.assertIn("comes after it", self.check("base/b.cpp", '#include "espalier/app/x.hpp"\n'))
 
     def test_headers_that_depend_on_cuda_say_so_by_their_name(self):
         for text in ("#ifdef ESPALIER_WITH_CUDA\n#endif\n", '#include "job_on_gpu.hpp"\n'):
-            for path in ("src/app/a.cpp", "src/app/a_on_gpu.hpp"):
+            for path in ("app/a.cpp", "app/a_on_gpu.hpp"):
                 self.assertEqual(self.check(path, text), "", path)
-            self.assertIn("hides a test of whether CUDA was built", self.check("src/app/a.hpp", text))
+            self.assertIn("hides a test of whether CUDA was built", self.check("app/a.hpp", text))
 
     def test_functions_of_the_c_library(self):
         for call in ("std::exp(x)", "expf(x)", "std::log(x)", "pow(x, y)", "std::erf(x)"):
-            said = self.check("src/train/a.cpp", f"double y = {call};\n", "base train")
+            said = self.check("train/a.cpp", f"double y = {call};\n")
             self.assertIn("src/train/a.cpp:1: a function of the C library", said, call)
         for fine in ("exp_of_nonpositive(x)", "log::info(x)", "catalog(x)", "std::sqrt(x)", "// std::exp(x)"):
-            self.assertEqual(self.check("src/train/a.cpp", f"auto y = {fine};\n", "base train"), "", fine)
-        self.assertEqual(self.check("src/train/a_work.cpp", "auto y = std::exp(x);\n", "base train"), "")
+            self.assertEqual(self.check("train/a.cpp", f"auto y = {fine};\n"), "", fine)
+        self.assertEqual(self.check("train/a_work.cpp", "auto y = std::exp(x);\n"), "")
 
     def test_a_second_list_of_keys(self):
         two = 'f("model.hidden"); f("run.threads");'
-        self.assertEqual(self.check("src/app/a.cpp", two + '// "model.layers"'), "")
-        self.assertIn("a list of keys", self.check("src/app/a.cpp", two + 'f("model.layers");'))
-        self.assertIn("a list of keys", self.check("src/app/a.cpp", 'return key.starts_with("model.");'))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.assertEqual(self.check("app/a.cpp", two + '// "model.layers"'), "")
+        self.assertIn("a list of keys", self.check("app/a.cpp", two + 'f("model.layers");'))
+        self.assertIn("a list of keys", self.check("app/a.cpp", 'return key.starts_with("model.");'))

@@ -2,19 +2,16 @@
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
-import textwrap
 import time
 import unittest
 from unittest import mock
 
 from tests import run
+from tests.app.program import ROOT, FolderTest
 
 GPU = bool(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
-TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 # Stands for a GoogleTest program with two tests: lists them, or writes the report of a run.
 PROGRAM = """\
@@ -35,26 +32,18 @@ SKIPS = dict(tests='{"result": "SKIPPED"}', output="x.hpp:9: Skipped\nno GPU: no
 FAILS = dict(tests='{"result": "COMPLETED", "failures": [1]}', output="what went wrong", code=1)
 
 
-class RunTest(unittest.TestCase):
+class RunTest(FolderTest):
     def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        super().setUp()
         for name in ("run.py", "launcher.py", "__init__.py"):
-            self.write(f"tests/{name}", (TESTS / name).read_text())
-        self.write("tests/room/op_test.cu", "// ranks: 1\n")
-
-    def write(self, path, text):
-        path = self.root / path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
+            self.script(f"tests/{name}", (ROOT / "tests" / name).read_text())
+        self.script("tests/room/op_test.cu", "// ranks: 1\n")
 
     def program(self, build, behaviour):
-        self.write(f"build/{build}/tests/room/op_test",
-                   textwrap.dedent(PROGRAM.format(python=sys.executable, **behaviour)))
+        self.script(f"build/{build}/tests/room/op_test", PROGRAM.format(python=sys.executable, **behaviour))
 
     def run_tests(self, *options, **environment):
-        done = subprocess.run([sys.executable, "tests/run.py", *options], cwd=self.root, stdout=subprocess.PIPE, text=True,
+        done = subprocess.run([sys.executable, "tests/run.py", *options], cwd=self.folder, stdout=subprocess.PIPE, text=True,
                               env=dict(os.environ, **environment))
         return done.returncode, done.stdout
 
@@ -83,13 +72,13 @@ class RunTest(unittest.TestCase):
         self.assertIn("what went wrong", output)
 
     def test_python_tests_get_the_program_of_the_first_kind(self):
-        self.write("tests/__init__.py", "")
-        self.write("tests/room/__init__.py", "")
-        self.write("tests/room/door_test.py", "import os, unittest\nclass T(unittest.TestCase):\n"
+        self.script("tests/__init__.py", "")
+        self.script("tests/room/__init__.py", "")
+        self.script("tests/room/door_test.py", "import os, unittest\nclass T(unittest.TestCase):\n"
                    "    def test(self): print('\\nnote:', os.environ['ESPALIER_EMULATED'])\n")
         for kinds, build in (("emulated,as-compiled", "emulated"), ("as-compiled", "ptx")):
             output = self.run_tests("--kernels", kinds, "--only", "room/door")[1]
-            self.assertIn(f"note: {self.root.resolve()}/build/{build}/espalier", output)
+            self.assertIn(f"note: {self.folder.resolve()}/build/{build}/espalier", output)
 
     @unittest.skipUnless(GPU, "no GPU")
     def test_on_a_gpu_they_pass_or_fail(self):
@@ -114,7 +103,7 @@ class RunTest(unittest.TestCase):
     def test_on_a_busy_machine_a_test_has_longer(self):
         with mock.patch.object(run, "share_of_a_core", lambda: 0):
             self.assertEqual(run.run(["sh", "-c", "echo begun; sleep 3; echo done"], os.environ, 1), (0, "begun\ndone\n"))
-        begun = self.root / "begun"
+        begun = self.folder / "begun"
         with mock.patch.object(run, "share_of_a_core", begun.exists):
             code, output = run.run(["sh", "-c", f"echo begun; touch {begun}; exec sleep 600"], os.environ, 1)
         self.assertEqual((code, output.splitlines()[0]), (124, "begun"))
@@ -134,11 +123,7 @@ class RunTest(unittest.TestCase):
                 process.wait()
 
     def test_one_file_or_one_rank_count(self):
-        self.write("tests/room/other_test.cu", "// ranks: 1\n")
+        self.script("tests/room/other_test.cu", "// ranks: 1\n")
         self.program("emulated", PASSES)
         self.assertIn("2 passed, 0 failed, 0 skipped", self.run_tests("--only", "room/op")[1])
         self.assertEqual(self.run_tests("--only", "room/op", "--np", "2")[1], "0 passed, 0 failed, 0 skipped\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

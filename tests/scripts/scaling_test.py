@@ -5,8 +5,10 @@ medians, speed-up and efficiency are those computed by hand; runs whose samples 
 of its folder. Plots are drawn where there is a matplotlib.
 """
 
+import contextlib
 import csv
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -15,32 +17,27 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.app.program import PROGRAM, ROOT, FolderTest, job_text
+
 SCRIPT = ROOT / "scripts" / "scaling.py"
-PROGRAM = os.environ.get("ESPALIER", str(ROOT / "build/cpu/espalier"))
+sys.path.insert(0, str(SCRIPT.parent))
+from scaling import launch, plots, study as studies  # noqa: E402
+
+specification = importlib.util.spec_from_file_location("scaling_script", SCRIPT)
+script = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(script)
+
 PLOTS = importlib.util.find_spec("matplotlib") is not None
 NO_PLOTS = "this python3 has no matplotlib"
 # Without matplotlib everything else works, and the exit code says that the plots are missing.
 GOOD = 0 if PLOTS else 1
 
-CONFIG = """\
-[graph]
-file = "{graph}"
-[sampler]
-fanout = [4, 3]
-batch_size = 32
-[model]
-hidden = 8
-layers = 2
-[train]
-eval_every = 2
-reproducible = true
-"""
+JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=32", "model.hidden=8", "model.layers=2", "train.eval_every=2", "train.reproducible=true")
 
 # Stands for espalier: writes the report of its case, or does what the file `behaviour` beside it says for that number of ranks.
 FAKE = """\
@@ -66,21 +63,33 @@ sys.exit(behaviour.get("exit"))
 """
 
 
-def scaling(*words, env=None, cwd=ROOT):
+def scaling(*words, env=None):
+    """(exit code, standard output, standard error) of the script, in this process and without its plots, which take most of its time."""
+    on_signal = signal.getsignal(signal.SIGTERM)
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err, contextlib.chdir(ROOT), \
+            mock.patch.dict(os.environ, env or {}), mock.patch.object(plots, "draw_all", lambda *_: []):
+        try:
+            code = script.main([str(word) for word in words])
+        finally:
+            signal.signal(signal.SIGTERM, on_signal)
+    return code, out.getvalue(), err.getvalue()
+
+
+def scaling_with_plots(*words, env=None):
+    """The same in a process of its own."""
     done = subprocess.run([sys.executable, str(SCRIPT), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=dict(os.environ, **(env or {})), cwd=cwd, timeout=250)
+                          env=dict(os.environ, **(env or {})), cwd=ROOT, timeout=250)
     return done.returncode, done.stdout, done.stderr
 
 
-class Studies(unittest.TestCase):
+class Studies(FolderTest):
     def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="espalier-test-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        super().setUp()
         self.study = self.folder / "study"
 
     def config(self, graph=""):
         path = self.folder / "config.toml"
-        path.write_text(CONFIG.format(graph=graph))
+        path.write_text(job_text(graph, "out", *JOB))
         return path
 
     def rows(self, name):
@@ -114,7 +123,7 @@ class RealProgram(Studies):
     def test_a_strong_study_runs_resumes_and_grows(self):
         words = ["run", self.config(self.generated()), "--ranks", "1,2", "--replication", "1,2", "--epochs", "3", "--output", self.study,
                  "--program", PROGRAM, "train.learning_rate=0.02"]
-        code, out, err = scaling(*words, "--repeats", "1")
+        code, out, err = scaling_with_plots(*words, "--repeats", "1")
         self.assertEqual(code, GOOD, out + err)
         self.assertIn("left out, as c does not divide p: p 1 c 2", out)
         self.assertIn("3 complete, 0 failed, 0 not run", out)
@@ -155,10 +164,6 @@ class RealProgram(Studies):
             self.assertAlmostEqual(float(row["seconds"]) / expected, 1, places=4)
 
     def test_an_rmat_graph_doubles_by_its_scale(self):
-        sys.path.insert(0, str(SCRIPT.parent))
-        self.addCleanup(sys.path.remove, str(SCRIPT.parent))
-        from scaling import launch, study as studies
-
         for p, scale in ((1, "10"), (2, "11"), (8, "13")):
             case = studies.Case(p, 1, "partitioned", 1)
             study = studies.Study("weak", "train", "espalier", "mpirun -np {ranks}", 1, 2, [], "rmat --edge-factor 8 --scale 10", None,
@@ -192,9 +197,7 @@ class FakeProgram(Studies):
     def setUp(self):
         super().setUp()
         self.log = self.folder / "log"
-        self.program = self.folder / "program"
-        self.program.write_text(FAKE.format(python=sys.executable, log=str(self.log), behaviour=str(self.folder / "behaviour")))
-        self.program.chmod(0o755)
+        self.program = self.script("program", FAKE.format(python=sys.executable, log=str(self.log), behaviour=str(self.folder / "behaviour")))
         self.behave()
 
     def behave(self, **of_ranks):
@@ -356,11 +359,9 @@ class FakeProgram(Studies):
         self.assertIn("--array=0-1%2 ", lines[0])
         self.assertIn("--array=4-5%2 ", lines[2])
 
-        (self.folder / "bin").mkdir()
         for name, text in (("sbatch", f"echo \"$@\" >> {self.folder}/submitted; echo $((40 + $(wc -l < {self.folder}/submitted)));"),
                            ("squeue", "echo 41_0; echo 43_5;")):
-            (self.folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
-            (self.folder / "bin" / name).chmod(0o755)
+            self.script(f"bin/{name}", f"#!/bin/sh\n{text}\n")
         env = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
         words = self.words("--replication", "1,2", action="submit", ranks="2,4,6")
         code, out, err = scaling(*words, env=env)
@@ -396,10 +397,6 @@ class FiguresByHand(Studies):
     """p = 2 as the base: its runs take 8 and 10 s per epoch (medians without the first epoch), p = 4 takes 6, p = 8 takes 1.5."""
 
     def write(self, kind="strong", topologies=("partitioned",)):
-        sys.path.insert(0, str(SCRIPT.parent))
-        self.addCleanup(sys.path.remove, str(SCRIPT.parent))
-        from scaling import study as studies
-
         volume = [{"total": total, "max_rank": 70, "messages": 4, "predicted": 100} for total in (1, 110, 120, 100)]
         runs = {(2, 1): [epoch(1, 99, 9, 9), epoch(2, 7, 3, 3), epoch(3, 8, 2, 5, evaluate=4), epoch(4, 12, 1, 9)],
                 (2, 2): [epoch(1, 99, 9, 9), epoch(2, 10, 4, 6), epoch(3, 10, 4, 6, evaluate=6), epoch(4, 10, 4, 6)],
@@ -465,7 +462,7 @@ class FiguresByHand(Studies):
     def test_page_and_plots_need_nothing_from_outside(self):
         self.write()
         target = self.folder / "elsewhere"
-        self.assertEqual(scaling("report", self.study, "--to", target)[0], 0)
+        self.assertEqual(scaling_with_plots("report", self.study, "--to", target)[0], 0)
         self.assertFalse((self.study / "index.html").exists())
         page = (target / "index.html").read_text()
         references = re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?([^\"'>)]*)", page)
@@ -483,20 +480,16 @@ class FiguresByHand(Studies):
     @unittest.skipUnless(PLOTS, NO_PLOTS)
     def test_equal_reports_give_equal_plots(self):
         self.write()
-        scaling("report", self.study, "--to", self.folder / "a")
-        scaling("report", self.study, "--to", self.folder / "b")
+        for name in ("a", "b"):
+            scaling_with_plots("report", self.study, "--to", self.folder / name)
         for path in (self.folder / "a").iterdir():
             self.assertEqual(path.read_bytes(), (self.folder / "b" / path.name).read_bytes(), path.name)
 
     def test_without_matplotlib_there_are_tables(self):
         self.write()
         (self.folder / "matplotlib.py").write_text("raise ImportError('none here')")
-        code, out, err = scaling("report", self.study, env={"PYTHONPATH": str(self.folder)})
+        code, out, err = scaling_with_plots("report", self.study, env={"PYTHONPATH": str(self.folder)})
         self.assertEqual((code, "python3-matplotlib" in err), (1, True), out + err)
         self.assertIn("No plots", self.page())
         self.assertIn("<td>75 %</td>", self.page())
         self.assertFalse((self.study / "stages.svg").exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

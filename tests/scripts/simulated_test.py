@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """bench/simulated: the platform, and the checks of the driver that runs points.
-
-    python3 tests/scripts/simulated_test.py
 
 Laws: every GPU is a host, of four to a node, with one card and a link to each other GPU of its node; scaling divides
 bandwidths and nothing else; cyclic placement has process columns inside of nodes; a run that prints no "done" (smpirun exits 0 after a deadlock), a wrong value or another
@@ -11,17 +8,15 @@ order changes none of them, and local batches have a digest of their own, the sa
 
 import csv
 import os
-import pathlib
 import re
 import shutil
-import stat
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree as xml
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from tests.app.program import ROOT, FolderTest
+
 sys.path.insert(0, str(ROOT / "bench" / "simulated"))
 import perlmutter  # noqa: E402
 import run as study  # noqa: E402
@@ -60,19 +55,16 @@ class Platform(unittest.TestCase):
         self.assertTrue(all(slower[name] == (bandwidth, 2 * latency) for name, (bandwidth, latency) in plain.items()))
 
 
-class Checks(unittest.TestCase):
+class Checks(FolderTest):
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.addCleanup(setattr, study, "SIMULATED", study.SIMULATED)
-        os.environ["PATH"] = self.folder + os.pathsep + os.environ["PATH"]
+        os.environ["PATH"] = str(self.folder) + os.pathsep + os.environ["PATH"]
         self.addCleanup(os.environ.__setitem__, "PATH", os.environ["PATH"].split(os.pathsep, 1)[1])
 
     def prints(self, *lines, code=0):
         """A smpirun that prints these lines, whatever it is asked to run."""
-        path = pathlib.Path(self.folder) / "smpirun"
-        path.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines) + f"exit {code}\n")
-        path.chmod(path.stat().st_mode | stat.S_IEXEC)
+        self.script("smpirun", "#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines) + f"exit {code}\n")
         return study.run(study.point("small", 4), 10)
 
     def test_a_run_counts_only_when_it_says_done(self):
@@ -91,7 +83,7 @@ class Checks(unittest.TestCase):
         self.assertIn("its sample digest is a", study.check(row, [{**row, "order": "planted", "digest": "b"}]))
 
     def test_a_file_of_before_there_were_orders_is_gone_on_with(self):
-        path = pathlib.Path(self.folder) / "points.csv"
+        path = self.folder / "points.csv"
         known = study.point("small", 4)
         values = {**dict.fromkeys(study.FIELDS, "0"), **known, "digest": "a"}
         old = [name for name in study.FIELDS if name not in study.WITHOUT_ORDER]
@@ -159,7 +151,3 @@ class Simulation(unittest.TestCase):
         self.assertEqual([row["wrong"] for row in [none, planted, *local]], [0] * 5)
         self.assertLess(planted["cut"], 0.4, "communities are found; without an order the cut of 8 parts is 7/8")
         self.assertGreater(local[1]["local_rows"] / local[1]["input_rows"], 2 * planted["local_rows"] / planted["input_rows"])
-
-
-if __name__ == "__main__":
-    unittest.main()

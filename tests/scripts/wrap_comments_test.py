@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """scripts/wrap_comments.py on comments of a few lines.
-
-    python3 tests/scripts/wrap_comments_test.py
 
 Laws: only paragraphs with a line of more than 100 columns change; lists hang, tables and drawings stay
 and are reported; a comment after code finds a place where it fits; the second time nothing changes; nor
@@ -14,7 +11,8 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests.app.program import ROOT
+
 sys.path.insert(0, str(ROOT / "scripts"))
 import wrap_comments  # pylint: disable=wrong-import-position
 
@@ -138,7 +136,3 @@ class WrapComments(unittest.TestCase):
                                ("// some words\nint y;\n", 1)):
                 path.write_text(text, encoding="utf-8")
                 self.assertEqual(against(), code, text)
-
-
-if __name__ == "__main__":
-    unittest.main()
