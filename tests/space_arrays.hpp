@@ -1,7 +1,9 @@
-// What tests that run on every space share: arrays of the host as arrays of the space, and back.
+// What tests that run on every space share: arrays and matrices of the host as those of the space,
+// and back.
 #pragma once
 
 #include "espalier/base/device_array.hpp"
+#include "espalier/dense/matrix.hpp"
 
 namespace espalier {
 
@@ -22,6 +24,21 @@ const Buffer<T>& array_from(const Cpu&, const Buffer<T>& array) {
 template <class T>
 Buffer<T> array_from(const Cuda& gpu, const DeviceArray<T>& array) {
   return download(gpu, array);
+}
+
+template <class T, class Space>
+Matrix<T, Space> matrix_on(const Space& space, const Matrix<T>& matrix) {
+  Matrix<T, Space> there;
+  there.rows = matrix.rows;
+  there.columns = matrix.columns;
+  there.data = array_on(space, matrix.data);
+  return there;
+}
+template <class T, class Space>
+Matrix<T> matrix_from(const Space& space, const Matrix<T, Space>& matrix) {
+  Matrix<T> on_host(matrix.rows, matrix.columns);
+  on_host.data = array_from(space, matrix.data);
+  return on_host;
 }
 
 }  // namespace espalier

@@ -11,18 +11,13 @@
 
 #include "espalier/base/error.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
 
 std::string message_of(const std::string& path) {
-  try {
-    read_input_text(path, "config file");
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return message_of(ExitCode::kUsage, [&] { read_input_text(path, "config file"); });
 }
 
 std::string written(const std::string& name, const std::string& bytes) {

@@ -11,6 +11,7 @@
 
 #include "espalier/base/error.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -25,17 +26,6 @@ class OutputFileTest : public testing::Test {
     text << std::ifstream(path).rdbuf();
     return text.str();
   }
-  template <class Work>
-  static std::string message(ExitCode code, Work work) {
-    try {
-      work();
-    } catch (const UserError& error) {
-      EXPECT_EQ(error.code(), code) << error.what();
-      return error.what();
-    }
-    return "no error";
-  }
-
   std::string folder_ = test_folder("output-file"), place_ = folder_ + "/graph.h5",
               finished_ = folder_ + "/new";
 };
@@ -59,8 +49,8 @@ TEST_F(OutputFileTest, ReplacesWhenAsked) {
 TEST_F(OutputFileTest, AFinishedFileWhosePlaceIsTakenStaysBesideIt) {
   put(place_, "old");
   put(finished_, "new");
-  EXPECT_NE(message(ExitCode::kUsage, [&] { check_output(place_); }).find("--overwrite"), std::string::npos);
-  const auto words = message(ExitCode::kUsage, [&] { put_in_place(finished_, place_); });
+  expect_refused(ExitCode::kUsage, {"--overwrite"}, [&] { check_output(place_); });
+  const auto words = message_of(ExitCode::kUsage, [&] { put_in_place(finished_, place_); });
   EXPECT_EQ(text_of(place_), "old");
   for (const auto& entry : fs::directory_iterator(folder_)) {
     if (entry.path() == place_) continue;
@@ -72,10 +62,8 @@ TEST_F(OutputFileTest, AFinishedFileWhosePlaceIsTakenStaysBesideIt) {
 TEST_F(OutputFileTest, ALinkThatLeadsNowhereIsTaken) {
   fs::create_symlink(folder_ + "/later", place_);
   put(finished_, "new");
-  EXPECT_NE(message(ExitCode::kUsage, [&] { check_output(place_); }).find("exists already"),
-            std::string::npos);
-  EXPECT_NE(message(ExitCode::kUsage, [&] { put_in_place(finished_, place_); }).find("appeared"),
-            std::string::npos);
+  expect_refused(ExitCode::kUsage, {"exists already"}, [&] { check_output(place_); });
+  expect_refused(ExitCode::kUsage, {"appeared"}, [&] { put_in_place(finished_, place_); });
   EXPECT_TRUE(fs::is_symlink(place_));
 }
 
@@ -83,33 +71,15 @@ TEST_F(OutputFileTest, WhatIsNoFileIsRefused) {
   ASSERT_EQ(mkfifo(place_.c_str(), 0600), 0);
   fs::create_symlink(place_, folder_ + "/link");
   fs::create_symlink("/dev/full", folder_ + "/device");  // no test names a real device to write to
-  for (const bool overwrite : {false, true}) {
-    for (const auto* name : {"/graph.h5", "/link"})
-      EXPECT_NE(message(ExitCode::kUsage,
-                        [&] {
-                          check_output({folder_ + name, overwrite});
-                        })
-                    .find("is a pipe"),
-                std::string::npos);
-    EXPECT_NE(message(ExitCode::kUsage,
-                      [&] {
-                        check_output({folder_ + "/device", overwrite});
-                      })
-                  .find("is a device"),
-              std::string::npos);
-    EXPECT_NE(message(ExitCode::kUsage,
-                      [&] {
-                        check_output({folder_, overwrite});
-                      })
-                  .find("is a folder"),
-              std::string::npos);
-    EXPECT_NE(message(ExitCode::kUsage,
-                      [&] {
-                        check_output({folder_ + "/no/x", overwrite});
-                      })
-                  .find("there is no"),
-              std::string::npos);
-  }
+  for (const bool overwrite : {false, true})
+    for (const auto& [name, words] : {std::pair{"/graph.h5", "is a pipe"},
+                                      {"/link", "is a pipe"},
+                                      {"/device", "is a device"},
+                                      {"", "is a folder"},
+                                      {"/no/x", "there is no"}})
+      expect_refused(ExitCode::kUsage, {words}, [&, name = name] {
+        check_output({folder_ + name, overwrite});
+      });
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "espalier/base/error.hpp"
 #include "forked_threads.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -100,13 +101,7 @@ std::unique_ptr<Process> holder(const std::string& folder, FileLocks locks,
 }
 
 std::string refusal(const std::string& folder, FileLocks locks, const LockOwner& self = this_process()) {
-  try {
-    const OutputLock lock(folder, locks, kShort, self);
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage);
-    return error.what();
-  }
-  return {};
+  return message_of(ExitCode::kUsage, [&] { const OutputLock lock(folder, locks, kShort, self); });
 }
 
 std::size_t files_in(const std::string& folder) {

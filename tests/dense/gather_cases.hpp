@@ -40,13 +40,6 @@ Gathered<S> number_of(S x) {
     return to_float(x);
 }
 
-template <class T, class Space>
-Matrix<T> matrix_from(const Space& space, const Matrix<T, Space>& matrix) {
-  Matrix<T> on_host(matrix.rows, matrix.columns);
-  on_host.data = array_from(space, matrix.data);
-  return on_host;
-}
-
 template <class Id, class S, class Space>
 void expect_copied(const Space& space, const ShiftedMatrix<S, Space>& from, std::int64_t rows,
                    std::mt19937_64& random) {

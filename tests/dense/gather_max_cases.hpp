@@ -7,9 +7,11 @@
 
 #include <cmath>
 
-#include "dense/gather_cases.hpp"
+#include "dense/random_matrices.hpp"
 #include "espalier/dense/gather_max.hpp"
 #include "espalier/sparse/transpose.hpp"
+#include "mpi_test.hpp"
+#include "space_arrays.hpp"
 
 namespace espalier {
 
@@ -19,16 +21,6 @@ inline Matrix<float> awkward_rows(std::int64_t rows, std::int64_t columns, std::
   Matrix<float> m(rows, columns);
   for (float& x : m.data) x = kNumbers[random() % 10];
   return m;
-}
-
-/// A matrix of the space with the same elements.
-template <class Space>
-Matrix<float, Space> matrix_on(const Space& space, const Matrix<float>& m) {
-  Matrix<float, Space> there;
-  there.rows = m.rows;
-  there.columns = m.columns;
-  there.data = array_on(space, m.data);
-  return there;
 }
 
 /// Element j of the row that entry `e`, counted from the block's first, names.
@@ -74,8 +66,7 @@ void check_gather_max(const auto& space, const Block& block, const View& view, c
   expect_largest(block, x, on_host, winners_on_host);
 
   // The gradient goes to the winner's row, in the order of the entries.
-  Matrix<float> expected(block.columns, x.columns);
-  std::ranges::fill(expected.data, 0.0f);
+  auto expected = filled_matrix(block.columns, x.columns, 0.0f);
   for (std::int64_t e = 0; e < block.entries(); ++e)
     for (std::size_t at = 0; at < winners_on_host.size(); ++at)
       if (winners_on_host[at] == e)

@@ -8,13 +8,11 @@ namespace espalier {
 namespace {
 
 TEST(GatherMax, HandChecked) {
-  Block block;  // the second row is empty, the third names row 1 twice
-  block.rows = block.columns = 3;
-  block.indptr = {0, 2, 2, 5};
-  block.indices = {0, 2, 1, 0, 1};
-  Matrix<double> x(3, 2), m(3, 2), dx(3, 2), dm(3, 2);
-  x.data = {1, -5, 4, 8, 1, 7};
-  dm.data = {1, 2, 99, 99, 10, 20};
+  // The second row is empty, the third names row 1 twice.
+  const Block block = {3, 3, {0, 2, 2, 5}, {0, 2, 1, 0, 1}, {}};
+  const auto x = matrix_of<double>(3, 2, {1, -5, 4, 8, 1, 7}),
+             dm = matrix_of<double>(3, 2, {1, 2, 99, 99, 10, 20});
+  Matrix<double> m(3, 2), dx(3, 2);
   Buffer<std::int32_t> winners;
   gather_max<double>(Cpu{1}, block, x, m, winners);
   EXPECT_EQ(m.data, (Buffer<double>{1, 7, 0, 0, 4, 8}));

@@ -24,9 +24,8 @@ double tolerance(std::int64_t k) {
 }
 
 TEST(Gemm, HandChecked) {
-  Matrix<float> a(2, 3), b(3, 2), c(2, 2), t(3, 3);
-  a.data = {1, 2, 3, 4, 5, 6};
-  b.data = {1, 0, 2, 1, 0, 3};
+  const auto a = matrix_of<float>(2, 3, {1, 2, 3, 4, 5, 6}), b = matrix_of<float>(3, 2, {1, 0, 2, 1, 0, 3});
+  Matrix<float> c(2, 2), t(3, 3);
   gemm<float>(Cpu{1}, a, b, c);
   EXPECT_EQ(c.data, (Buffer<float>{5, 11, 14, 23}));
   gemm<float>(Cpu{1}, a, b, c, Update::kAccumulate);

@@ -65,16 +65,11 @@ TEST_F(GemmCuda, FactorsAreRoundedWhereThatIsAskedFor) {
 }
 
 TEST_F(GemmCuda, OverwritingForgetsWhatIsNotANumber) {
-  Matrix<float> nan(3, 2), zeros(3, 2);
-  std::ranges::fill(nan.data, NAN);
-  std::ranges::fill(zeros.data, 0.0f);
   for (const std::int64_t k : {0, 4}) {
-    Matrix<float> a(3, k), b(k, 2);
-    std::ranges::fill(a.data, 0.0f);
-    std::ranges::fill(b.data, 1.0f);
-    auto c = to_device(gpu(), nan);
-    gemm<float>(gpu(), to_device(gpu(), a), to_device(gpu(), b), c);
-    EXPECT_EQ(to_host(gpu(), c).data, zeros.data);
+    auto c = to_device(gpu(), filled_matrix<float>(3, 2, NAN));
+    gemm<float>(gpu(), to_device(gpu(), filled_matrix(3, k, 0.0f)),
+                to_device(gpu(), filled_matrix(k, 2, 1.0f)), c);
+    EXPECT_EQ(to_host(gpu(), c).data, filled_matrix(3, 2, 0.0f).data);
   }
 }
 

@@ -79,16 +79,7 @@ void add_relation_sums(Digests& digests) {
   for (const std::int64_t n : kWidths)
     for (const std::int64_t bases : {1, 3, 6}) {
       const RelationCase<T> c(random_block_matrix(300, 50, 12, random), n, 7, bases, random);
-      RelationResults<T> r(c);
-      Block transposed;
-      Buffer<std::int64_t> positions;
-      Matrix<T> gradients;
-      Buffer<std::int32_t> numbers;
-      transpose(cpu, c.view(), transposed, &positions);
-      relation_sums<T>(cpu, c.view(), c.a, c.x, r.m);
-      relation_sums_input_gradient<T>(cpu, c.view(), transposed, positions, c.a, c.dm, {gradients, numbers},
-                                      r.dx);
-      relation_sums_coefficient_gradient<T>(cpu, c.view(), c.x, c.dm, r.da);
+      const auto r = results_of(cpu, c, c.view());
       const auto of_bases = ", " + std::to_string(bases) + " bases";
       digests[name_of<T>("relation_sums", n) + of_bases] = digest_of(r.m);
       digests[name_of<T>("relation_sums_input_gradient", n) + of_bases] = digest_of(r.dx);
@@ -102,9 +93,7 @@ void add_segment_products(Digests& digests) {
   const Cpu cpu{1};
   for (const std::int64_t width : kWidths) {
     const SegmentCase<T> c(random_block_matrix(40, 50, 20, random), 2, width, 5, false, random);
-    const auto results = by_segments<T>(
-        cpu, c, c.view(), [](const Matrix<T>& m) { return m; }, [](const Matrix<T>& m) { return m; },
-        [](const RelationSegments& segments) { return std::pair(segments.begins, segments.rows); });
+    const auto results = by_segments(cpu, c, c.view());
     digests[name_of<T>("sum_segments", width)] = digest_of(results.summed);
     digests[name_of<T>("segment_dots", width)] = digest_of(results.dots);
     digests[name_of<T>("add_to_sources", width)] = digest_of(results.sources);

@@ -6,9 +6,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
+#include "espalier/base/half.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -20,6 +22,30 @@ Matrix<T> random_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64
   Matrix<T> m(rows, columns);
   std::uniform_real_distribution<T> uniform(-1, 1);
   for (T& x : m.data) x = uniform(random);
+  return m;
+}
+
+/// A number as a matrix of T stores it.
+template <class T>
+T as_stored(float x) {
+  if constexpr (std::is_same_v<T, Half>)
+    return to_half(x);
+  else
+    return x;
+}
+
+/// The elements, row by row.
+template <class T>
+Matrix<T> matrix_of(std::int64_t rows, std::int64_t columns, std::initializer_list<T> elements) {
+  Matrix<T> m(rows, columns);
+  std::ranges::copy(elements, m.data.begin());
+  return m;
+}
+
+template <class T>
+Matrix<T> filled_matrix(std::int64_t rows, std::int64_t columns, T value) {
+  Matrix<T> m(rows, columns);
+  std::ranges::fill(m.data, value);
   return m;
 }
 
@@ -109,6 +135,34 @@ inline bool same_numbers(const Matrix<float>& a, const Matrix<float>& b) {
 inline bool same_block(const Block& a, const Block& b) {
   return a.rows == b.rows && a.columns == b.columns && a.indptr == b.indptr && a.indices == b.indices &&
          a.values == b.values;
+}
+
+/// Euclidean norm of a - b, by that of b or, if b is smaller, by `least`; the shapes must agree.
+template <class A, class B>
+double relative_difference(const Matrix<A>& a, const Matrix<B>& b, double least) {
+  if (a.rows != b.rows || a.columns != b.columns) return 1e300;
+  double difference = 0, norm = 0;
+  for (std::size_t e = 0; e < b.data.size(); ++e) {
+    difference += std::pow(static_cast<double>(a.data[e]) - static_cast<double>(b.data[e]), 2);
+    norm += std::pow(static_cast<double>(b.data[e]), 2);
+  }
+  return std::sqrt(difference) / std::max(std::sqrt(norm), least);
+}
+
+/// The derivatives of loss() by the elements of `value`, which it depends on: central differences.
+template <class Loss>
+Matrix<double> numeric_gradient(Matrix<double>& value, const Loss& loss) {
+  constexpr double kStep = 1e-6;
+  Matrix<double> gradient(value.rows, value.columns);
+  for (std::size_t e = 0; e < value.data.size(); ++e) {
+    const double kept = value.data[e];
+    value.data[e] = kept + kStep;
+    const double above = loss();
+    value.data[e] = kept - kStep;
+    gradient.data[e] = (above - loss()) / (2 * kStep);
+    value.data[e] = kept;
+  }
+  return gradient;
 }
 
 /// The largest |a - b|; the shapes must agree.

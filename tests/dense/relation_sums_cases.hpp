@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "dense/relation_blocks.hpp"
+#include "espalier/dense/relation_sums.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "space_arrays.hpp"
 
 namespace espalier {
 
@@ -37,6 +40,23 @@ struct RelationResults {
     return same_bits(m, other.m) && same_bits(dx, other.dx) && same_bits(da, other.da);
   }
 };
+
+/// By the operations, of a view of the block in memory of the space.
+template <class T, class Space>
+RelationResults<T> results_of(const Space& space, const RelationCase<T>& c, const BlockView<Space>& block) {
+  const RelationResults<T> before(c);  // to be overwritten
+  const auto a = matrix_on(space, c.a), x = matrix_on(space, c.x), dm = matrix_on(space, c.dm);
+  auto m = matrix_on(space, before.m), dx = matrix_on(space, before.dx), da = matrix_on(space, before.da);
+  Csr<std::int32_t, Space> transposed;
+  Array<Space, std::int64_t> positions;
+  Matrix<T, Space> gradients;
+  Array<Space, std::int32_t> numbers;
+  transpose(space, block, transposed, &positions);
+  relation_sums<T>(space, block, a, x, m);
+  relation_sums_input_gradient<T>(space, block, transposed, positions, a, dm, {gradients, numbers}, dx);
+  relation_sums_coefficient_gradient<T>(space, block, x, dm, da);
+  return {matrix_from(space, m), matrix_from(space, dx), matrix_from(space, da)};
+}
 
 /// Entry by entry and number by number, in double; with `sizes` the same of all absolute values.
 template <class T>

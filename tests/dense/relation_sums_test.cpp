@@ -18,22 +18,10 @@ namespace {
 
 template <class T>
 using Case = RelationCase<T>;
-template <class T>
-using Results = RelationResults<T>;
 
 template <class T>
-Results<T> results_of(const Case<T>& c, const BlockView<>& block, int threads = 1) {
-  const Cpu cpu{threads};
-  Results<T> r(c);
-  Block transposed;
-  Buffer<std::int64_t> positions;
-  transpose(cpu, block, transposed, &positions);
-  relation_sums<T>(cpu, block, c.a, c.x, r.m);
-  Matrix<T> gradients;
-  Buffer<std::int32_t> numbers;
-  relation_sums_input_gradient<T>(cpu, block, transposed, positions, c.a, c.dm, {gradients, numbers}, r.dx);
-  relation_sums_coefficient_gradient<T>(cpu, block, c.x, c.dm, r.da);
-  return r;
+RelationResults<T> results_of(const Case<T>& c, const BlockView<>& block, int threads = 1) {
+  return results_of(Cpu{threads}, c, block);
 }
 
 template <class T>
@@ -66,16 +54,12 @@ void expect_right(const Case<T>& c) {
 
 TEST(RelationSums, HandChecked) {
   Case<double> c;
-  Block& block = c.block;  // row 0: relation 0 of columns 0 and 2, relation 2 of column 1
-  block.rows = block.columns = 3;
-  block.indptr = {0, 3, 3, 4};
-  block.indices = {0, 2, 1, 2};
-  block.values = {0.5f, 0.5f, 1.0f, 2.0f};
+  // Row 0: relation 0 of columns 0 and 2, relation 2 of column 1.
+  c.block = {3, 3, {0, 3, 3, 4}, {0, 2, 1, 2}, {0.5f, 0.5f, 1.0f, 2.0f}};
   c.of_entries = {0, 0, 2, 1};
-  c.a = Matrix<double>(3, 2), c.x = Matrix<double>(3, 2), c.dm = Matrix<double>(3, 4);
-  c.a.data = {1, 10, 2, 20, 3, 30};
-  c.x.data = {1, 2, 3, 4, 5, 6};
-  c.dm.data = {1, 0, 0, 0, 5, 5, 5, 5, 0, 0, 0, 1};
+  c.a = matrix_of<double>(3, 2, {1, 10, 2, 20, 3, 30});
+  c.x = matrix_of<double>(3, 2, {1, 2, 3, 4, 5, 6});
+  c.dm = matrix_of<double>(3, 4, {1, 0, 0, 0, 5, 5, 5, 5, 0, 0, 0, 1});
   const auto r = results_of(c, c.view());
   EXPECT_EQ(r.m.data, (Buffer<double>{12, 16, 120, 160, 0, 0, 0, 0, 20, 24, 200, 240}));
   EXPECT_EQ(r.dx.data, (Buffer<double>{0.5, 0, 3, 0, 0.5, 40}));

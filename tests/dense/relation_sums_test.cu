@@ -14,25 +14,12 @@ namespace {
 class RelationSumsCuda : public CudaTest {};
 
 using Case = RelationCase<float>;
-using Results = RelationResults<float>;
 
 /// On the GPU, the block behind `before` entries of others.
-Results on_gpu(const Cuda& gpu, const Case& c, std::int64_t before, bool related = true) {
+RelationResults<float> on_gpu(const Cuda& gpu, const Case& c, std::int64_t before, bool related = true) {
   const SharedDeviceBlock stored(gpu, c.block, before);
   const auto relations = upload(gpu, behind(before, c.of_entries));
-  const auto view = with_relations(stored.block, related ? relations.data() : nullptr);
-  const auto a = to_device(gpu, c.a), x = to_device(gpu, c.x), dm = to_device(gpu, c.dm);
-  // To overwrite.
-  auto m = to_device(gpu, c.dm), dx = to_device(gpu, c.x), da = to_device(gpu, c.a);
-  Csr<std::int32_t, Cuda> transposed;
-  DeviceArray<std::int64_t> positions;
-  transpose(gpu, view, transposed, &positions);
-  relation_sums<float>(gpu, view, a, x, m);
-  Matrix<float, Cuda> gradients;
-  DeviceArray<std::int32_t> numbers;
-  relation_sums_input_gradient<float>(gpu, view, transposed, positions, a, dm, {gradients, numbers}, dx);
-  relation_sums_coefficient_gradient<float>(gpu, view, x, dm, da);
-  return {to_host(gpu, m), to_host(gpu, dx), to_host(gpu, da)};
+  return results_of(gpu, c, with_relations(stored.block, related ? relations.data() : nullptr));
 }
 
 void expect_right(const Cuda& gpu, const Case& c) {

@@ -15,13 +15,10 @@ namespace espalier {
 namespace {
 
 TEST(Spmm, HandChecked) {
-  Block block;  // [0.5 0.5 0; 0 0 0; 2 0 1], the last row's columns out of order
-  block.rows = block.columns = 3;
-  block.indptr = {0, 2, 2, 4};
-  block.indices = {0, 1, 2, 0};
-  block.values = {0.5f, 0.5f, 1.0f, 2.0f};
-  Matrix<float> x(3, 2), y(3, 2);
-  x.data = {1, 2, 3, 4, 5, 6};
+  // [0.5 0.5 0; 0 0 0; 2 0 1], the last row's columns out of order
+  Block block = {3, 3, {0, 2, 2, 4}, {0, 1, 2, 0}, {0.5f, 0.5f, 1.0f, 2.0f}};
+  const auto x = matrix_of<float>(3, 2, {1, 2, 3, 4, 5, 6});
+  Matrix<float> y(3, 2);
   spmm<float>(Cpu{1}, block, x, y);
   EXPECT_EQ(y.data, (Buffer<float>{2, 3, 0, 0, 7, 10}));
   spmm<float>(Cpu{1}, block, x, y, Update::kAccumulate);
@@ -100,9 +97,7 @@ template <class T>
 void expect_place_does_not_matter(const Block& block, const Matrix<T>& x) {
   const SharedBlock shared(block, 1000);
   for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
-    Matrix<T> own(block.rows, x.columns), in_common(block.rows, x.columns);
-    std::ranges::fill(own.data, T{3});
-    std::ranges::fill(in_common.data, T{3});
+    auto own = filled_matrix(block.rows, x.columns, T{3}), in_common = own;
     spmm<T>(Cpu{1}, block, x, own, update);
     spmm<T>(Cpu{2}, shared.block, x, in_common, update);
     EXPECT_TRUE(same_bits(in_common, own)) << x.columns;

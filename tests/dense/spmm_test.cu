@@ -12,34 +12,17 @@ namespace {
 
 class SpmmCuda : public CudaTest {};
 
-/// A view that begins `elements` behind the memory's beginning.
-template <class T>
-struct Shifted {
-  DeviceArray<T> memory;
-  MatrixView<T, Cuda> view;
-
-  Shifted(const Cuda& gpu, const Matrix<T>& matrix, std::size_t elements)
-      : memory(matrix.data.size() + elements), view(matrix.rows, matrix.columns, memory.data() + elements) {
-    copy_bytes_to_device(gpu, matrix.data.data(), view.data, matrix.data.size() * sizeof(T));
-  }
-  Matrix<T> back(const Cuda& gpu) const {
-    Matrix<T> result(view.rows, view.columns);
-    result.data = download(gpu, view.data, result.data.size());
-    return result;
-  }
-};
-
-void expect_cpu_bits(const Cuda& gpu, const Block& block, std::int64_t f, std::size_t shift,
-                     std::mt19937_64& random) {
+void expect_products_of_the_cpu(const Cuda& gpu, const Block& block, std::int64_t f, std::size_t shift,
+                                std::mt19937_64& random) {
   SCOPED_TRACE(testing::Message() << block.rows << " x " << block.columns << ", " << block.entries()
                                   << " entries, f " << f << " shift " << shift);
   const auto x = random_matrix<float>(block.columns, f, random),
              before = random_matrix<float>(block.rows, f, random);
   const SharedDeviceBlock on_device(gpu, block, 3);
-  const Shifted<float> device_x(gpu, x, shift);
+  const ShiftedDeviceMatrix<float> device_x(gpu, x, shift);
   for (const auto update : {Update::kOverwrite, Update::kAccumulate}) {
     auto expected = before;
-    const Shifted<float> y(gpu, before, shift);
+    const ShiftedDeviceMatrix<float> y(gpu, before, shift);
     spmm<float>(Cpu{1}, block, x, expected, update);
     spmm<float>(gpu, on_device.block, device_x.view, y.view, update);
     EXPECT_TRUE(same_bits(y.back(gpu), expected));
@@ -51,32 +34,27 @@ TEST_F(SpmmCuda, HasTheBitsOfTheCpu) {
   for (const std::int64_t f : {1, 3, 16, 31, 32, 33, 41, 64, 100, 128, 256, 260, 300}) {
     for (const std::int64_t rows : {0, 1, 30})
       for (const int most : {0, 1, 4, 11})
-        expect_cpu_bits(gpu(), random_block_matrix(rows, 1 + rows, most, random), f, 0, random);
+        expect_products_of_the_cpu(gpu(), random_block_matrix(rows, 1 + rows, most, random), f, 0, random);
     Block block = random_block_matrix(20, 90, 30, random);
-    expect_cpu_bits(gpu(), block, f, 1, random);  // no address is that of a pack
-    expect_cpu_bits(gpu(), block, f, 2, random);
+    expect_products_of_the_cpu(gpu(), block, f, 1, random);  // no address is that of a pack
+    expect_products_of_the_cpu(gpu(), block, f, 2, random);
     block.values.clear();
-    expect_cpu_bits(gpu(), block, f, 4, random);
+    expect_products_of_the_cpu(gpu(), block, f, 4, random);
   }
 }
 
 TEST_F(SpmmCuda, ALargeBlockTakesManyThreadBlocks) {
   std::mt19937_64 random(test_seed(18));
-  expect_cpu_bits(gpu(), random_block_matrix(700, 200, 9, random), 100, 0, random);
-  expect_cpu_bits(gpu(), random_block_matrix(3000, 20, 3, random), 5, 0, random);
+  expect_products_of_the_cpu(gpu(), random_block_matrix(700, 200, 9, random), 100, 0, random);
+  expect_products_of_the_cpu(gpu(), random_block_matrix(3000, 20, 3, random), 5, 0, random);
 }
 
 // What is read beside a row's entries takes no part: infinity times it would not be a number.
 TEST_F(SpmmCuda, OnlyTheEntriesTakePart) {
   for (int entries = 1; entries <= 9; ++entries) {
-    Block block;
-    block.rows = 1;
-    block.columns = 1;
-    block.indptr = {0, entries};
-    block.indices.assign(static_cast<std::size_t>(entries), 0);
-    block.values.assign(static_cast<std::size_t>(entries), INFINITY);
-    Matrix<float> x(1, 8);
-    std::ranges::fill(x.data, 2.0f);
+    const auto count = static_cast<std::size_t>(entries);
+    const Block block = {1, 1, {0, entries}, Buffer<std::int32_t>(count, 0), Buffer<float>(count, INFINITY)};
+    const auto x = filled_matrix(1, 8, 2.0f);
     Matrix<float, Cuda> y(1, 8);
     spmm<float>(gpu(), to_device(gpu(), block), to_device(gpu(), x), y);
     for (const float sum : to_host(gpu(), y).data) EXPECT_EQ(sum, INFINITY) << entries;

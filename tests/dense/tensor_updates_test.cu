@@ -10,8 +10,7 @@ class TensorUpdatesCuda : public CudaTest {};
 
 TEST_F(TensorUpdatesCuda, ClipsToTheBitsOfTheCpu) {
   check_clipping([this](double most, const std::vector<Matrix<float>>& matrices) {
-    std::vector<Matrix<float, Cuda>> on_gpu;
-    for (const auto& matrix : matrices) on_gpu.push_back(to_device(gpu(), matrix));
+    auto on_gpu = all_to_device(gpu(), matrices);
     DeviceArray<double> scratch;
     clip_to_norm(gpu(), most, on_gpu, scratch);
     auto expected = matrices;

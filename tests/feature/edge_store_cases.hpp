@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/graph/graph_writer.hpp"
@@ -63,12 +64,8 @@ void write_edges(const std::string& path, const Communicator& world, bool too_ma
   for (const int r : {0, 2}) {
     Matrix<T> rows(0, kEdgeWidths[r]);
     const auto add = [&](std::int64_t v, std::int64_t column) {
-      for (std::int64_t j = 0; j < rows.columns; ++j) {
-        if constexpr (std::is_same_v<T, Half>)
-          rows.data.push_back(to_half(edge_number(v, column, j)));
-        else
-          rows.data.push_back(edge_number(v, column, j));
-      }
+      for (std::int64_t j = 0; j < rows.columns; ++j)
+        rows.data.push_back(as_stored<T>(edge_number(v, column, j)));
       ++rows.rows;
     };
     for (std::int64_t v = 0; writes && v < whole.rows; ++v)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/feature/embedding_store.hpp"
 #include "row_store_cases.hpp"
@@ -27,9 +28,10 @@ struct LoopedEmbeddings {
   std::vector<int> steps = std::vector<int>(kEmbedded);
 
   LoopedEmbeddings(std::int64_t width, const EmbeddingOptions& options_)
-      : options(options_), rows(kEmbedded, width), first(kEmbedded, width), second(kEmbedded, width) {
-    std::ranges::fill(first.data, 0.0f);
-    std::ranges::fill(second.data, 0.0f);
+      : options(options_),
+        rows(kEmbedded, width),
+        first(filled_matrix(kEmbedded, width, 0.0f)),
+        second(first) {
     for (std::int64_t row = 0; row < kEmbedded; ++row)
       for (std::int64_t j = 0; j < width; ++j) {
         const auto vertex = static_cast<std::uint64_t>(row < 5 ? row : row + 20);
@@ -42,8 +44,7 @@ struct LoopedEmbeddings {
 
   /// Batches ascend by their number.
   void update(float rate, const std::vector<PushedBatch>& batches) {
-    Matrix<float> sums(kEmbedded, rows.columns);
-    std::ranges::fill(sums.data, 0.0f);
+    auto sums = filled_matrix(kEmbedded, rows.columns, 0.0f);
     add_in_a_loop(batches, sums);
     std::vector<bool> read(kEmbedded);
     for (const auto& batch : batches)
@@ -130,6 +131,28 @@ class TestedEmbeddings {
  public:
   EmbeddingStoreOn<Space> store;
 };
+
+/// Some rounds of updates: rows are those of one loop, whenever the fetch of them began. Before an
+/// update one fetch has made each of its moves, and one was there a step earlier. `look(store,
+/// expected)` before each.
+template <class Space, class Look>
+void expect_updates(const Space& space, const GridOn<Space>& grid, Owned owned,
+                    const EmbeddingOptions& options, std::uint64_t seed, const Look& look) {
+  constexpr std::int64_t kWidth = 7;
+  LoopedEmbeddings expected(kWidth, options);
+  TestedEmbeddings<Space> tested(space, grid, owned, kWidth, options);
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    SCOPED_TRACE(fmt::format("{} seed {} round {}", options.optimizer, seed, round));
+    look(tested.store, expected);
+    const auto batches = random_batches(seed + round, round == 2 ? 1 : 9, kEmbedded, kWidth);
+    const double rate = round == 3 ? 0.001 : 0.01;
+    std::vector<PendingFetchOn<Space>> fetches(3);
+    for (std::size_t move = 0; move < 3; ++move) tested.begin(fetches[move], static_cast<FetchMove>(move));
+    tested.update(rate, batches);
+    expected.update(static_cast<float>(rate), batches);
+    for (auto& fetch : fetches) EXPECT_EQ(tested.finish(fetch).data, expected.rows.data);
+  }
+}
 
 /// All rows of the tensors that the ranks save, each its own, on every rank.
 inline std::vector<StateTensor> whole_tensors(const Communicator& world,

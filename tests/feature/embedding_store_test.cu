@@ -18,22 +18,11 @@ TEST_F(EmbeddingsOnGpu, AreThoseOfOneLoop) {
     for (const auto owned : {Owned::kInRanges, Owned::kAtRandom})
       for (const std::string optimizer : {"adam", "adagrad"}) {
         const EmbeddingOptions options = {.optimizer = optimizer, .seed = 3};
-        LoopedEmbeddings expected(7, options);
-        TestedEmbeddings<Cuda> tested(own_gpu(), grid, owned, 7, options);
-        for (std::uint64_t round = 0; round < 4; ++round) {
-          SCOPED_TRACE(fmt::format("{} c {} round {}", optimizer, c, round));
-          const auto batches = random_batches(round, round == 2 ? 1 : 9, kEmbedded, 7);
-          std::vector<PendingFetchOn<Cuda>> fetches(3);
-          for (std::size_t move = 0; move < 3; ++move)
-            tested.begin(fetches[move], static_cast<FetchMove>(move));
-          tested.update(0.01, batches);
-          expected.update(0.01f, batches);
-          for (auto& fetch : fetches) EXPECT_EQ(tested.finish(fetch).data, expected.rows.data);
-          EXPECT_EQ(
-              tested.store.kept_rows(own_gpu()).size(),
-              static_cast<std::size_t>(
-                  7 * even_range(tested.store.rows().ownership().size(host.row()), c, host.column()).size()));
-        }
+        const auto look = [&](const EmbeddingStoreOn<Cuda>& store, const auto&) {
+          const auto share = even_range(store.rows().ownership().size(host.row()), c, host.column());
+          EXPECT_EQ(store.kept_rows(own_gpu()).size(), static_cast<std::size_t>(7 * share.size()));
+        };
+        expect_updates(own_gpu(), grid, owned, options, 0, look);
       }
   }
 }

@@ -1,8 +1,16 @@
 // ranks: 1 2 3 4 6
 // long ranks: 8
 // Law of a cache of feature rows: it changes no bit of what is fetched, and what it has
-// is not sent.
+// is not sent. Rows by degree, which fill it: on every grid and whoever owns which vertex, of each
+// part those with the most entries, and all of them together in the order of a sort of the whole
+// matrix.
 #include "row_cache_cases.hpp"
+
+#include <map>
+
+#include "dense/random_matrices.hpp"
+#include "espalier/feature/rows_by_degree.hpp"
+#include "random_graph.hpp"
 
 namespace espalier {
 namespace {
@@ -16,13 +24,8 @@ template <class T>
 Matrix<T> cached_block(const Ownership& ownership, int part, std::int64_t width) {
   Matrix<T> block(ownership.size(part), width);
   for (std::int64_t k = 0; k < block.rows; ++k)
-    for (std::int64_t j = 0; j < width; ++j) {
-      const float x = cached_value(ownership.vertex(part, k), j);
-      if constexpr (std::is_same_v<T, Half>)
-        block(k, j) = to_half(x);
-      else
-        block(k, j) = x;
-    }
+    for (std::int64_t j = 0; j < width; ++j)
+      block(k, j) = as_stored<T>(cached_value(ownership.vertex(part, k), j));
   return block;
 }
 
@@ -95,6 +98,28 @@ TEST(RowCache, AFetchThatIsGivenUp) {
   for (std::size_t k = 0; k < ids.size(); ++k)
     for (std::int64_t j = 0; j < 4; ++j)
       EXPECT_EQ(rows[0](static_cast<std::int64_t>(k), j), cached_value(ids[k], j));
+}
+
+TEST(RowsByDegree, AreThoseOfASortOfAllRows) {
+  constexpr std::int64_t kVertices = 60;
+  const auto whole = random_graph<std::int32_t>(kVertices, 3, true, 5);
+  std::vector<std::int64_t> sorted(kVertices);
+  for (std::int64_t v = 0; v < kVertices; ++v) sorted[static_cast<std::size_t>(v)] = v;
+  std::ranges::stable_sort(sorted, [&](auto a, auto b) { return whole.row_size(a) > whole.row_size(b); });
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    for (const auto owned : kAllOwned)
+      for (const bool replicated : {false, true})
+        for (const std::int64_t most : {0, 3, 1000}) {
+          const auto ownership = ownership_of(owned, kVertices, replicated ? 1 : grid.rows());
+          std::vector<std::int64_t> expected;
+          std::map<int, std::int64_t> taken;
+          for (const auto v : sorted)
+            if (taken[ownership.owner(v)]++ < most) expected.push_back(v);
+          EXPECT_EQ(rows_by_degree(distribute(grid, whole, ownership), most), expected)
+              << "c " << c << " owned " << static_cast<int>(owned) << " most " << most;
+        }
+  }
 }
 
 }  // namespace

@@ -17,11 +17,7 @@ Matrix<T, Cuda> cached_block(const Ownership& ownership, int part, std::int64_t 
   Matrix<T> block(ownership.size(part), width);
   for (std::int64_t k = 0; k < block.rows * width; ++k) {
     const auto v = ownership.vertex(part, k / width);
-    const auto x = static_cast<float>(v * 7 + k % width);
-    if constexpr (std::is_same_v<T, Half>)
-      block.data[static_cast<std::size_t>(k)] = to_half(x);
-    else
-      block.data[static_cast<std::size_t>(k)] = x;
+    block.data[static_cast<std::size_t>(k)] = as_stored<T>(static_cast<float>(v * 7 + k % width));
   }
   Matrix<T, Cuda> matrix;
   matrix.rows = block.rows;
@@ -31,22 +27,18 @@ Matrix<T, Cuda> cached_block(const Ownership& ownership, int part, std::int64_t 
 }
 
 TEST_F(RowCacheOnGpu, ChangesNoBitAndSendsNotWhatItHas) {
-  for (const bool by_nccl : transports())
-    for (const int c : divisors(test_world().size())) {
-      const Grid grid(test_world(), c);
-      setenv("ESPALIER_NO_NCCL", by_nccl ? "0" : "1", 1);
-      const DeviceGrid device(own_gpu(), grid);
-      unsetenv("ESPALIER_NO_NCCL");
-      const auto ownership =
-          ownership_of(c == 1 ? Owned::kAtRandom : Owned::kInRanges, kCachedVertices, grid.rows());
-      const RowStoreOn<Cuda> store(device, ownership,
-                                   cached_block<float>(ownership, grid.row(), 5, Placement::kDevice));
-      expect_cached_fetches(own_gpu(), device, store, false);
-      if (c > 1 || by_nccl) continue;
-      const RowStoreOn<Cuda> narrow(device, ownership,
-                                    cached_block<Half>(ownership, grid.row(), 3, Placement::kHost));
-      expect_cached_fetches(own_gpu(), device, narrow, false);
-    }
+  for_every_device_grid(transports(), [](const Grid& grid, const DeviceGrid& device, bool by_nccl) {
+    const bool copies = grid.replication() > 1;
+    const auto ownership =
+        ownership_of(copies ? Owned::kInRanges : Owned::kAtRandom, kCachedVertices, grid.rows());
+    const RowStoreOn<Cuda> store(device, ownership,
+                                 cached_block<float>(ownership, grid.row(), 5, Placement::kDevice));
+    expect_cached_fetches(own_gpu(), device, store, false);
+    if (copies || by_nccl) return;
+    const RowStoreOn<Cuda> narrow(device, ownership,
+                                  cached_block<Half>(ownership, grid.row(), 3, Placement::kHost));
+    expect_cached_fetches(own_gpu(), device, narrow, false);
+  });
 }
 
 }  // namespace

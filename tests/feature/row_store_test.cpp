@@ -30,18 +30,25 @@ float entry(std::int64_t i, std::int64_t j) {
              : static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
 }
 
+/// Rows of H from `first` on.
+template <class T>
+Matrix<T> rows_from(std::int64_t first, std::int64_t rows) {
+  Matrix<T> some(rows, kWidth);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < kWidth; ++j) some(i, j) = as_stored<T>(entry(first + i, j));
+  return some;
+}
+
+/// An element of H, after storage as T.
+template <class T>
+float stored(std::int64_t i, std::int64_t j) {
+  return to_float(as_stored<T>(entry(i, j)));
+}
+
 template <class T>
 StoredRows<Cpu> rows_on(const Grid& grid, std::int64_t n) {
   const auto partition = block_partition(n, grid.rows());
-  Matrix<T> local(partition.size(grid.row()), kWidth);
-  for (std::int64_t i = 0; i < local.rows; ++i)
-    for (std::int64_t j = 0; j < kWidth; ++j) {
-      if constexpr (std::is_same_v<T, Half>)
-        local(i, j) = to_half(entry(partition.begin(grid.row()) + i, j));
-      else
-        local(i, j) = entry(partition.begin(grid.row()) + i, j);
-    }
-  return local;
+  return rows_from<T>(partition.begin(grid.row()), partition.size(grid.row()));
 }
 
 template <class T>
@@ -71,10 +78,7 @@ std::vector<std::int64_t> ends_of_blocks(std::int64_t n, int parts) {
 // A store that holds those rows alone.
 RowStore store_of_ends(const Grid& grid, std::int64_t n) {
   const auto partition = long_partition(n, grid.rows());
-  Matrix<float> local(kEnd, kWidth);
-  for (std::int64_t i = 0; i < kEnd; ++i)
-    for (std::int64_t j = 0; j < kWidth; ++j) local(i, j) = entry(partition.begin(grid.row()) + i, j);
-  return RowStore(grid, partition, std::move(local));
+  return RowStore(grid, partition, rows_from<float>(partition.begin(grid.row()), kEnd));
 }
 
 // Two lists per rank of different lengths, in no order; odd ranks have none.
@@ -86,24 +90,36 @@ std::vector<std::vector<std::int64_t>> lists_of(std::int64_t n, int rank) {
   return {first, second};
 }
 
+using Lists = std::vector<std::vector<std::int64_t>>;
+
+std::vector<std::span<const std::int64_t>> spans_of(const Lists& lists) {
+  return {lists.begin(), lists.end()};
+}
+
+template <class T>
+void expect_rows(const Lists& lists, const std::vector<Matrix<float>>& rows) {
+  for (std::size_t m = 0; m < lists.size(); ++m) {
+    ASSERT_EQ(rows[m].rows, std::ssize(lists[m]));
+    for (std::int64_t k = 0; k < rows[m].rows; ++k)
+      for (std::int64_t j = 0; j < kWidth; ++j) {
+        const auto v = lists[m][static_cast<std::size_t>(k)];
+        EXPECT_EQ(rows[m](k, j), stored<T>(v, j));
+      }
+  }
+}
+
 template <class T>
 void expect_fetch(const Grid& grid, std::int64_t n) {
   const auto store = store_on<T>(grid, n);
   const auto lists = lists_of(n, grid.world().rank());
-  const std::vector<std::span<const std::int64_t>> spans(lists.begin(), lists.end());
   std::vector<Matrix<float>> rows;
   grid.traffic().clear();
-  store.fetch({2}, spans, rows, "fetch");
+  store.fetch({2}, spans_of(lists), rows, "fetch");
   ASSERT_EQ(rows.size(), lists.size());
+  expect_rows<T>(lists, rows);
   std::int64_t remote = 0;
-  for (std::size_t m = 0; m < lists.size(); ++m)
-    for (std::size_t k = 0; k < lists[m].size(); ++k) {
-      const auto v = lists[m][k];
-      remote += store.ownership().owner(v) != grid.row();
-      for (std::int64_t j = 0; j < kWidth; ++j)
-        EXPECT_EQ(rows[m](static_cast<std::int64_t>(k), j),
-                  (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
-    }
+  for (const auto& list : lists)
+    for (const auto v : list) remote += store.ownership().owner(v) != grid.row();
   // Over all ranks: every remote row once as an id (4 bytes below 2^31 vertices) and once as
   // values, plus one 64-bit count per pair of a column.
   const auto rows_moved = grid.world().all_reduce(remote, Reduction::kSum, "x");
@@ -162,24 +178,6 @@ TEST(RowStore, IdsTravelAtTheirOwnWidth) {
       EXPECT_EQ(volume.bytes_received, 8 * peers + peers * kEnd * (id_bytes + 4 * kWidth)) << n << " c " << c;
       EXPECT_DOUBLE_EQ(volume.predicted_bytes, static_cast<double>(volume.bytes_received)) << n << " c " << c;
     }
-  }
-}
-
-using Lists = std::vector<std::vector<std::int64_t>>;
-
-std::vector<std::span<const std::int64_t>> spans_of(const Lists& lists) {
-  return {lists.begin(), lists.end()};
-}
-
-template <class T>
-void expect_rows(const Lists& lists, const std::vector<Matrix<float>>& rows) {
-  for (std::size_t m = 0; m < lists.size(); ++m) {
-    ASSERT_EQ(rows[m].rows, std::ssize(lists[m]));
-    for (std::int64_t k = 0; k < rows[m].rows; ++k)
-      for (std::int64_t j = 0; j < kWidth; ++j) {
-        const auto v = lists[m][static_cast<std::size_t>(k)];
-        EXPECT_EQ(rows[m](k, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(v, j))) : entry(v, j)));
-      }
   }
 }
 
@@ -287,15 +285,6 @@ TEST(NormalizedRows, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
   }
 }
 
-// H as doubles, after storage as T.
-template <class T>
-double stored(std::int64_t i, std::int64_t j) {
-  if constexpr (std::is_same_v<T, Half>)
-    return to_float(to_half(entry(i, j)));
-  else
-    return entry(i, j);
-}
-
 TEST(NormalizedRows, NormalisingHalvesStoresTheRoundedValues) {
   constexpr std::int64_t n = 31;
   const auto rounded = [](double x) { return to_float(to_half(static_cast<float>(x))); };
@@ -307,14 +296,14 @@ TEST(NormalizedRows, NormalisingHalvesStoresTheRoundedValues) {
     const auto row_rows = fetch_all(grid, n, by_row), standard_rows = fetch_all(grid, n, standard);
     for (std::int64_t j = 0; j < kWidth; ++j) {
       double mean = 0, square = 0;
-      for (std::int64_t i = 0; i < n; ++i) mean += stored<Half>(i, j) / n;
-      for (std::int64_t i = 0; i < n; ++i) square += std::pow(stored<Half>(i, j) - mean, 2) / n;
+      for (std::int64_t i = 0; i < n; ++i) mean += double{stored<Half>(i, j)} / n;
+      for (std::int64_t i = 0; i < n; ++i) square += std::pow(double{stored<Half>(i, j)} - mean, 2) / n;
       for (std::int64_t i = 0; i < n; ++i) {
         double sum = 0;
-        for (std::int64_t k = 0; k < kWidth; ++k) sum += std::abs(stored<Half>(i, k));
-        EXPECT_EQ(row_rows(i, j), rounded(stored<Half>(i, j) / sum)) << i << ", " << j;
+        for (std::int64_t k = 0; k < kWidth; ++k) sum += std::abs(double{stored<Half>(i, k)});
+        EXPECT_EQ(row_rows(i, j), rounded(double{stored<Half>(i, j)} / sum)) << i << ", " << j;
         EXPECT_EQ(standard_rows(i, j),
-                  j == 3 ? 0.0f : rounded((stored<Half>(i, j) - mean) / std::sqrt(square)))
+                  j == 3 ? 0.0f : rounded((double{stored<Half>(i, j)} - mean) / std::sqrt(square)))
             << i << ", " << j;
       }
     }
@@ -372,17 +361,9 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
     no_edges.rows = rows;
     no_edges.columns = n;
     no_edges.indptr.assign(static_cast<std::size_t>(rows) + 1, 0);
-    Matrix<T> features(rows, kWidth);
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = 0; j < kWidth; ++j) {
-        if constexpr (std::is_same_v<T, Half>)
-          features(i, j) = to_half(entry(begin + i, j));
-        else
-          features(i, j) = entry(begin + i, j);
-      }
     GraphWriter writer(world, {path, true});
     writer.write_adjacency(no_edges);
-    writer.write_features(features);
+    writer.write_features(rows_from<T>(begin, rows));
     writer.commit({"features", "a test", false});
   }
   const GraphFile file(world, path);
@@ -392,8 +373,7 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
                                         input_tables(file.info(), 0), "none");
     const auto rows = fetch_all(features.stores[0]);
     for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = 0; j < kWidth; ++j)
-        EXPECT_EQ(rows(i, j), (std::is_same_v<T, Half> ? to_float(to_half(entry(i, j))) : entry(i, j)));
+      for (std::int64_t j = 0; j < kWidth; ++j) EXPECT_EQ(rows(i, j), stored<T>(i, j));
   }
 }
 

@@ -21,10 +21,7 @@ template <class T>
 T entry(std::int64_t i, std::int64_t j) {
   const RandomStream stream = {.seed = test_seed(4), .row = static_cast<std::uint64_t>(i)};
   const auto x = static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
-  if constexpr (std::is_same_v<T, Half>)
-    return to_half(x);
-  else
-    return x;
+  return as_stored<T>(x);
 }
 
 template <class T>
@@ -79,49 +76,32 @@ void expect_rows(const std::vector<Matrix<float, Cuda>>& rows, const std::vector
 }
 
 struct Case {
-  bool by_nccl;
-  int replication;
   Placement placement;
   std::int64_t n, width;
 };
 
-std::string name_of(const Case& c) {
-  return fmt::format("nccl {} c {} pinned {} n {} width {}", c.by_nccl, c.replication,
-                     c.placement == Placement::kHost, c.n, c.width);
-}
-
-/// A grid by either transport: without NCCL each rank says that it may not be used.
-DeviceGrid device_grid(const Grid& grid, bool by_nccl) {
-  setenv("ESPALIER_NO_NCCL", by_nccl ? "0" : "1", 1);
-  DeviceGrid device(own_gpu(), grid);
-  unsetenv("ESPALIER_NO_NCCL");
-  return device;
-}
-
 template <class Check>
 void for_every_case(const Check& check) {
-  for (const bool by_nccl : transports())
-    for (const int c : divisors(test_world().size())) {
-      const Grid grid(test_world(), c);
-      const auto device = device_grid(grid, by_nccl);
-      for (const auto placement : {Placement::kDevice, Placement::kHost})
-        for (const auto& [n, width] : {std::pair{2, 1}, {7, 3}, {50, 32}, {97, 5}}) {
-          if (placement == Placement::kHost && c > 1 && c < test_world().size()) continue;
-          const Case of = {by_nccl, c, placement, n, width};
-          SCOPED_TRACE(name_of(of));
-          check(grid, device, of);
-        }
-    }
+  for_every_device_grid(transports(), [&](const Grid& grid, const DeviceGrid& device, bool by_nccl) {
+    const int c = grid.replication();
+    for (const auto placement : {Placement::kDevice, Placement::kHost})
+      for (const auto& [n, width] : {std::pair{2, 1}, {7, 3}, {50, 32}, {97, 5}}) {
+        if (placement == Placement::kHost && c > 1 && c < test_world().size()) continue;
+        SCOPED_TRACE(fmt::format("nccl {} c {} pinned {} n {} width {}", by_nccl, c,
+                                 placement == Placement::kHost, n, width));
+        check(grid, device, Case{placement, n, width});
+      }
+  });
 }
 
 template <class T>
-void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& of, bool narrow = false) {
+void expect_fetch(const Grid& grid, const DeviceGrid& on_gpus, const Case& of, bool narrow = false) {
   const auto& gpu = own_gpu();
   // Narrow rows have two bytes a number, as the rows of this store of halves: its bytes are those
   // that are expected.
   const auto host = host_store<T>(grid, of.n, of.width, narrow);
   const auto halves = host_store<Half>(grid, of.n, of.width);
-  const auto store = to_device(gpu, device_grid, host, of.placement, narrow);
+  const auto store = to_device(gpu, on_gpus, host, of.placement, narrow);
   EXPECT_EQ(store.width(), of.width);
   EXPECT_EQ(store.storage().row_bytes(), (narrow ? halves : host).storage().row_bytes());
   auto& traffic = grid.traffic();
@@ -137,12 +117,7 @@ void expect_fetch(const Grid& grid, const DeviceGrid& device_grid, const Case& o
     }
     store.fetch(gpu, device.spans, rows, "device");
     expect_rows(rows, expected);
-    const auto a = traffic.of("device"), b = traffic.of("host");
-    EXPECT_EQ(a.bytes_received, b.bytes_received);
-    EXPECT_EQ(a.bytes_sent, b.bytes_sent);
-    EXPECT_EQ(a.messages, b.messages);
-    EXPECT_EQ(a.predicted_bytes, b.predicted_bytes);
-    EXPECT_EQ(a.predicted_messages, b.predicted_messages);
+    expect_same_traffic({{"x", traffic.of("device")}}, {{"x", traffic.of("host")}});
   }
 }
 

@@ -15,7 +15,9 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "graph/nearest_mean.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -69,22 +71,21 @@ void expect_same_for_every_rank_count(Generate generate) {
   expect_equal(together, read_all(alone, folder + "/alone.h5"));
 }
 
-TEST(Generate, RmatIsTheSameForEveryRankCount) {
-  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
-    generate_rmat(comm, {9, 8, false, false}, {5, 3, 42, false}, path);
-  });
-  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
-    generate_rmat(comm, {1, 3, true, true}, {1, 1, 7, true}, path);
-  });
-}
-
-TEST(Generate, PlantedIsTheSameForEveryRankCount) {
-  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
-    generate_planted(comm, {1001, 7, 0.7}, {6, 5, 42, false}, path);
-  });
-  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
-    generate_planted(comm, {5, 1, 0.5}, {2, 2, 3, true}, path);
-  });
+TEST(Generate, GraphsAreTheSameForEveryRankCount) {
+  for (const auto& [options, vertices] :
+       std::vector<std::pair<RmatOptions, VertexOptions>>{{{9, 8, false, false}, {5, 3, 42, false}},
+                                                          {{1, 3, true, true}, {1, 1, 7, true}},
+                                                          {{6, 8, false, false}, {5, 3, 42, false, 2}}})
+    expect_same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
+      generate_rmat(comm, options, vertices, path);
+    });
+  for (const auto& [options, vertices] :
+       std::vector<std::pair<PlantedOptions, VertexOptions>>{{{1001, 7, 0.7}, {6, 5, 42, false}},
+                                                             {{5, 1, 0.5}, {2, 2, 3, true}},
+                                                             {{1001, 7, 0.7}, {6, 5, 42, false, 4}}})
+    expect_same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
+      generate_planted(comm, options, vertices, path);
+    });
 }
 
 // Each rank makes all of a graph in its own memory, and all read it together.
@@ -109,15 +110,6 @@ TEST(Generate, AGraphThatIsCutOffInMemoryIsRefused) {
   generate_planted(test_world().split(test_world().rank(), 0), {501, 7, 0.7}, {6, 5, 42, false}, damaged);
   damaged.resize(damaged.size() / 2);
   EXPECT_THROW(GraphFile(test_world(), "in memory", damaged, {}), UserError);
-}
-
-TEST(Generate, SeveralLabelsAreTheSameForEveryRankCount) {
-  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
-    generate_planted(comm, {1001, 7, 0.7}, {6, 5, 42, false, 4}, path);
-  });
-  expect_same_for_every_rank_count([](const Communicator& comm, const std::string& path) {
-    generate_rmat(comm, {6, 8, false, false}, {5, 3, 42, false, 2}, path);
-  });
 }
 
 // The graph is the same with one label and with several, so classes are known.
@@ -221,30 +213,6 @@ TEST(Generate, PlantedHasItsDegreeAndHomophily) {
   }
 }
 
-// Test accuracy of the nearest class mean, class means taken over the training vertices.
-double nearest_mean_accuracy(const Content& g, const Matrix<float>& h) {
-  Matrix<double> mean(g.info.classes, h.columns);
-  std::fill(mean.data.begin(), mean.data.end(), 0.0);
-  std::vector<double> size(static_cast<std::size_t>(g.info.classes), 0);
-  for (const auto v : g.train) {
-    const auto c = g.labels[static_cast<std::size_t>(v)];
-    ++size[static_cast<std::size_t>(c)];
-    for (std::int64_t k = 0; k < h.columns; ++k) mean(c, k) += static_cast<double>(h(v, k));
-  }
-  std::int64_t right = 0;
-  for (const auto v : g.test) {
-    std::vector<double> distance(size.size(), 0);
-    for (std::size_t c = 0; c < size.size(); ++c)
-      for (std::int64_t k = 0; k < h.columns; ++k) {
-        const double d = static_cast<double>(h(v, k)) - mean(static_cast<std::int64_t>(c), k) / size[c];
-        distance[c] += d * d;
-      }
-    right += std::min_element(distance.begin(), distance.end()) - distance.begin() ==
-             g.labels[static_cast<std::size_t>(v)];
-  }
-  return static_cast<double>(right) / static_cast<double>(g.test.size());
-}
-
 TEST(Generate, TheGraphHelpsWhereFeaturesAloneDoNot) {
   const auto path = test_folder("generate") + "/graph.h5";
   for (const std::int64_t columns : {8, 64}) {
@@ -254,7 +222,10 @@ TEST(Generate, TheGraphHelpsWhereFeaturesAloneDoNot) {
     for (std::int64_t v = 0; v < g.a.rows; ++v)
       for (const auto u : g.a.row_indices(v))
         for (std::int64_t k = 0; k < columns; ++k) around(v, k) += g.features(u, k);
-    const double alone = nearest_mean_accuracy(g, g.features), together = nearest_mean_accuracy(g, around);
+    const auto accuracy = [&](const Matrix<float>& h) {
+      return nearest_mean_accuracy(h, g.labels, g.info.classes, g.train, g.test);
+    };
+    const double alone = accuracy(g.features), together = accuracy(around);
     EXPECT_GT(alone, 0.25) << "above chance, 0.125";
     EXPECT_LT(alone, 0.70);
     EXPECT_GT(together, 0.80);
@@ -282,14 +253,7 @@ TEST(Generate, RefusesNumbersThatMakeNoSense) {
   const auto path = test_folder("generate") + "/graph.h5";
   const auto& world = test_world();
   const VertexOptions good{4, 4, 0, false};
-  const auto expect_usage = [](auto run) {
-    try {
-      run();
-      ADD_FAILURE() << "accepted";
-    } catch (const UserError& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage) << error.what();
-    }
-  };
+  const auto expect_usage = [](const auto& run) { expect_refused(ExitCode::kUsage, {}, run); };
   for (const std::int64_t scale : {0, 41, -1})
     expect_usage([&] { generate_rmat(world, {scale, 16, false, false}, good, path); });
   expect_usage([&] { generate_rmat(world, {5, 0, false, false}, good, path); });

@@ -10,9 +10,12 @@
 #include <limits>
 #include <random>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "graph/row_parts.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -54,33 +57,10 @@ Whole<Index> make_graph(std::int64_t n, std::uint64_t seed, bool weighted) {
 }
 
 template <class T>
-Buffer<T> part(const Buffer<T>& whole, std::int64_t begin, std::int64_t end) {
-  return Buffer<T>(whole.begin() + begin, whole.begin() + end);
-}
-
-template <class Index>
-Csr<Index> rows_of(const Csr<Index>& a, std::int64_t begin, std::int64_t end) {
-  Csr<Index> rows;
-  rows.rows = end - begin;
-  rows.columns = a.columns;
-  rows.indptr = part(a.indptr, begin, end + 1);
-  const auto first = rows.indptr.front();
-  rows.indices = part(a.indices, first, rows.indptr.back());
-  if (a.has_values()) rows.values = part(a.values, first, rows.indptr.back());
-  for (auto& offset : rows.indptr) offset -= first;
-  return rows;
-}
-
-template <class T>
 Matrix<T> rows_of(const Matrix<float>& h, std::int64_t begin, std::int64_t end) {
   Matrix<T> rows(end - begin, h.columns);
-  for (std::size_t i = 0; i < rows.data.size(); ++i) {
-    const float x = h.data[static_cast<std::size_t>(begin * h.columns) + i];
-    if constexpr (std::is_same_v<T, Half>)
-      rows.data[i] = to_half(x);
-    else
-      rows.data[i] = x;
-  }
+  for (std::size_t i = 0; i < rows.data.size(); ++i)
+    rows.data[i] = as_stored<T>(h.data[static_cast<std::size_t>(begin * h.columns) + i]);
   return rows;
 }
 
@@ -118,15 +98,6 @@ std::vector<std::vector<std::int64_t>> awkward_cuts(std::int64_t n) {
   all.back().back() = n;  // rank 0 one row, the last rank the others
   if (p == 1) all.resize(1);
   return all;
-}
-
-template <class Index>
-void expect_rows(const Csr<Index>& got, const Csr<Index>& wanted) {
-  EXPECT_EQ(got.rows, wanted.rows);
-  EXPECT_EQ(got.columns, wanted.columns);
-  EXPECT_EQ(got.indptr, wanted.indptr);
-  EXPECT_EQ(got.indices, wanted.indices);
-  EXPECT_EQ(got.values, wanted.values);
 }
 
 template <class Index, class Other, class Feature>
@@ -229,17 +200,11 @@ template <class Read>
 void expect_error(const Whole<std::int64_t>& g, const std::string& words, Read read) {
   const auto path = test_folder("graph-file") + "/graph.h5";
   write_graph<std::int64_t, float>(g, even_cuts(g.a.rows), path);
-  try {
+  expect_refused(ExitCode::kInput, {words, path}, [&] {
     const GraphFile file(test_world(), path);
     const auto range = even_range(g.a.rows, test_world().size(), test_world().rank());
     read(file, range.begin, range.end);
-    ADD_FAILURE() << "no error, wanted: " << words;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInput);
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
-        << error.what() << "\nlacks: " << words;
-    EXPECT_NE(std::string(error.what()).find(path), std::string::npos) << error.what();
-  }
+  });
   test_world().barrier();
 }
 

@@ -8,10 +8,13 @@
 #include <cmath>
 #include <set>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "graph/nearest_mean.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -236,26 +239,6 @@ TEST(PlantedTypes, RelationsHaveDrawsOfTheirOwn) {
   EXPECT_LT(both, 100) << "by chance some 43: 800 of 15,000 pairs, twice";
 }
 
-// How many test vertices of the first type are nearest to the mean of their own class, by `h`.
-double nearest_mean_accuracy(const Content& g, const Matrix<double>& h) {
-  Matrix<double> mean(g.info.classes, h.columns);
-  std::ranges::fill(mean.data, 0.0);
-  std::vector<double> size(g.info.classes, 0);
-  for (const auto v : g.splits[0]) {
-    ++size[g.labels[v]];
-    for (std::int64_t k = 0; k < h.columns; ++k) mean(g.labels[v], k) += h(v, k);
-  }
-  std::int64_t right = 0;
-  for (const auto v : g.splits[2]) {
-    std::vector<double> distance(size.size(), 0);
-    for (std::size_t c = 0; c < size.size(); ++c)
-      for (std::int64_t k = 0; k < h.columns; ++k)
-        distance[c] += std::pow(h(v, k) - mean(static_cast<std::int64_t>(c), k) / size[c], 2);
-    right += std::ranges::min_element(distance) - distance.begin() == g.labels[v];
-  }
-  return static_cast<double>(right) / static_cast<double>(g.splits[2].size());
-}
-
 // Papers have no features at all; those of their neighbours, of another type, say what they are.
 TEST(PlantedTypes, NeighboursOfAnotherTypeTellTheClass) {
   const auto g =
@@ -265,11 +248,11 @@ TEST(PlantedTypes, NeighboursOfAnotherTypeTellTheClass) {
   for (const char* name : {"author.writes.paper", "field.rev_about.paper"}) {
     const int r = schema.find_relation(name);
     const int t = schema.relations()[r].source;
-    Matrix<double> around(3000, 16);
-    std::ranges::fill(around.data, 0.0);
+    auto around = filled_matrix(3000, 16, 0.0);
     for (const auto& [u, v] : g.edges(r))
       for (std::int64_t k = 0; k < 16; ++k) around(v, k) += g.features[t](u - schema.types()[t].begin, k);
-    EXPECT_GT(nearest_mean_accuracy(g, around), 0.6) << name << ": chance is 0.125";
+    EXPECT_GT(nearest_mean_accuracy(around, g.labels, g.info.classes, g.splits[0], g.splits[2]), 0.6)
+        << name << ": chance is 0.125";
   }
 }
 
@@ -277,14 +260,9 @@ TEST(PlantedTypes, NeighboursOfAnotherTypeTellTheClass) {
 
 void refuse(const std::string& words, const TypedOptions& options, std::int64_t classes = 4) {
   const auto path = test_folder("planted-types") + "/graph.h5";
-  try {
+  expect_refused(ExitCode::kUsage, {words}, [&] {
     generate_planted_types(test_world(), options, {0, classes, 0}, path);
-    ADD_FAILURE() << "accepted, wanted: " << words;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kUsage) << error.what();
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
-        << error.what() << "\nlacks: " << words;
-  }
+  });
   test_world().barrier();
   EXPECT_FALSE(std::filesystem::exists(path));
 }

@@ -9,10 +9,13 @@
 #include <random>
 #include <set>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "graph/row_parts.hpp"
 #include "mpi_test.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -142,11 +145,7 @@ Matrix<T> edge_features_of(const Whole& g, int relation, std::int64_t begin, std
   for (const auto& [edge, weight] : g.edges) {
     if (edge[0] < begin || edge[0] >= end || edge[1] != relation) continue;
     ++rows;
-    for (int k = 0; k < g.edge_columns[relation]; ++k)
-      if constexpr (std::is_same_v<T, Half>)
-        numbers.push_back(to_half(edge_number(edge, k)));
-      else
-        numbers.push_back(edge_number(edge, k));
+    for (int k = 0; k < g.edge_columns[relation]; ++k) numbers.push_back(as_stored<T>(edge_number(edge, k)));
   }
   Matrix<T> matrix(rows, rows == 0 ? 0 : g.edge_columns[relation]);
   matrix.data = numbers;
@@ -154,31 +153,6 @@ Matrix<T> edge_features_of(const Whole& g, int relation, std::int64_t begin, std
 }
 
 // ---- writing and reading in ranges ----
-
-template <class T>
-Buffer<T> part(const Buffer<T>& whole, std::int64_t begin, std::int64_t end) {
-  return Buffer<T>(whole.begin() + begin, whole.begin() + end);
-}
-
-template <class T>
-Matrix<T> rows_of(const Matrix<T>& whole, std::int64_t begin, std::int64_t end) {
-  Matrix<T> rows(end - begin, whole.columns);
-  std::copy_n(whole.data.begin() + begin * whole.columns, rows.data.size(), rows.data.begin());
-  return rows;
-}
-
-template <class Index>
-Csr<Index> rows_of(const Csr<Index>& a, std::int64_t begin, std::int64_t end) {
-  Csr<Index> rows;
-  rows.rows = end - begin;
-  rows.columns = a.columns;
-  rows.indptr = part(a.indptr, begin, end + 1);
-  const auto first = rows.indptr.front();
-  rows.indices = part(a.indices, first, rows.indptr.back());
-  if (a.has_values()) rows.values = part(a.values, first, rows.indptr.back());
-  for (auto& offset : rows.indptr) offset -= first;
-  return rows;
-}
 
 // Range number `how` of n things for this rank: even; all on the first rank; all on the last; one
 // on the first, the others on the last.
@@ -228,15 +202,6 @@ GraphView view_of(bool apart, const std::string& target = "") {
   view.apart = apart;
   view.target = target;
   return view;
-}
-
-template <class Index>
-void expect_rows(const Csr<Index>& got, const Csr<Index>& wanted) {
-  EXPECT_EQ(got.rows, wanted.rows);
-  EXPECT_EQ(got.columns, wanted.columns);
-  EXPECT_EQ(got.indptr, wanted.indptr);
-  EXPECT_EQ(got.indices, wanted.indices);
-  EXPECT_EQ(got.values, wanted.values);
 }
 
 void expect_schema(const Schema& got, const Schema& wanted) {
@@ -307,15 +272,8 @@ void expect_edge_features(const GraphFile& file, const Whole& g, bool separate, 
   }
 }
 
-void expect_error(const std::string& words, auto run) {
-  try {
-    run();
-    ADD_FAILURE() << "no error, wanted: " << words;
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInput);
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
-        << error.what() << "\nlacks: " << words;
-  }
+void expect_error(const std::string& words, const auto& run) {
+  expect_refused(ExitCode::kInput, {words}, run);
 }
 
 // Collective. Writes in ranges of each kind; reads in ranges of each kind, in either width.
@@ -503,8 +461,7 @@ void expect_labels_of_all_vertices(const GraphFile& file, const Whole& g, int ta
     std::ranges::copy(of.labels, wanted.begin() + type.begin);
     EXPECT_EQ(file.read_labels(mine.begin, mine.end), part(wanted, mine.begin, mine.end));
   } else {
-    Matrix<std::uint8_t> wanted(g.schema.nodes(), of.several_labels.columns);
-    std::ranges::fill(wanted.data, kUnknownLabel);
+    auto wanted = filled_matrix(g.schema.nodes(), of.several_labels.columns, kUnknownLabel);
     std::ranges::copy(of.several_labels.data, wanted.data.begin() + type.begin * wanted.columns);
     EXPECT_EQ(file.read_multi_labels(mine.begin, mine.end).data, rows_of(wanted, mine.begin, mine.end).data);
   }

@@ -16,10 +16,7 @@ namespace {
 
 TEST(EvaluationWork, CountedByHand) {
   // 0 <- 1 4 5, 1 <- 4, 2 <- 2, 3 <- 0 4 5, 4 <- 0, 5 <- 4
-  Csr<std::int32_t> a;
-  a.rows = a.columns = 6;
-  a.indptr = {0, 3, 4, 5, 8, 9, 10};
-  a.indices = {1, 4, 5, 4, 2, 0, 4, 5, 0, 4};
+  const Csr<std::int32_t> a = {6, 6, {0, 3, 4, 5, 8, 9, 10}, {1, 4, 5, 4, 2, 0, 4, 5, 0, 4}, {}};
   // Blocks {0 1 2} and {3 4 5}, chunks of two rows: {0 1} wants 4 5 of the other block, {2}
   // nothing; {3 4} wants 0, {5} nothing.
   const auto two = count_evaluation(a, block_partition(6, 2), 1, 2);

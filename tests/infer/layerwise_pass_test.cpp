@@ -30,8 +30,7 @@ struct Listener final : RowSink {
 // order, to one of them.
 Matrix<float> all_rows(const LayerwisePass& pass, const Listener& listener, std::int64_t width) {
   const auto& shares = pass.shares();
-  Matrix<float> rows(shares.rows(), width);
-  std::ranges::fill(rows.data, 0.0f);
+  auto rows = filled_matrix(shares.rows(), width, 0.0f);
   Buffer<std::int64_t> given(shares.rows(), 0);
   std::int64_t next = 0;
   for (std::size_t k = 0; k < listener.chunks.size(); ++k) {

@@ -17,15 +17,8 @@
 namespace espalier {
 namespace {
 
-template <class T>
-Matrix<T> matrix(std::int64_t rows, std::int64_t columns, std::initializer_list<T> data) {
-  Matrix<T> m(rows, columns);
-  std::copy(data.begin(), data.end(), m.data.begin());
-  return m;
-}
-
 TEST(BetweenLayers, EluHandChecked) {
-  auto h = matrix<double>(1, 6, {2, 0, -0.0, -std::log(4.0), -1e9, NAN});
+  auto h = matrix_of<double>(1, 6, {2, 0, -0.0, -std::log(4.0), -1e9, NAN});
   elu<double>(Cpu{1}, h);
   EXPECT_EQ(h.data[0], 2);
   EXPECT_EQ(h.data[1], 0);
@@ -34,7 +27,7 @@ TEST(BetweenLayers, EluHandChecked) {
   EXPECT_EQ(h.data[4], -1);
   EXPECT_TRUE(std::isnan(h.data[5]));
   for (double& x : h.data) x *= 2;  // what dropout makes of what it keeps
-  auto gradient = matrix<double>(1, 6, {3, 3, 3, 8, 3, 3});
+  auto gradient = matrix_of<double>(1, 6, {3, 3, 3, 8, 3, 3});
   elu_backward<double>(Cpu{1}, h, 2, gradient);
   EXPECT_EQ(gradient.data[0], 3);
   EXPECT_EQ(gradient.data[1], 3);
@@ -42,7 +35,7 @@ TEST(BetweenLayers, EluHandChecked) {
   EXPECT_DOUBLE_EQ(gradient.data[3], 2);
   EXPECT_EQ(gradient.data[4], 0);
   EXPECT_TRUE(std::isnan(gradient.data[5]));
-  auto tiny = matrix<float>(1, 1, {-1e-20f});  // exp(x) - 1 would lose it
+  auto tiny = matrix_of<float>(1, 1, {-1e-20f});  // exp(x) - 1 would lose it
   elu<float>(Cpu{1}, tiny);
   EXPECT_FLOAT_EQ(tiny.data[0], -1e-20f);
 }
@@ -77,12 +70,11 @@ TEST(BetweenLayers, GradientsOfActivationsAreDerivatives) {
 }
 
 TEST(BetweenLayers, LayersStandSideBySide) {
-  Matrix<double> j(2, 5);
-  std::ranges::fill(j.data, -1);
-  place_columns<double>(Cpu{1}, matrix<double>(2, 2, {1, 2, 3, 4}), 0, j);
-  place_columns<double>(Cpu{1}, matrix<double>(2, 2, {5, 6, 7, 8}), 3, j);
+  auto j = filled_matrix(2, 5, -1.0);
+  place_columns<double>(Cpu{1}, matrix_of<double>(2, 2, {1, 2, 3, 4}), 0, j);
+  place_columns<double>(Cpu{1}, matrix_of<double>(2, 2, {5, 6, 7, 8}), 3, j);
   EXPECT_EQ(j.data, (Buffer<double>{1, 2, -1, 5, 6, 3, 4, -1, 7, 8}));
-  auto gradient = matrix<double>(2, 2, {100, 200, 300, 400});
+  auto gradient = matrix_of<double>(2, 2, {100, 200, 300, 400});
   add_columns<double>(Cpu{1}, j, 3, gradient);
   EXPECT_EQ(gradient.data, (Buffer<double>{105, 206, 307, 408}));
 }
@@ -91,21 +83,21 @@ TEST(BetweenLayers, TheFirstOfTheLargestLayersCounts) {
   Matrix<double> j(1, 6);
   Buffer<std::int32_t> winners;
   std::ranges::fill(j.data, 1e9);  // of another minibatch
-  take_larger<double>(Cpu{1}, matrix<double>(1, 6, {1, 2, 0, NAN, 5, -3}), 1, j, winners);
-  take_larger<double>(Cpu{1}, matrix<double>(1, 6, {3, 2, -1, 7, NAN, -2}), 2, j, winners);
-  take_larger<double>(Cpu{1}, matrix<double>(1, 6, {2, 2, 4, 9, 9, -2}), 3, j, winners);
+  take_larger<double>(Cpu{1}, matrix_of<double>(1, 6, {1, 2, 0, NAN, 5, -3}), 1, j, winners);
+  take_larger<double>(Cpu{1}, matrix_of<double>(1, 6, {3, 2, -1, 7, NAN, -2}), 2, j, winners);
+  take_larger<double>(Cpu{1}, matrix_of<double>(1, 6, {2, 2, 4, 9, 9, -2}), 3, j, winners);
   EXPECT_EQ(winners, (Buffer<std::int32_t>{2, 1, 3, 1, 2, 2}));
   EXPECT_TRUE(std::isnan(j.data[3]) && std::isnan(j.data[4]));
   EXPECT_EQ(j.data[0], 3);
   EXPECT_EQ(j.data[2], 4);
-  auto gradient = matrix<double>(1, 6, {10, 10, 10, 10, 10, 10});
-  add_where_larger<double>(Cpu{1}, matrix<double>(1, 6, {1, 2, 3, 4, 5, 6}), 2, winners, gradient);
+  auto gradient = matrix_of<double>(1, 6, {10, 10, 10, 10, 10, 10});
+  add_where_larger<double>(Cpu{1}, matrix_of<double>(1, 6, {1, 2, 3, 4, 5, 6}), 2, winners, gradient);
   EXPECT_EQ(gradient.data, (Buffer<double>{11, 10, 10, 10, 15, 16}));
 }
 
 TEST(BetweenLayers, OwnRowsHandChecked) {
-  const auto x = matrix<double>(2, 2, {1, 2, 3, 4}), eps = matrix<double>(1, 1, {0.5});
-  auto y = matrix<double>(2, 2, {10, 20, 30, 40});
+  const auto x = matrix_of<double>(2, 2, {1, 2, 3, 4}), eps = matrix_of<double>(1, 1, {0.5});
+  auto y = matrix_of<double>(2, 2, {10, 20, 30, 40});
   add_rows<double>(Cpu{1}, x, y);
   EXPECT_EQ(y.data, (Buffer<double>{11, 22, 33, 44}));
   add_own_rows<double>(Cpu{1}, eps, x, y);
@@ -114,8 +106,8 @@ TEST(BetweenLayers, OwnRowsHandChecked) {
   product_of_own_rows<double>(Cpu{1}, x, y, sum);
   EXPECT_EQ(sum.data[0], 12.5 + 50 + 3 * 37.5 + 200);
   Matrix<float> rounded(1, 1);
-  product_of_own_rows<float>(Cpu{1}, matrix<float>(3, 1, {0x1p30f, 1, 0x1p30f}),
-                             matrix<float>(3, 1, {1, 1, -1}), rounded);
+  product_of_own_rows<float>(Cpu{1}, matrix_of<float>(3, 1, {0x1p30f, 1, 0x1p30f}),
+                             matrix_of<float>(3, 1, {1, 1, -1}), rounded);
   EXPECT_EQ(rounded.data[0], 1) << "added in double";
 }
 

@@ -4,88 +4,48 @@
 
 #include "dense/device_matrices.hpp"
 #include "dense/eigen_oracle.hpp"
-#include "dense/relation_blocks.hpp"
-#include "edges_beside.hpp"
-#include "espalier/base/error.hpp"
-#include "espalier/nn/network.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
+#include "nn/network_case.hpp"
 
 namespace espalier {
-
-/// Euclidean norm of a - b, by that of b or, if b is smaller, by `least`.
-inline double relative_difference(const Matrix<float>& a, const Matrix<double>& b, double least) {
-  EXPECT_TRUE(a.rows == b.rows && a.columns == b.columns);
-  double difference = 0, norm = 0;
-  for (std::size_t e = 0; e < b.data.size(); ++e) {
-    difference += std::pow(static_cast<double>(a.data[e]) - b.data[e], 2);
-    norm += b.data[e] * b.data[e];
-  }
-  return std::sqrt(difference) / std::max(std::sqrt(norm), least);
-}
 
 struct DeviceCase {
   const Cuda& gpu;
   Network<float, Cuda> network;
-  Network<float> weights;  ///< what the other two have
+  NetworkCase<float> host;  ///< with the weights that the other two have
   Network<double> exact;
-  std::vector<Block> storage;
-  RelationsAndTypes beside;
-  EdgesBeside edges;
-  std::vector<BlockView<>> blocks;
+  const std::vector<BlockView<>>& blocks = host.blocks;
   std::vector<SharedDeviceBlock> device_storage;
   std::vector<DeviceArray<std::uint8_t>> device_relations;
   std::vector<DeviceArray<std::int32_t>> device_entries;  ///< those with features of edges
   std::vector<DeviceArray<float>> device_edges;
   std::vector<BlockView<Cuda>> device_blocks;
-  Matrix<float> input;
   Matrix<float, Cuda> device_input;
-  Buffer<std::int32_t> labels;
   DeviceArray<std::int32_t> device_labels;
-  Pass pass{11, 3, 2};
 
-  /// Biases, scales and shifts are moved away from their start, where errors could hide.
   DeviceCase(const Cuda& gpu_, const NetworkShape& shape, const std::vector<std::int64_t>& frontiers,
              std::uint64_t seed)
-      : gpu(gpu_), network(gpu, shape, seed), weights(shape, seed), exact(shape, seed) {
-    std::mt19937_64 random(seed);
-    for (std::size_t k = 0; k < weights.parameters().size(); ++k) {
-      auto& parameter = weights.parameters()[k];
-      if (!parameter.decays)
-        for (float& x : parameter.value.data) x += 0.3f * random_matrix<float>(1, 1, random).data[0];
-      exact.parameters()[k].value = in_double(parameter.value);
-    }
-    copy_weights(gpu, weights, network);
-    storage = random_minibatch(frontiers, random);
-    blocks.assign(storage.begin(), storage.end());
-    for (const Block& block : storage) device_storage.emplace_back(gpu, block, 5);
-    for (const auto& stored : device_storage) device_blocks.push_back(stored.block);
-    for (std::int64_t i = 0; i < frontiers.back(); ++i)
-      labels.push_back(static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(shape.classes)));
-    device_labels = upload(gpu, labels);
-    beside = {storage, frontiers, shape.relations, static_cast<int>(shape.types.size()), random};
-    show_beside();
-    edges = {storage, shape.edge_features, random};
-    show_edges();
-    input = random_matrix<float>(exact.input_rows(blocks[0].runs, frontiers.front()), shape.inputs, random);
-    device_input = to_device(gpu, input);
+      : gpu(gpu_), network(gpu, shape, seed), host(shape, frontiers, seed), exact(shape, seed) {
+    copy_weights(gpu, host.network, network);
+    for (std::size_t k = 0; k < exact.parameters().size(); ++k)
+      exact.parameters()[k].value = in_double(host.network.parameters()[k].value);
+    device_labels = upload(gpu, host.labels);
+    device_input = to_device(gpu, host.input);
+    for (const Block& block : host.storage) device_storage.emplace_back(gpu, block, 5);
+    for (std::size_t l = 0; l < blocks.size(); ++l) show(l);
   }
-  void show_beside() {
-    beside.show(blocks);
-    for (std::size_t l = 0; l < blocks.size(); ++l) device_blocks[l].runs = blocks[l].runs;
-    for (std::size_t l = 0; l < beside.relations.size(); ++l) {
-      device_relations.push_back(upload(gpu, behind(5, beside.relations[l])));
-      device_blocks[l].relations = device_relations.back().data();
+  void show(std::size_t l) {
+    auto& block = device_blocks.emplace_back(device_storage[l].block);
+    block.runs = blocks[l].runs;
+    if (!host.beside.relations.empty()) {
+      device_relations.push_back(upload(gpu, behind(5, host.beside.relations[l])));
+      block.relations = device_relations.back().data();
     }
-  }
-  void show_edges() {
-    edges.show(blocks);
-    for (std::size_t l = 0; l < edges.entries.size(); ++l) {
-      device_entries.push_back(upload(gpu, edges.entries[l]));
-      device_edges.push_back(upload(gpu, edges.rows[l]));
-      device_blocks[l].edges = edges.of(l);
-      device_blocks[l].edges.entries = device_entries.back().data();
-      device_blocks[l].edges.rows = device_edges.back().data();
-    }
+    if (host.edges.entries.empty()) return;
+    device_entries.push_back(upload(gpu, host.edges.entries[l]));
+    device_edges.push_back(upload(gpu, host.edges.rows[l]));
+    block.edges = host.edges.of(l);
+    block.edges.entries = device_entries.back().data();
+    block.edges.rows = device_edges.back().data();
   }
 
   struct Result {
@@ -99,10 +59,10 @@ struct DeviceCase {
     Matrix<float, Cuda> dlogits, dinput;
     DeviceArray<double> loss(1);
     std::vector<Matrix<float, Cuda>> gradients;
-    const auto& logits = network.forward(gpu, device_blocks, given, pass);
+    const auto& logits = network.forward(gpu, device_blocks, given, host.pass);
     softmax_cross_entropy(gpu, logits, device_labels.data(), 1.0, dlogits, loss.data());
     Result result{to_host(gpu, logits), download(gpu, loss)[0], {}, {}, {}};
-    network.backward(gpu, device_blocks, given, pass, dlogits, gradients, &dinput);
+    network.backward(gpu, device_blocks, given, host.pass, dlogits, gradients, &dinput);
     result.dinput = to_host(gpu, dinput);
     for (const auto& gradient : gradients) result.gradients.push_back(to_host(gpu, gradient));
     for (const auto& statistic : network.batch_statistics())
@@ -119,11 +79,11 @@ struct DeviceCase {
   };
   ExactResult on_cpu() {
     ExactResult result;
-    const auto exact_input = in_double(input);
+    const auto exact_input = in_double(host.input);
     Matrix<double> dlogits;
-    result.logits = exact.forward(Cpu{1}, blocks, exact_input, pass);
-    result.loss = softmax_cross_entropy<double>(Cpu{1}, result.logits, labels, 1.0, dlogits);
-    exact.backward(Cpu{1}, blocks, exact_input, pass, dlogits, result.gradients, &result.dinput);
+    result.logits = exact.forward(Cpu{1}, blocks, exact_input, host.pass);
+    result.loss = softmax_cross_entropy<double>(Cpu{1}, result.logits, host.labels, 1.0, dlogits);
+    exact.backward(Cpu{1}, blocks, exact_input, host.pass, dlogits, result.gradients, &result.dinput);
     return result;
   }
 };

@@ -16,9 +16,7 @@ namespace {
 const RandomStream kStream{7, Purpose::kDropout, 2, 5, 1, 0};
 
 Matrix<float> ones(std::int64_t rows, std::int64_t columns) {
-  Matrix<float> m(rows, columns);
-  std::fill(m.data.begin(), m.data.end(), 1.0f);
-  return m;
+  return filled_matrix(rows, columns, 1.0f);
 }
 
 TEST(Dropout, DropsTheAskedFractionAndKeepsTheExpectation) {
@@ -87,7 +85,7 @@ TEST(ReluDropout, BackwardUsesTheMaskOfForward) {
   dropout<float>(Cpu{1}, kStream, 0.4, ones(70, 45), mask);
   auto h = z, gradient = above;
   relu_dropout<double>(Cpu{1}, kStream, 0.4, h);
-  Matrix<double> sums(1, 45), expected(1, 45);
+  auto sums = Matrix<double>(1, 45), expected = filled_matrix(1, 45, 0.0);
   relu_dropout_backward<double>(Cpu{1}, 0.4, h, gradient, &sums);
   const double scale = 1 / 0.6;
   for (std::size_t e = 0; e < h.data.size(); ++e) {
@@ -95,7 +93,6 @@ TEST(ReluDropout, BackwardUsesTheMaskOfForward) {
     EXPECT_DOUBLE_EQ(h.data[e], passes ? z.data[e] * scale : 0.0);
     EXPECT_DOUBLE_EQ(gradient.data[e], passes ? above.data[e] * scale : 0.0);
   }
-  std::ranges::fill(expected.data, 0.0);
   for (std::int64_t i = 0; i < 70; ++i)
     for (std::int64_t j = 0; j < 45; ++j) expected(0, j) += gradient(i, j);
   EXPECT_TRUE(same_bits(sums, expected)) << "fewer rows than a chunk: their order";

@@ -25,24 +25,7 @@ Matrix<float> awkward_matrix(std::int64_t rows, std::int64_t columns, std::mt199
   return m;
 }
 
-/// Rows in device memory that begin `offset` floats behind an address that suits any pack.
-struct OffsetMatrix {
-  DeviceArray<float> memory;
-  MatrixView<float, Cuda> view;
-
-  OffsetMatrix(const Cuda& gpu, const Matrix<float>& from, std::int64_t offset)
-      : memory(from.data.size() + static_cast<std::size_t>(offset)),
-        view(from.rows, from.columns, memory.data() + offset) {
-    copy_bytes_to_device(gpu, from.data.data(), view.data, from.data.size() * sizeof(float));
-  }
-  Matrix<float> back(const Cuda& gpu) const {
-    Matrix<float> m(view.rows, view.columns);
-    m.data = download(gpu, view.data, m.data.size());
-    return m;
-  }
-};
-
-void expect_cpu_bits(const Cuda& gpu, const Matrix<float>& in, double rate, std::int64_t offset) {
+void expect_numbers_of_the_cpu(const Cuda& gpu, const Matrix<float>& in, double rate, std::size_t offset) {
   SCOPED_TRACE(testing::Message() << in.rows << " x " << in.columns << ", rate " << rate << ", offset "
                                   << offset);
   const RandomStream stream{7, Purpose::kDropout, 2, 5, 1, 0};
@@ -54,8 +37,8 @@ void expect_cpu_bits(const Cuda& gpu, const Matrix<float>& in, double rate, std:
   relu_dropout<float>(Cpu{1}, stream, rate, activated);
   relu_dropout_backward<float>(Cpu{1}, rate, activated, gradient, &sums);
 
-  OffsetMatrix device_in(gpu, in, offset), device_above(gpu, above, offset);
-  OffsetMatrix again(gpu, above, offset);
+  ShiftedDeviceMatrix<float> device_in(gpu, in, offset), device_above(gpu, above, offset),
+      again(gpu, above, offset);
   Matrix<float, Cuda> device_dropped, device_sums(1, in.columns);
   dropout<float>(gpu, stream, rate, device_in.view, device_dropped);
   EXPECT_TRUE(same_numbers(to_host(gpu, device_dropped), dropped));
@@ -89,14 +72,14 @@ TEST_F(DropoutCuda, HasTheBitsOfTheCpu) {
   for (const std::int64_t rows : {0, 1, 70})
     for (const std::int64_t columns : kWidths)
       for (const double rate : {0.0, 0.4})
-        for (const std::int64_t offset : {0, 1})
-          expect_cpu_bits(gpu(), awkward_matrix(rows, columns, random), rate, offset);
+        for (const std::size_t offset : {0, 1})
+          expect_numbers_of_the_cpu(gpu(), awkward_matrix(rows, columns, random), rate, offset);
 }
 
 TEST_F(DropoutCuda, KeepsWhatItShouldOfMatricesOfMoreThanOneBlock) {
   std::mt19937_64 random(test_seed(4));
-  expect_cpu_bits(gpu(), random_matrix<float>(3000, 41, random), 0.5, 0);
-  expect_cpu_bits(gpu(), random_matrix<float>(700, 256, random), 0.999, 0);
+  expect_numbers_of_the_cpu(gpu(), random_matrix<float>(3000, 41, random), 0.5, 0);
+  expect_numbers_of_the_cpu(gpu(), random_matrix<float>(700, 256, random), 0.999, 0);
 }
 
 }  // namespace

@@ -16,20 +16,9 @@ namespace {
 
 const double kLn2 = std::log(2.0);
 
-Matrix<double> matrix(std::int64_t rows, std::int64_t columns, std::initializer_list<double> data) {
-  Matrix<double> m(rows, columns);
-  std::copy(data.begin(), data.end(), m.data.begin());
-  return m;
-}
-
 /// Two destinations, three sources; the first names 1, itself and 2, the second nobody.
 Block small_block() {
-  Block block;
-  block.rows = 2;
-  block.columns = 3;
-  block.indptr = {0, 3, 3};
-  block.indices = {1, 0, 2};
-  return block;
+  return {2, 3, {0, 3, 3}, {1, 0, 2}, {}};
 }
 
 void expect_near(const Matrix<double>& a, const Matrix<double>& b) {
@@ -38,30 +27,31 @@ void expect_near(const Matrix<double>& a, const Matrix<double>& b) {
 
 // Scores of row 0: ln 1/2 for vertex 1 (-5 ln 2 by the slope), ln 1 for 2, ln 2 for itself.
 TEST(EdgeSoftmax, HandChecked) {
-  const auto source = matrix(3, 1, {kLn2, -5 * kLn2, 0}), target = matrix(2, 1, {0, 3});
+  const auto source = matrix_of<double>(3, 1, {kLn2, -5 * kLn2, 0}), target = matrix_of<double>(2, 1, {0, 3});
   Matrix<double> weights, dweights, dtarget, dsource, dp;
   edge_softmax<double>(Cpu{1}, small_block(), source, target, nullptr, {}, 0, weights);
-  expect_near(weights, matrix(5, 1, {1 / 7.0, 0, 2 / 7.0, 4 / 7.0, 1}));
-  const auto p = matrix(3, 2, {7, 14, 21, 0, 0, -7});
+  expect_near(weights, matrix_of<double>(5, 1, {1 / 7.0, 0, 2 / 7.0, 4 / 7.0, 1}));
+  const auto p = matrix_of<double>(3, 2, {7, 14, 21, 0, 0, -7});
   Matrix<double> z(2, 2);
   attend<double>(Cpu{1}, small_block(), weights, 0, p, z);
-  expect_near(z, matrix(2, 2, {3 + 4, -2 + 8, 21, 0}));
+  expect_near(z, matrix_of<double>(2, 2, {3 + 4, -2 + 8, 21, 0}));
   attend<double>(Cpu{1}, small_block(), weights, 0, p, z, Update::kAccumulate);
-  expect_near(z, matrix(2, 2, {14, 12, 42, 0}));
+  expect_near(z, matrix_of<double>(2, 2, {14, 12, 42, 0}));
   // dw = p_j . dz_i = 21, 0, 7; their weighted mean 3 + 4 = 7. For vertex 2 (score 0) the slope is
   // that of negative ones.
-  const auto dz = matrix(2, 2, {1, 0, 1, 0});
+  const auto dz = matrix_of<double>(2, 2, {1, 0, 1, 0});
   edge_softmax_backward<double>(Cpu{1}, small_block(), weights, 0, source, target, nullptr, p, dz, dweights,
                                 dtarget);
-  expect_near(dweights, matrix(5, 1, {0.2 * 14 / 7, 0, 0.2 * -14 / 7, 0, 0}));
-  expect_near(dtarget, matrix(2, 1, {0, 0}));
+  expect_near(dweights, matrix_of<double>(5, 1, {0.2 * 14 / 7, 0, 0.2 * -14 / 7, 0, 0}));
+  expect_near(dtarget, matrix_of<double>(2, 1, {0, 0}));
   Block transposed;
   Buffer<std::int64_t> positions;
   transpose(Cpu{1}, small_block(), transposed, &positions);
-  attend_backward<double>(Cpu{1}, transposed, positions, weights, 0, dweights, matrix(2, 1, {10, 0}),
-                          small_block(), dz, matrix(1, 2, {5, 0}), matrix(1, 2, {0, 1}), dsource, dp);
-  expect_near(dsource, matrix(3, 1, {0, 0.4, -0.4}));
-  expect_near(dp, matrix(3, 2, {4 / 7.0, 10, 1 / 7.0 + 1 + 2, 0, 2 / 7.0 - 2, 0}));
+  attend_backward<double>(Cpu{1}, transposed, positions, weights, 0, dweights,
+                          matrix_of<double>(2, 1, {10, 0}), small_block(), dz,
+                          matrix_of<double>(1, 2, {5, 0}), matrix_of<double>(1, 2, {0, 1}), dsource, dp);
+  expect_near(dsource, matrix_of<double>(3, 1, {0, 0.4, -0.4}));
+  expect_near(dp, matrix_of<double>(3, 2, {4 / 7.0, 10, 1 / 7.0 + 1 + 2, 0, 2 / 7.0 - 2, 0}));
 }
 
 TEST(EdgeSoftmax, WeightsOfARowSumToOne) {
@@ -146,7 +136,7 @@ struct Expected {
         dsource(c.block.columns, c.heads),
         dp(c.block.columns, c.heads * c.width),
         da(c.heads, c.width) {
-    for (auto* m : {&z, &dtarget, &dsource, &dp, &da}) std::fill(m->data.begin(), m->data.end(), 0.0);
+    for (auto* m : {&z, &dtarget, &dsource, &dp, &da}) std::ranges::fill(m->data, 0.0);
     for (std::int64_t h = 0; h < c.heads; ++h)
       for (std::int64_t i = 0; i < c.block.rows; ++i) add_row(c, i, h);
     for (std::int64_t h = 0; h < c.heads; ++h)
@@ -304,12 +294,13 @@ TEST(EdgeSoftmax, GradientsKeepTheNaNAbove) {
 }
 
 TEST(EdgeSoftmax, HeadsAreAveraged) {
-  const auto all = matrix(2, 6, {1, 2, 3, 4, 8, 9, -3, 0, 0, 0, 0, 3}), bias = matrix(1, 2, {0.5, -1});
+  const auto all = matrix_of<double>(2, 6, {1, 2, 3, 4, 8, 9, -3, 0, 0, 0, 0, 3}),
+             bias = matrix_of<double>(1, 2, {0.5, -1});
   Matrix<double> z(2, 2), dall(2, 6);
   average_heads<double>(Cpu{1}, all, bias, z);
-  expect_near(z, matrix(2, 2, {4.5, 4, -0.5, 0}));
-  average_heads_backward<double>(Cpu{1}, matrix(2, 2, {3, 6, -9, 0}), dall);
-  expect_near(dall, matrix(2, 6, {1, 2, 1, 2, 1, 2, -3, 0, -3, 0, -3, 0}));
+  expect_near(z, matrix_of<double>(2, 2, {4.5, 4, -0.5, 0}));
+  average_heads_backward<double>(Cpu{1}, matrix_of<double>(2, 2, {3, 6, -9, 0}), dall);
+  expect_near(dall, matrix_of<double>(2, 6, {1, 2, 1, 2, 1, 2, -3, 0, -3, 0, -3, 0}));
 }
 
 TEST(EdgeSoftmax, GradientsOfScoresAreAddedInDouble) {

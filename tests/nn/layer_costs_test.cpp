@@ -16,6 +16,7 @@
 #include "espalier/nn/network_work.hpp"
 #include "mpi_test.hpp"
 #include "network_case.hpp"
+#include "user_error.hpp"
 
 namespace {
 
@@ -195,12 +196,7 @@ TEST(NetworkWork, ActivationsAreWhatAStepHolds) {
 
 TEST(LayerCosts, KindsAreFoundByName) {
   for (const auto& kind : layer_kinds()) EXPECT_EQ(&layer_kind_of(kind.name), &kind);
-  try {
-    layer_kind_of("gatt");
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("did you mean gat?"), std::string::npos) << error.what();
-  }
+  expect_refused(ExitCode::kUsage, {"did you mean gat?"}, [] { layer_kind_of("gatt"); });
 }
 
 }  // namespace

@@ -73,12 +73,31 @@ inline std::vector<NetworkShape> layer_shapes(const std::vector<double>& rates) 
   return all;
 }
 
+struct Widths {
+  std::int64_t inputs, hidden, classes;
+};
+
+/// Convolutions, with every normalisation: at widths that shrink or grow, over frontiers that grow
+/// little or much, the one or the other order of multiplication is cheaper.
+inline std::vector<NetworkShape> convolution_shapes(const std::vector<int>& layers,
+                                                    const std::vector<Widths>& widths, double dropout,
+                                                    double input_dropout) {
+  std::vector<NetworkShape> all;
+  for (const char* kind : {"sage", "gcn"})
+    for (const char* normalize : {"none", "batch", "layer"})
+      for (const int count : layers)
+        for (const Widths& w : widths)
+          all.push_back({kind, count, w.inputs, w.hidden, w.classes, dropout, input_dropout, normalize});
+  return all;
+}
+
 inline std::string in_words(const NetworkShape& s) {
   return fmt::format(
-      "{} {} layers {} dropout {} normalize {} activation {} residual {} jumping {}, {} relations, {} bases, "
-      "{} types, edges of {}",
-      s.kind, s.aggregator, s.layers, s.dropout, s.normalize, s.activation, s.residual, s.jumping,
-      s.relations, s.bases, s.types.size(), s.edge_features);
+      "{} {} layers {} widths {} {} dropout {} normalize {} activation {} residual {} jumping {}, {} "
+      "relations, "
+      "{} bases, {} types, edges of {}",
+      s.kind, s.aggregator, s.layers, s.inputs, s.hidden, s.dropout, s.normalize, s.activation, s.residual,
+      s.jumping, s.relations, s.bases, s.types.size(), s.edge_features);
 }
 
 /// The last of `sizes` that a network of this many layers has: input side first.

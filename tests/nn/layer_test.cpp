@@ -4,7 +4,8 @@
 // forward nor backward depends on the number of threads; a row of an evaluation depends on the rows
 // it needs only, and evaluation is the forward pass without dropout; what is said of a kind before
 // it is made is what it then has; nothing is allocated in the steady state; where blocks lie in
-// common arrays does not matter; NaN shows in all that it influences.
+// common arrays does not matter; NaN shows in all that it influences; weights begin uniform by
+// Glorot's law, keyed by the seed.
 #include "espalier/nn/layer.hpp"
 
 #include <gtest/gtest.h>
@@ -23,29 +24,54 @@
 #include "mpi_test.hpp"
 #include "nn/layer_shapes.hpp"
 #include "nn/network_case.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
 
-TEST(Layer, GradientsAreTheDerivativesOfTheLoss) {
+void expect_derivatives(const NetworkShape& shape, const std::vector<std::int64_t>& sizes, bool of_input,
+                        double tolerance) {
   const std::uint64_t seed = test_seed(7);
+  NetworkCase<double> c(shape, frontiers_of(shape, sizes), seed);
+  Matrix<double> dinput;
+  const auto gradients = c.gradients(1, of_input ? &dinput : nullptr);
+  const auto loss = [&] { return c.loss(); };
+  for (std::size_t k = 0; k < gradients.size(); ++k)
+    EXPECT_LT(relative_error(loss, c.network.parameters()[k].value, gradients[k]), tolerance)
+        << in_words(shape) << " " << c.network.parameters()[k].name << " seed " << seed;
+  if (of_input)
+    EXPECT_LT(relative_error(loss, c.input, dinput), tolerance) << in_words(shape) << " input, seed " << seed;
+}
+
+TEST(Layer, GradientsAreTheDerivativesOfTheLoss) {
   for (const auto& shape : layer_shapes({0, 0.4}))
     for (const std::vector<std::int64_t>& sizes :
-         {std::vector<std::int64_t>{13, 12, 11, 9}, std::vector<std::int64_t>{40, 20, 9, 5}}) {
-      NetworkCase<double> c(shape, frontiers_of(shape, sizes), seed);
-      Matrix<double> dinput;
-      const auto gradients = c.gradients(1, &dinput);
-      for (std::size_t k = 0; k < gradients.size(); ++k)
-        EXPECT_LT(relative_error(c, c.network.parameters()[k].value, gradients[k]), 5e-7)
-            << in_words(shape) << " " << c.network.parameters()[k].name << " seed " << seed;
-      EXPECT_LT(relative_error(c, c.input, dinput), 5e-7) << in_words(shape) << " input, seed " << seed;
+         {std::vector<std::int64_t>{13, 12, 11, 9}, std::vector<std::int64_t>{40, 20, 9, 5}})
+      expect_derivatives(shape, sizes, true, 5e-7);
+}
+
+TEST(Layer, GradientsOfConvolutionsAreTheDerivativesInBothOrders) {
+  int multiply_first = 0, aggregate_first = 0;
+  for (const auto& shape : convolution_shapes({1, 2, 3}, {{40, 6, 3}, {5, 9, 7}}, 0.4, 0.3))
+    for (const std::vector<std::int64_t>& sizes :
+         {std::vector<std::int64_t>{13, 12, 11, 9}, {60, 30, 14, 8}}) {
+      const NetworkCase<double> c(shape, frontiers_of(shape, sizes), 1);
+      for (int l = 1; l <= shape.layers; ++l)
+        ++(cheaper_order(c.blocks[static_cast<std::size_t>(l - 1)], c.network.input_width(l),
+                         c.network.output_width(l), l > 1) == ProductOrder::kMultiplyFirst
+               ? multiply_first
+               : aggregate_first);
+      expect_derivatives(shape, sizes, false, 2e-7);
     }
+  EXPECT_GT(multiply_first, 10) << "both orders must have been tried";
+  EXPECT_GT(aggregate_first, 10);
 }
 
 TEST(Layer, ThreadsDoNotMatter) {
-  for (auto shape : layer_shapes({0.5})) {
-    shape.inputs = 40;
-    shape.hidden = 36;
+  auto shapes = layer_shapes({0.5});
+  for (auto& shape : shapes) shape.inputs = 40, shape.hidden = 36;
+  std::ranges::move(convolution_shapes({2}, {{50, 33, 9}}, 0.5, 0.2), std::back_inserter(shapes));
+  for (const auto& shape : shapes) {
     NetworkCase<float> c(shape, frontiers_of(shape, {5000, 3000, 1700, 900}), 3);
     const double loss = c.loss();
     const auto gradients = c.gradients();
@@ -60,9 +86,12 @@ TEST(Layer, ThreadsDoNotMatter) {
 
 TEST(Layer, EvaluationOfARowDependsOnTheRowsItNeeds) {
   std::mt19937_64 random(test_seed(12));
-  for (auto shape : layer_shapes({0.5})) {
-    shape.inputs = 37;
-    shape.hidden = 18;
+  auto shapes = layer_shapes({0.5});
+  for (auto& shape : shapes) shape.inputs = 37, shape.hidden = 18;
+  // The second is cheaper multiplied first as a whole and aggregated first row by row.
+  std::ranges::move(convolution_shapes({2}, {{37, 21, 5}, {64, 16, 5}, {10, 48, 50}}, 0.5, 0.5),
+                    std::back_inserter(shapes));
+  for (const auto& shape : shapes) {
     NetworkCase<float> c(shape, frontiers_of(shape, {200, 150, 100, 90}), 4);
     c.network.forward(Cpu{1}, c.blocks, c.input, {});
     c.network.update_running_statistics(c.network.batch_statistics());
@@ -119,22 +148,13 @@ TEST(Layer, RelationsOfManyRowsAreEvaluatedAStackAtATime) {
 }
 
 TEST(Layer, EvaluationIsTheForwardPassWithoutDropout) {
-  for (const auto& shape : layer_shapes({0})) {
+  auto shapes = layer_shapes({0});
+  std::ranges::move(convolution_shapes({3}, {{20, 9, 12}}, 0, 0), std::back_inserter(shapes));
+  for (const auto& shape : shapes) {
     if (shape.normalize == "batch") continue;  // of the minibatch here, of all steps there
     NetworkCase<double> c(shape, frontiers_of(shape, {60, 40, 25, 12}), 9);
     const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
-    Matrix<double> at = c.input, next, jumped;
-    LayerScratch<double> scratch;
-    Buffer<std::int32_t> winners;
-    if (c.network.jumps()) jumped.resize(12, c.network.input_width(c.network.stages()));
-    for (int layer = 1; layer <= shape.layers; ++layer, std::swap(at, next)) {
-      c.network.evaluate_layer(Cpu{1}, layer, c.blocks[static_cast<std::size_t>(layer - 1)], at, scratch,
-                               next);
-      if (c.network.jumps())
-        c.network.take_up_layer(Cpu{1}, layer, MatrixView<double>(next).first_rows(12), winners, jumped);
-    }
-    if (c.network.jumps()) c.network.evaluate_output(Cpu{1}, jumped, at);
-    EXPECT_LT(largest_difference(at, logits), 1e-12) << in_words(shape);
+    EXPECT_LT(largest_difference(evaluate(c.network, c.blocks, c.input), logits), 1e-12) << in_words(shape);
   }
 }
 
@@ -165,8 +185,7 @@ void expect_attention_drops_weights_of_its_own_mask(NetworkShape shape) {
   EXPECT_NE(dropped.loss(), loss);
   if (shape.kind == "hgt") return;  // what is summed goes through GELU
   // Expectations stay: over many masks the mean of the logits is that without.
-  Matrix<double> mean(90, 3);
-  std::fill(mean.data.begin(), mean.data.end(), 0.0);
+  auto mean = filled_matrix(90, 3, 0.0);
   constexpr int kMasks = 4000;
   for (int k = 0; k < kMasks; ++k) {
     ++dropped.pass.batch;
@@ -325,7 +344,9 @@ TEST(Layer, FeaturesOfEdgesTakeEntriesAway) {
 }
 
 TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
-  for (auto shape : layer_shapes({0.5})) {
+  auto shapes = layer_shapes({0.5});
+  std::ranges::move(convolution_shapes({2}, {{40, 6, 3}, {5, 9, 7}}, 0.5, 0.2), std::back_inserter(shapes));
+  for (const auto& shape : shapes) {
     NetworkCase<float> c(shape, frontiers_of(shape, {300, 140, 80, 50}), 3);
     const double loss = c.loss();
     const auto gradients = c.gradients();
@@ -354,7 +375,9 @@ TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
 }
 
 TEST(Layer, PassesAllocateNothingOnceTheLargestMinibatchHasPassed) {
-  for (auto shape : layer_shapes({0.4}))
+  auto shapes = layer_shapes({0.4});
+  std::ranges::move(convolution_shapes({3}, {{40, 70, 9}}, 0.4, 0.3), std::back_inserter(shapes));
+  for (const auto& shape : shapes)
     for (const int threads : {1, 2}) {
       SCOPED_TRACE(in_words(shape) + ", threads " + std::to_string(threads));
       NetworkCase<float> large(shape, frontiers_of(shape, {4000, 2500, 1500, 700}), 1);
@@ -372,6 +395,15 @@ TEST(Layer, PassesAllocateNothingOnceTheLargestMinibatchHasPassed) {
       step(large);
       EXPECT_EQ(buffer_allocations(), before);
     }
+}
+
+TEST(Layer, AnEmptyMinibatchHasNoLossAndNoGradient) {
+  for (const auto& shape : layer_shapes({0.4})) {
+    NetworkCase<float> c(shape, frontiers_of(shape, {0, 0, 0, 0}), 2);
+    EXPECT_EQ(c.loss(), 0.0) << in_words(shape);
+    for (const auto& gradient : c.gradients())
+      for (const float x : gradient.data) EXPECT_EQ(x, 0.0f) << in_words(shape);
+  }
 }
 
 TEST(Layer, EvaluationAllocatesNothingOnceTheLargestBlockHasPassed) {
@@ -394,6 +426,38 @@ TEST(Layer, EvaluationAllocatesNothingOnceTheLargestBlockHasPassed) {
     evaluate();
     EXPECT_EQ(buffer_allocations(), before) << in_words(shape);
   }
+}
+
+TEST(Network, DropoutIsAFunctionOfThePass) {
+  NetworkCase<float> c({"sage", 2, 8, 16, 5, 0.5, 0.5, "none"}, {40, 20, 10}, 6);
+  const double loss = c.loss();
+  EXPECT_EQ(c.loss(), loss);
+  for (std::uint64_t Pass::*key : {&Pass::seed, &Pass::epoch, &Pass::batch}) {
+    ++(c.pass.*key);
+    EXPECT_NE(c.loss(), loss);
+    --(c.pass.*key);
+  }
+  EXPECT_EQ(c.loss(), loss);
+}
+
+TEST(Network, InitialWeightsAreGlorotUniformAndKeyedBySeed) {
+  const NetworkShape shape{"sage", 2, 300, 100, 7, 0, 0, "batch"};
+  const Network<float> one(shape, 5), same(shape, 5), other(shape, 6);
+  const auto& weight = one.parameters()[0].value;
+  const double limit = std::sqrt(6.0 / 400);
+  double sum = 0, squares = 0;
+  for (const float x : weight.data) {
+    EXPECT_LE(std::abs(x), limit);
+    sum += x;
+    squares += x * x;
+  }
+  const auto count = static_cast<double>(weight.data.size());
+  EXPECT_NEAR(sum / count, 0, 4 * limit / std::sqrt(3 * count));
+  EXPECT_NEAR(squares / count, limit * limit / 3, 0.02 * limit * limit);
+  EXPECT_TRUE(same_bits(weight, same.parameters()[0].value));
+  EXPECT_FALSE(same_bits(weight, other.parameters()[0].value));
+  EXPECT_FALSE(same_bits(weight, one.parameters()[1].value)) << "self and neighbour weights are drawn apart";
+  EXPECT_EQ(one.parameter_count(), 2 * 300 * 100 + 100 + 100 + 100 + 2 * 100 * 7 + 7);
 }
 
 /// Is a number of row i NaN?
@@ -436,40 +500,29 @@ TEST(Layer, NaNReachesWhoeverReadsIt) {
 }
 
 TEST(Layer, RefusesShapesThatMakeNoSense) {
-  const auto refused = [](NetworkShape shape, const char* word) {
-    try {
-      check_shape(shape);
-      ADD_FAILURE() << "not refused: " << in_words(shape);
-    } catch (const UserError& error) {
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-    }
+  const NetworkShape gat{.kind = "gat", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3};
+  check_shape(gat);
+  const auto refused = [&](const char* word, const auto& change) {
+    NetworkShape shape = gat;
+    change(shape);
+    expect_refused(ExitCode::kUsage, {word}, [&] { check_shape(shape); });
   };
-  NetworkShape shape{.kind = "gat", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3};
-  check_shape(shape);
-  shape.heads = 3;
-  refused(shape, "take 6 or 9");
-  shape.heads = 9;
-  refused(shape, "wide: take 9");
-  shape.layers = 1;  // no hidden layer
-  check_shape(shape);
-  shape.jumping = "max";
-  refused(shape, "multiple of model.heads");
-  shape = {.kind = "gat", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3, .output_heads = 0};
-  refused(shape, "at least 1 head");
-  shape.output_heads = 1;
-  shape.attention_dropout = 1;
-  refused(shape, "[0, 1)");
-  shape = {.kind = "gta", .layers = 2, .inputs = 5, .hidden = 8, .classes = 3};
-  refused(shape, "gat");
-  shape.kind = "sage";
-  shape.aggregator = "median";
-  refused(shape, "aggregator");
-  shape.aggregator = "max";
-  shape.jumping = "lstm";
-  refused(shape, "jumping");
-  shape.jumping = "none";
-  shape.activation = "tanh";
-  refused(shape, "activation");
+  refused("take 6 or 9", [](auto& s) { s.heads = 3; });
+  refused("wide: take 9", [](auto& s) { s.heads = 9; });
+  auto one_layer = gat;  // no hidden layer
+  one_layer.heads = 9, one_layer.layers = 1;
+  check_shape(one_layer);
+  refused("multiple of model.heads", [](auto& s) { s.heads = 9, s.layers = 1, s.jumping = "max"; });
+  refused("at least 1 head", [](auto& s) { s.output_heads = 0; });
+  refused("[0, 1)", [](auto& s) { s.attention_dropout = 1; });
+  refused("[0, 1)", [](auto& s) { s.dropout = 1; });
+  refused("gat", [](auto& s) { s.kind = "gta"; });
+  refused("at least 1 layer", [](auto& s) { s.layers = 0; });
+  refused("normalize", [](auto& s) { s.normalize = "group"; });
+  refused("aggregator", [](auto& s) { s.kind = "sage", s.aggregator = "median"; });
+  refused("jumping", [](auto& s) { s.jumping = "lstm"; });
+  refused("activation", [](auto& s) { s.activation = "tanh"; });
+  EXPECT_THROW(Network<float>({"sgae", 2, 4, 4, 4, 0, 0, "none"}, 1), UserError) << "a network asks";
 }
 
 }  // namespace

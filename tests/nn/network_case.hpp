@@ -21,7 +21,7 @@ struct NetworkCase {
   EdgesBeside edges;
   std::vector<BlockView<>> blocks;
   Matrix<T> input;
-  std::vector<std::int32_t> labels;
+  Buffer<std::int32_t> labels;
   Pass pass{11, 3, 2};
 
   NetworkCase(const NetworkShape& shape, const std::vector<std::int64_t>& frontiers, std::uint64_t seed)
@@ -57,26 +57,28 @@ struct NetworkCase {
   }
 };
 
-/// |analytic - numeric| / |numeric| over all elements of one tensor that the loss of `c` depends
-/// on, norms being Euclidean.
-inline double relative_error(NetworkCase<double>& c, Matrix<double>& value, const Matrix<double>& analytic) {
-  constexpr double kStep = 1e-6;
-  double difference = 0, norm = 0;
-  auto& data = value.data;
-  for (std::size_t e = 0; e < data.size(); ++e) {
-    const double kept = data[e];
-    data[e] = kept + kStep;
-    const double above = c.loss();
-    data[e] = kept - kStep;
-    const double below = c.loss();
-    data[e] = kept;
-    const double numeric = (above - below) / (2 * kStep);
-    difference += (numeric - analytic.data[e]) * (numeric - analytic.data[e]);
-    norm += numeric * numeric;
+/// How far derivatives are from numeric ones. A bias in front of batch normalisation has no
+/// influence: its gradient is compared with the scale of the others.
+template <class Loss>
+double relative_error(const Loss& loss, Matrix<double>& value, const Matrix<double>& analytic) {
+  return relative_difference(analytic, numeric_gradient(value, loss), 0.1);
+}
+
+/// Evaluation of a whole minibatch, layer by layer.
+inline Matrix<double> evaluate(const Network<double>& network, const std::vector<BlockView<>>& blocks,
+                               const Matrix<double>& input) {
+  Matrix<double> at = input, next, jumped;
+  const auto seeds = blocks.back().rows;
+  if (network.jumps()) jumped.resize(seeds, network.input_width(network.stages()));
+  LayerScratch<double> scratch;
+  Buffer<std::int32_t> winners;
+  for (int layer = 1; layer <= network.shape().layers; ++layer, std::swap(at, next)) {
+    network.evaluate_layer(Cpu{1}, layer, blocks[static_cast<std::size_t>(layer - 1)], at, scratch, next);
+    if (network.jumps())
+      network.take_up_layer(Cpu{1}, layer, MatrixView<double>(next).first_rows(seeds), winners, jumped);
   }
-  // A bias in front of batch normalisation has no influence: its gradient is compared with the
-  // scale of the others.
-  return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
+  if (network.jumps()) network.evaluate_output(Cpu{1}, jumped, at);
+  return at;
 }
 
 /// The places of a list whose vertices have rows of X, in order: all, but for types without

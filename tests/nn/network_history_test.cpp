@@ -80,23 +80,6 @@ struct HistoryCase {
     c.network.backward(Cpu{1}, pruned.blocks, input, c.pass, dlogits, result);
     return result;
   }
-  /// |analytic - numeric| over the norm of the second; of a matrix that the loss depends on.
-  double relative_error(Matrix<double>& value, const Matrix<double>& analytic) {
-    constexpr double kStep = 1e-6;
-    double difference = 0, norm = 0;
-    for (std::size_t e = 0; e < value.data.size(); ++e) {
-      const double kept = value.data[e];
-      value.data[e] = kept + kStep;
-      const double above = loss();
-      value.data[e] = kept - kStep;
-      const double below = loss();
-      value.data[e] = kept;
-      const double numeric = (above - below) / (2 * kStep);
-      difference += std::pow(numeric - analytic.data[e], 2);
-      norm += numeric * numeric;
-    }
-    return std::sqrt(difference) / std::max(std::sqrt(norm), 0.1);
-  }
 };
 
 std::vector<NetworkShape> history_shapes(const std::vector<double>& rates) {
@@ -169,8 +152,9 @@ TEST(NetworkHistory, GradientsAreThoseOfTheLossWithKeptRowsFixed) {
   for (const auto& shape : history_shapes({0, 0.3})) {
     HistoryCase of(shape, 2);
     const auto gradients = of.gradients();
+    const auto loss = [&] { return of.loss(); };
     for (std::size_t k = 0; k < gradients.size(); ++k)
-      EXPECT_LT(of.relative_error(of.c.network.parameters()[k].value, gradients[k]), 2e-6)
+      EXPECT_LT(relative_error(loss, of.c.network.parameters()[k].value, gradients[k]), 2e-6)
           << in_words(shape) << " " << of.c.network.parameters()[k].name;
     of.gradients();
     for (std::size_t l = 1; l < of.cached.size(); ++l) {
@@ -180,7 +164,7 @@ TEST(NetworkHistory, GradientsAreThoseOfTheLossWithKeptRowsFixed) {
       Matrix<double> by_cached(std::ssize(columns), shape.hidden);
       for (std::int64_t k = 0; k < by_cached.rows; ++k)
         std::copy_n(all.row(columns[static_cast<std::size_t>(k)]), shape.hidden, by_cached.row(k));
-      EXPECT_LT(of.relative_error(of.cached[l], by_cached), 2e-6) << in_words(shape) << " layer " << l;
+      EXPECT_LT(relative_error(loss, of.cached[l], by_cached), 2e-6) << in_words(shape) << " layer " << l;
       of.gradients();
     }
   }
@@ -196,10 +180,7 @@ TEST(NetworkHistory, GradientsOfDrawnRowsAreUnbiased) {
     HistoryCase of(shape, 0);
     const auto expected = of.c.gradients();
     std::vector<Matrix<double>> mean;
-    for (const auto& gradient : expected) {
-      mean.emplace_back(gradient.rows, gradient.columns);
-      std::ranges::fill(mean.back().data, 0.0);
-    }
+    for (const auto& gradient : expected) mean.push_back(filled_matrix(gradient.rows, gradient.columns, 0.0));
     const auto layers = static_cast<std::size_t>(shape.layers);
     std::vector<Matrix<double>> exact(layers);
     of.c.network.forward(Cpu{1}, of.c.blocks, of.c.input, of.c.pass);

@@ -94,18 +94,7 @@ TEST(Normalization, BackwardIsTheDerivativeOfForward) {
       Matrix<double> dscale, dshift;
       const auto dz = norm.backward(above, dscale, dshift);
       const auto error = [&](Matrix<double>& variable, const Matrix<double>& analytic) {
-        double difference = 0, size = 0;
-        for (std::size_t e = 0; e < variable.data.size(); ++e) {
-          const double kept = variable.data[e], step = 1e-6;
-          variable.data[e] = kept + step;
-          const double up = loss();
-          variable.data[e] = kept - step;
-          const double numeric = (up - loss()) / (2 * step);
-          variable.data[e] = kept;
-          difference += std::pow(numeric - analytic.data[e], 2);
-          size += numeric * numeric;
-        }
-        return std::sqrt(difference / size);
+        return relative_difference(analytic, numeric_gradient(variable, loss), 0);
       };
       EXPECT_LT(error(z, dz), rows == 2 && batch ? 1e-4 : 1e-8)
           << "two rows: gradients cancel to 1e-5 of their terms";
@@ -144,6 +133,13 @@ TEST(Normalization, EvaluationAgreesWithForward) {
   evaluated = z;
   layer_norm_evaluate<double>(Cpu{1}, layer.scale, layer.shift, evaluated);
   EXPECT_TRUE(same_bits(evaluated, layer.forward(z)));
+  for (const std::int64_t f : {1, 3, 8, 33, 256}) {
+    Normalization<float> single(false, f, random);
+    const auto rows = random_matrix<float>(33, f, random);
+    auto found = rows;
+    layer_norm_evaluate<float>(Cpu{1}, single.scale, single.shift, found);
+    EXPECT_TRUE(same_bits(found, single.forward(rows))) << f;
+  }
 }
 
 TEST(Normalization, ThreadsDoNotMatter) {

@@ -9,6 +9,7 @@
 #include "dense/eigen_oracle.hpp"
 #include "dense/relation_blocks.hpp"
 #include "espalier/sparse/transpose.hpp"
+#include "space_arrays.hpp"
 
 namespace espalier {
 
@@ -52,9 +53,7 @@ struct SegmentResults {
 template <class T>
 SegmentResults by_loops(const SegmentCase<T>& c) {
   const auto zeros = [](std::int64_t rows, std::int64_t columns) {
-    Matrix<double> m(rows, columns);
-    std::ranges::fill(m.data, 0.0);
-    return m;
+    return filled_matrix(rows, columns, 0.0);
   };
   const auto entries = c.block.entries(), all = c.heads * c.width;
   SegmentResults r{zeros(entries, all),
@@ -85,18 +84,16 @@ SegmentResults by_loops(const SegmentCase<T>& c) {
   return r;
 }
 
-/// By the operations, on the host or a GPU; `bring` and `fetch` copy matrices there and back,
-/// `lists_of` gives where segments begin, and their rows. Stacks of a relation are taken apart in
-/// the order of the loops.
-template <class T, class Space, class Bring, class Fetch, class Lists>
-SegmentResults by_segments(const Space& space, const SegmentCase<T>& c, const BlockView<Space>& block,
-                           const Bring& bring, const Fetch& fetch, const Lists& lists_of) {
+/// By the operations, of a view of the block in memory of the space. Stacks of a relation are taken
+/// apart in the order of the loops.
+template <class T, class Space>
+SegmentResults by_segments(const Space& space, const SegmentCase<T>& c, const BlockView<Space>& block) {
+  const auto bring = [&](const Matrix<T>& m) { return matrix_on(space, m); };
+  const auto fetch = [&](const Matrix<T, Space>& m) { return matrix_from(space, m); };
   const auto w = bring(c.w), x = bring(c.x), vectors = bring(c.vectors);
   auto sources = bring(c.added_to), dots = bring(c.w), totals = bring(c.vectors),
        own_totals = bring(c.vectors);
-  Matrix<T> empty(c.block.rows, c.heads * c.width);
-  std::ranges::fill(empty.data, T{0});
-  auto back = bring(empty);
+  auto back = bring(filled_matrix(c.block.rows, c.heads * c.width, T{0}));
   RelationSegmentsOn<Space> segments;
   Csr<std::int32_t, Space> transposed;
   Array<Space, std::int64_t> positions;
@@ -105,8 +102,7 @@ SegmentResults by_segments(const Space& space, const SegmentCase<T>& c, const Bl
   transpose(space, block, transposed, &positions);
   order_by_source(space, block, positions, segments, order);
   const EntryWeights<T> weights{w.data.data(), c.heads};
-  Matrix<double> summed(c.block.entries(), c.heads * c.width);
-  std::ranges::fill(summed.data, 0.0);
+  auto summed = filled_matrix(c.block.entries(), c.heads * c.width, 0.0);
   for (std::int64_t r = 0; r < c.relations; ++r) {
     const auto of = segments.of(r);
     const auto own = of_relation<T>(vectors.row(r * c.heads), c.width);
@@ -123,7 +119,8 @@ SegmentResults by_segments(const Space& space, const SegmentCase<T>& c, const Bl
     const auto of_segments = fetch(stack);
     take_rows<T>(space, of, back, T{2}, stack);
     const auto taken = fetch(stack), from = fetch(back);
-    const auto [begins, rows] = lists_of(segments);
+    const Buffer<std::int32_t> begins = array_from(space, segments.begins);
+    const Buffer<std::int32_t> rows = array_from(space, segments.rows);
     const auto first = static_cast<std::size_t>(segments.first[static_cast<std::size_t>(r)]);
     for (std::size_t k = 0; k < static_cast<std::size_t>(of.count); ++k)
       for (std::int64_t h = 0; h < c.heads; ++h)

@@ -10,10 +10,7 @@ namespace {
 
 template <class T>
 SegmentResults on_cpu(const SegmentCase<T>& c, const BlockView<>& block, int threads = 1) {
-  const auto same = [](const Matrix<T>& m) { return m; };
-  return by_segments<T>(Cpu{threads}, c, block, same, same, [](const RelationSegments& segments) {
-    return std::pair(segments.begins, segments.rows);
-  });
+  return by_segments(Cpu{threads}, c, block);
 }
 
 TEST(SegmentProducts, AgreeWithLoops) {

@@ -13,13 +13,7 @@ class SegmentProductsCuda : public CudaTest {
   SegmentResults on_gpu(const SegmentCase<float>& c) {
     const SharedDeviceBlock stored(gpu(), c.block, 9);
     const auto relations = upload(gpu(), behind(9, c.of_entries));
-    return by_segments<float>(
-        gpu(), c, with_relations(stored.block, relations.data()),
-        [&](const Matrix<float>& m) { return to_device(gpu(), m); },
-        [&](const Matrix<float, Cuda>& m) { return to_host(gpu(), m); },
-        [&](const RelationSegmentsOn<Cuda>& segments) {
-          return std::pair(download(gpu(), segments.begins), download(gpu(), segments.rows));
-        });
+    return by_segments(gpu(), c, with_relations(stored.block, relations.data()));
   }
 };
 

@@ -63,19 +63,7 @@ struct TwoTables {
 };
 
 double largest_error(TwoTables& c, Matrix<double>& value, const Matrix<double>& analytic) {
-  constexpr double kStep = 1e-6;
-  EXPECT_EQ(value.data.size(), analytic.data.size());
-  double largest = 0;
-  for (std::size_t e = 0; e < value.data.size(); ++e) {
-    const double kept = value.data[e];
-    value.data[e] = kept + kStep;
-    const double above = c.loss();
-    value.data[e] = kept - kStep;
-    const double below = c.loss();
-    value.data[e] = kept;
-    largest = std::max(largest, std::abs((above - below) / (2 * kStep) - analytic.data[e]));
-  }
-  return largest;
+  return largest_difference(numeric_gradient(value, [&] { return c.loss(); }), analytic);
 }
 
 TEST(InputOfSeveralTables, GradientsAreThoseOfFiniteDifferences) {

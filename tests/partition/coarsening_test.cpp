@@ -18,12 +18,6 @@
 namespace espalier {
 namespace {
 
-template <class T>
-std::vector<T> all_of(const Communicator& comm, const Buffer<T>& mine) {
-  const auto all = comm.all_gather_v(std::span<const T>(mine), "test");
-  return {all.begin(), all.end()};
-}
-
 // P^T A P by a map, P given by labels; the diagonal apart.
 struct Product {
   WholeGraph graph;

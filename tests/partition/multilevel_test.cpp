@@ -66,12 +66,6 @@ std::int64_t excess_of(const WholeGraph& graph, const ClusterTree& tree,
   return excess;
 }
 
-template <class T>
-std::vector<T> all_of(const Communicator& comm, std::span<const T> mine) {
-  const auto all = comm.all_gather_v(mine, "test");
-  return {all.begin(), all.end()};
-}
-
 using Limits = std::vector<ClusterWeights>;
 
 // Refines for some rounds, one call each, and looks at every state.
@@ -86,7 +80,7 @@ ClusteringState expect_descent(const WholeGraph& graph, const ClusterTree& tree,
   for (int round = 0; round < rounds; ++round) {
     const RefinementOptions options{limits, static_cast<std::uint64_t>(round), 1};
     const auto now = refine_clusters(comm, level, tree, options, codes);
-    const auto all = all_of(comm, std::span<const std::uint16_t>(codes));
+    const auto all = all_of(comm, codes);
     EXPECT_EQ(now.price, price_of(graph, tree, all));
     EXPECT_EQ(now.excess, excess_of(graph, tree, limits, all));
     EXPECT_LE(now.excess, before.excess);
@@ -153,7 +147,7 @@ Outcome cluster(const Communicator& comm, const WholeGraph& graph, const Multile
   Outcome outcome;
   const auto mine = cluster_by_multilevel(comm, rows_of(comm, graph).first, weights_of(comm, graph), options,
                                           &outcome.levels);
-  outcome.clusters = all_of(comm, std::span<const std::uint16_t>(mine));
+  outcome.clusters = all_of(comm, mine);
   return outcome;
 }
 

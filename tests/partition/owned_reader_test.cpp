@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dense/random_matrices.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
 #include "owned.hpp"
@@ -29,12 +30,8 @@ std::uint8_t label_of(std::int64_t v, std::int64_t column) {
 template <class T>
 Matrix<T> all_features() {
   Matrix<T> all(kVertices, kFeatures);
-  for (std::int64_t k = 0; k < kVertices * kFeatures; ++k) {
-    if constexpr (std::is_same_v<T, Half>)
-      all.data[k] = to_half(static_cast<float>(k % 97));
-    else
-      all.data[k] = static_cast<float>(k) / 7;
-  }
+  for (std::int64_t k = 0; k < kVertices * kFeatures; ++k)
+    all.data[k] = as_stored<T>(static_cast<float>(k) / 7);
   return all;
 }
 

@@ -110,6 +110,13 @@ inline LevelGraph level_of(const Communicator& comm, const WholeGraph& graph) {
   return builder.finish(comm, weights_of(comm, graph));
 }
 
+/// What all ranks have, in their order.
+template <class List, class T = typename List::value_type>
+std::vector<T> all_of(const Communicator& comm, const List& mine) {
+  const auto all = comm.all_gather_v(std::span<const T>(mine), "test");
+  return {all.begin(), all.end()};
+}
+
 /// A level as every rank sees all of it.
 inline WholeGraph whole_of(const Communicator& comm, const LevelGraph& level) {
   struct Entry {

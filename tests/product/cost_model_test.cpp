@@ -170,30 +170,17 @@ void expect_within_5_percent(const std::array<double, 2>& both, const std::strin
   EXPECT_NEAR(both[1], both[0], 0.05 * both[0]) << "expected against counted " << what;
 }
 
-TEST(CostModel, ExpectsTheBytesUnderEveryLabel) {
-  for_every_case([](const Grid& grid, const auto&, const auto&, Schedule, Use) {
-    for (const char* label : kLabels) {
-      const auto volume = grid.traffic().of(label);
-      expect_within_5_percent(totals(static_cast<double>(volume.bytes_received), volume.predicted_bytes),
-                              label);
-    }
-  });
-}
-
 // Every pair of ranks has something to exchange, so messages can be counted on paper.
-TEST(CostModel, ExpectsTheMessagesUnderEveryLabel) {
-  for_every_case([](const Grid& grid, const auto&, const auto&, Schedule, Use) {
+TEST(CostModel, ExpectsBytesAndMessagesUnderEveryLabelAndOfTheMeasuredWork) {
+  for_every_case([](const Grid& grid, const auto& whole, const auto& a, Schedule schedule, Use use) {
+    const auto expect = [](const Volume& volume, double bytes, double messages, const std::string& what) {
+      expect_within_5_percent(totals(static_cast<double>(volume.bytes_received), bytes), "bytes of " + what);
+      expect_within_5_percent(totals(static_cast<double>(volume.messages), messages), "messages of " + what);
+    };
     for (const char* label : kLabels) {
       const auto volume = grid.traffic().of(label);
-      expect_within_5_percent(totals(static_cast<double>(volume.messages), volume.predicted_messages),
-                              std::string("messages of ") + label);
+      expect(volume, volume.predicted_bytes, volume.predicted_messages, label);
     }
-  });
-}
-
-template <class Check>
-void for_every_cost(Check check) {
-  for_every_case([&](const Grid& grid, const auto& whole, const auto& a, Schedule schedule, Use use) {
     const int groups = schedule == Schedule::kPush ? grid.rows() : grid.replication();
     const ProductShape shape = {.parts = grid.rows(),
                                 .replication = grid.replication(),
@@ -201,19 +188,8 @@ void for_every_cost(Check check) {
                                 .entries = static_cast<double>(whole.entries()),
                                 .index_bytes = 4,
                                 .value_bytes = whole.has_values() ? 4 : 0};
-    check(grid.traffic().of_stage("x"), product_cost(schedule, shape, work_of(whole, a, use, groups)));
-  });
-}
-
-TEST(CostModel, OfTheMeasuredWorkAddsUpToTheCountedBytes) {
-  for_every_cost([](const Volume& volume, const Cost& cost) {
-    expect_within_5_percent(totals(static_cast<double>(volume.bytes_received), cost.bytes), "bytes");
-  });
-}
-
-TEST(CostModel, OfTheMeasuredWorkAddsUpToTheCountedMessages) {
-  for_every_cost([](const Volume& volume, const Cost& cost) {
-    expect_within_5_percent(totals(static_cast<double>(volume.messages), cost.messages), "messages");
+    const auto cost = product_cost(schedule, shape, work_of(whole, a, use, groups));
+    expect(grid.traffic().of_stage("x"), cost.bytes, cost.messages, "the measured work");
   });
 }
 

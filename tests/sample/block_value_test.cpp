@@ -7,14 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
-#include <numeric>
-#include <set>
-
 #include "espalier/base/fixed_point.hpp"
-#include "espalier/sample/sampler.hpp"
 #include "mpi_test.hpp"
+#include "sample/sampling_laws.hpp"
 
 namespace espalier {
 namespace {
@@ -98,40 +93,29 @@ TEST(UniformAndMean, TheExpectationIsTheFullRow) {
 }
 
 // Row 0 holds `values` in columns 0, 1, 2, ...; the other rows are empty.
-DistCsr<std::int32_t> one_row(const Grid& grid, const std::vector<float>& values) {
-  Csr<std::int32_t> a;
-  a.rows = a.columns = std::ssize(values);
-  for (std::int32_t u = 0; u < a.columns; ++u) a.indices.push_back(u);
-  a.values.assign(values.begin(), values.end());
-  a.indptr.assign(values.size() + 1, a.columns);
-  a.indptr[0] = 0;
-  return distribute(grid, a, Topology::kReplicated);
+SparseMatrix one_row(const Grid& grid, const std::vector<float>& values) {
+  std::vector<Ids> rows(values.size());
+  rows[0].resize(values.size());
+  std::iota(rows[0].begin(), rows[0].end(), std::int64_t{0});
+  return matrix_of(grid, rows, values);
 }
 
 // What the sampler put into row 0, by column.
-std::map<std::int64_t, float> sample_row(Sampler& sampler, std::uint64_t seed, std::uint64_t epoch) {
-  const std::int64_t seeds[] = {0};
-  const SeedBatch batch = {0, seeds};
-  const auto minibatch = std::move(sampler.sample(Cpu{1}, {&batch, 1}, seed, epoch)[0]);
-  std::map<std::int64_t, float> row;
-  const auto block = copy_of(minibatch.blocks[0]);
-  for (std::size_t k = 0; k < block.indices.size(); ++k)
-    EXPECT_TRUE(
-        row.emplace(minibatch.vertices[static_cast<std::size_t>(block.indices[k])], block.values[k]).second)
-        << "a pick came twice";
+Row sample_row(Sampler& sampler, std::uint64_t seed, std::uint64_t epoch) {
+  Row row;
+  const auto visit = [&](const Minibatch& minibatch) { row = row_of(minibatch, minibatch.blocks[0], 0); };
+  sample_batches(sampler, {0}, 1, seed, visit, epoch);
   return row;
 }
 
-using OneRow = std::map<std::int64_t, float>;
-
 // Every outcome of the sampler is one that the enumeration knows, bit for bit, and comes as often
 // as its probability says (5 standard deviations).
-void expect_outcomes(const DistCsr<std::int32_t>& a, const SamplerShape& shape,
-                     const std::map<OneRow, double>& law, std::uint64_t seed) {
+void expect_outcomes(const SparseMatrix& a, const SamplerShape& shape, const std::map<Row, double>& law,
+                     std::uint64_t seed) {
   SCOPED_TRACE(seed);
   constexpr double kTrials = 20000;
   const auto sampler = make_sampler("graphsage", a, shape);
-  std::map<OneRow, double> seen;
+  std::map<Row, double> seen;
   for (std::uint64_t epoch = 0; epoch < kTrials; ++epoch) ++seen[sample_row(*sampler, seed, epoch)];
   for (const auto& [row, count] : seen) EXPECT_TRUE(law.contains(row)) << "not an outcome";
   for (const auto& [row, probability] : law)
@@ -154,9 +138,9 @@ TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
   const auto& values = entries_of_row();
   auto weights = weights_of_row();
   weights[0] = 0;  // the diagonal is not drawn
-  std::map<OneRow, double> law;
+  std::map<Row, double> law;
   enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
-    OneRow row = {{0, 0.6f}};
+    Row row = {{0, 0.6f}};
     for (std::size_t j = 0; j < 2; ++j)
       row[static_cast<std::int64_t>(drawn[j])] = scaled_value(
           values[drawn[j]], des_raj_factor(left[j], weights[drawn[j]], static_cast<std::int64_t>(j + 1), 2));
@@ -170,9 +154,9 @@ TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
 TEST(DesRaj, TheSamplerGivesTheEnumeratedSharesOfMeans) {
   const Grid grid(test_world(), 1);
   const auto weights = weights_of_row();
-  std::map<OneRow, double> law;
+  std::map<Row, double> law;
   enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
-    OneRow row;
+    Row row;
     for (std::size_t j = 0; j < 2; ++j)
       row[static_cast<std::int64_t>(drawn[j])] =
           des_raj_share(left[j], weights[drawn[j]], left[0], static_cast<std::int64_t>(j + 1), 2);

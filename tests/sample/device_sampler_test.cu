@@ -164,14 +164,6 @@ TEST_F(DeviceSamplers, NoMinibatchesHaveNoDigest) {
   EXPECT_EQ(sample_digests(gpu(), {}), 0u);
 }
 
-TEST_F(DeviceSamplers, LayerWiseOnesAreInTheTable) {
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kReplicated);
-  const Seeds seeds(kNodes, {10, 0, 1, 60}, 4);
-  for (const char* kind : {"ladies", "fastgcn"})
-    expect_as_on_cpu(kind, normalize_rows(a, false, false), {.fanout = {20, 10}}, seeds.batches);
-}
-
 TEST_F(DeviceSamplers, RefuseWhatTheCpuRefuses) {
   const Grid grid(test_world(), 1);
   const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, true, 5), Topology::kReplicated);

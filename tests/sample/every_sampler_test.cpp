@@ -11,11 +11,12 @@
 #include "mpi_test.hpp"
 #include "partition/owned.hpp"
 #include "random_graph.hpp"
+#include "typed_graph.hpp"
 
 namespace espalier {
 namespace {
 
-enum class Model { kAdjacency, kMean, kMeanWithSelf, kGcn };
+enum class Model { kAdjacency, kMean, kMeanWithSelf, kGcn, kTyped, kTypedMean };
 
 struct Case {
   const char* kind;
@@ -36,6 +37,13 @@ const std::vector<Case>& cases() {
                  kDebiased = SamplerMode::kDebiased;
   static const std::vector<Case> all = {
       {"graphsage", Model::kAdjacency, false, {.fanout = {4, 3}}, 0xac43752c183485deu, 0x7eb39034632784b8u},
+      {"graphsage",
+       Model::kAdjacency,
+       false,
+       {.fanout = {4, 3, 2}},
+       0x46540bfa4a103dc1u,
+       0xb6d43784c380779cu},
+      {"graphsage", Model::kAdjacency, true, {.fanout = {4, -1}}, 0x7813e258139efc13u, 0x40a9c356db24073fu},
       {"graphsage", Model::kGcn, false, matrix({3, 3}, false), 0x2ba0a286243709aeu, 0x8c8fdf2369a6908au},
       {"graphsage",
        Model::kAdjacency,
@@ -67,6 +75,58 @@ const std::vector<Case>& cases() {
       {"subgraph", Model::kGcn, true, matrix({10, 10}, false), 0xa96afaac2efa4d2bu, 0xb6926fe13b9f0c19u},
       {"subgraph", Model::kMean, false, matrix({10, 10, 10}, false), 0x20b5a8b1628853ebu,
        0x6fff9e6c67f4b0f8u},
+      // Columns are (relation, source).
+      {"graphsage", Model::kTyped, false, {.fanout = {4, 3}}, 0xcec749ee054899bu, 0x6673d6216233050fu},
+      {"graphsage",
+       Model::kTyped,
+       false,
+       {.fanout = {4, 3}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {-1, 2, 2, 2, 3, 1, 1}}},
+       0xde1c4fc6a3c9c54cu,
+       0x2ddbfa4b81a75074u},
+      {"graphsage",
+       Model::kTyped,
+       true,
+       {.fanout = {3, 2}, .weighted = true},
+       0xa26aa12c0aeaab11u,
+       0x6fd2a8c75f14122cu},
+      {"labor", Model::kTyped, false, {.fanout = {4, -1}}, 0x3af2058df191e609u, 0x6673d6216233050fu},
+      {"labor",
+       Model::kTyped,
+       false,
+       {.fanout = {2, 2}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {1, 2, 2, 2, 3, 1, 1}}},
+       0xf2ea73c36cff2dacu,
+       0x2232c040e144d4d7u},
+      {"subgraph", Model::kTyped, true, {.fanout = {10, 10}}, 0x487f61d5bf793b7cu, 0x463059c203888211u},
+      {"ladies", Model::kTypedMean, true, {.fanout = {20, 30}}, 0x3f05056a0ba260aau, 0xfceb699aaa2e79e1u},
+      {"ladies",
+       Model::kTypedMean,
+       true,
+       {.fanout = {20, 30}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {9, 5, 100, 7, 8, 1, 0}}},
+       0xd4417187c9a5ad59u,
+       0x373accf17e885d91u},
+      {"ladies",
+       Model::kTypedMean,
+       false,
+       {.fanout = {20, 30},
+        .relation_fanout = {{4, 1, 5, 2, 6, 3, 2}, {9, 5, 100, 7, 8, 1, 1}},
+        .mode = kPaper},
+       0xfaea4b57091ac27bu,
+       0x6673d6216233050fu},
+      {"fastgcn", Model::kTypedMean, false, {.fanout = {40, 1000}}, 0x14c6742d2d614628u, 0xef50aef92bc83aceu},
+      {"fastgcn",
+       Model::kTypedMean,
+       true,
+       {.fanout = {20, 30}, .relation_fanout = {{4, 1, 0, 2, -1, 3, 2}, {9, 5, 100, 7, 8, 1, 0}}},
+       0xbd3c91a9bb463f1fu,
+       0xd431716a998597ceu},
+      {"fastgcn",
+       Model::kTypedMean,
+       false,
+       {.fanout = {20, 30},
+        .relation_fanout = {{4, 1, 5, 2, 6, 3, 2}, {9, 5, 10, 7, 8, 1, 1}},
+        .mode = kPaper},
+       0xac8b7e4f1517b659u,
+       0xe3e600226ae16512u},
   };
   return all;
 }
@@ -87,13 +147,20 @@ struct Setting {
   int threads = 1;
   bool wide = false;  ///< int64 indices
   std::int64_t nodes = 157;
+  std::uint64_t epoch = 1;
 };
 
 template <class Index>
 DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting) {
-  const auto a =
-      distribute(grid, random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11),
-                 ownership_of(setting.owned, setting.nodes, setting.partitioned ? grid.rows() : 1));
+  const auto ownership = ownership_of(setting.owned, setting.nodes, setting.partitioned ? grid.rows() : 1);
+  if (c.model == Model::kTyped || c.model == Model::kTypedMean) {
+    const auto schema = typed_schema(setting.nodes);
+    const auto a =
+        typed_matrix(grid, schema, typed_graph<Index>(schema, 12, c.weighted_graph, 11), ownership);
+    return c.model == Model::kTyped ? a : normalize_rows(a, false, true);
+  }
+  const auto a = distribute(
+      grid, random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11), ownership);
   switch (c.model) {
     case Model::kAdjacency:
       return a;
@@ -101,7 +168,7 @@ DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting
       return normalize_rows(a, false, c.weighted_graph);
     case Model::kMeanWithSelf:
       return normalize_rows(a, true, c.weighted_graph);
-    case Model::kGcn:
+    default:
       break;
   }
   return normalize_with_self_loops(a);
@@ -120,7 +187,7 @@ SampleCounts sample_epoch(const Case& c, const Setting& setting) {
   const auto sampler = make_sampler(c.kind, a, shape);
   Buffer<std::int64_t> training;
   for (std::int64_t v = 0; v < setting.nodes; v += 2) training.push_back(v);
-  const EpochPlan plan(training, setting.nodes < 10 ? 1 : 10, grid.ranks(), grid.ranks(), 7, 1);
+  const EpochPlan plan(training, setting.nodes < 10 ? 1 : 10, grid.ranks(), grid.ranks(), 7, setting.epoch);
   EpochSampler epoch_sampler(grid, *sampler, plan, setting.bulk);
   epoch_sampler.sample_until({setting.threads}, plan.batches());
   return sum_over_ranks(epoch_sampler.counts(), grid.world());
@@ -155,6 +222,7 @@ TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidt
     EXPECT_EQ(expected.digest, c.digest) << fmt::format("the digest is {:#x}", expected.digest);
     EXPECT_EQ(expected.batches, 8);
     EXPECT_GT(expected.sampled_edges, 0);
+    EXPECT_NE(sample_epoch(c, {.epoch = 2}).digest, expected.digest) << "another epoch";
     for (const int replication : divisors(test_world().size())) {
       for (std::size_t s = 0; s < std::size(kSchedules); ++s, ++which) {
         const Setting setting = {.replication = replication,

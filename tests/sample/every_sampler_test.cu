@@ -60,21 +60,6 @@ std::vector<Job> jobs() {
            true}};
 }
 
-void expect_same_traffic(const std::map<std::string, Volume, std::less<>>& gpu,
-                         const std::map<std::string, Volume, std::less<>>& cpu) {
-  EXPECT_EQ(gpu.size(), cpu.size());
-  for (const auto& [label, expected] : cpu) {
-    const auto found = gpu.find(label);
-    EXPECT_NE(found, gpu.end()) << label;
-    if (found == gpu.end()) continue;
-    EXPECT_EQ(found->second.messages, expected.messages) << label;
-    EXPECT_EQ(found->second.bytes_sent, expected.bytes_sent) << label;
-    EXPECT_EQ(found->second.bytes_received, expected.bytes_received) << label;
-    EXPECT_DOUBLE_EQ(found->second.predicted_bytes, expected.predicted_bytes) << label;
-    EXPECT_DOUBLE_EQ(found->second.predicted_messages, expected.predicted_messages) << label;
-  }
-}
-
 template <class Index>
 void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
                       const Ownership& ownership, Schedule schedule) {
@@ -100,8 +85,6 @@ void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job
   const auto minibatches = sampler->sample(own_gpu(), mine.batches, 5, 3);
   expect_same_traffic(traffic.all(), expected_traffic);
   expect_equal_minibatches(own_gpu(), minibatches, expected);
-  EXPECT_EQ(sample_digests(own_gpu(), std::span<const MinibatchOn<Cuda>>(minibatches)),
-            sample_digests(Cpu{1}, std::span<const Minibatch>(expected)));
 }
 
 constexpr auto kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious};

@@ -197,21 +197,5 @@ TEST(FastGcnBlocks, HoldAllEntriesBetweenFrontierAndPicks) {
     }
 }
 
-// ---- Unbiasedness -------------------------------------------------------------------------------
-
-TEST(FastGcnDebiased, TheMeanOfManyBlocksIsTheFullProduct) {
-  const Grid grid(test_world(), 1);
-  const auto seed = test_seed(4);
-  SCOPED_TRACE(seed);
-  for (const bool weighted : {false, true})
-    for (const bool symmetric : {false, true}) {
-      const auto m = normalized_matrix(grid, 30, 4, weighted, symmetric);
-      for (const auto& fanout : {Ids{8}, Ids{10, 12}})
-        for (const auto& estimate :
-             expect_unbiased("fastgcn", m, m, {.fanout = fanout}, {7, 1, 12, 29, 0, 20}, seed))
-          EXPECT_TRUE(estimate.error > 0 || estimate.exact == 0) << "nothing was drawn";
-    }
-}
-
 }  // namespace
 }  // namespace espalier

@@ -1,9 +1,10 @@
 // ranks: 1
 // Laws of LABOR-0: a neighbour is included with probability min(1, s/d); inclusion is shared by the
 // rows of one batch and layer, and independent between neighbours, layers, batches, epochs and
-// seeds; estimates of the mean and of the GCN matrix are unbiased and keep the diagonal; fewer
-// distinct inputs than GraphSAGE. With share_batches = k: a batch of number n is, bit for bit, what
-// number n / k draws without, so k batches of the same seeds are one; fewer distinct inputs of k.
+// seeds; estimates of the mean and of the GCN matrix are unbiased (unbiased_test.cpp) and keep the
+// diagonal; fewer distinct inputs than GraphSAGE. With share_batches = k: a batch of number n is,
+// bit for bit, what number n / k draws without, so k batches of the same seeds are one; fewer
+// distinct inputs of k.
 //
 // Statistical limits are 5 standard deviations: a false alarm once in 1.7 10^6 per number, some
 // 300 of them.
@@ -120,23 +121,7 @@ TEST(LaborInclusion, IsIndependentOtherwise) {
   }
 }
 
-// ---- Unbiasedness -------------------------------------------------------------------------------
-
-TEST(LaborBlocks, TheMeanOfManyIsTheFullProduct) {
-  const Grid grid(test_world(), 1);
-  const auto seed = test_seed(4);
-  SCOPED_TRACE(seed);
-  const Ids seeds = {7, 1, 12, 29, 0, 2};
-  for (const auto& fanout : {Ids{3}, Ids{2, 4}})
-    for (const bool weighted : {false, true}) {
-      const auto a = random_matrix(grid, 30, 4, weighted);
-      if (!weighted)
-        expect_unbiased("labor", a, normalize_rows(a, false, false), {.fanout = fanout}, seeds, seed);
-      const auto gcn = normalize_with_self_loops(a);
-      expect_unbiased("labor", gcn, gcn, {.fanout = fanout, .aggregation = Aggregation::kMatrix}, seeds,
-                      seed);
-    }
-}
+// ---- Values --------------------------------------------------------------------------------
 
 TEST(LaborBlocks, KeepTheDiagonalAndScaleTheRest) {
   const Grid grid(test_world(), 1);

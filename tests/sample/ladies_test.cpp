@@ -1,7 +1,7 @@
 // ranks: 1
 // Laws of LADIES: figure 1 of Tripathy et al. 2024; draws follow the exact law of drawing without
 // replacement; a block holds all entries between its frontier and the picks, valued by the mode;
-// mode debiased estimates M H without bias, layer by layer and through layers; small, empty and
+// mode debiased estimates M H without bias (through layers: unbiased_test.cpp); small, empty and
 // isolated supports. Statistical limits: sampling_laws.hpp.
 #include "espalier/sample/ladies.hpp"
 
@@ -259,21 +259,6 @@ TEST(LadiesBlocks, ColumnsOfWeightZeroAreNeverPicked) {
   const auto nothing = matrix_of(grid, {{1, 2}, {}, {}}, {0.0f, 0.0f});
   for (const auto mode : kModes)
     EXPECT_EQ(sample_one("ladies", nothing, {.fanout = {1}, .mode = mode}, {0}).vertices.size(), 1u);
-}
-
-// ---- Unbiasedness -------------------------------------------------------------------------------
-
-TEST(LadiesDebiased, TheMeanOfManyBlocksIsTheFullProduct) {
-  const Grid grid(test_world(), 1);
-  const auto seed = test_seed(4);
-  SCOPED_TRACE(seed);
-  const Ids seeds = {7, 1, 12, 29, 2, 20};
-  for (const bool weighted : {false, true}) {
-    const auto a = random_matrix(grid, 30, 4, weighted);
-    for (const auto& m : {normalize_rows(a, false, weighted), normalize_with_self_loops(a)})
-      for (const auto& fanout : {Ids{5}, Ids{6, 8}})
-        expect_unbiased("ladies", m, m, {.fanout = fanout}, seeds, seed);
-  }
 }
 
 }  // namespace

@@ -1,18 +1,17 @@
 // Laws of one minibatch: frontiers are sets with destinations a prefix of sources; picks are
-// distinct neighbours, all of them where the fanout allows; block values are what the design says,
-// and estimate the full row without bias; its digest does not know where in common arrays the
-// blocks lie. And of an epoch's plan.
+// distinct neighbours, all of them where the fanout allows, and are those of draw_uniform with the
+// row's stream; block values are what the design says; neither its digest nor threads know where in
+// common arrays the blocks lie, or how batches are shared out. That blocks estimate the full row
+// without bias stands in plan/model_matrix_test.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 
 #include "dense/random_matrices.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
-#include "espalier/sample/epoch_plan.hpp"
+#include "espalier/sample/sampler.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
 
@@ -75,44 +74,13 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
   }
 }
 
-// Mean of the block's row over many epochs against the full row, for a GCN: every entry within 5
-// standard errors.
-TEST(GraphSage, MatrixBlocksAreUnbiasedAndKeepTheDiagonal) {
-  const Grid grid(test_world(), 1);
-  for (const bool weighted : {false, true}) {
-    const Case c = {{.fanout = {3}, .weighted = weighted, .aggregation = Aggregation::kMatrix}, true};
-    const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
-    const std::int64_t v = 0, trials = 20000;  // row 0 holds every column
-    std::vector<double> sum(kNodes, 0.0), squares(kNodes, 0.0);
-    for (std::int64_t t = 0; t < trials; ++t) {
-      const auto minibatch = sample_one(a, c.shape, {v}, static_cast<std::uint64_t>(t));
-      const auto block = copy_of(minibatch.blocks[0]);
-      for (std::int64_t k = 0; k < block.entries(); ++k) {
-        const auto u = static_cast<std::size_t>(
-            minibatch.vertices[static_cast<std::size_t>(block.indices[static_cast<std::size_t>(k)])]);
-        const double value = block.values[static_cast<std::size_t>(k)];
-        sum[u] += value;
-        squares[u] += value * value;
-      }
-    }
-    for (std::int64_t k = a.local.row_begin(v); k < a.local.row_end(v); ++k) {
-      const auto u = static_cast<std::size_t>(a.local.indices[static_cast<std::size_t>(k)]);
-      const double mean = sum[u] / trials, full = a.local.values[static_cast<std::size_t>(k)];
-      const double error = std::sqrt(std::max(squares[u] / trials - mean * mean, 0.0) / trials);
-      if (u == 0)
-        EXPECT_FLOAT_EQ(static_cast<float>(mean), static_cast<float>(full)) << "the diagonal is exact";
-      else
-        EXPECT_NEAR(mean, full, 5 * error + 1e-12) << "entry " << u << (weighted ? " weighted" : " uniform");
-    }
-  }
-}
-
 // Up to kFewDraws - 1 picks are drawn in a register, with the diagonal beside them kFewDraws; more
 // go another way. The picks of either way are those of draw_uniform.
 TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
   const Grid grid(test_world(), 1);
   for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix})
-    for (std::int64_t fanout = kFewDraws - 2; fanout <= kFewDraws + 2; ++fanout) {
+    for (const std::int64_t fanout :
+         {2, kFewDraws - 2, kFewDraws - 1, kFewDraws, kFewDraws + 1, kFewDraws + 2}) {
       SCOPED_TRACE(fanout);
       const Case c = {{.fanout = {fanout}, .aggregation = aggregation}, true};
       const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
@@ -139,28 +107,6 @@ TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
     }
 }
 
-// All subsets of 2 of the 4 columns of a row, through the whole sampler, over many epochs:
-// chi-square with 5 degrees of freedom stays below 36 with probability 1 - 1e-6.
-TEST(GraphSage, PicksAreUniformOverSubsets) {
-  Csr<std::int32_t> whole;
-  whole.rows = whole.columns = 6;
-  whole.indptr = {0, 4, 4, 4, 4, 4, 4};
-  whole.indices = {1, 2, 4, 5};
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, whole, Topology::kPartitioned);
-  std::map<std::vector<std::int64_t>, int> counts;
-  constexpr int kTrials = 12000;
-  for (int t = 0; t < kTrials; ++t) {
-    const auto minibatch = sample_one(a, {.fanout = {2}}, {0}, static_cast<std::uint64_t>(t));
-    ++counts[{minibatch.vertices.begin() + 1, minibatch.vertices.end()}];
-  }
-  EXPECT_EQ(counts.size(), 6u);
-  double statistic = 0;
-  for (const auto& [subset, count] : counts)
-    statistic += std::pow(count - kTrials / 6.0, 2) / (kTrials / 6.0);
-  EXPECT_LT(statistic, 36);
-}
-
 TEST(Minibatch, PlacesInCommonArraysDoNotChangeTheDigest) {
   const Grid grid(test_world(), 1);
   const auto a = matrix_of<std::int32_t>(grid, cases()[0], Topology::kReplicated);
@@ -173,6 +119,46 @@ TEST(Minibatch, PlacesInCommonArraysDoNotChangeTheDigest) {
   EXPECT_EQ(sample_digest(shared), sample_digest(minibatch));
   EXPECT_EQ(shared.sampled_edges(), minibatch.sampled_edges());
   EXPECT_NE(sample_digest(minibatch), 0u);
+}
+
+// Threads share one batch when there are no others; this one is wide enough to be cut into pieces.
+TEST(GraphSage, ThreadsThatShareABatchDrawTheSame) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(4000, 150, false, 5), Topology::kReplicated);
+  std::vector<std::int64_t> seeds;
+  for (std::int64_t v = 0; v < 4000; v += 2) seeds.push_back(v);
+  const SeedBatch batch = {3, seeds};
+  for (const auto& kind : {"graphsage", "labor"}) {
+    const auto sampler = make_sampler(kind, a, {.fanout = {100, 14, 3}});
+    std::vector<std::uint64_t> digests;
+    for (const int threads : {1, 2, 3})
+      digests.push_back(sample_digest(sampler->sample({threads}, {&batch, 1}, 7, 1)[0]));
+    EXPECT_EQ(digests[0], digests[1]) << kind;
+    EXPECT_EQ(digests[0], digests[2]) << kind;
+  }
+}
+
+// Threads take whole batches when there are enough of them, each with its own scratch.
+TEST(GraphSage, ThreadsThatTakeABatchEachDrawTheSame) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(4000, 10, false, 5), Topology::kReplicated);
+  std::vector<std::int64_t> seeds(300);
+  std::iota(seeds.begin(), seeds.end(), std::int64_t{0});
+  std::vector<SeedBatch> batches;
+  for (std::int64_t number = 0; number < 12; ++number) batches.push_back({number, seeds});
+  const auto sampler = make_sampler("graphsage", a, {.fanout = {5, 5}});
+  const auto one = sampler->sample({1}, batches, 7, 1);
+  for (const int threads : {2, 3}) {
+    const auto many = sampler->sample({threads}, batches, 7, 1);
+    for (std::size_t b = 0; b < batches.size(); ++b)
+      EXPECT_EQ(sample_digest(many[b]), sample_digest(one[b])) << threads << " threads, batch " << b;
+  }
+}
+
+TEST(GraphSage, RefusesWeightedDrawsWithoutWeights) {
+  const Grid grid(test_world(), 1);
+  const auto a = distribute(grid, random_graph<std::int32_t>(20, 3, false, 1), Topology::kPartitioned);
+  EXPECT_THROW(make_sampler("graphsage", a, {.fanout = {2}, .weighted = true}), UserError);
 }
 
 }  // namespace

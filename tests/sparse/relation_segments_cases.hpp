@@ -9,6 +9,8 @@
 
 #include "dense/relation_blocks.hpp"
 #include "espalier/sparse/relation_segments.hpp"
+#include "espalier/sparse/transpose.hpp"
+#include "space_arrays.hpp"
 
 namespace espalier {
 
@@ -48,6 +50,41 @@ inline void expect_order(const Block& block, const Buffer<std::uint8_t>& of_entr
     keys.emplace_back(of_entries[static_cast<std::size_t>(e)], block.indices[static_cast<std::size_t>(e)], e);
   EXPECT_TRUE(std::ranges::is_sorted(keys));
   EXPECT_EQ(std::ranges::adjacent_find(keys), keys.end());
+}
+
+/// Of a view of the block, with relations beside it, in memory of the space.
+template <class Space>
+void expect_segments_and_order(const Space& space, const Block& block, const Buffer<std::uint8_t>& of_entries,
+                               std::int64_t relations, const BlockView<Space>& view) {
+  RelationSegmentsOn<Space> found;
+  find_segments(space, view, relations, found);
+  RelationSegments on_host;
+  on_host.first = found.first;
+  on_host.first_entry = found.first_entry;
+  on_host.rows = array_from(space, found.rows);
+  on_host.begins = array_from(space, found.begins);
+  on_host.ends = array_from(space, found.ends);
+  on_host.numbers = array_from(space, found.numbers);
+  expect_segments(block, of_entries, relations, on_host);
+  Csr<std::int32_t, Space> transposed;
+  Array<Space, std::int64_t> positions;
+  Array<Space, std::int32_t> order;
+  transpose(space, view, transposed, &positions);
+  order_by_source(space, view, positions, found, order);
+  expect_order(block, of_entries, array_from(space, order));
+}
+
+/// Blocks of any shape; `check(block, relation of each entry, relations)`.
+template <class Check>
+void for_each_related_block(std::uint64_t seed, const Check& check) {
+  std::mt19937_64 random(seed);
+  for (const std::int64_t rows : {0, 1, 50})
+    for (const std::int64_t columns : {1, 3, 70})
+      for (const int most : {0, 1, 30})
+        for (const std::int64_t relations : {1, 2, 22, 256}) {
+          const Block block = random_block_matrix(rows, columns, most, random);
+          check(block, random_relations(block, relations, random), relations);
+        }
 }
 
 }  // namespace espalier

@@ -5,30 +5,14 @@
 // relations has one.
 #include "sparse/relation_segments_cases.hpp"
 
-#include "espalier/sparse/transpose.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
 namespace {
 
-void expect_right(const Block& block, const Buffer<std::uint8_t>& of_entries, std::int64_t relations,
-                  const BlockView<>& view) {
-  RelationSegments found;
-  find_segments(Cpu{2}, view, relations, found);
-  expect_segments(block, of_entries, relations, found);
-  Block transposed;
-  Buffer<std::int64_t> positions;
-  Buffer<std::int32_t> order;
-  transpose(Cpu{2}, view, transposed, &positions);
-  order_by_source(Cpu{2}, view, positions, found, order);
-  expect_order(block, of_entries, order);
-}
-
 TEST(RelationSegments, HandChecked) {
-  Block block;  // as the header draws it
-  block.rows = block.columns = 3;
-  block.indptr = {0, 3, 6, 8};
-  block.indices = {0, 1, 2, 0, 1, 2, 1, 0};
+  // As the header draws it.
+  const Block block = {3, 3, {0, 3, 6, 8}, {0, 1, 2, 0, 1, 2, 1, 0}, {}};
   const Buffer<std::uint8_t> of_entries = {0, 0, 2, 2, 2, 2, 0, 1};
   RelationSegments found;
   find_segments(Cpu{1}, with_relations<Cpu>(block, of_entries.data()), 4, found);
@@ -41,24 +25,22 @@ TEST(RelationSegments, HandChecked) {
 }
 
 TEST(RelationSegments, CoverAnyBlock) {
-  std::mt19937_64 random(test_seed(41));
-  for (const std::int64_t rows : {0, 1, 50})
-    for (const std::int64_t columns : {1, 3, 70})
-      for (const int most : {0, 1, 30})
-        for (const std::int64_t relations : {1, 2, 22, 256}) {
-          const Block block = random_block_matrix(rows, columns, most, random);
-          const auto of_entries = random_relations(block, relations, random);
-          expect_right(block, of_entries, relations, with_relations<Cpu>(block, of_entries.data()));
-          const SharedBlock shared(block, 77);
-          const auto in_common = behind(77, of_entries);
-          expect_right(block, of_entries, relations, with_relations<Cpu>(shared.block, in_common.data()));
-        }
+  for_each_related_block(test_seed(41),
+                         [](const Block& block, const auto& of_entries, std::int64_t relations) {
+                           expect_segments_and_order(Cpu{2}, block, of_entries, relations,
+                                                     with_relations<Cpu>(block, of_entries.data()));
+                           const SharedBlock shared(block, 77);
+                           const auto in_common = behind(77, of_entries);
+                           expect_segments_and_order(Cpu{2}, block, of_entries, relations,
+                                                     with_relations<Cpu>(shared.block, in_common.data()));
+                         });
 }
 
 TEST(RelationSegments, WithoutRelationsAllEntriesAreOfRelation0) {
   std::mt19937_64 random(test_seed(42));
   const Block block = random_block_matrix(60, 30, 9, random);
-  expect_right(block, Buffer<std::uint8_t>(static_cast<std::size_t>(block.entries()), 0), 3, block);
+  const Buffer<std::uint8_t> of_entries(static_cast<std::size_t>(block.entries()), 0);
+  expect_segments_and_order<Cpu>(Cpu{2}, block, of_entries, 3, block);
 }
 
 }  // namespace

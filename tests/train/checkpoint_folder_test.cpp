@@ -16,6 +16,7 @@
 #include "espalier/comm/agree.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -124,19 +125,6 @@ TEST(CheckpointFolder, ListsWhatLatestNamesFirstThenByEpochAndStep) {
                 expected.begin() + static_cast<std::ptrdiff_t>(k) + 1);
     EXPECT_EQ(folder.list(), expected);
   }
-}
-
-// The message of the error with which `work` ends.
-template <class Work>
-std::string message_of(ExitCode code, Work work) {
-  try {
-    work();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), code);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 TEST(CheckpointFolder, AFileInItsPlaceIsAnErrorAndStays) {

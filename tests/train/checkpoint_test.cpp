@@ -21,6 +21,7 @@
 #include "espalier/graph/hdf5.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -267,18 +268,12 @@ TEST(Checkpoint, FilesOfTheFirstVersionStillRead) {
 TEST(Checkpoint, WhatCannotBeReadIsAnErrorThatSaysWhy) {
   const auto folder = test_folder("checkpoint");
   const auto said = [](const std::string& path) {
-    try {
-      read_checkpoint(test_world(), path);
-    } catch (const UserError& error) {
-      EXPECT_EQ(error.code(), ExitCode::kInput);
-      return std::string(error.what());
-    }
-    return std::string();
+    return message_of(ExitCode::kInput, [&] { read_checkpoint(test_world(), path); });
   };
   EXPECT_EQ(said(folder + "/none.h5"), folder + "/none.h5: cannot be read: No such file or directory");
   EXPECT_EQ(said(folder), folder + ": cannot be read: Is a directory");
   write_file(folder + "/empty.h5", "");
-  EXPECT_NE(said(folder + "/empty.h5").find("is no checkpoint"), std::string::npos);
+  expect_words(said(folder + "/empty.h5"), {"is no checkpoint"});
 }
 
 TEST(Checkpoint, HoldsAHistoryOfThreeThousandEpochs) {
@@ -297,19 +292,13 @@ TEST(Checkpoint, HoldsTensorsOfManyPagesAndOfNoRows) {
 
 // What checkpoint_from says against these bytes; empty: it takes them.
 std::string refusal(const std::string& bytes) {
-  try {
-    from_bytes(bytes);
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInput);
-    return error.what();
-  }
-  return {};
+  return message_of(ExitCode::kInput, [&] { from_bytes(bytes); });
 }
 
 void expect_refused(const std::string& bytes, const std::string& words) {
   const auto said = refusal(bytes);
   EXPECT_TRUE(said.starts_with(path_of_checkpoint_bytes() + ": ")) << said;
-  EXPECT_NE(said.find(words), std::string::npos) << said << "\nshould say " << words;
+  expect_words(said, {words});
 }
 
 TEST(Checkpoint, EveryChangedByteIsFound) {

@@ -59,28 +59,18 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
 }
 
 TEST(Classes, TrainingHasTheSameBitsOnEveryGrid) {
-  auto problem = small_problem(83, 5, 3, 21);
+  const auto problem = small_problem(83, 5, 3, 21);
   auto config = config_of("gcn", "none");
   config.train.class_weights = "balanced";
   config.train.label_smoothing = 0.1;
-  const Grid alone(test_world().split(test_world().rank(), 0), 1);
-  const auto expected = train(alone, problem, config);
+  const auto expected = expect_same_training_on_every_grid(problem, config);
   const auto& confusion = expected.result.confusion;
   ASSERT_EQ(confusion.size(), 9u);
   EXPECT_EQ(std::reduce(confusion.begin(), confusion.end()), std::ssize(problem.test));
   EXPECT_DOUBLE_EQ(static_cast<double>(confusion[0] + confusion[4] + confusion[8]) /
                        static_cast<double>(problem.test.size()),
                    expected.result.test->find("accuracy").value());
-  for (const int c : divisors(test_world().size())) {
-    problem.owned = kAllOwned[c % 3];
-    const auto run = train(Grid(test_world(), c), problem, config);
-    for (std::size_t e = 0; e < run.epochs.size(); ++e) {
-      EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);
-      EXPECT_EQ(run.epochs[e].valid, expected.epochs[e].valid);
-    }
-    EXPECT_EQ(run.result.confusion, confusion);
-    EXPECT_TRUE(same_weights(run.last, expected.last));
-  }
+  const Grid alone(test_world().split(test_world().rank(), 0), 1);
   config.train.class_weights = "none";
   EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
   config.train.label_smoothing = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dense/eigen_oracle.hpp"
+#include "dense/random_matrices.hpp"
 #include "espalier/nn/network.hpp"
 #include "train/small_job.hpp"
 
@@ -18,8 +19,7 @@ namespace espalier {
 // D^-1/2 (gcn).
 inline Matrix<double> dense_matrix(const SmallProblem& problem, const std::string& kind) {
   const auto& graph = problem.graph;
-  Matrix<double> a(graph.rows, graph.columns);
-  std::ranges::fill(a.data, 0.0);
+  auto a = filled_matrix(graph.rows, graph.columns, 0.0);
   for (std::int64_t v = 0; v < graph.rows; ++v)
     for (auto k = graph.row_begin(v); k < graph.row_end(v); ++k)
       a(v, graph.indices[static_cast<std::size_t>(k)]) = kind == "gcn"
@@ -48,8 +48,7 @@ inline Matrix<float> tensor(const Network<float>& network, int layer, const std:
 inline std::vector<Matrix<double>> dense_layers(const SmallProblem& problem, const Network<float>& network) {
   const auto& shape = network.shape();
   const auto a = dense_matrix(problem, shape.kind);
-  Matrix<double> h(problem.features.rows, problem.features.columns);
-  std::ranges::copy(problem.features.data, h.data.begin());
+  auto h = in_double(problem.features);
   std::vector<Matrix<double>> layers;
   for (int layer = 1; layer <= shape.layers; ++layer) {
     const bool sage = shape.kind == "sage";

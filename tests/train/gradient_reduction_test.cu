@@ -44,12 +44,6 @@ std::vector<Pointer> pointers_to(Matrices& matrices) {
   return pointers;
 }
 
-std::vector<Matrix<float, Cuda>> all_to_device(const Cuda& gpu, const std::vector<Matrix<float>>& matrices) {
-  std::vector<Matrix<float, Cuda>> result;
-  for (const auto& matrix : matrices) result.push_back(to_device(gpu, matrix));
-  return result;
-}
-
 /// Sums of the CPU and of GPUs of what `spoil` makes of the contributions.
 struct Sums {
   std::vector<Matrix<float>> expected = shapes(), found;

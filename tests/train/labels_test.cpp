@@ -110,24 +110,10 @@ TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGrid) {
 }
 
 TEST(Labels, TrainingHasTheSameBitsOnEveryGrid) {
-  auto problem = small_problem(83, 5, 3, 21);
   auto config = config_of("sage", "none");
   config.train.task = "labels";
-  const Grid alone(test_world().split(test_world().rank(), 0), 1);
-  const auto expected = train(alone, problem, config);
-  EXPECT_LT(*expected.epochs.back().loss, *expected.epochs.front().loss);
-  for (const int c : divisors(test_world().size())) {
-    problem.owned = kAllOwned[c % 3];
-    const auto run = train(Grid(test_world(), c), problem, config);
-    ASSERT_EQ(run.epochs.size(), expected.epochs.size());
-    for (std::size_t e = 0; e < run.epochs.size(); ++e) {
-      EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);
-      EXPECT_EQ(run.epochs[e].train, expected.epochs[e].train);
-      EXPECT_EQ(run.epochs[e].valid, expected.epochs[e].valid);
-    }
-    EXPECT_EQ(run.result.test, expected.result.test);
-    EXPECT_TRUE(same_weights(run.last, expected.last));
-  }
+  const auto run = expect_same_training_on_every_grid(small_problem(83, 5, 3, 21), config);
+  EXPECT_LT(*run.epochs.back().loss, *run.epochs.front().loss);
 }
 
 TEST(Labels, ARankingThatValidationDoesNotDefineIsLeftOut) {
@@ -137,9 +123,7 @@ TEST(Labels, ARankingThatValidationDoesNotDefineIsLeftOut) {
   const Grid grid(test_world(), 1);
   const auto targets = small_labels(grid, problem);
   const auto task = make_task(Cpu{1}, grid, *targets, labels_config("micro_f1"));
-  Matrix<float> logits(targets->judged_rows(), 3);
-  std::ranges::fill(logits.data, 0.0f);
-  const auto found = task->judge(Cpu{1}, logits);
+  const auto found = task->judge(Cpu{1}, filled_matrix(targets->judged_rows(), 3, 0.0f));
   EXPECT_EQ(found.valid.find("roc_auc"), std::nullopt);
   EXPECT_EQ(found.valid.find("micro_f1"), 0) << "a score of 0 predicts 0";
 }

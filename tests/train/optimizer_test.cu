@@ -21,13 +21,6 @@ std::vector<Parameter<float>> some_parameters(std::mt19937_64& random) {
   return parameters;
 }
 
-template <class Matrices>
-std::vector<Matrix<float, Cuda>> all_to_device(const Cuda& gpu, const Matrices& matrices) {
-  std::vector<Matrix<float, Cuda>> result;
-  for (const auto& matrix : matrices) result.push_back(to_device(gpu, matrix));
-  return result;
-}
-
 std::vector<Parameter<float, Cuda>> all_to_device(const Cuda& gpu,
                                                   const std::vector<Parameter<float>>& parameters) {
   std::vector<Parameter<float, Cuda>> result;

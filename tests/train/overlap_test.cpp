@@ -36,8 +36,14 @@ void expect_overlap_changes_nothing(const SmallProblem& problem, Config config, 
   }
 }
 
-TEST(Overlap, ChangesNoBitAndNoByte) {
-  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+class Overlap : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+  }
+};
+
+TEST_F(Overlap, ChangesNoBitAndNoByte) {
   const auto problem = small_problem(66, 5, 3, 20);
   auto config = config_of("sage", "batch");
   config.train.eval_every = 2;
@@ -48,8 +54,7 @@ TEST(Overlap, ChangesNoBitAndNoByte) {
   expect_overlap_changes_nothing(problem, config, 4, 3, Topology::kReplicated);
 }
 
-TEST(Overlap, StopsEarlyAndLeavesTheWindowOfTheEpochThatDoesNotCome) {
-  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+TEST_F(Overlap, StopsEarlyAndLeavesTheWindowOfTheEpochThatDoesNotCome) {
   auto config = config_of("sage", "none");
   config.train.learning_rate = 0.5;
   config.train.epochs = 50;
@@ -57,8 +62,7 @@ TEST(Overlap, StopsEarlyAndLeavesTheWindowOfTheEpochThatDoesNotCome) {
   expect_overlap_changes_nothing(small_problem(60, 5, 3, 20), config, 1000, 3, Topology::kPartitioned);
 }
 
-TEST(Overlap, ALossThatIsNotFiniteEndsTheTrainingOnAllRanks) {
-  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+TEST_F(Overlap, ALossThatIsNotFiniteEndsTheTrainingOnAllRanks) {
   auto config = config_of("sage", "none");
   config.train.learning_rate = 1e30;
   config.run.overlap = true;
@@ -66,8 +70,7 @@ TEST(Overlap, ALossThatIsNotFiniteEndsTheTrainingOnAllRanks) {
   EXPECT_THROW(train(grid, small_problem(60, 5, 3, 20), config, 2), UserError);
 }
 
-TEST(Overlap, LongManyEpochsAndGridsWithoutAHang) {
-  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
+TEST_F(Overlap, LongManyEpochsAndGridsWithoutAHang) {
   const auto problem = small_problem(300, 7, 3, 21);
   auto config = config_of("gcn", "batch");
   config.train.epochs = 60;

@@ -12,6 +12,7 @@
 #include "train/same_epochs.hpp"
 #include "train/small_gpu_job.hpp"
 #include "train/small_training.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -135,12 +136,8 @@ TEST_F(OverlapOnGpu, AFullGpuEndsTheTrainingWhoeverFoundIt) {
     for (const int full : {1, 2, 4}) {
       SCOPED_TRACE(fmt::format("overlap {} window {}", overlap, full));
       config.run.overlap = overlap;
-      try {
-        train_on_gpu(small_problem(46, 5, 3, 20), config, {.bulk = 3}, full);
-        ADD_FAILURE() << "it trained";
-      } catch (const UserError& error) {
-        EXPECT_EQ(error.code(), ExitCode::kMemory);
-      }
+      expect_refused(ExitCode::kMemory, {},
+                     [&] { train_on_gpu(small_problem(46, 5, 3, 20), config, {.bulk = 3}, full); });
     }
 }
 

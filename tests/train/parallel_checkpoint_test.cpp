@@ -16,6 +16,7 @@
 #include "espalier/train/checkpoint_folder.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -131,13 +132,7 @@ TEST(ParallelCheckpoint, RanksReadAnyRows) {
 // The message of the error with which `work` ends, which is the same on all ranks.
 template <class Work>
 std::string message_of_all(ExitCode code, Work work) {
-  std::string said;
-  try {
-    work();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.code(), code);
-    said = error.what();
-  }
+  const auto said = message_of(code, work);
   EXPECT_EQ(test_world().broadcast_text(said, 0, "test"), said);
   EXPECT_NE(said, "");
   return said;
@@ -211,9 +206,7 @@ TEST(ParallelCheckpoint, DamageAnywhereIsFoundByAnyRanks) {
     bytes[at] = static_cast<char>(bytes[at] ^ 16);
   }
   const auto cut = message_of_all(ExitCode::kInput, [&] { checkpoint_from(world, bytes.substr(0, 5000)); });
-  EXPECT_NE(cut.find(fmt::format("it has 5000 bytes and was written with {}", bytes.size())),
-            std::string::npos)
-      << cut;
+  expect_words(cut, {fmt::format("it has 5000 bytes and was written with {}", bytes.size())});
   const auto missing = message_of_all(ExitCode::kInput, [&] { read_checkpoint(world, path + ".none"); });
   EXPECT_EQ(missing, path + ".none: cannot be read: No such file or directory");
 }

@@ -3,6 +3,7 @@
 
 #include "dense/random_matrices.hpp"
 #include "espalier/train/trainer.hpp"
+#include "mpi_test.hpp"
 #include "train/small_job.hpp"
 
 namespace espalier {
@@ -69,6 +70,28 @@ inline Run train(const Grid& grid, const SmallProblem& problem, const Config& co
   run.last = weights_of(trainer.network());
   run.evaluation_of_last = job.evaluator.evaluate(Cpu{1}, trainer.network());
   return run;
+}
+
+/// Training has the bits of one rank alone on every grid, whoever owns which vertices. Returns what
+/// it had.
+inline Run expect_same_training_on_every_grid(SmallProblem problem, const Config& config) {
+  const Grid alone(test_world().split(test_world().rank(), 0), 1);
+  auto expected = train(alone, problem, config);
+  for (const int c : divisors(test_world().size())) {
+    SCOPED_TRACE(fmt::format("c {}", c));
+    problem.owned = kAllOwned[c % 3];
+    const auto run = train(Grid(test_world(), c), problem, config);
+    EXPECT_EQ(run.epochs.size(), expected.epochs.size());
+    for (std::size_t e = 0; e < std::min(run.epochs.size(), expected.epochs.size()); ++e) {
+      EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);
+      EXPECT_EQ(run.epochs[e].train, expected.epochs[e].train);
+      EXPECT_EQ(run.epochs[e].valid, expected.epochs[e].valid);
+    }
+    EXPECT_EQ(run.result.test, expected.result.test);
+    EXPECT_EQ(run.result.confusion, expected.result.confusion);
+    EXPECT_TRUE(same_weights(run.last, expected.last));
+  }
+  return expected;
 }
 
 }  // namespace espalier

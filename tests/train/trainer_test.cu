@@ -35,13 +35,6 @@ GpuRun train_on_gpu(const Cuda& gpu, const Grid& grid, const SmallProblem& probl
   return run;
 }
 
-std::vector<int> divisors(int p) {
-  std::vector<int> all;
-  for (int c = 1; c <= p; ++c)
-    if (p % c == 0) all.push_back(c);
-  return all;
-}
-
 TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
   auto problem = small_problem(83, 7, 3, 11);
   for (const std::string kind : {"sage", "gcn"})

@@ -13,25 +13,10 @@
 #include "espalier/train/network_tensors.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
-
-// The exit code and the words with which `work` ends; 0 when it does not.
-template <class Work>
-std::pair<int, std::string> refusal(Work work) {
-  try {
-    work();
-  } catch (const UserError& error) {
-    return {static_cast<int>(error.code()), error.what()};
-  }
-  return {0, ""};
-}
-
-void expect_refusal(const std::pair<int, std::string>& found, std::initializer_list<const char*> words) {
-  EXPECT_EQ(found.first, 3);
-  for (const char* word : words) EXPECT_NE(found.second.find(word), std::string::npos) << found.second;
-}
 
 const NetworkShape kShape = {"sage", 2, 5, 4, 3, 0, 0, "batch"};
 
@@ -134,12 +119,12 @@ TEST(WeightsFile, DamageIsNoticedWhereverItIs) {
   for (int k = 0; k < 300; ++k) {
     auto bytes = whole;
     bytes[random() % bytes.size()] ^= static_cast<char>(1 << random() % 8);
-    expect_refusal(refusal([&] { weights_from(bytes, "here.h5"); }), {"here.h5"});
+    expect_refused(ExitCode::kInput, {"here.h5"}, [&] { weights_from(bytes, "here.h5"); });
   }
   for (const std::size_t length : {std::size_t{0}, std::size_t{3}, std::size_t{512}, whole.size() - 1})
-    expect_refusal(refusal([&] { weights_from(whole.substr(0, length), "here.h5"); }), {"here.h5"});
-  expect_refusal(refusal([&] { weights_from(whole + "x", "here.h5"); }), {"here.h5", "damaged"});
-  expect_refusal(refusal([&] { weights_from("\x89HDF\r\n\x1a\n", "other.h5"); }), {"other.h5"});
+    expect_refused(ExitCode::kInput, {"here.h5"}, [&] { weights_from(whole.substr(0, length), "here.h5"); });
+  expect_refused(ExitCode::kInput, {"here.h5", "damaged"}, [&] { weights_from(whole + "x", "here.h5"); });
+  expect_refused(ExitCode::kInput, {"other.h5"}, [&] { weights_from("\x89HDF\r\n\x1a\n", "other.h5"); });
 }
 
 TEST(NetworkTensors, ANetworkTakesThoseOfItsShapeOnly) {
@@ -150,21 +135,19 @@ TEST(NetworkTensors, ANetworkTakesThoseOfItsShapeOnly) {
   EXPECT_EQ(weights_digest(Cpu{1}, to), weights_digest(Cpu{1}, from));
   expect_same(trained_tensors(Cpu{1}, from), trained_tensors(Cpu{1}, to));
 
-  const auto refused = [&](NetworkShape shape) {
+  const auto refused = [&](const std::vector<std::string>& words, const auto& change) {
+    auto shape = kShape;
+    change(shape);
     Network<float> other(shape, 1);
-    return refusal([&] { take_tensors(Cpu{1}, trained_tensors(Cpu{1}, from), "here", other); });
+    expect_refused(ExitCode::kInput, words,
+                   [&] { take_tensors(Cpu{1}, trained_tensors(Cpu{1}, from), "here", other); });
   };
-  auto shape = kShape;
-  shape.inputs = 9;
-  expect_refusal(refused(shape), {"weights/layer1.self", "5 x 4", "here", "9 x 4"});
-  shape = kShape, shape.layers = 3;
-  expect_refusal(refused(shape), {"weights/layer2.self", "4 x 3", "4 x 4"});
-  shape = kShape, shape.layers = 3, shape.hidden = 4, shape.classes = 4;
-  expect_refusal(refused(shape), {"weights/layer2"});
-  shape = kShape, shape.kind = "gcn";
-  expect_refusal(refused(shape), {"here has no weights/layer1.weight"});
-  shape = kShape, shape.normalize = "layer";  // the same parameters, and no statistics
-  expect_refusal(refused(shape), {"here has statistics/layer1.mean"});
+  refused({"weights/layer1.self", "5 x 4", "here", "9 x 4"}, [](auto& s) { s.inputs = 9; });
+  refused({"weights/layer2.self", "4 x 3", "4 x 4"}, [](auto& s) { s.layers = 3; });
+  refused({"weights/layer2"}, [](auto& s) { s.layers = 3, s.hidden = 4, s.classes = 4; });
+  refused({"here has no weights/layer1.weight"}, [](auto& s) { s.kind = "gcn"; });
+  // The same parameters, and no statistics.
+  refused({"here has statistics/layer1.mean"}, [](auto& s) { s.normalize = "layer"; });
 }
 
 }  // namespace
