@@ -71,7 +71,9 @@ TEST(SigmoidCrossEntropy, AgreesWithPyTorch) {
 }
 
 TEST(WeightedCrossEntropy, AgreesWithPyTorch) {
-  for (const auto& json : read_fixture("task_losses").at("classes")) {
+  const auto fixture = read_fixture("task_losses").at("classes");
+  ASSERT_GE(fixture.size(), 2u);
+  for (const auto& json : fixture) {
     const auto labels = json.at("labels").get<std::vector<std::int32_t>>();
     auto weights = json.at("weights").get<std::vector<double>>();
     if (weights.empty()) weights.assign(5, 1.0);
