@@ -48,6 +48,8 @@ class OpenMpi:
         "OMPI_MCA_odls_base_sigkill_timeout": "0",
         # Devices are nothing to the tests, and to look for them on the bus is a fifth of what a start takes.
         "HWLOC_COMPONENTS": "-linuxio,-pci,-opencl,-cuda,-nvml,-gl,-levelzero,-rsmi",
+        # Else a thread of Open MPI finds its first function while a start loads and unloads its plugins, and has crashed there.
+        "LD_BIND_NOW": "1",
     }
     # As users have it: ranks are ended with SIGTERM, and killed a second later.
     patient = {"OMPI_MCA_odls_base_sigkill_timeout": "1"}
