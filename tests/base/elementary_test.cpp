@@ -1,5 +1,6 @@
 // ranks: 1
-// Laws: exponentials of every kind of number that is not positive, logarithms and powers are as
+// Laws: exponentials of every kind of number that is not positive, logarithms, sines, cosines and
+// powers are as
 // near to the exact result as their header says, which long double tells; NaN stays; the ends are
 // what they should be.
 #include "espalier/base/elementary.hpp"
@@ -78,6 +79,40 @@ TEST(Elementary, LogarithmsAreWithinThreeUnitsOfTheLastPlace) {
   EXPECT_EQ(log_of_positive(std::numeric_limits<double>::infinity()),
             std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(log_of_positive(std::numeric_limits<double>::quiet_NaN())));
+}
+
+/// The most units that a sine or cosine of x or -x is off, of those given.
+double worst_circle(double x, double worst) {
+  for (const double at : {x, -x}) {
+    const auto [sine, cosine] = sine_and_cosine(at);
+    const auto exact = static_cast<long double>(at);
+    worst = std::max({worst, ulps(sine, std::sin(exact)), ulps(cosine, std::cos(exact))});
+  }
+  return worst;
+}
+
+TEST(Elementary, SinesAndCosinesAreWithinThreeUnitsOfTheLastPlace) {
+  double worst = 0;
+  for (double x = 1e-300; x <= 0x1p20; x *= 1.00713) worst = worst_circle(x, worst);
+  for (double x = 0; x < 7; x += 1.37e-5) worst = worst_circle(x, worst);
+  for (int k = 1; k < 667000; k += 1 + k / 50)  // beside zeros, and where places are exchanged
+    for (const double d : {0.0, 1e-12, 1e-6, 0.1}) {
+      worst = worst_circle(std::numbers::pi / 2 * k + d, worst);
+      worst = worst_circle(std::numbers::pi / 4 * k + d, worst);
+    }
+  EXPECT_LE(worst, 3);
+  EXPECT_EQ(sine_and_cosine(0.0).sine, 0.0);
+  EXPECT_EQ(sine_and_cosine(0.0).cosine, 1.0);
+}
+
+TEST(Elementary, SinesAndCosinesEndAsTheyShould) {
+  for (const double x : {0x1.1p20, 1e30, 1e300, std::numeric_limits<double>::infinity()})
+    for (const double sign : {1.0, -1.0}) {
+      EXPECT_EQ(sine_and_cosine(sign * x).sine, sine_and_cosine(sign * 0x1p20).sine);
+      EXPECT_EQ(sine_and_cosine(sign * x).cosine, sine_and_cosine(sign * 0x1p20).cosine);
+    }
+  EXPECT_TRUE(std::isnan(sine_and_cosine(std::numeric_limits<double>::quiet_NaN()).sine));
+  EXPECT_TRUE(std::isnan(sine_and_cosine(std::numeric_limits<double>::quiet_NaN()).cosine));
 }
 
 TEST(Elementary, PowersAndCosinesOfASchedule) {

@@ -11,6 +11,10 @@
 #include "../../src/dense/spmm.cpp"
 #include "../../src/nn/dropout.cpp"
 #undef ESPALIER_INSTANTIATE
+#include "../../src/nn/link_kinds.cpp"
+#include "../../src/nn/link_losses.cpp"
+#include "../../src/nn/link_places.cpp"
+#include "../../src/nn/link_scores.cpp"
 #include "../../src/nn/segment_products.cpp"
 #undef ESPALIER_INSTANTIATE
 #include "../../src/sparse/relation_segments.cpp"

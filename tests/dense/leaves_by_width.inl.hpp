@@ -13,6 +13,8 @@
 #include "espalier/dense/spmm.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/sparse/transpose.hpp"
+#include "nn/link_losses_cases.hpp"
+#include "nn/link_scores_cases.hpp"
 #include "nn/segment_products_cases.hpp"
 
 namespace espalier {
@@ -115,6 +117,33 @@ void add_dropouts(Digests& digests) {
   }
 }
 
+void add_link_scores(Digests& digests) {
+  std::mt19937_64 random(7);
+  for_each_link_score([&](const LinkScore& score) {
+    for (const std::int64_t n : kWidths) {
+      if (!score.kind->takes_width(n)) continue;
+      const auto results = on_cpu(score, LinkCase(*score.kind, 30, n, 3, 600, random));
+      const auto name = score.kind->name + (" of norm " + std::to_string(score.norm));
+      digests[name_of<float>(name.c_str(), n)] = digest_of(results.scores);
+      digests[name_of<float>((name + ", vertices").c_str(), n)] = digest_of(results.dh);
+      digests[name_of<float>((name + ", relations").c_str(), n)] = digest_of(results.drelations);
+    }
+  });
+}
+
+void add_link_losses(Digests& digests) {
+  std::mt19937_64 random(8);
+  for_each_link_loss([&](const LinkLoss& loss) {
+    for (const std::int64_t n : kWidths) {
+      const auto results = on_cpu(loss, ExampleScores(20, n, 3, random), 0.3);
+      const std::string name = loss.kind->name;
+      digests[name_of<float>((name + " loss").c_str(), n)] = std::bit_cast<std::uint64_t>(results.loss);
+      digests[name_of<float>((name + " loss, positives").c_str(), n)] = digest_of(results.dpositive);
+      digests[name_of<float>((name + " loss, negatives").c_str(), n)] = digest_of(results.dnegative);
+    }
+  });
+}
+
 Digests digests_of_leaves() {
   Digests digests;
   add_gemms<float>(digests), add_gemms<double>(digests);
@@ -122,6 +151,7 @@ Digests digests_of_leaves() {
   add_relation_sums<float>(digests), add_relation_sums<double>(digests);
   add_segment_products<float>(digests), add_segment_products<double>(digests);
   add_dropouts<float>(digests), add_dropouts<double>(digests);
+  add_link_scores(digests), add_link_losses(digests);
   return digests;
 }
 

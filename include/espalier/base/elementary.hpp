@@ -108,6 +108,34 @@ ESPALIER_HD inline double log_of_positive(double x) {
          (s * elementary::atanh_series(s * s) + of_power * 0x1.a39ef35793c76p-33);
 }
 
+struct SineAndCosine {
+  double sine, cosine;
+};
+
+/// sin(x) and cos(x) for |x| <= 2^20, each within 3 units in the last place; beyond, those of 2^20
+/// or -2^20; NaN stays.
+///
+///     x = k pi / 2 + r, |r| <= pi / 4
+///
+/// with the Taylor polynomials of r, whose places k modulo 4 exchanges and whose signs it turns.
+ESPALIER_HD inline SineAndCosine sine_and_cosine(double x) {
+  constexpr double kShift = 0x1.8p52, kMost = 0x1p20;
+  const double below = x > kMost ? kMost : x, bounded = below < -kMost ? -kMost : below;
+  const double shifted = bounded * 0x1.45f306dc9c883p-1 + kShift, k = shifted - kShift;
+  // pi / 2 in three parts, the first two with few digits, so that k times them is exact.
+  const double r = ((bounded - k * 0x1.921fb544p0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2e037073p-69;
+  const double r2 = r * r;
+  const double of_sine = horner(r2, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800,
+                                1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000);
+  const double of_cosine = horner(r2, 1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600,
+                                  -1.0 / 87178291200, 1.0 / 20922789888000);
+  const double s = r + r * (r2 * of_sine), c = (1 - r2 / 2) + r2 * r2 * of_cosine;
+  const auto quarter = bit_cast<std::uint64_t>(shifted);  // its lowest bits are k
+  const bool odd = (quarter & 1) != 0;
+  const double sine = odd ? c : s, cosine = odd ? s : c;
+  return {(quarter & 2) != 0 ? -sine : sine, ((quarter + 1) & 2) != 0 ? -cosine : cosine};
+}
+
 /// x^n for n >= 0, by squares.
 constexpr double power_of(double x, std::int64_t n) {
   double power = 1;

@@ -1,0 +1,20 @@
+// The twin of interleaved_sum.hpp: the same bits by a warp. For .cu files only.
+#pragma once
+
+#include <cstdint>
+
+#include "device_loss_sum.hpp"
+#include "interleaved_sum.hpp"
+
+namespace espalier {
+
+/// term(0) + .. + term(count - 1), in every lane of a warp that calls this together.
+template <class Term>
+__device__ double sum_by_warp(std::int64_t count, const Term& term) {
+  static_assert(kInterleavedSums == kWarp);
+  double sum = 0;
+  for (std::int64_t k = threadIdx.x % kWarp; k < count; k += kWarp) sum += term(k);
+  return over_warp(sum, [](double a, double b) { return a + b; });
+}
+
+}  // namespace espalier
