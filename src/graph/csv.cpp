@@ -42,6 +42,16 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
+std::vector<std::string> split_text(const std::string& text, char separator) {
+  std::vector<std::string> parts = {""};
+  for (const char letter : text)
+    if (letter == separator)
+      parts.emplace_back();
+    else
+      parts.back() += letter;
+  return parts;
+}
+
 CsvReader::CsvReader(const std::string& path) : path_(path), buffer_(kChunk) {
   // Opening a pipe could wait for ever.
   if (const auto other = other_than_file(path); !other.empty())
@@ -93,7 +103,8 @@ bool CsvReader::fill() {
   return got > 0;
 }
 
-bool CsvReader::next_line() {
+// Moves to the next line, empty or not.
+bool CsvReader::take_line() {
   std::size_t searched = 0;
   const char* newline = nullptr;
   do {
@@ -109,19 +120,27 @@ bool CsvReader::next_line() {
   ++line_;
   at_ = 0;
   more_ = true;
+  return true;
+}
+
+bool CsvReader::next_line() {
+  if (!take_line()) return false;
   if (!without_blanks(text_).empty()) return true;
   const auto empty_line = line_;
-  if (!next_line()) return false;
-  line_ = empty_line;
-  fail("is empty, but the file goes on after it");
+  while (take_line()) {
+    if (without_blanks(text_).empty()) continue;
+    line_ = empty_line;
+    fail("is empty, but the file goes on after it");
+  }
+  return false;
 }
 
 std::string_view CsvReader::field() {
   if (!more_) fail("has only {} fields, too few", count_fields());
-  const auto comma = std::min(text_.find(',', at_), text_.size());
-  const auto found = text_.substr(at_, comma - at_);
-  at_ = comma + 1;
-  more_ = comma < text_.size();
+  const auto end = std::min(text_.find(separator_, at_), text_.size());
+  const auto found = text_.substr(at_, end - at_);
+  at_ = end + 1;
+  more_ = end < text_.size();
   return without_blanks(found);
 }
 
@@ -160,7 +179,7 @@ void CsvReader::end_line() const {
 }
 
 std::int64_t CsvReader::count_fields() const {
-  return 1 + std::count(text_.begin(), text_.end(), ',');
+  return 1 + std::count(text_.begin(), text_.end(), separator_);
 }
 
 }  // namespace espalier

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "direction_of_links.hpp"
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
@@ -50,8 +51,8 @@ void check_is_hdf5(const std::string& path) {
     input_error("graph file {}: cannot be opened: {}", path, error.message());
   if (!std::filesystem::exists(status))
     input_error(
-        "graph file {}: no such file (seen from {}); give the path of a file that `espalier import` or "
-        "`generate` wrote",
+        "graph file {}: no such file (seen from {}); give the path of a file that `espalier import`, "
+        "`generate` or `prepare` wrote",
         path, std::filesystem::current_path(error).string());
   if (std::filesystem::is_directory(status))
     input_error("graph file {}: is a folder; give the path of a graph file, or import the folder first",
@@ -82,6 +83,9 @@ void read_structure_alone(const std::string& path) {
     for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
       sound = hdf5::text_attribute_is_sound(file, name) && sound;
     std::vector<hdf5::Dataset> kept;  // and opened as all ranks will, one beside the other
+    const auto links = hdf5::open_group(file, "/links");
+    for (const char* name : {"version", "directed"})
+      sound = (!links.valid() || hdf5::text_attribute_is_sound(links, name)) && sound;
     for (const char* name : kMatrixNames) kept.push_back(hdf5::open_dataset(file, name));
     for (const auto& name : hdf5::dataset_names(file)) {
       const auto dataset = hdf5::open_dataset(file, "/" + name);
@@ -164,12 +168,23 @@ void open_matrix(OpenGraphFile& h) {
     *datasets[k] = hdf5::open_dataset(h.file, kMatrixNames[k]);
 }
 
+// Are these the names of vertices, of a type or of all? Whatever else has that place is nobody's,
+// and so is what somebody put into a file whose digest is over all that it has.
+bool are_names(const OpenGraphFile& h, const hdf5::Dataset& ids, std::int64_t vertices) {
+  std::string digest;
+  return hdf5::holds_fixed_texts(ids) && ids.rows() == vertices && ids.type_size <= kMostNameLetters &&
+         (h.view.verify == Verify::kRenew || !hdf5::read_text_attribute(h.file, "digest", digest) ||
+          hdf5::read_text_attribute(ids.handle, "digest", digest));
+}
+
 void open_types(OpenGraphFile& h) {
   for (const auto& type : h.info.schema.types()) {
     auto& open = h.types.emplace_back();
     const auto in = h.info.typed ? type.name + "/" : std::string();
     open.features = hdf5::open_dataset(h.file, "/nodes/" + in + "features");
     open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
+    open.ids = hdf5::open_dataset(h.file, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
+    if (!are_names(h, open.ids, type.size())) open.ids = {};
     for (std::size_t s = 0; s < kSplitNames.size(); ++s)
       open.splits[s] = hdf5::open_dataset(h.file, "/split/" + in + kSplitNames[s]);
   }
@@ -203,16 +218,15 @@ void describe_graph(OpenGraphFile& h, const Describer& describe) {
   describe.check_numbers(h.weights);
 }
 
-// Names, few and short, so that no damage makes them fill the memory.
+// Names, few and short.
 void describe_names(const hdf5::Dataset& names, std::int64_t most, const Describer& describe) {
-  constexpr std::size_t kMostLetters = 1024;
   describe.require(names);
   describe.check_dimensions(names, 1, 1);
   if (names.rows() < 1 || names.rows() > most)
     describe.fail("{} has {} names, expected 1 to {}", names.name, names.rows(), most);
-  if (names.type_size > kMostLetters)
+  if (names.type_size > kMostNameLetters)
     describe.fail("the names in {} have {} letters, expected {} at most", names.name, names.type_size,
-                  kMostLetters);
+                  kMostNameLetters);
 }
 
 void describe_schema(OpenGraphFile& h, const Describer& describe) {
@@ -244,6 +258,7 @@ void describe_vertices(const OpenType& open, std::int64_t vertices, const char* 
     info.features = open.features.columns();
     info.half_features = open.features.is_half();
   }
+  info.has_ids = open.ids.exists();
   if (!open.labels.exists()) return;
   describe.check_dimensions(open.labels, 1, 2);
   describe.check_length(open.labels, vertices, "vertices", owner);
@@ -371,9 +386,11 @@ ContentDigests known_contents(const OpenGraphFile& h) {
       digests.datasets[dataset->name] = *digest;
       all.push_back({dataset->name, dataset->shape, *digest});
     }
+  if (all.size() != h.contents.size()) return digests;
+  if (h.info.links.exist) all.push_back(direction_of_links(h.info.links.directed));
   std::vector<std::int64_t> classes;
   for (const auto& type : h.info.types) classes.push_back(type.classes);
-  if (all.size() == h.contents.size()) digests.file = file_digest(all, fold_classes(classes));
+  digests.file = file_digest(all, fold_classes(classes));
   return digests;
 }
 
@@ -412,6 +429,7 @@ void describe_contents(OpenGraphFile& h) {
   describe_types(h, describe);
   open_relations(h);
   describe_relations(h, describe);
+  describe_links(h);
   read_digests(h, describe);
 }
 
@@ -497,6 +515,7 @@ void GraphFile::describe() {
   agree(comm, [&] { describe_file(h); });
   h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);
   agree(comm, [&] { describe_contents(h); });
+  read_link_relations(h);
   for (std::size_t t = 0; t < h.types.size(); ++t) find_classes(h, h.types[t].labels, h.info.types[t]);
   agree(comm, [&] {
     check_file_digest(h);
@@ -521,6 +540,15 @@ ContentDigests GraphFile::content() const {
 }
 bool GraphFile::has_digest() const {
   return open_->has_digest;
+}
+std::vector<std::string> GraphFile::other_datasets() const {
+  auto names = hdf5::dataset_names(open_->file);
+  for (auto& name : names) name = "/" + name;
+  const auto known = open_->datasets();
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::any_of(known, [&](const auto* dataset) { return dataset->name == name; });
+  });
+  return names;
 }
 
 }  // namespace espalier

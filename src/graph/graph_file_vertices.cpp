@@ -99,6 +99,28 @@ Matrix<T> GraphFile::read_edge_features(int relation, std::int64_t begin, std::i
 template Matrix<float> GraphFile::read_edge_features(int, std::int64_t, std::int64_t) const;
 template Matrix<Half> GraphFile::read_edge_features(int, std::int64_t, std::int64_t) const;
 
+// ---- ids ----
+
+std::vector<std::string> GraphFile::read_ids(std::int64_t begin, std::int64_t end, int type) const {
+  auto& h = *open_;
+  check_range(h, begin, end);
+  const auto& of = h.info.schema.types()[type];
+  const auto& dataset = h.types[type].ids;
+  ESPALIER_CHECK(dataset.exists() && of.begin <= begin && end <= of.end, "ids [{}, {}) of type {}", begin,
+                 end, of.name);
+  std::vector<std::string> ids;
+  const bool good = hdf5::read_texts(dataset, begin - of.begin, end - of.begin, ids);
+  agree(h.comm, [&] {
+    if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
+  });
+  if (h.view.verify == Verify::kNo) return ids;
+  const auto hashes = hashes_of(ids);
+  const auto first = begin - of.begin;
+  check_content(h, dataset, first, hashes.size(),
+                content_digest(std::span<const std::int64_t>(hashes), first));
+  return ids;
+}
+
 // ---- labels and splits ----
 
 namespace {
@@ -295,6 +317,12 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
         of.multi_label ? void(file.read_multi_labels(begin, end, type))
                        : void(file.read_labels(begin, end, type));
       });
+    if (of.has_ids) {
+      const auto letters = static_cast<std::int64_t>(file.open_->types[type].ids.type_size);
+      // Read once more as a text of its own.
+      in_parts(vertices, vertices.size() * (4 + letters / 4),
+               [&](auto begin, auto end) { file.read_ids(begin, end, type); });
+    }
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) file.read_split(split, type);
   }
   for (int r = 0; r < std::ssize(file.open_->relations); ++r) {
@@ -305,6 +333,7 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
                 : void(file.read_edge_features<float>(r, begin, end));
       });
   }
+  check_links(comm, file);
 }
 
 }  // namespace espalier

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "direction_of_links.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_output.hpp"
 
@@ -268,11 +269,11 @@ template void GraphWriter::write_edge_features(std::int64_t, std::int64_t,
 template void GraphWriter::write_edge_features(std::int64_t, std::int64_t,
                                                const std::function<void(Matrix<Half>&)>&, int);
 
-void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type) {
+void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type, std::int64_t classes) {
   const auto& comm = state_->comm();
   const auto place = place_of(comm, labels.size());
   const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
-  const auto classes = comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1;
+  classes = std::max(classes, comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1);
   state_->classes[type] = classes;
   const auto path = state_->path("nodes", type, "labels");
   write<std::int32_t>(path, place.total, kVector, place.begin, labels);
@@ -291,6 +292,58 @@ void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, in
   const auto place = place_of(state_->comm(), ids.size());
   write<std::int64_t>(state_->path("split", type, kSplitNames[static_cast<std::size_t>(split)]), place.total,
                       kVector, place.begin, ids);
+}
+
+void GraphWriter::write_ids(const std::vector<std::string>& ids, int type) {
+  const auto& comm = state_->comm();
+  const auto name = state_->typed ? state_->path("types", type, "ids") : "/nodes/ids";
+  const auto place = place_of(comm, ids.size());
+  std::size_t longest = 1;
+  for (const auto& id : ids) longest = std::max(longest, id.size());
+  longest = static_cast<std::size_t>(
+      comm.all_reduce(static_cast<std::int64_t>(longest), Reduction::kMax, "graph file"));
+  const auto dataset = hdf5::create_texts(state_->output.file(), name, place.total, longest);
+  state_->output.require(dataset.exists() && hdf5::write_texts_at(dataset, place.begin, ids), name);
+  const auto hashes = hashes_of(ids);
+  const auto digest = comm.all_reduce(content_digest(std::span<const std::int64_t>(hashes), place.begin),
+                                      Reduction::kSum, "graph file");
+  state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+  state_->written.push_back({name, {place.total}, digest});
+}
+
+void GraphWriter::write_link_relations(const LinkInfo& info) {
+  constexpr std::int64_t kVersion = 1;
+  {
+    const auto group = hdf5::create_group(state_->output.file(), "/links");
+    state_->output.require(group.valid() && hdf5::write_integer_attribute(group, "version", kVersion) &&
+                               hdf5::write_byte_attribute(group, "directed", info.directed),
+                           "/links");
+  }
+  state_->written.push_back(direction_of_links(info.directed));
+  if (!info.names.empty()) write_names("/links/relations", info.names);
+  if (!info.graph_relations.empty())
+    write_list("/links/graph_relations",
+               std::vector<std::int32_t>(info.graph_relations.begin(), info.graph_relations.end()));
+}
+
+void GraphWriter::write_links(Split split, const Links& links) {
+  const auto& comm = state_->comm();
+  ESPALIER_CHECK(links.heads.size() == links.tails.size() &&
+                     (links.relations.empty() || links.relations.size() == links.heads.size()),
+                 "{} heads, {} tails, {} relations", links.heads.size(), links.tails.size(),
+                 links.relations.size());
+  const auto place = place_of(comm, links.heads.size());
+  const auto in = fmt::format("/links/{}/", kSplitNames[static_cast<std::size_t>(split)]);
+  write<std::int64_t>(in + "head", place.total, kVector, place.begin, links.heads);
+  write<std::int64_t>(in + "tail", place.total, kVector, place.begin, links.tails);
+  if (comm.all_reduce(links.relations.empty() ? 0 : 1, Reduction::kMax, "graph file") != 0)
+    write<std::int32_t>(in + "relation", place.total, kVector, place.begin, links.relations);
+}
+
+void GraphWriter::write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows) {
+  write_matrix(fmt::format("/links/{}/{}", kSplitNames[static_cast<std::size_t>(split)],
+                           of == LinkEnd::kHead ? "negative_heads" : "negative_tails"),
+               rows);
 }
 
 namespace {

@@ -184,7 +184,20 @@ void remove_all(const Handle& file) {
   for (const auto& name : names) remove(file, name.c_str());
 }
 
-// ---- datasets ----
+// ---- groups and datasets ----
+
+Handle open_group(const Handle& file, const std::string& name) {
+  if (H5Lexists(file.id(), name.c_str(), H5P_DEFAULT) <= 0) return {};
+  const hid_t group = H5Gopen2(file.id(), name.c_str(), H5P_DEFAULT);
+  succeeded(group);
+  return {group, H5Gclose};
+}
+
+Handle create_group(const Handle& file, const std::string& name) {
+  const hid_t group = H5Gcreate2(file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  succeeded(group);
+  return {group, H5Gclose};
+}
 
 bool Dataset::is_half() const {
   if (!is_float() || type_size != 2) return false;
@@ -368,6 +381,10 @@ bool write_number_attribute(const Handle& object, const char* name, double value
   return write_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
 }
 
+bool write_byte_attribute(const Handle& object, const char* name, std::uint8_t value) {
+  return write_attribute(object, name, H5T_STD_U8LE, H5T_NATIVE_UINT8, &value);
+}
+
 bool write_bool_attribute(const Handle& object, const char* name, bool value) {
   const Handle type(H5Tenum_create(H5T_STD_I8LE), H5Tclose);
   const std::int8_t no = 0, yes = 1, chosen = value ? yes : no;
@@ -424,30 +441,59 @@ bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void
   });
 }
 
+Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest) {
+  const auto type = text_type(std::max<std::size_t>(1, longest), -1);
+  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
+  return create_dataset(file, name, type.id(), {count});
+}
+
+bool write_texts_at(const Dataset& dataset, std::int64_t begin, std::span<const std::string> texts) {
+  constexpr std::size_t kBytes = 16 << 20;
+  const Handle type(H5Dget_type(dataset.handle.id()), H5Tclose);
+  const auto length = H5Tget_size(type.id());
+  const auto most = std::max<std::size_t>(1, kBytes / length);
+  std::string padded;
+  bool good = true;
+  for (std::size_t at = 0; good && at < texts.size(); at += most) {
+    const auto piece = texts.subspan(at, std::min(most, texts.size() - at));
+    padded.clear();
+    for (const auto& text : piece) padded.append(text).append(length - text.size(), '\0');
+    const auto first = begin + static_cast<std::int64_t>(at);
+    good = write_slab(dataset, type.id(), {first, first + std::ssize(piece), 1}, padded.data());
+  }
+  return good;
+}
+
 bool write_texts(const Communicator& comm, const Handle& file, const std::string& name,
                  const std::vector<std::string>& texts) {
   std::size_t longest = 1;
   for (const auto& text : texts) longest = std::max(longest, text.size());
-  std::string padded;
-  for (const auto& text : texts) padded += text + std::string(longest - text.size(), '\0');
-  const auto type = text_type(longest, -1);
-  H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
-  const auto dataset = create_dataset(file, name, type.id(), {std::ssize(texts)});
-  const Slab slab{0, comm.rank() == 0 ? std::ssize(texts) : 0, 1};
-  return dataset.exists() && write_slab(dataset, type.id(), slab, padded.data());
+  const auto dataset = create_texts(file, name, std::ssize(texts), longest);
+  return dataset.exists() &&
+         write_texts_at(dataset, 0, std::span(texts).first(comm.rank() == 0 ? texts.size() : 0));
+}
+
+bool holds_fixed_texts(const Dataset& dataset) {
+  if (!dataset.exists() || dataset.type_class != H5T_STRING || dataset.shape.size() != 1) return false;
+  const Handle stored(H5Dget_type(dataset.handle.id()), H5Tclose);
+  return H5Tis_variable_str(stored.id()) == 0;
+}
+
+bool read_texts(const Dataset& dataset, std::int64_t begin, std::int64_t end,
+                std::vector<std::string>& texts) {
+  if (!holds_fixed_texts(dataset)) return false;
+  const Handle stored(H5Dget_type(dataset.handle.id()), H5Tclose);
+  const auto length = dataset.type_size + 1;  // HDF5 ends each with a null
+  const auto type = text_type(length, stored.id());
+  std::vector<char> letters((end - begin) * length, '\0');
+  if (!read_slab(dataset, type.id(), {begin, end, 1}, letters.data())) return false;
+  texts.clear();
+  for (std::int64_t k = 0; k < end - begin; ++k) texts.emplace_back(letters.data() + k * length);
+  return true;
 }
 
 bool read_texts(const Dataset& dataset, std::vector<std::string>& texts) {
-  const Handle stored(H5Dget_type(dataset.handle.id()), H5Tclose);
-  if (dataset.type_class != H5T_STRING || dataset.shape.size() != 1) return false;
-  if (H5Tis_variable_str(stored.id()) > 0) return false;
-  const auto length = dataset.type_size + 1;  // HDF5 ends each with a null
-  const auto type = text_type(length, stored.id());
-  std::vector<char> letters(dataset.rows() * length, '\0');
-  if (!read_slab(dataset, type.id(), {0, dataset.rows(), 1}, letters.data())) return false;
-  texts.clear();
-  for (std::int64_t k = 0; k < dataset.rows(); ++k) texts.emplace_back(letters.data() + k * length);
-  return true;
+  return read_texts(dataset, 0, dataset.rows(), texts);
 }
 
 bool has_link(const Handle& file, const char* name) {

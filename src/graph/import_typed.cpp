@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <sstream>
 
+#include "broadcast_schema.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
@@ -14,32 +14,6 @@
 namespace espalier {
 
 namespace {
-
-// ---- the schema, which rank 0 alone has read ----
-
-std::string as_text(const Schema& schema) {
-  std::ostringstream text;
-  text << schema.types().size() << ' ' << schema.relations().size();
-  for (const auto& type : schema.types()) text << ' ' << type.name << ' ' << type.size();
-  for (const auto& of : schema.relations())
-    text << ' ' << of.name << ' ' << of.source << ' ' << of.target << ' ' << of.inverse;
-  return text.str();
-}
-
-Schema from_text(const std::string& text) {
-  std::istringstream in(text);
-  std::size_t types = 0, relations = 0;
-  in >> types >> relations;
-  std::vector<VertexType> list(types);
-  for (std::int64_t begin = 0; auto& type : list) {
-    in >> type.name >> type.end;
-    type.begin = begin;
-    begin = type.end += begin;
-  }
-  std::vector<Relation> of(relations);
-  for (auto& one : of) in >> one.name >> one.source >> one.target >> one.inverse;
-  return {std::move(list), std::move(of)};
-}
 
 // ---- what became of the edges, in words ----
 
@@ -105,8 +79,7 @@ class TypedImport {
       description_ = folder_->describe();
       schema_ = schema_of(*folder_, options.folder, options.inverses);
     });
-    if (schema_) text_ = as_text(*schema_);
-    schema_ = from_text(comm.broadcast_text(text_, 0, "import"));
+    schema_ = broadcast_schema(comm, schema_);
     // Inverses stand behind them.
     triplets_ = static_cast<int>(schema_->relations().size()) / (options.inverses ? 2 : 1);
     edge_rows_.resize(triplets_);
@@ -155,7 +128,6 @@ class TypedImport {
   GraphDescription description_;
   std::optional<Schema> schema_;
   int triplets_ = 0;  // the first relations of the schema
-  std::string text_;
   std::optional<GraphWriter> writer_;
 };
 

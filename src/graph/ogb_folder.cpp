@@ -137,8 +137,9 @@ std::string OgbFolder::split_folder() const {
 
 Splits OgbFolder::read_splits(const OgbLabels& labels) const {
   const auto folder = split_folder();
+  if (folder.empty() || is_split_of_links(folder, options_.folder)) return {};
   const TableVertices vertices{nodes_, fmt::format("num-node-list says {} vertices", nodes_)};
-  return folder.empty() ? Splits() : read_split_tables(folder, vertices, labels, HiddenTests::kRefuse);
+  return read_split_tables(folder, vertices, labels, HiddenTests::kRefuse);
 }
 
 }  // namespace espalier

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "espalier/base/log.hpp"
+
 namespace espalier {
 
 namespace fs = std::filesystem;
@@ -125,6 +127,18 @@ std::string find_split_folder(const std::string& folder, const std::string& spli
     input_error("--split {}: no such folder in {}; there is {}", split, parent.string(),
                 names.empty() ? "none" : list);
   return (parent / split).string();
+}
+
+bool is_split_of_links(const std::string& split_folder, const std::string& folder) {
+  const fs::path place = split_folder;
+  if (split_folder.empty() || !fs::exists(place / "train.pt")) return false;
+  for (const char* name : kSplitNames)
+    if (!find_table(place, name).empty()) return false;
+  log::info(
+      "links      {} holds splits of links, not of vertices; `scripts/ogb_links.py {} FILE` puts them into "
+      "the graph file",
+      place.string(), folder);
+  return true;
 }
 
 std::string split_table(const fs::path& folder, Split split) {

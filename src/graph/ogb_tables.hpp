@@ -42,6 +42,9 @@ OgbLabels read_label_table(const std::string& path, std::int64_t vertices);
 /// and none was asked for.
 std::string find_split_folder(const std::string& folder, const std::string& split);
 
+/// Are there splits of links (train.pt), and none of vertices? Then a line says what reads them.
+bool is_split_of_links(const std::string& split_folder, const std::string& folder);
+
 /// The csv file of one split.
 std::string split_table(const std::filesystem::path& folder, Split split);
 

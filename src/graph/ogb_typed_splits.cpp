@@ -74,7 +74,8 @@ OgbTypedSplits::OgbTypedSplits(const TypedFolder& folder, const std::string& pat
     : folder_(find_split_folder(path, split)) {
   if (folder_.empty()) return;
   types_ = types_with(folder, {folder_, "nodetype-has-split", folder_, "splits"});
-  if (types_.empty() && fs::exists(fs::path(folder_) / "split_dict.pt"))
+  if (!types_.empty() || is_split_of_links(folder_, path)) return;
+  if (fs::exists(fs::path(folder_) / "split_dict.pt"))
     input_error("{}/split_dict.pt: is a pickle of PyTorch's; run scripts/mag240m_pickles.py {} first",
                 folder_, path);
 }

@@ -14,9 +14,11 @@ namespace espalier {
 
 /// Ends every message about a damaged file.
 inline constexpr const char* kWriteAgain =
-    "write it again with `espalier import` or `generate`, or correct the program that wrote it (`espalier "
-    "help "
-    "import` shows the format)";
+    "write it again with `espalier import`, `generate` or `prepare`, or correct the program that wrote it "
+    "(`espalier help import` shows the format)";
+
+/// Of a name in a file, so that no damage makes names fill the memory.
+inline constexpr std::size_t kMostNameLetters = 1024;
 
 /// What to do where a digest does not fit.
 inline constexpr const char* kDigestAgain =
@@ -26,7 +28,7 @@ inline constexpr const char* kDigestAgain =
 
 /// The data sets of one vertex type.
 struct OpenType {
-  hdf5::Dataset features, labels;
+  hdf5::Dataset features, labels, ids;
   std::array<hdf5::Dataset, 3> splits;
 };
 
@@ -34,6 +36,17 @@ struct OpenType {
 struct OpenRelation {
   hdf5::Dataset features;
   EdgeInfo info = {};  ///< what is in it, in whatever view
+};
+
+/// The data sets of the links of one split.
+struct OpenLinkSplit {
+  hdf5::Dataset head, tail, relation, negative_heads, negative_tails;
+};
+
+/// Those below /links.
+struct OpenLinks {
+  hdf5::Dataset names, graph_relations;
+  std::array<OpenLinkSplit, 3> splits;
 };
 
 struct OpenGraphFile {
@@ -51,6 +64,7 @@ struct OpenGraphFile {
   hdf5::Dataset segment_ptr, segment_relation, segment_begin;
   std::vector<OpenType> types = {};          ///< [types]
   std::vector<OpenRelation> relations = {};  ///< [relations]
+  OpenLinks links = {};
   bool has_digest = false;
   std::map<std::string, ContentCheck> contents = {};  ///< of the data sets that exist, by name
 
@@ -62,16 +76,30 @@ struct OpenGraphFile {
                                              &segment_ptr,     &segment_relation, &segment_begin};
     for (const auto& type : types)
       for (const auto* dataset :
-           {&type.features, &type.labels, &type.splits[0], &type.splits[1], &type.splits[2]})
+           {&type.features, &type.labels, &type.ids, &type.splits[0], &type.splits[1], &type.splits[2]})
         all.push_back(dataset);
     for (const auto& relation : relations) all.push_back(&relation.features);
+    for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);
+    for (const auto& split : links.splits)
+      for (const auto* dataset :
+           {&split.head, &split.tail, &split.relation, &split.negative_heads, &split.negative_tails})
+        all.push_back(dataset);
     std::erase_if(all, [](const auto* dataset) { return !dataset->exists(); });
     return all;
   }
 };
 
-/// Collective. The names of the types and relations of a file of version 2, whose data sets are
-/// open. Throws UserError(kInput) on every rank.
+/// Collective, as all that follow. A list of texts, or of numbers, whole on every rank. Throw
+/// UserError(kInput) on every rank.
+std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset);
+Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset);
+
+/// The names of the types and relations of a file of version 2, whose data sets are open.
 Schema read_schema(OpenGraphFile& h);
+
+/// Opens what is below /links and checks shapes and types; every rank throws, or none does.
+void describe_links(OpenGraphFile& h);
+/// The relations of links, whose data sets are open.
+void read_link_relations(OpenGraphFile& h);
 
 }  // namespace espalier

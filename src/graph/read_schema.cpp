@@ -6,9 +6,6 @@
 
 namespace espalier {
 
-namespace {
-
-// Collective. A list of texts, whole on every rank.
 std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset) {
   std::vector<std::string> names;
   const bool good = hdf5::read_texts(dataset, names);
@@ -21,10 +18,11 @@ std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& datas
   return names;
 }
 
-// Collective. A list of numbers, whole on every rank.
 Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset) {
   return read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [](const auto&) {});
 }
+
+namespace {
 
 // A place in a list of a few; what lies far outside stays outside.
 int place(std::int64_t number) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "espalier/base/error.hpp"
+#include "espalier/graph/csv.hpp"
 #include "espalier/graph/generate.hpp"
 
 namespace espalier {
@@ -12,16 +13,6 @@ namespace {
 
 constexpr const char* kTypesForm = "give NAME=VERTICES[:FEATURES],..., as paper=20000:32,author=12000";
 constexpr const char* kRelationsForm = "give SOURCE.NAME.TARGET=EDGES,..., as author.writes.paper=60000";
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts = {""};
-  for (const char letter : text)
-    if (letter == separator)
-      parts.emplace_back();
-    else
-      parts.back() += letter;
-  return parts;
-}
 
 // A whole number from `least` to `most`, or `wrong()`.
 template <class Wrong>
@@ -35,9 +26,9 @@ std::int64_t whole_number(const std::string& text, std::int64_t least, std::int6
 
 void read_types(const std::string& text, std::vector<VertexType>& types, TypedModel& model) {
   std::int64_t end = 0;
-  for (const auto& one : split(text, ',')) {
-    const auto sides = split(one, '=');
-    const auto numbers = split(sides.back(), ':');
+  for (const auto& one : split_text(text, ',')) {
+    const auto sides = split_text(one, '=');
+    const auto numbers = split_text(sides.back(), ':');
     if (sides.size() != 2 || numbers.size() > 2) usage_error("--types {}: {}", one, kTypesForm);
     const auto vertices = whole_number(numbers[0], 1, kMostNodes - end, [&] {
       usage_error("--types {}: {}, with 1 to {} vertices in all", one, kTypesForm, kMostNodes);
@@ -61,9 +52,9 @@ int place_of_type(const std::vector<VertexType>& types, const std::string& name,
 
 void read_relations(const std::string& text, const std::vector<VertexType>& types,
                     std::vector<Relation>& relations, TypedModel& model) {
-  for (const auto& one : split(text, ',')) {
-    const auto sides = split(one, '=');
-    const auto names = split(sides[0], '.');
+  for (const auto& one : split_text(text, ',')) {
+    const auto sides = split_text(one, '=');
+    const auto names = split_text(sides[0], '.');
     if (sides.size() != 2 || names.size() != 3) usage_error("--relations {}: {}", one, kRelationsForm);
     const auto edges = whole_number(sides[1], 0, kMostNodes, [&] {
       usage_error("--relations {}: {}, with 0 to {} edges", one, kRelationsForm, kMostNodes);

@@ -34,6 +34,8 @@ enum class Purpose : std::uint64_t {
   kAttention = 9,
   kInitialEmbeddings = 10,
   kRecompute = 13,
+  kNegative = 14,
+  kSplitLinks = 15,
   kTest = 255
 };
 

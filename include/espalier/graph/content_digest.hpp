@@ -10,8 +10,8 @@
 // somebody who means it.
 //
 // A file's digest is over the data sets that it has: names, shapes, digests, and the number of
-// classes. It stands in the attribute `digest` of `/`, those of the data sets beside them, as 16
-// hex digits.
+// classes, and whether links have a direction. It stands in the attribute `digest` of `/`, those of
+// the data sets beside them, as 16 hex digits.
 #pragma once
 
 #include <bit>

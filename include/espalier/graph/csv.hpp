@@ -23,6 +23,9 @@
 
 namespace espalier {
 
+/// What stands between separators: one part more than there are of them.
+std::vector<std::string> split_text(const std::string& text, char separator);
+
 class CsvReader {
  public:
   /// Throws UserError(kInput) when there is no such file, or a pipe, a device or a folder has its
@@ -31,6 +34,11 @@ class CsvReader {
   ~CsvReader();
   CsvReader(const CsvReader&) = delete;
   CsvReader& operator=(const CsvReader&) = delete;
+
+  /// Fields stand between these from here on, not between commas.
+  void separate_by(char separator) { separator_ = separator; }
+  /// Has the current line this letter?
+  bool contains(char letter) const { return text_.find(letter) != std::string_view::npos; }
 
   /// Moves to the next line; false at the end of the file.
   bool next_line();
@@ -60,6 +68,7 @@ class CsvReader {
 
  private:
   bool fill();
+  bool take_line();
   std::string_view field();
   void pass_over_mark();
   template <class Number>
@@ -71,6 +80,7 @@ class CsvReader {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // what is unread of the buffer
   bool at_end_ = false;
+  char separator_ = ',';
   std::string_view text_;  // the current line
   std::size_t at_ = 0;     // the next field within it
   bool more_ = false;

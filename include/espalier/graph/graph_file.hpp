@@ -12,6 +12,7 @@
 //                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //   /edges/features   float32 or float16 [m, f]   optional; row k is of entry k of /graph/indices
+//   /nodes/ids        fixed-length text [n]   optional: what the vertices are called
 //
 // A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
 // relation in a row; none is empty:
@@ -33,7 +34,11 @@
 //                                             is of the k-th of the relation's m_r entries, row by
 //                                             row of the matrix, so by (target, source)
 //
+//   /types/TYPE/ids          as /nodes/ids, of the type's vertices; optional
+//
 // An inverse relation has rows of its own, in its own order.
+//
+// Both may have links, /links/...: link_file.hpp.
 //
 // Numbers of other widths are converted when they are read. Features and weights may be integers or
 // truth values: each becomes the nearest float32, as numpy's astype makes it.
@@ -54,6 +59,7 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/content_digest.hpp"
+#include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -66,6 +72,7 @@ struct VertexInfo {
   bool half_features = false;  ///< features are float16
   bool has_labels = false;     ///< labels are there; with classes = 0 all of them are -1
   bool multi_label = false;
+  bool has_ids = false;
   std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
 };
 
@@ -94,10 +101,11 @@ struct GraphInfo : VertexInfo {
   std::vector<VertexInfo> types;        ///< of each type of the schema
   std::vector<EdgeInfo> edge_features;  ///< of each relation of the schema; where several relations
                                         ///< are merged no edge has any, as an entry is of several
-  int target = 0;                       ///< the type whose labels and splits count; -1: several
-                                        ///< have some, and none was named
-  ContentDigests content;               ///< those that stand in the file; GraphFile::content()
-                                        ///< knows more when it was read
+  LinkInfo links;
+  int target = 0;          ///< the type whose labels and splits count; -1: several
+                           ///< have some, and none was named
+  ContentDigests content;  ///< those that stand in the file; GraphFile::content()
+                           ///< knows more when it was read
 };
 
 /// Of several labels one that nobody knows; a file of signed integers may also say -1.
@@ -151,6 +159,8 @@ class GraphFile {
   ContentDigests content() const;
   /// Does a digest of the whole file stand in it?
   bool has_digest() const;
+  /// Collective. Names of data sets that are none of those above.
+  std::vector<std::string> other_datasets() const;
 
   /// Collective; every rank its own range (may be empty). Rows [begin, end) of A with global column
   /// ids, and weights where the file has them. Checks: indptr ascending, sources in [0, n), or in
@@ -185,6 +195,19 @@ class GraphFile {
   /// label k, 0 where it has not, kUnknownLabel where that is not known, as of all vertices of
   /// other types. Checks: one of these.
   Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end, int type = kTarget) const;
+
+  /// Collective; every rank its own range (may be empty). What the vertices [begin, end), all of
+  /// one type that has ids, are called.
+  std::vector<std::string> read_ids(std::int64_t begin, std::int64_t end, int type = 0) const;
+
+  /// Collective; every rank its own range (may be empty) of the links of a split. Checks: vertices
+  /// of the graph, or of the types that their relation joins; relations below
+  /// info().links.relations().
+  Links read_links(Split split, std::int64_t begin, std::int64_t end) const;
+
+  /// The same of a split that has such negatives. Row k: what replaces that end of link begin + k.
+  /// Checks: vertices of the graph, or of the type that the link's relation joins there.
+  Matrix<std::int64_t> read_negatives(Split split, LinkEnd of, std::int64_t begin, std::int64_t end) const;
 
   /// Collective. A whole split on every rank, ascending ids of vertices. Checks: ascending, in the
   /// type. An absent split is empty.

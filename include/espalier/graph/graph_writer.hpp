@@ -76,8 +76,9 @@ class GraphWriter {
   void write_edge_features(std::int64_t rows, std::int64_t columns,
                            const std::function<void(Matrix<T>&)>& read, int relation = 0);
 
-  /// Collective. -1 = no label. Stores the number of classes beside them.
-  void write_labels(std::span<const std::int32_t> labels, int type = 0);
+  /// Collective. -1 = no label. Stores the number of classes beside them: the largest label + 1, or
+  /// `classes` where that is more.
+  void write_labels(std::span<const std::int32_t> labels, int type = 0, std::int64_t classes = 0);
 
   /// Collective. One row of 0, 1 and kUnknownLabel per vertex.
   void write_multi_labels(const Matrix<std::uint8_t>& rows, int type = 0);
@@ -85,6 +86,17 @@ class GraphWriter {
   /// Collective. My part of a split, counted within the type; the parts in rank order
   /// are ascending.
   void write_split(Split split, std::span<const std::int64_t> ids, int type = 0);
+
+  /// Collective. What my vertices are called.
+  void write_ids(const std::vector<std::string>& ids, int type = 0);
+
+  /// Collective, the same on every rank: direction and relations of links, before the links
+  /// themselves. What it says of splits is not looked at.
+  void write_link_relations(const LinkInfo& info);
+
+  /// Collective. My part of the links of a split, and of the negatives of one end of them.
+  void write_links(Split split, const Links& links);
+  void write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows);
 
   /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
   /// there meanwhile is replaced only when that is allowed, else this one stays beside it under

@@ -88,6 +88,11 @@ struct Dataset {
   bool is_half() const;
 };
 
+/// Collective. The group `name` ("/links"), for its attributes; not valid where there is none. The
+/// second makes it, below the root.
+Handle open_group(const Handle& file, const std::string& name);
+Handle create_group(const Handle& file, const std::string& name);
+
 /// Collective. The dataset `name` ("/graph/indptr"), or one that does not exist.
 Dataset open_dataset(const Handle& file, const std::string& name);
 
@@ -113,6 +118,8 @@ void remove_attribute(const Handle& object, const char* name);
 bool read_number_attribute(const Handle& object, const char* name, double& value);
 bool write_integer_attribute(const Handle& object, const char* name, std::int64_t value);
 bool write_number_attribute(const Handle& object, const char* name, double value);
+/// A uint8.
+bool write_byte_attribute(const Handle& object, const char* name, std::uint8_t value);
 /// As h5py writes numpy.bool_.
 bool write_bool_attribute(const Handle& object, const char* name, bool value);
 
@@ -141,8 +148,17 @@ Dataset reserve_dataset(const Handle& file, const std::string& name, hid_t type,
 /// Collective: rank 0 writes a list of texts, of one fixed length (h5py gives them back as bytes).
 bool write_texts(const Communicator& comm, const Handle& file, const std::string& name,
                  const std::vector<std::string>& texts);
-/// Not collective. A list of texts of fixed length; false where it is none, or cannot be read.
+/// Collective: a list of so many texts, each of `longest` letters at most, to be written in parts.
+Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest);
+/// Not collective. The texts from `begin` on.
+bool write_texts_at(const Dataset& dataset, std::int64_t begin, std::span<const std::string> texts);
+/// A list of texts of fixed length?
+bool holds_fixed_texts(const Dataset& dataset);
+/// Not collective. Such a list, or those of [begin, end); false where it is none, or
+/// cannot be read.
 bool read_texts(const Dataset& dataset, std::vector<std::string>& texts);
+bool read_texts(const Dataset& dataset, std::int64_t begin, std::int64_t end,
+                std::vector<std::string>& texts);
 
 /// Where the bytes of a contiguous dataset begin in its file, user block included; -1 where it
 /// has no place.

@@ -1,0 +1,74 @@
+// Links of a graph file: (head, relation, tail), edges that are learnt. Messages pass along the
+// edges of A; links stand beside them. Where a link is an edge of A, too, it is the entry in row
+// `tail`, column `head`; the reverse entry is there where links have no direction, and of a graph
+// with types that of the relation's inverse.
+//
+//   /links                  attributes: version = 1; directed (uint8: 0: a link and its reverse say
+//                           the same, as in a graph whose A is symmetric)
+//   /links/relations        fixed-length text [R]: names; absent: one relation without a name
+//   /links/graph_relations  int32 [R], of a graph with types: which of its relations each is;
+//                           absent: they are none of them
+//   /links/SPLIT/head, tail       int64 [e]   ids of the whole graph, as /graph/indices has them;
+//                                             SPLIT is train, valid or test
+//   /links/SPLIT/relation         int32 [e], below R; absent: all are of relation 0
+//   /links/SPLIT/negative_tails, negative_heads   int64 [e, k]   optional, of valid and test: the
+//                                             vertices that stand for the tail, or the head, of a
+//                                             link where it is ranked among others
+//
+// A file with links needs neither labels nor splits of vertices. GraphFile reads them, GraphWriter
+// writes them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/comm/communicator.hpp"
+
+namespace espalier {
+
+class GraphFile;
+
+inline constexpr std::int64_t kMostLinkRelations = 1 << 20;
+
+/// What a file knows of the links of one split.
+struct SplitLinks {
+  std::int64_t links = 0;
+  std::int64_t negative_heads = 0, negative_tails = 0;  ///< of each link; 0: none are given
+};
+
+/// What a file knows of its links.
+struct LinkInfo {
+  bool exist = false;
+  bool directed = true;
+  std::vector<std::string> names = {};    ///< of relations; empty: one without a name
+  std::vector<int> graph_relations = {};  ///< [relations], places in the schema; empty: they are
+                                          ///< none of them
+  std::array<SplitLinks, 3> splits = {};  ///< by Split
+
+  std::int64_t relations() const { return std::max<std::int64_t>(1, std::ssize(names)); }
+};
+
+/// Some links of a split.
+struct Links {
+  Buffer<std::int64_t> heads = {}, tails = {};
+  Buffer<std::int32_t> relations = {};  ///< empty: all of relation 0
+};
+
+/// What a negative replaces.
+enum class LinkEnd { kHead, kTail };
+
+/// Collective. How many links of valid and test are edges of A, too, by Split: what is asked there
+/// is told by the graph. Those of a relation of the graph are looked for in it and in its inverse,
+/// others in all; without direction also the other way round. `file` is open with its relations
+/// apart; a rank holds the links with an end in its even range of rows, and reads rows in parts.
+std::array<std::int64_t, 3> count_links_among_edges(const Communicator& comm, const GraphFile& file);
+
+/// Collective. Reads all links and their negatives, in parts of bounded size, and forgets them:
+/// what does not fit is found. A graph without links is fine.
+void check_links(const Communicator& comm, const GraphFile& file);
+
+}  // namespace espalier

@@ -1,0 +1,72 @@
+// Chooses links among the edges of a graph, gives each to train, valid or test, and writes the
+// graph anew: with its links, and without the edges of those in valid and test.
+//
+// Which edges. Of a graph without types whose every edge has its reverse (looked for, edge by edge)
+// each pair is a link once, without direction; of another graph each edge is. Of a graph with types
+// each edge of the relations asked for is a link of its relation. A self loop is none, and stays.
+//
+// Which split. The word of an edge is
+//
+//     w = 63 bits drawn for (seed, relation, head, tail)
+//
+// with the two ends in ascending order where every edge of the relation has its reverse, so that
+// both get the same. Of the e links of a relation (of pairs, there) those with the floor(e test)
+// smallest words are in test, the next floor(e valid) in valid, the others in train. So a relation
+// has links to train on, and everything is the same for any number of ranks.
+//
+// A pair is written from one of its ends to the other, as a bit beside its word says: both are
+// replaced where negatives stand for tails alone.
+//
+// Which edges stay. A leaves out, for a link of valid or test, the edge, the edge of the relation's
+// inverse and, with words for pairs, the reverse. All else is copied: where not every edge has its
+// reverse this is another edge, whose link may be in another split.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "espalier/graph/destination.hpp"
+#include "espalier/graph/graph_file.hpp"
+
+namespace espalier {
+
+struct LinkShares {
+  double train = 0, valid = 0, test = 0;
+};
+
+struct LinkSplitOptions {
+  LinkShares shares;
+  std::uint64_t seed = 0;
+  std::vector<std::string> relations = {};  ///< by name; empty: of two that are inverses the first,
+                                            ///< and those without an inverse, that have edges
+  std::string words = {};                   ///< what was asked for; becomes part of the
+                                            ///< file's source
+};
+
+/// What became of the edges.
+struct LinkSplitCounts {
+  std::array<std::int64_t, 3> links = {};  ///< by Split
+  bool pairs = false;                      ///< each link stands for two edges of A
+  std::int64_t loops = 0;                  ///< self loops of the relations, which stay
+  std::int64_t directed = 0;  ///< links of relations of a type to itself, in which not every edge
+                              ///< has its reverse
+  std::int64_t reversed = 0;  ///< of these the ones that have it
+  std::int64_t edges_before = 0, edges = 0;
+};
+
+/// Throws UserError(kUsage) for shares that are negative, do not sum to 1, or leave none for train.
+/// One of 0 is of a split that is not written.
+void check_shares(const LinkShares& shares);
+
+/// Collective. `file` is open with its relations apart; a rank holds its even range of the rows of
+/// A, a word for each link in them, and its even range of each table of features, one at a time.
+/// The shares have passed check_shares(). Throws UserError on every rank: kUsage for relations that
+/// the graph has not, two that are each other's inverse, a split that would be empty; kInput for a
+/// file that has links already, a relation without edges, or with an inverse of other edges. Then
+/// there is no `output`.
+LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
+                            const Destination& output);
+
+}  // namespace espalier

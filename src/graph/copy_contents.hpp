@@ -1,0 +1,70 @@
+// What a graph file holds beside its edges and links, copied from one file to another: each rank
+// its even range of each table, one table at a time.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/graph_writer.hpp"
+
+namespace espalier {
+
+/// Collective. Features, labels, splits and ids of the vertices of all types.
+void copy_vertices(const Communicator& comm, const GraphFile& file, GraphWriter& writer);
+
+/// Collective. Features of those entries of the even range `rows` of this rank that stay:
+/// stays(place of an entry in `rows`).
+template <class Index, class Stays>
+void copy_edge_features(const Communicator& comm, const GraphFile& file, const Csr<Index>& rows, Stays stays,
+                        GraphWriter& writer);
+
+// ---- implementation ----
+
+namespace copy_detail {
+
+// The places in `rows` of a relation's entries, in the order of its features.
+template <class Index>
+Buffer<std::int64_t> entries_of(const Schema& schema, const Csr<Index>& rows, int relation) {
+  Buffer<std::int64_t> places;
+  const auto begin = schema.begin(relation), end = schema.begin(relation + 1);
+  for (std::int64_t e = 0; e < rows.entries(); ++e)
+    if (rows.indices[e] >= begin && rows.indices[e] < end) places.push_back(e);
+  return places;
+}
+
+// Rows of a matrix that stay, in order.
+template <class T, class Keeps>
+void keep_rows(Matrix<T>& rows, Keeps keeps) {
+  std::int64_t kept = 0;
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    if (keeps(k)) std::copy_n(rows.row(k), rows.columns, rows.row(kept++));
+  rows.data.resize(kept * rows.columns);
+  rows.rows = kept;
+}
+
+template <class T, class Stays>
+void copy_relation(const Communicator& comm, const GraphFile& file, const Buffer<std::int64_t>& places,
+                   int relation, Stays stays, GraphWriter& writer) {
+  const auto sizes = comm.all_gather(std::ssize(places), "graph file");
+  const auto begin = std::accumulate(sizes.begin(), sizes.begin() + comm.rank(), std::int64_t{0});
+  auto rows = file.read_edge_features<T>(relation, begin, begin + std::ssize(places));
+  keep_rows(rows, [&](std::int64_t k) { return stays(places[k]); });
+  writer.write_edge_features(rows, relation);
+}
+
+}  // namespace copy_detail
+
+template <class Index, class Stays>
+void copy_edge_features(const Communicator& comm, const GraphFile& file, const Csr<Index>& rows, Stays stays,
+                        GraphWriter& writer) {
+  const auto& info = file.info();
+  for (int r = 0; r < std::ssize(info.edge_features); ++r) {
+    if (!info.edge_features[r].has()) continue;
+    const auto places = copy_detail::entries_of(info.schema, rows, r);
+    info.edge_features[r].half ? copy_detail::copy_relation<Half>(comm, file, places, r, stays, writer)
+                               : copy_detail::copy_relation<float>(comm, file, places, r, stays, writer);
+  }
+}
+
+}  // namespace espalier

@@ -1,0 +1,109 @@
+#include "link_choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "choice of links";
+
+// Of e links the part that is a share, rounded down; a share as 0.29 is a little less than it says.
+std::int64_t part_of(std::int64_t links, double share) {
+  constexpr double kSlack = 1e-6;
+  return std::min(links, static_cast<std::int64_t>(std::floor(static_cast<double>(links) * share + kSlack)));
+}
+
+}  // namespace
+
+void check_shares(const LinkShares& shares) {
+  constexpr double kSlack = 1e-9;
+  const auto fail = [&](const std::string& why) {
+    usage_error("--split-links {},{},{}: {}; give the shares of train, valid and test, as 0.8,0.1,0.1",
+                shares.train, shares.valid, shares.test, why);
+  };
+  for (const double share : {shares.train, shares.valid, shares.test})
+    if (!(share >= 0)) fail("a share is negative");
+  if (shares.train == 0) fail("there is nothing to train on");
+  if (const double sum = shares.train + shares.valid + shares.test; std::abs(sum - 1) > kSlack)
+    fail(fmt::format("they sum to {}, not to 1", sum));
+}
+
+// The smallest bound below which enough words lie, of all ranks, by bisection for all at once.
+void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<std::int64_t>> words,
+                            const LinkShares& shares) {
+  const auto relations = words.size();
+  std::vector<std::int64_t> links(relations), wanted(2 * relations), covered(2 * relations);
+  for (std::size_t k = 0; k < relations; ++k) {
+    std::ranges::sort(words[k]);
+    links[k] = std::ssize(words[k]);
+  }
+  comm.all_reduce(std::span(links), Reduction::kSum, kLabel);
+  for (std::size_t k = 0; k < relations; ++k) {
+    wanted[2 * k] = part_of(links[k], shares.test);
+    wanted[2 * k + 1] = std::min(links[k], wanted[2 * k] + part_of(links[k], shares.valid));
+  }
+  std::vector<std::int64_t> low(2 * relations, 0),
+      high(2 * relations, std::numeric_limits<std::int64_t>::max());
+  while (low != high) {
+    for (std::size_t k = 0; k < low.size(); ++k)
+      covered[k] =
+          std::ranges::lower_bound(words[k / 2], low[k] + (high[k] - low[k]) / 2) - words[k / 2].begin();
+    comm.all_reduce(std::span(covered), Reduction::kSum, kLabel);
+    for (std::size_t k = 0; k < low.size(); ++k) {
+      const auto middle = low[k] + (high[k] - low[k]) / 2;
+      if (covered[k] >= wanted[k])
+        high[k] = middle;
+      else
+        low[k] = std::min(middle + 1, high[k]);
+    }
+  }
+  bounds_.clear();
+  for (std::size_t k = 0; k < relations; ++k) bounds_.push_back({low[2 * k], low[2 * k + 1]});
+}
+
+namespace {
+
+// Of two relations that are inverses the first, where either has edges.
+std::vector<int> usual_relations(const Schema& schema, const std::vector<std::int64_t>& entries) {
+  std::vector<int> chosen;
+  for (int r = 0; r < std::ssize(schema.relations()); ++r) {
+    const int inverse = schema.relations()[r].inverse;
+    const bool has_edges = entries[r] > 0 || (inverse >= 0 && entries[inverse] > 0);
+    if ((inverse < 0 || inverse >= r) && has_edges) chosen.push_back(r);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<int> relations_of_links(const GraphFile& file, const std::vector<std::string>& names,
+                                    const std::vector<std::int64_t>& entries) {
+  const auto& info = file.info();
+  const auto& schema = info.schema;
+  if (names.empty()) return usual_relations(schema, entries);
+  if (!info.typed) usage_error("--relations: {} has no relations; leave it out", file.path());
+  std::vector<int> chosen;
+  for (const auto& name : names) {
+    const int r = schema.find_relation(name);
+    if (r < 0)
+      usage_error("--relations {}: {} has no such relation, or several; its relations are {}", name,
+                  file.path(), schema.relation_names());
+    if (std::ranges::find(chosen, r) != chosen.end()) usage_error("--relations: {} is named twice", name);
+    const int inverse = schema.relations()[r].inverse;
+    if (inverse != r && std::ranges::find(chosen, inverse) != chosen.end())
+      usage_error("--relations: {} and {} are the same edges, in either direction; name one of them",
+                  schema.full_name(inverse), schema.full_name(r));
+    if (entries[r] == 0)
+      input_error(
+          "graph file {}: relation {} has no edges, so none can be a link; leave it out of --relations",
+          file.path(), schema.full_name(r));
+    chosen.push_back(r);
+  }
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+}  // namespace espalier

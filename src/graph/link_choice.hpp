@@ -1,0 +1,88 @@
+// Which split the link of an edge is in (split_links.hpp has the law).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "espalier/base/philox.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/split_links.hpp"
+#include "reverse_entries.hpp"
+
+namespace espalier {
+
+/// An entry of A as a link.
+struct LinkOfEntry {
+  std::int32_t relation = -1;  ///< of the graph; -1: the entry is no link
+  std::int64_t head = 0, tail = 0;
+  bool is_first = false;  ///< of the entries that stand for the link it is the one that is counted
+};
+
+class LinkChoice {
+ public:
+  /// `chosen`: the relations, ascending.
+  LinkChoice(const Schema& schema, std::vector<int> chosen, const Reverses& reverses, std::uint64_t seed)
+      : schema_(schema),
+        chosen_(std::move(chosen)),
+        place_(schema.relations().size(), -1),
+        symmetric_(reverses.symmetric),
+        seed_(seed) {
+    for (std::size_t k = 0; k < chosen_.size(); ++k) place_[chosen_[k]] = static_cast<int>(k);
+  }
+
+  const std::vector<int>& chosen() const { return chosen_; }
+  /// Of a relation of the graph its place among those that were chosen; -1: it was not.
+  int place(int relation) const { return place_[relation]; }
+
+  /// What the entry in row v and this column stands for. Of a relation whose every edge has its
+  /// reverse the ends ascend.
+  LinkOfEntry link_of(std::int64_t v, std::int64_t column) const {
+    const int r = schema_.relation_of(column), inverse = schema_.relations()[r].inverse;
+    const auto u = schema_.vertex_of(column);
+    if (u == v) return {};
+    if (place_[r] >= 0) return symmetric_[r] ? ascending(r, u, v, u < v) : LinkOfEntry{r, u, v, true};
+    if (inverse < 0 || place_[inverse] < 0) return {};
+    return symmetric_[inverse] ? ascending(inverse, v, u, false) : LinkOfEntry{inverse, v, u, false};
+  }
+
+  std::int64_t word(const LinkOfEntry& link) const {
+    return static_cast<std::int64_t>(random_bits(link) >> 1);
+  }
+  /// Of a pair the bit beside its word: is the larger vertex the head?
+  bool descends(const LinkOfEntry& pair) const { return (random_bits(pair) & 1) != 0; }
+
+  Split split(const LinkOfEntry& link) const {
+    const auto& [test, valid] = bounds_[place_[link.relation]];
+    const auto drawn = word(link);
+    return drawn < test ? Split::kTest : drawn < valid ? Split::kValid : Split::kTrain;
+  }
+
+  /// Collective. From the words of this rank's links that are counted, for each chosen relation.
+  void set_bounds(const Communicator& comm, std::vector<std::vector<std::int64_t>> words,
+                  const LinkShares& shares);
+
+ private:
+  std::uint64_t random_bits(const LinkOfEntry& link) const {
+    RandomStream stream{seed_, Purpose::kSplitLinks};
+    stream.batch = static_cast<std::uint64_t>(link.head);
+    stream.layer = static_cast<std::uint64_t>(link.relation);
+    stream.row = static_cast<std::uint64_t>(link.tail);
+    return random64(stream, 0);
+  }
+  static LinkOfEntry ascending(int relation, std::int64_t a, std::int64_t b, bool is_first) {
+    return {relation, std::min(a, b), std::max(a, b), is_first};
+  }
+
+  const Schema& schema_;
+  std::vector<int> chosen_, place_;
+  std::vector<std::uint8_t> symmetric_;
+  std::uint64_t seed_;
+  std::vector<std::array<std::int64_t, 2>> bounds_;  // [chosen] of the words in test, and in valid
+};
+
+/// The relations that are asked for, ascending. Throws UserError as split_links() does.
+std::vector<int> relations_of_links(const GraphFile& file, const std::vector<std::string>& names,
+                                    const std::vector<std::int64_t>& entries);
+
+}  // namespace espalier

@@ -1,0 +1,233 @@
+#include "espalier/graph/split_links.hpp"
+
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "copy_contents.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "link_choice.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "split of links";
+
+// What an entry of A is: no link, or of the link of a split.
+constexpr std::uint8_t kNoLink = 3;
+
+template <class Index>
+class LinkSplitter {
+ public:
+  LinkSplitter(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options)
+      : comm_(comm),
+        file_(file),
+        schema_(file.info().schema),
+        options_(options),
+        range_(even_range(file.info().nodes, comm.size(), comm.rank())),
+        rows_(file.read_rows<Index>(range_.begin, range_.end)) {
+    counts_.edges_before = file.info().edges;
+  }
+
+  /// Collective, as all of these.
+  void choose() {
+    const auto entries = count_entries();
+    std::vector<int> chosen;
+    agree(comm_, [&] {
+      check_edge_features(file_, entries);
+      chosen = relations_of_links(file_, options_.relations, entries);
+    });
+    const auto reverses = find_reverses(comm_, schema_, range_, rows_, entries, chosen);
+    agree(comm_, [&] { check_inverses(chosen, reverses); });
+    counts_.pairs = !file_.info().typed && !chosen.empty() && reverses.symmetric[0] != 0;
+    for (const int r : chosen)
+      if (!reverses.symmetric[r]) {
+        counts_.directed += reverses.edges[r];
+        counts_.reversed += reverses.answered[r];
+      }
+    choice_.emplace(schema_, std::move(chosen), reverses, options_.seed);
+    choice_->set_bounds(comm_, words(), options_.shares);
+    mark_entries();
+    agree(comm_, [&] { check_splits_hold_links(); });
+  }
+
+  void write(const Destination& output) {
+    GraphWriter writer(comm_, output);
+    if (file_.info().typed) writer.write_schema(schema_);
+    copy_edge_features(
+        comm_, file_, rows_, [&](std::int64_t e) { return stays(e); }, writer);
+    write_links(writer);
+    leave_out();
+    writer.write_adjacency(rows_);
+    counts_.edges = comm_.all_reduce(rows_.entries(), Reduction::kSum, kLabel);
+    rows_ = {};
+    copy_vertices(comm_, file_, writer);
+    const auto& info = file_.info();
+    const auto directed = info.typed ? info.directed.value_or(true) : !counts_.pairs;
+    writer.commit({info.name, info.source + (info.source.empty() ? "" : "; ") + options_.words, directed});
+  }
+
+  const LinkSplitCounts& counts() const { return counts_; }
+
+ private:
+  std::vector<std::int64_t> count_entries() const {
+    std::vector<std::int64_t> entries(schema_.relations().size(), 0);
+    for (const auto column : rows_.indices) ++entries[schema_.relation_of(column)];
+    comm_.all_reduce(std::span(entries), Reduction::kSum, kLabel);
+    return entries;
+  }
+
+  void check_inverses(const std::vector<int>& chosen, const Reverses& reverses) const {
+    for (const int r : chosen)
+      if (schema_.relations()[r].inverse >= 0 && !reverses.inverse[r])
+        input_error(
+            "graph file {}: {} is called the inverse of {}, but has other edges, so an edge of one cannot be "
+            "left out of both; correct /relations/inverse (-1: no inverse), or write the edges of both again",
+            file_.path(), schema_.full_name(schema_.relations()[r].inverse), schema_.full_name(r));
+  }
+
+  template <class Do>
+  void each_entry(Do what) const {
+    for (std::int64_t row = 0; row < rows_.rows; ++row)
+      for (auto e = rows_.row_begin(row); e < rows_.row_end(row); ++e)
+        what(e, range_.begin + row, static_cast<std::int64_t>(rows_.indices[e]));
+  }
+
+  // Of my links that are counted, by their relation.
+  std::vector<std::vector<std::int64_t>> words() const {
+    std::vector<std::vector<std::int64_t>> words(choice_->chosen().size());
+    each_entry([&](std::int64_t, std::int64_t v, std::int64_t column) {
+      const auto link = choice_->link_of(v, column);
+      if (link.is_first) words[choice_->place(link.relation)].push_back(choice_->word(link));
+    });
+    return words;
+  }
+
+  // Is the entry a link of the file, not only the other direction of one?
+  bool is_listed(std::int64_t v, std::int64_t column) const {
+    return choice_->place(schema_.relation_of(column)) >= 0 &&
+           (!counts_.pairs ||
+            choice_->descends(choice_->link_of(v, column)) == (schema_.vertex_of(column) > v));
+  }
+
+  void mark_entries() {
+    marks_.resize(rows_.entries());
+    each_entry([&](std::int64_t e, std::int64_t v, std::int64_t column) {
+      const auto link = choice_->link_of(v, column);
+      marks_[e] = link.relation < 0 ? kNoLink : static_cast<std::uint8_t>(choice_->split(link));
+      if (link.relation < 0)
+        counts_.loops += choice_->place(schema_.relation_of(column)) >= 0;
+      else if (is_listed(v, column))
+        ++counts_.links[marks_[e]];
+    });
+    counts_.loops = comm_.all_reduce(counts_.loops, Reduction::kSum, kLabel);
+    comm_.all_reduce(std::span<std::int64_t>(counts_.links), Reduction::kSum, kLabel);
+  }
+
+  void check_splits_hold_links() const {
+    const auto total = std::accumulate(counts_.links.begin(), counts_.links.end(), std::int64_t{0});
+    for (std::size_t s = 0; s < kSplitNames.size(); ++s)
+      if (counts_.links[s] == 0 && share_of(s) > 0)
+        usage_error(
+            "--split-links {},{},{}: of {} links of {} none is for {} (of each relation shares are rounded "
+            "down); give it a larger share, or another graph",
+            options_.shares.train, options_.shares.valid, options_.shares.test, total, file_.path(),
+            kSplitNames[s]);
+  }
+
+  double share_of(std::size_t split) const {
+    const double shares[] = {options_.shares.train, options_.shares.valid, options_.shares.test};
+    return shares[split];
+  }
+
+  // Does it stay in A?
+  bool stays(std::int64_t e) const {
+    return marks_[e] == kNoLink || marks_[e] == static_cast<std::uint8_t>(Split::kTrain);
+  }
+
+  // A name that is one relation's in the graph, else with its types.
+  std::string name_of(int relation) const {
+    const auto& name = schema_.relations()[relation].name;
+    return schema_.find_relation(name) == relation ? name : schema_.full_name(relation);
+  }
+
+  void write_links(GraphWriter& writer) const {
+    LinkInfo info;
+    info.directed = !counts_.pairs;
+    if (file_.info().typed)
+      for (const int r : choice_->chosen()) {
+        info.names.push_back(name_of(r));
+        info.graph_relations.push_back(r);
+      }
+    writer.write_link_relations(info);
+    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
+      if (share_of(static_cast<std::size_t>(split)) == 0) continue;
+      Links links;
+      each_entry([&](std::int64_t e, std::int64_t v, std::int64_t column) {
+        if (marks_[e] != static_cast<std::uint8_t>(split) || !is_listed(v, column)) return;
+        links.heads.push_back(schema_.vertex_of(column));
+        links.tails.push_back(v);
+        if (info.names.size() > 1) links.relations.push_back(choice_->place(schema_.relation_of(column)));
+      });
+      writer.write_links(split, links);
+    }
+  }
+
+  void leave_out() {
+    std::int64_t kept = 0, row = 0;
+    const bool weighted = rows_.has_values();
+    Buffer<std::int64_t> indptr(rows_.rows + 1, 0);
+    for (; row < rows_.rows; ++row) {
+      for (auto e = rows_.row_begin(row); e < rows_.row_end(row); ++e) {
+        if (!stays(e)) continue;
+        rows_.indices[kept] = rows_.indices[e];
+        if (weighted) rows_.values[kept] = rows_.values[e];
+        ++kept;
+      }
+      indptr[row + 1] = kept;
+    }
+    rows_.indptr = std::move(indptr);
+    rows_.indices.resize(kept);
+    if (weighted) rows_.values.resize(kept);
+  }
+
+  const Communicator& comm_;
+  const GraphFile& file_;
+  const Schema& schema_;
+  const LinkSplitOptions& options_;
+  RowRange range_;
+  Csr<Index> rows_;
+  std::optional<LinkChoice> choice_;
+  Buffer<std::uint8_t> marks_;  // [entries] a split, or kNoLink
+  LinkSplitCounts counts_;
+};
+
+template <class Index>
+LinkSplitCounts split(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
+                      const Destination& output) {
+  LinkSplitter<Index> splitter(comm, file, options);
+  splitter.choose();
+  splitter.write(output);
+  return splitter.counts();
+}
+
+}  // namespace
+
+LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
+                            const Destination& output) {
+  const auto& info = file.info();
+  ESPALIER_CHECK(file.view().apart, "relations of {} are merged", file.path());
+  agree(comm, [&] {
+    if (info.links.exist)
+      input_error("graph file {}: has links already (/links); prepare the graph that it was made from",
+                  file.path());
+  });
+  const auto most = std::max(info.columns, info.nodes);
+  return info.wide_indices || most > std::numeric_limits<std::int32_t>::max()
+             ? split<std::int64_t>(comm, file, options, output)
+             : split<std::int32_t>(comm, file, options, output);
+}
+
+}  // namespace espalier
