@@ -110,6 +110,9 @@ run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to c
 run-typed: all  ## the same with R-GCN on a graph of 4 vertex types and 22 relations
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS) typed
 
+run-links: all  ## which package depends on which? R-GCN on that graph, with links to learn and to find
+	@bash scripts/run_example.sh $(PROGRAM) $(RANKS) links
+
 verify-values: $(PROGRAM)  ## write anew what `espalier verify` expects, after a change of results that was meant (src/app/verify_lines.cpp)
 	@$(PROGRAM) -q verify --device cpu --print-values > $(BUILD)/verify_values && mv $(BUILD)/verify_values src/app/verify_values.inl.hpp
 
@@ -140,4 +143,4 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 -include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
-.PHONY: all deps status run run-typed verify-values check check-format check-width check-rooms lint format clean help
+.PHONY: all deps status run run-typed run-links verify-values check check-format check-width check-rooms lint format clean help

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run_example.sh PROGRAM RANKS [typed]: trains a 3-layer GraphSAGE on the Debian package graph, made from this machine's own apt
-# lists; with `typed` R-GCN on Debian's archive with all its relations. Where there are no lists (or no numpy to read them), a
-# planted graph takes its place, and the script says so.
+# run_example.sh PROGRAM RANKS [typed|links]: trains a 3-layer GraphSAGE on the Debian package graph, made from this machine's own
+# apt lists; with `typed` R-GCN on Debian's archive with all its relations, with `links` the same to find dependencies. Where there
+# are no lists (or no numpy to read them), a planted graph takes its place, and the script says so.
 set -euo pipefail
 program=$1 ranks=$2 kind=${3:-plain}
 cd "$(dirname "$0")/.."
@@ -18,8 +18,8 @@ replication=1
 overrides=()
 input=inputs/debian.toml
 
-if [ "$kind" = typed ]; then
-  input=inputs/debian_typed.toml
+if [ "$kind" != plain ]; then
+  input=inputs/debian_$kind.toml typed=data/debian_typed.h5 learnt=package.depends.package
   if [ ! -f data/debian_typed.h5 ]; then
     mkdir -p data
     if [ -n "$python" ] && "$python" scripts/debian_graph.py --typed data/debian_typed_ogb; then
@@ -29,8 +29,13 @@ if [ "$kind" = typed ]; then
       "$program" generate planted --types paper=20000:64,author=12000,field=300 \
         --relations author.writes.paper=60000,paper.cites.paper=90000,paper.about.field=40000 --homophily 0.6 --seed 1 \
         -o data/planted_typed.h5 --overwrite
-      overrides=(graph.file=data/planted_typed.h5 output.dir=output/planted_typed)
+      typed=data/planted_typed.h5 learnt=paper.cites.paper
+      overrides=(graph.file=$typed output.dir=output/planted_typed)
     fi
+  fi
+  if [ "$kind" = links ]; then
+    overrides=(graph.file=${typed%_typed.h5}_links.h5 "output.dir=output/$(basename "${typed%_typed.h5}")_links")
+    "$program" prepare "$typed" --split-links 0.8,0.1,0.1 --relations $learnt -o "${typed%_typed.h5}_links.h5" --overwrite
   fi
 elif [ ! -f data/debian.h5 ]; then
   mkdir -p data

@@ -130,6 +130,15 @@ std::optional<Restart> find_restart(const Communicator& world, Config& config, c
 static void check_same_graph(const Job& job, const Restart& restart) {
   const auto& there = restart.checkpoint.graph;
   const auto& here = job.graph;
+  if (const auto& task = task_kind_of(job.config.train.task); !task.of_labels) {
+    const auto known = task.splits(there), found = task.splits(here);
+    if (known != found)
+      usage_error(
+          "{} was saved in training on {} {}, {} to validate and {} to test on; {} has {}, {}, {}; name that "
+          "graph, or {}",
+          restart.path, known[0], plural_of(task.example), known[1], known[2], job.config.graph.file,
+          found[0], found[1], found[2], restart.anew);
+  }
   if (std::tie(there.nodes, there.edges, there.features, there.classes, there.train, there.valid,
                there.test) !=
       std::tie(here.nodes, here.edges, here.features, here.classes, here.train, here.valid, here.test))

@@ -19,7 +19,7 @@ struct Order;
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 
 struct ImportArguments {
-  std::string format = "ogb";  ///< or mag240m
+  std::string format = "ogb";  ///< or mag240m, triples
   std::string folder;
   std::string split;  ///< a folder below FOLDER/split
   std::string output;
@@ -30,6 +30,8 @@ struct ImportArguments {
   bool half = false;               ///< store features as float16
   std::string duplicates = "sum";  ///< sum, max, first or refuse
   bool no_edge_features = false;   ///< leave them out
+  std::string train, valid, test;  ///< of triples: files
+  bool ignore_relations = false;   ///< of triples: A has pairs of vertices
   bool overwrite = false;          ///< may `output` be replaced?
   double stall_minutes = 0;
 };
@@ -66,6 +68,17 @@ struct DigestArguments {
   double stall_minutes = 0;
 };
 void digest_command(const Communicator& world, const DigestArguments& arguments);
+
+struct PrepareArguments {
+  std::string file;
+  std::string output;
+  std::string shares;     ///< "0.8,0.1,0.1": of links, in train, valid and test
+  std::string relations;  ///< "cites,writes"; empty: all, of two that are inverses the first
+  std::int64_t seed = 0;
+  bool overwrite = false;  ///< may `output` be replaced?
+  double stall_minutes = 0;
+};
+void prepare_command(const Communicator& world, const PrepareArguments& arguments);
 
 struct PartitionArguments {
   std::string file;
@@ -133,6 +146,9 @@ struct InferArguments {
   std::optional<std::string> types;  ///< whose rows are written: "paper,author" or "all"; none: the
                                      ///< target's, of a typed graph
   std::string nodes;                 ///< a list of vertices whose rows are written; empty: all
+  std::string links;                 ///< a list of links to score instead; `output` is CSV then
+  std::int64_t top = 0;              ///< of heads in that list: how many best tails; 0:
+                                     ///< it has tails
   bool predictions = false;          ///< write predicted classes, too
   bool metrics = false;              ///< judge the splits
   bool half = false;                 ///< store rows as float16

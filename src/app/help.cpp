@@ -43,7 +43,15 @@ const std::map<std::string, Words>& words() {
         "  scripts/debian_graph.py --typed data/debian_typed && \\\n"
         "    espalier import ogb data/debian_typed --split source_seed0 -o data/debian_typed.h5\n"
         "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "
-        "mag240m.h5\n\n"
+        "mag240m.h5\n"
+        "  espalier import triples --train train.txt --valid valid.txt --test test.txt -o umls.h5\n\n"
+        "`triples` reads lines of head, relation and tail, apart by tabs or commas, without header or quotes "
+        "(.gz too). Entities\n"
+        "and relations are numbered in the order of their names, which are kept. The triples of --train are "
+        "the graph, an inverse\n"
+        "for each relation (--no-inverse: none), and all are links. --ignore-relations makes a graph of "
+        "pairs, for more than 128\n"
+        "relations.\n\n"
         "`ogb` tells the layouts apart by what is in DIR/raw: num-node-list.csv(.gz), a graph; "
         "num-node-dict.csv(.gz), a graph\n"
         "with types of vertices and edges (ogbn-mag); edge_index_dict.npz, the same as OGB's DatasetSaver "
@@ -77,6 +85,7 @@ const std::map<std::string, Words>& words() {
         "label, 255 = unknown\n"
         "  /split/train, /split/valid, /split/test   int64, ascending ids\n"
         "  /edges/features  float32 or float16 [m, f], optional: row k is of entry k of /graph/indices\n"
+        "  /nodes/ids       fixed-length text [n], optional: what the vertices are called\n"
         "With types version = 2, and for T types, R relations and q runs of one relation in a row:\n"
         "  /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are "
         "offset[t] .. offset[t+1]\n"
@@ -93,6 +102,21 @@ const std::map<std::string, Words>& words() {
         "relation's k-th\n"
         "                                 entry, row by row of the matrix; an inverse has its own, in its "
         "order\n"
+        "  /types/TYPE/ids                as /nodes/ids, of the type's vertices\n"
+        "Both may have links, edges that are learnt; a link is the entry in row tail, column head of the "
+        "matrix:\n"
+        "  /links                         attributes version = 1, directed (uint8: 0: a link and its reverse "
+        "are the same)\n"
+        "  /links/relations               fixed-length text [R], optional: names; without them there is one "
+        "relation\n"
+        "  /links/graph_relations         int32 [R], optional, with types: which relation of the graph each "
+        "is\n"
+        "  /links/train, valid, test/head, tail, relation   int64 [e], int64 [e], int32 [e]: ids of the "
+        "whole "
+        "graph; relation may be\n"
+        "                                 left out where all are of the first\n"
+        "  /links/valid, test/negative_tails, negative_heads   int64 [e, k], optional: what the link is "
+        "ranked against\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
        {"make a graph file from a random model",
@@ -116,6 +140,24 @@ const std::map<std::string, Words>& words() {
         "Of --edge-features numbers the first is about 1 where an edge joins vertices of one class, about -1 "
         "where it does not,\nthe others are about 0; deviation 1. Both directions of an edge have the "
         "same."}},
+      {"prepare",
+       {"choose links among the edges of a graph, and write the graph without those to be found",
+        "Examples:\n"
+        "  espalier prepare planted.h5 --split-links 0.8,0.1,0.1 --seed 1 -o planted_links.h5\n"
+        "  mpirun -np 4 espalier prepare debian_typed.h5 --split-links 0.9,0.05,0.05 --relations depends -o "
+        "links.h5\n\n"
+        "Of a graph in which every edge has its reverse each pair is a link once, of another each edge; of a "
+        "graph with types\n"
+        "those of the relations. A self loop is no link. The new file has all that FILE has, and /links "
+        "(`espalier help import`\n"
+        "has their layout), but the edges of the links in valid and test are left out: of each the edge, "
+        "that "
+        "of the inverse\n"
+        "relation and, where every edge of the relation has its reverse, the reverse. Where only some have "
+        "it, the reverse of a\n"
+        "link is another edge, which may stay. A share of 0 is of a split that is not there. The same file, "
+        "options and seed give\n"
+        "the same links on any number of ranks."}},
       {"digest",
        {"check the digests of a graph file, or write them into one that another program made",
         "Examples:\n  espalier digest planted.h5\n  espalier digest made_by_h5py.h5 --write"}},
@@ -164,7 +206,8 @@ const std::map<std::string, Words>& words() {
         "every grid and under every run.memory_limit.\n\n"
         "The file (HDF5):\n"
         "  /logits        float32 or float16 [rows, classes], or\n"
-        "  /embeddings    the same [rows, model.hidden], with --layer below the last\n"
+        "  /embeddings    the same [rows, model.hidden], with --layer below the last, or of train.task = "
+        "\"links\"\n"
         "  /predictions   int32 [rows], with --predictions; of train.task = \"labels\" uint8 [rows, labels]\n"
         "  /ids           int64 [rows], ascending, with --nodes: the vertex of each row; else row v is "
         "vertex v\n"
@@ -182,7 +225,17 @@ const std::map<std::string, Words>& words() {
         "Vertices, in --nodes and /ids too, are counted within their type, as labels and splits are in the "
         "graph file.\n"
         "docs/typed-graphs.md has lines of h5py that judge the predictions, and says what rows of other "
-        "types are."}},
+        "types are.\n\n"
+        "Of train.task = \"links\" --links FILE scores links, lines of head, relation and tail (names where "
+        "the "
+        "graph has some, or\n"
+        "ids within the type; the relation may be left out where there is one), and writes CSV. With --top "
+        "10 "
+        "the lines have no\n"
+        "tails, and the ten best of each are written:\n"
+        "  echo 17 > heads.txt && espalier infer inputs/debian_links.toml --checkpoint "
+        "output/debian_links/weights.h5 \\\n"
+        "    --links heads.txt --top 10 -o tails.csv"}},
       {"plan",
        {"say what a job will need, without running it",
         "Example:\n  espalier plan inputs/debian.toml --ranks 16 --memory-per-rank 4GiB --machine "

@@ -12,6 +12,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/mag240m_import.hpp"
 #include "espalier/graph/ogb_import.hpp"
+#include "espalier/graph/triple_import.hpp"
 
 namespace espalier {
 
@@ -37,7 +38,9 @@ Duplicates duplicates_by(const std::string& name) {
 void import_folder(const Communicator& world, const ImportArguments& a) {
   const OutputFile output{a.output, a.overwrite};
   const auto duplicates = duplicates_by(a.duplicates);
-  if (a.format == "mag240m")
+  if (a.format == "triples")
+    import_triples(world, {{a.train, a.valid, a.test}, !a.no_inverse, a.ignore_relations}, output);
+  else if (a.format == "mag240m")
     import_mag240m(world, {a.folder, "", !a.no_inverse, a.drop_self_loops, a.half, duplicates}, output);
   else
     import_ogb(world,
@@ -62,10 +65,11 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   const Watchdog watchdog(world.rank() == 0 ? arguments.stall_minutes : 0, "--stall-minutes");
 
   set_memory_advice(
-      "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with "
-      "more "
-      "memory, --half where the features take it, and --no-edge-features where those of edges are not "
-      "needed");
+      arguments.format == "triples"
+          ? "import reads the triples on one rank, so more ranks are no help: use a node with more memory"
+          : "import reads the edges, then the features, on one rank, so more ranks are no help: use a node "
+            "with more memory, --half where the features take it, and --no-edge-features where those of "
+            "edges are not needed");
 
   // 1. Read the folder, write the graph file.
   note_activity("importing");
@@ -77,6 +81,7 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, arguments.output);
   check_splits(world, file);
+  check_links(world, file);
   const auto& info = file.info();
   log::info("wrote      {}: {}, {}, {}, in {:.1f} s", arguments.output, counts_in_words(info),
             counted(info.features, "feature"), counted(info.classes, info.multi_label ? "label" : "class"),

@@ -24,6 +24,7 @@
 #include "espalier/train/weights_file.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
+#include "link_questions.hpp"
 #include "row_tables.hpp"
 
 namespace espalier {
@@ -39,7 +40,8 @@ struct Inference {
   Network<float> network;
   int layer = 1;                          ///< whose rows are written
   std::vector<RowTable> tables = {};      ///< of the file
-  std::unique_ptr<Targets> targets = {};  ///< with --metrics
+  std::unique_ptr<Targets> targets = {};  ///< with --metrics or --links
+  std::vector<LinkTriple> links = {};     ///< of --links
 
   int layers() const { return network.stages(); }
   /// Of the layers, is the last one asked for?
@@ -52,7 +54,8 @@ struct Inference {
 void check_place(const InferArguments& arguments, const Config& config) {
   check_output({arguments.output, arguments.overwrite});
   std::error_code error;
-  for (const auto& input : {arguments.job.config, config.graph.file, arguments.checkpoint, arguments.nodes})
+  for (const auto& input :
+       {arguments.job.config, config.graph.file, arguments.checkpoint, arguments.nodes, arguments.links})
     if (!input.empty() && std::filesystem::equivalent(input, arguments.output, error))
       usage_error("-o {}: is an input of this command; give another name", arguments.output);
 }
@@ -67,11 +70,24 @@ TrainedWeights read_named_weights(const Communicator& world, const std::string& 
   return read_weights(world, path);
 }
 
+// Of a graph: that which it was trained on, or the one here.
+std::vector<TensorShape> task_tensors(const Job& job, const GraphInfo& graph) {
+  const auto& task = task_kind_of(job.config.train.task);
+  return task.tensors == nullptr ? std::vector<TensorShape>() : task.tensors(graph, job.config);
+}
+
+// With the classes of the graph that it was trained on.
+NetworkShape network_of_task(const Job& job, const GraphInfo& trained_on) {
+  return network_shape(job.config.model, input_of(job),
+                       task_kind_of(job.config.train.task).outputs(trained_on, job.config),
+                       task_tensors(job, trained_on));
+}
+
 Network<float> network_of(const Job& job, const TrainedWeights& weights, const std::string& path) {
   for (const auto& key : changed_keys(parse_saved_config(weights.config, path).config, job.config, job.graph))
     if (changes_network(key))
       usage_error("{} is of another network: {}; put the key back", path, in_words(key));
-  Network<float> network(network_shape(job.config.model, input_of(job), weights.graph.classes), 0);
+  Network<float> network(network_of_task(job, weights.graph), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto columns = std::ssize(weights.standardization.mean);
   if (columns > 0 && columns != input_of(job).width)
@@ -113,8 +129,15 @@ int layer_of(const InferArguments& arguments, int layers) {
 }
 
 // Collective. Classes are those of the network.
-std::unique_ptr<Targets> targets_of(const Job& job, const std::string& checkpoint) {
-  auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
+std::unique_ptr<Targets> targets_of(const Job& job, const Inference& inference) {
+  const auto& checkpoint = inference.arguments.checkpoint;
+  const auto here = task_tensors(job, job.graph), there = task_tensors(job, inference.weights.graph);
+  for (std::size_t k = 0; k < here.size(); ++k)
+    if (here[k].rows != there[k].rows)
+      input_error("{}: has {} {}, and the network of {} knows {}; leave --metrics out", job.config.graph.file,
+                  here[k].rows, here[k].name, checkpoint, there[k].rows);
+  auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config);
+  if (!task_kind_of(job.config.train.task).of_labels) return targets;
   if (targets->outputs > job.graph.classes)
     input_error("{}: /nodes/labels has {}, and the network of {} knows {}", job.config.graph.file,
                 counted(targets->outputs, task_kind_of(job.config.train.task).noun), checkpoint,
@@ -195,15 +218,67 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
 void show(const Job& job, const char* split, const Metrics& metrics) {
   if (metrics.vertices > 0)
     log::info("{} {}, of {}", split, scores_in_words(task_kind_of(job.config.train.task), metrics),
-              counted(metrics.vertices, "vertex"));
+              counted(metrics.vertices, task_kind_of(job.config.train.task).example));
 }
 
 RowFileShape shape_of(const Job& job, const Inference& inference) {
-  return {.rows = inference.layer == inference.layers() ? "/logits" : "/embeddings",
+  const auto& task = task_kind_of(job.config.train.task);
+  const bool logits = task.of_labels && inference.layer == inference.layers();
+  return {.rows = logits ? "/logits" : "/embeddings",
           .width = inference.network.output_width(inference.layer),
           .half = inference.arguments.half,
-          .labels = task_kind_of(job.config.train.task).several_labels ? job.graph.classes : 0,
+          .labels = task.several_labels ? job.graph.classes : 0,
           .tables = inference.tables};
+}
+
+template <class Space>
+ConstMatrixView<float> on_host(const Space& space, const Matrix<float, Space>& matrix, Buffer<float>& copy) {
+  copy = copy_from(space, matrix.data);
+  return {matrix.rows, matrix.columns, copy.data()};
+}
+
+// The scores of --links, or the best tails.
+template <class Space>
+void answer_links(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
+                  SamplerOn<Space>& whole_rows, InputStoresOn<Space>&& input,
+                  const Network<float, Space>& network) {
+  const auto& arguments = inference.arguments;
+  note_activity("computing the layers");
+  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, job.graph.edges,
+                                    evaluation_memory(job), kLabel);
+  KeptRowsOn<Space> last(pass.rows(), network.output_width(network.stages()));
+  std::vector<RowSinkOn<Space>*> sinks(inference.layers(), nullptr);
+  sinks.back() = &last;
+  pass.run(space, network, std::move(input), sinks, [] {
+    note_progress();
+    return true;
+  });
+
+  note_activity("scoring links");
+  Buffer<float> rows, relations;
+  const auto own = on_host(space, last.release(), rows);
+  const auto tensors = network.task_tensors();
+  const auto of_relations =
+      tensors.empty() ? ConstMatrixView<float>() : on_host(space, tensors[0].value, relations);
+  const auto& targets = dynamic_cast<const LinkTargets&>(*inference.targets);
+  auto links = inference.links;
+  std::vector<float> scores;
+  if (arguments.top == 0) {
+    scores = score_links(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links);
+  } else {
+    const auto best =
+        best_tails(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links, arguments.top);
+    links.clear();
+    for (std::size_t k = 0; k < best.size(); ++k) {
+      const auto& of = inference.links[k / static_cast<std::size_t>(arguments.top)];
+      if (best[k].vertex < 0) continue;
+      links.push_back({of.head, best[k].vertex, of.relation});
+      scores.push_back(best[k].score);
+    }
+  }
+  write_link_answers(job, arguments.output, links, scores,
+                     links_of_file(*job.grid, targets, job.graph.nodes, links));
+  log::info("wrote   {}: {}", arguments.output, counted(std::ssize(links), "link"));
 }
 
 // On a space, with what was set up there.
@@ -211,6 +286,8 @@ template <class Space>
 void infer(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
            SamplerOn<Space>& whole_rows, InputStoresOn<Space>&& input, const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
+  if (!arguments.links.empty())
+    return answer_links(job, inference, space, grid, whole_rows, std::move(input), network);
   const auto& world = job.grid->world();
   const double start = now();
   const auto digest = weights_digest(space, network, input);
@@ -241,7 +318,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
   std::optional<Evaluation> found;
-  if (task) found = task->judge(space, logits->release());
+  if (task) found = task->judge(space, logits->release(), network.task_tensors());
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, digest, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} in {:.1f} s, {:.1f} MB between ranks", arguments.output, shape.in_words(),
@@ -278,9 +355,12 @@ void run(Job& job, Inference& inference) {
   const auto a = read_model_matrix<Index>(job);
   auto features = read_job_features(job, inference.weights.standardization);
   auto edges = read_job_edges(job);
-  if (inference.arguments.metrics) inference.targets = targets_of(job, inference.arguments.checkpoint);
+  const auto& arguments = inference.arguments;
+  if (arguments.metrics || !arguments.links.empty()) inference.targets = targets_of(job, inference);
+  if (!arguments.links.empty())
+    inference.links = read_link_questions(job, arguments.links, arguments.top > 0);
   warn_of_another_graph(job, inference);
-  const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph.schema, job.grid->ranks()), kLabel);
+  const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph, job.grid->ranks()), kLabel);
 
   // 2. The layers, on the space of the job.
 #ifdef ESPALIER_WITH_CUDA
@@ -320,7 +400,10 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   // A graph without labels does not say which type the network was trained for; its weights do.
   if (config.graph.target.empty())
     config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).config.graph.target;
-  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes, arguments.metrics);
+  if (!arguments.links.empty() && config.train.task != "links")
+    usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
+  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes,
+                      arguments.metrics || !arguments.links.empty());
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());

@@ -20,6 +20,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/plan/memory.hpp"
+#include "link_page.hpp"
 #include "order_page.hpp"
 #include "typed_page.hpp"
 #include "vertex_marks.hpp"
@@ -181,6 +182,7 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
     show_vertices(world, file);
   }
   check_splits(world, file);
+  show_links(world, file);
   const auto digest = file.content().file;
   line("digest",
        (digest ? hex(*digest) : "unknown") +

@@ -310,7 +310,9 @@ void warn_of_surprises(const Job& job) {
         job.batches_per_step());
   const auto& kind = sampler_kind_of(config.sampler.kind);
   for (const auto fanout : config.sampler.fanout)
-    if (kind.layer_wise && fanout > 0 && 4 * fanout < std::min(config.sampler.batch_size, job.graph.train)) {
+    if (kind.layer_wise && fanout > 0 &&
+        4 * fanout <
+            std::min(config.sampler.batch_size, task_kind_of(config.train.task).examples(job.graph))) {
       log::warning("sampler.fanout has {} for a whole layer of {}: few seeds will have a neighbour",
                    counted(fanout, "vertex"), kind.name);
       break;
@@ -333,15 +335,18 @@ void warn_of_surprises(const Job& job) {
         config.graph.file, config.graph.file);
   for (const auto& part : parts)
     if (!part.warning.empty()) log::warning("{}", part.warning);
-  if (training && job.graph.test == 0)
-    log::warning("{}: /split/test is empty or absent: there will be no test {}", config.graph.file,
+  const auto& task = task_kind_of(config.train.task);
+  const auto splits = task.splits(job.graph);
+  const char* const where = task.of_labels ? "split" : "links";
+  if (training && splits[2] == 0)
+    log::warning("{}: /{}/test is empty or absent: there will be no test {}", config.graph.file, where,
                  metric_of(config.train).words);
   if (training && config.graph.features_on == (job.device.gpu ? "node" : "host"))
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on,
                  job.device.gpu ? "on GPUs" : job.device.words);
-  if (training && config.train.early_stop > 0 && job.graph.valid == 0)
-    log::warning("train.early_stop = {} never stops: {} has no vertices to validate on (/split/valid)",
-                 config.train.early_stop, config.graph.file);
+  if (training && config.train.early_stop > 0 && splits[1] == 0)
+    log::warning("train.early_stop = {} never stops: {} has no {} to validate on (/{}/valid)",
+                 config.train.early_stop, config.graph.file, plural_of(task.example), where);
 }
 
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {

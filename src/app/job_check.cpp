@@ -33,6 +33,9 @@ void network_keys(const JobFacts& job) {
 void matrix_keys(const JobFacts& job) {
   matrix_form(job.config);
 }
+void task_keys(const JobFacts& job) {
+  if (const auto check = task_kind_of(job.config.train.task).check_keys) check(job.config);
+}
 void metric_key(const JobFacts& job) {
   metric_of(job.config.train);
 }
@@ -56,6 +59,7 @@ void copies(const JobFacts& job) {
 
 void target(const JobFacts& job) {
   const auto& graph = *job.graph;
+  if (!task_kind_of(job.config.train.task).of_labels) return;
   const auto& config = job.config.graph;
   if (graph.target < 0)
     input_error(
@@ -88,9 +92,14 @@ void mean_of_self(const JobFacts& job) {
         "debiased or paper");
 }
 
-void training_vertices(const JobFacts& job) {
-  if (job.graph->train == 0)
+void examples(const JobFacts& job) {
+  const auto& task = task_kind_of(job.config.train.task);
+  if (task.examples(*job.graph) > 0) return;
+  if (task.of_labels)
     input_error("{}: /split/train is empty or absent; import the graph with a split", job.config.graph.file);
+  input_error(
+      "{}: has no links to learn (/links/train); `espalier prepare --split-links` makes some of its edges",
+      job.config.graph.file);
 }
 
 void weights(const JobFacts& job) {
@@ -139,15 +148,19 @@ void edge_features(const JobFacts& job) {
       config.graph.file);
 }
 
-void labels(const JobFacts& job) {
-  note_activity("checking labels and splits");
+void what_is_learnt(const JobFacts& job) {
+  note_activity("checking what is learnt");
+  const auto& task = task_kind_of(job.config.train.task);
+  const auto check = [&] {
+    if (task.check != nullptr) task.check(job.world, *job.file, job.config);
+  };
+  if (!task.of_labels) return check();
   if (job.judges && !job.graph->has_labels)
     input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
                 job.config.graph.file);
   check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
   check_splits(job.world, *job.file);
-  if (const auto check = task_kind_of(job.config.train.task).check)
-    check(job.world, *job.file, job.config.train);
+  check();
 }
 
 // ---- the grid ----
@@ -200,6 +213,7 @@ constexpr Check kChecks[] = {
     {Moment::kConfig, kAll, keys_of_parts},
     {Moment::kConfig, kAll, network_keys},
     {Moment::kConfig, kAll, matrix_keys},
+    {Moment::kConfig, kAll, task_keys},
     {Moment::kConfig, kAll, metric_key},
     {Moment::kConfig, kAll, local_batches},
     {Moment::kGraph, kAll, copies},
@@ -207,12 +221,12 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kSample | kTrain, relation_fanout},
     {Moment::kGraph, kSample | kTrain, embedding},
     {Moment::kGraph, kSample | kTrain, mean_of_self},
-    {Moment::kGraph, kSample | kTrain, training_vertices},
+    {Moment::kGraph, kSample | kTrain, examples},
     {Moment::kGraph, kSample | kTrain, weights},
     {Moment::kGraph, kTrain | kInfer, inputs},
     {Moment::kGraph, kAll, edge_features},
-    {Moment::kGraph, kTrain | kJudge, labels},
-    {Moment::kGraph, kJudge, training_vertices},
+    {Moment::kGraph, kTrain | kJudge, what_is_learnt},
+    {Moment::kGraph, kJudge, examples},
     {Moment::kGrid, kAll, groups},
     {Moment::kGrid, kAll, keys_of_gpus},
     {Moment::kMemory, kAll, memory},

@@ -34,6 +34,7 @@ constexpr double kMostMinutes = 1'000'000;
 struct Arguments {
   ImportArguments import;
   GenerateArguments generate;
+  PrepareArguments prepare;
   PartitionArguments partition;
   InfoArguments info;
   DigestArguments digest;
@@ -65,20 +66,24 @@ void add_stall_option(CLI::App& command, double& minutes) {
 void add_import_options(CLI::App& layout, ImportArguments& a, Action& action) {
   layout.add_option("-o,--output", a.output, "the graph file to write")->required();
   layout.add_flag("--no-inverse", a.no_inverse, "of a graph with types: add no inverse of each relation");
+  add_stall_option(layout, a.stall_minutes);
+  layout.add_flag("--overwrite", a.overwrite, "replace a file that exists");
+  layout.callback([&action, &a, name = layout.get_name()] {
+    a.format = name;
+    action = [&a](const Communicator& world) { import_command(world, a); };
+  });
+}
+
+// What those of OGB take.
+void add_ogb_options(CLI::App& layout, ImportArguments& a) {
   layout.add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
   layout.add_flag("--half", a.half, "store features as float16");
-  add_stall_option(layout, a.stall_minutes);
   layout
       .add_option(
           "--duplicates", a.duplicates,
           "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
           "either direction); refuse: an error")
       ->capture_default_str();
-  layout.add_flag("--overwrite", a.overwrite, "replace a file that exists");
-  layout.callback([&action, &a, name = layout.get_name()] {
-    a.format = name;
-    action = [&a](const Communicator& world) { import_command(world, a); };
-  });
 }
 
 void add_import(CLI::App& app, ImportArguments& a, Action& action) {
@@ -93,9 +98,20 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
                   "the column of edge-feat.csv.gz (from 0) that becomes the weights, and no feature");
   ogb->add_flag("--no-edge-features", a.no_edge_features, "leave the features of edges out");
   add_import_options(*ogb, a, action);
+  add_ogb_options(*ogb, a);
   auto* mag240m = import->add_subcommand("mag240m", "the folder of OGB-LSC's MAG240M");
   mag240m->add_option("DIR", a.folder, "the folder that holds processed/")->required();
   add_import_options(*mag240m, a, action);
+  add_ogb_options(*mag240m, a);
+  auto* triples = import->add_subcommand("triples", "files of triples: head, relation, tail, as names");
+  triples->add_option("--train", a.train, "the triples that become the graph")->required();
+  triples->add_option("--valid", a.valid, "those to validate on");
+  triples->add_option("--test", a.test, "those to test on");
+  auto* ignore =
+      triples->add_flag("--ignore-relations", a.ignore_relations,
+                        "the graph has no relations, its links do: for more relations than a graph may have");
+  add_import_options(*triples, a, action);
+  ignore->excludes(triples->get_option("--no-inverse"));
 }
 
 void add_generator_options(CLI::App& kind, GenerateArguments& a) {
@@ -158,6 +174,26 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
       action = [&a](const Communicator& world) { generate_command(world, a); };
     });
   }
+}
+
+void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
+  auto* prepare = add_command(app, "prepare");
+  prepare->add_option("FILE", a.file, "a graph file")->required();
+  prepare->add_option("-o,--output", a.output, "the graph file to write")->required();
+  prepare
+      ->add_option("--split-links", a.shares,
+                   "choose links among the edges: the shares of train, valid and test, as 0.8,0.1,0.1; of 0 "
+                   "there is no such split")
+      ->required();
+  prepare->add_option("--relations", a.relations,
+                      "of a graph with types: whose edges are links, NAME,... (all, but inverses)");
+  add_whole_number(*prepare, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
+                   "the same seed gives the same splits for every number of ranks")
+      ->capture_default_str();
+  add_stall_option(*prepare, a.stall_minutes);
+  prepare->add_flag("--overwrite", a.overwrite, "replace a file that exists");
+  prepare->callback(
+      [&action, &a] { action = [&a](const Communicator& world) { prepare_command(world, a); }; });
 }
 
 void add_partition(CLI::App& app, PartitionArguments& a, Action& action) {
@@ -228,10 +264,21 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
       "its own (the target's, at the root)");
   infer->add_option("--nodes", a.nodes,
                     "a text file, an id on a line, counted within the type: rows of these vertices only");
+  auto* links = infer->add_option(
+      "--links", a.links,
+      "of a network that learnt links: a text file, head, relation and tail on a line; writes "
+      "their scores as CSV instead of rows");
+  auto* top = infer
+                  ->add_option("--top", a.top,
+                               "the lines of --links have no tails: so many best ones of each are written")
+                  ->check(CLI::Range(std::int64_t{1}, kMostDrawn));
+  top->needs(links);
   infer->add_flag("--predictions", a.predictions, "write the predicted classes, too");
   infer->add_flag("--metrics", a.metrics, "accuracy and macro-F1 of the splits: printed, and in the file");
   infer->add_flag("--half", a.half, "store rows as float16");
   infer->add_flag("--overwrite", a.overwrite, "replace a file that exists");
+  for (const char* name : {"--layer", "--types", "--nodes", "--predictions", "--metrics", "--half"})
+    links->excludes(infer->get_option(name));
   infer->callback([&action, &a] { action = [&a](const Communicator& world) { infer_command(world, a); }; });
 }
 
@@ -295,7 +342,7 @@ void add_help(CLI::App& app, std::string& topic, const std::string& overview, Ac
 // the result.
 bool writes_its_result(const std::string& command) {
   return command == "train" || command == "infer" || command == "import" || command == "generate" ||
-         command == "partition";
+         command == "prepare" || command == "partition";
 }
 
 // Collective. Has standard output taken all of it? Only rank 0 prints.
@@ -321,6 +368,7 @@ int run(const Communicator& world, int argc, char** argv) {
   app.add_flag("-q,--quiet", arguments.quiet, "warnings and errors only");
   add_import(app, arguments.import, action);
   add_generate(app, arguments.generate, action);
+  add_prepare(app, arguments.prepare, action);
   add_partition(app, arguments.partition, action);
   add_info(app, arguments.info, action);
   add_digest(app, arguments.digest, action);

@@ -12,6 +12,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/task.hpp"
 #include "job.hpp"
 #include "replaceable.hpp"
 
@@ -100,7 +101,9 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
   const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency(), /*warns=*/false).count};
   note_activity("counting minibatches");
-  plan.work = count_epoch(cpu, a, plan.epoch, file.read_split(Split::kTrain), draw);
+  plan.work = count_epoch(
+      cpu, a, plan.epoch,
+      *task_kind_of(plan.job.config.train.task).read_examples(world, file, plan.job.config), draw);
   const auto blocks = plan.epoch.blocks(a.rows());
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     plan.judged[static_cast<std::size_t>(split)] =
@@ -128,7 +131,7 @@ void take_estimates(Plan& plan, const PlannedJob& estimated) {
   plan.work = estimated.work;
   plan.evaluations = estimated.evaluations;
   const auto& graph = plan.job.graph;
-  const std::array sizes = {graph.train, graph.valid, graph.test};
+  const auto sizes = task_kind_of(plan.job.config.train.task).splits(graph);
   for (std::size_t split = 0; split < sizes.size(); ++split)
     plan.judged[split].assign(plan.epoch.ranks, static_cast<double>(sizes[split]) / plan.epoch.ranks);
 }

@@ -4,6 +4,7 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/task.hpp"
 #include "job.hpp"
 #include "plan.hpp"
 
@@ -57,11 +58,11 @@ std::string describe(const Plan& plan) {
   const auto steps = count_batches(plan.work.batches, plan.epoch.batches_per_step);
   std::string text =
       fmt::format("graph    {}: {}, {}, {} to train\n", config.graph.file, plural(graph.nodes, "vertex"),
-                  plural(graph.edges, "edge"), grouped(graph.train));
+                  plural(graph.edges, "edge"), grouped(task_kind_of(config.train.task).examples(graph)));
   text += fmt::format("job      {}{}, batch {}; {} of {}, {} -> {} -> {}, {}\n",
                       plan.job.training ? "train " : "sample ", sampler_in_words(config),
                       config.sampler.batch_size, plural(config.model.layers, "layer"), config.model.kind,
-                      graph.features, config.model.hidden, graph.classes,
+                      graph.features, config.model.hidden, network_shape(graph, config).classes,
                       plural(network_size(network_shape(graph, config)).parameters, "parameter"));
   text += fmt::format("grid     {} as {} x {}, {}, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "espalier/base/log.hpp"
+#include "espalier/train/task.hpp"
 #include "vertex_list.hpp"
 
 namespace espalier {
@@ -30,7 +31,7 @@ std::vector<bool> types_named(const GraphInfo& graph, const std::string& path, c
 // layer `layer`? It reads its own and those of the neighbours in the layer before, and so on.
 std::vector<bool> types_in_loss(const Job& job, std::int64_t layer) {
   const auto& schema = job.graph.schema;
-  const auto fanout = sampler_shape(job.config, schema, job.grid->ranks()).relation_fanout;
+  const auto fanout = sampler_shape(job.config, job.graph, job.grid->ranks()).relation_fanout;
   std::vector<bool> read(schema.types().size(), false);
   if (job.graph.target < 0) return read;
   read[static_cast<std::size_t>(job.graph.target)] = true;
@@ -46,11 +47,16 @@ std::vector<bool> types_in_loss(const Job& job, std::int64_t layer) {
   return read;
 }
 
-// Those of the target, or of all types named, without the vertices chosen.
+// Those of the target, or of all types where the task has none, or of those named, without the
+// vertices chosen.
 std::vector<RowTable> tables_asked_for(const InferArguments& arguments, const Job& job, std::int64_t layer) {
   const auto& graph = job.graph;
   const auto& path = job.config.graph.file;
-  if (!arguments.types) {
+  const auto& task = task_kind_of(job.config.train.task);
+  if (arguments.predictions && !task.of_labels)
+    usage_error("--predictions are of vertices, and train.task = {} learns none of them; leave it out",
+                task.name);
+  if (!arguments.types && (task.of_labels || !graph.typed)) {
     if (!graph.typed) return {{.vertices = {0, graph.nodes}, .predictions = arguments.predictions}};
     if (graph.target < 0)
       usage_error(
@@ -60,17 +66,19 @@ std::vector<RowTable> tables_asked_for(const InferArguments& arguments, const Jo
     const auto& target = graph.schema.types()[graph.target];
     return {{.vertices = {target.begin, target.end}, .predictions = arguments.predictions}};
   }
-  const auto named = types_named(graph, path, *arguments.types), in_loss = types_in_loss(job, layer);
+  const auto named = types_named(graph, path, arguments.types.value_or("all")),
+             in_loss = types_in_loss(job, layer);
   std::vector<RowTable> tables;
   bool predicts = false;
   for (std::size_t t = 0; t < named.size(); ++t) {
     if (!named[t]) continue;
     const auto& type = graph.schema.types()[t];
     const bool is_target = static_cast<int>(t) == graph.target;
-    tables.push_back({.type = type.name,
-                      .vertices = {type.begin, type.end},
-                      .predictions = is_target && arguments.predictions,
-                      .trained = graph.target >= 0 ? std::optional<bool>(in_loss[t]) : std::nullopt});
+    tables.push_back(
+        {.type = type.name,
+         .vertices = {type.begin, type.end},
+         .predictions = is_target && arguments.predictions,
+         .trained = task.of_labels && graph.target >= 0 ? std::optional<bool>(in_loss[t]) : std::nullopt});
     predicts |= is_target;
   }
   if (arguments.predictions && graph.target < 0)
@@ -90,7 +98,7 @@ std::vector<RowTable> row_tables(const Communicator& world, const InferArguments
   if (arguments.nodes.empty()) return tables;
   if (tables.size() > 1)
     usage_error("--nodes {} counts within one type, and --types {} is {}; name one", arguments.nodes,
-                *arguments.types, types_of(tables, job.graph));
+                arguments.types.value_or("all"), types_of(tables, job.graph));
   auto& only = tables[0];
   const auto of = job.graph.typed ? "type " + types_of(tables, job.graph) : "the graph";
   only.chosen = read_vertex_list(world, arguments.nodes, only.vertices.size(), of);

@@ -25,7 +25,7 @@ void print_epoch(const EpochReport& epoch) {
 }
 
 template <class Space>
-void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffer<std::int64_t>& training,
+void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const ExampleSource& examples,
             std::int64_t epochs) {
   start_output(job);
   auto report = start_report(job, "sample", sampler.schedules());
@@ -37,7 +37,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Buffe
   warn_of_surprises(job);
   note_activity("sampling");
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
-    report.epochs.push_back(sample_epoch(job, space, sampler, training, epoch));
+    report.epochs.push_back(sample_epoch(job, space, sampler, examples, epoch));
     print_epoch(report.epochs.back());
     append_metrics(job, report.epochs.back());
   }
@@ -59,11 +59,11 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
   refuse_to_replace(look_at_output(world, config, arguments.overwrite), config);
   const Watchdog watchdog(config.run.stall_minutes);
   auto job = open_job(world, config, JobKind::kSample);
-  note_activity("reading the training split");
-  const auto training = job.file->read_split(Split::kTrain);
+  note_activity("reading the training examples");
+  const auto examples = task_kind_of(job.config.train.task).read_examples(world, *job.file, job.config);
   with_matrix(job, [&](const auto& space, const auto& matrix) {
     const auto sampler = make_job_sampler(job, space, matrix);
-    sample(job, space, *sampler, training, arguments.epochs);
+    sample(job, space, *sampler, *examples, arguments.epochs);
   });
 }
 

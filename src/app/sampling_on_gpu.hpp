@@ -32,13 +32,13 @@ std::unique_ptr<SamplerOn<Space>> make_job_sampler(const Job& job, const Space& 
                                                    const DistCsr<Index, Space>& matrix) {
   note_activity("setting up the sampler");
   return make_sampler(space, job.config.sampler.kind, matrix,
-                      sampler_shape(job.config, job.graph.schema, job.grid->ranks()));
+                      sampler_shape(job.config, job.graph, job.grid->ranks()));
 }
 
 /// Collective. Draws the minibatches of an epoch.
 template <class Space>
 EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& sampler,
-                         const Buffer<std::int64_t>& training, std::int64_t epoch) {
+                         const ExampleSource& examples, std::int64_t epoch) {
   StageTimers timers;
   job.grid->traffic().clear();
   EpochReport report;
@@ -46,20 +46,20 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
   {
     const StageTimers::Scope whole(timers, "total");
     const EpochPlan plan(
-        {.vertices = training},
-        {.batch_size = job.config.sampler.batch_size,
-         .batches_per_step = job.batches_per_step(),
-         .ranks = job.grid->ranks(),
-         .seed = static_cast<std::uint64_t>(job.config.train.seed),
-         .epoch = static_cast<std::uint64_t>(epoch),
-         .groups = job.owners.groups.get(),
-         .population = population_of(sampler_kind_of(job.config.sampler.kind), job.graph.nodes)});
+        examples, {.batch_size = job.config.sampler.batch_size,
+                   .batches_per_step = job.batches_per_step(),
+                   .ranks = job.grid->ranks(),
+                   .seed = static_cast<std::uint64_t>(job.config.train.seed),
+                   .epoch = static_cast<std::uint64_t>(epoch),
+                   .groups = job.owners.groups.get(),
+                   .population = population_of(sampler_kind_of(job.config.sampler.kind), job.graph.nodes)});
     const StageTimers::Scope time(timers, "sample");
     EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {
       note_step(epoch, step + 1, plan.steps());
       epoch_sampler.sample_until(space, plan.step_end(step));
-      epoch_sampler.take(plan.step_begin(step), plan.step_end(step));
+      for (const auto& minibatch : epoch_sampler.take(plan.step_begin(step), plan.step_end(step)))
+        plan.examples().release(minibatch.number);
       note_progress();
     }
     report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());

@@ -49,11 +49,15 @@ void show_epoch(const EpochReport& epoch, const MetricKind& metric) {
 void describe(const Job& job, const RunReport& report, const std::vector<Schedule>& schedules,
               std::int64_t parameters) {
   const auto& config = job.config;
-  log::info("graph   {}: {}, {}, {}, {}; {} / {} / {} vertices to train / validate / test{}",
-            config.graph.file, counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"),
+  const auto& task = task_kind_of(config.train.task);
+  const auto [train, valid, test] = task.splits(report.graph);
+  log::info("graph   {}: {}, {}, {}, {}; {} / {} / {} {} to train / validate / test{}", config.graph.file,
+            counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"),
             counted(report.graph.features, "feature"),
-            counted(report.graph.classes, task_kind_of(config.train.task).noun), report.graph.train,
-            report.graph.valid, report.graph.test, types_in_words(report.graph));
+            task.of_labels
+                ? counted(report.graph.classes, task.noun)
+                : counted(report.graph.links.relations(), "relation of links", "relations of links"),
+            train, valid, test, plural_of(task.example), types_in_words(report.graph));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info(

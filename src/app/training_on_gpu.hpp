@@ -31,7 +31,7 @@ void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
                 const DistCsr<Index, Space>& matrix, const InputStoresOn<Space>& input,
                 const Targets& targets, Train train) {
   note_activity("setting up the samplers");
-  const auto shape = sampler_shape(job.config, job.graph.schema, job.grid->ranks());
+  const auto shape = sampler_shape(job.config, job.graph, job.grid->ranks());
   const auto sampler = make_sampler(space, job.config.sampler.kind, matrix, shape);
   const auto whole_rows = make_sampler(space, "graphsage", matrix, whole_rows_shape(shape, "evaluate"));
   note_activity("setting up the training");
@@ -68,8 +68,8 @@ template <class Index, class Check, class Train>
 void read_and_train(Job& job, Check check, Train train) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
-  note_activity("reading labels and splits");
-  const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config.train.task);
+  note_activity("reading what is learnt");
+  const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config);
   auto features = read_job_features(job);
   auto edges = read_job_edges(job);
   if (const auto rows = most_cached_rows(job.config, features.stores); rows > 0)

@@ -105,10 +105,10 @@ Job VerifyRuns::open(JobKind kind, bool typed, std::int64_t copies, const Keys& 
 std::string VerifyRuns::draw(bool typed, std::int64_t copies, const Keys& keys) {
   const Quietly quiet(world_);
   const auto job = open(JobKind::kSample, typed, copies, keys);
-  const auto training = job.file->read_split(Split::kTrain);
+  const VertexSource examples(job.file->read_split(Split::kTrain));
   std::uint64_t digest = 0;
   with_matrix(job, [&](const auto& space, const auto& matrix) {
-    digest = sample_epoch(job, space, *make_job_sampler(job, space, matrix), training, 1).counts.digest;
+    digest = sample_epoch(job, space, *make_job_sampler(job, space, matrix), examples, 1).counts.digest;
   });
   return hex(digest);
 }

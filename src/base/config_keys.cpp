@@ -15,6 +15,18 @@ bool has_hidden(const Config& c) {
 const Needs kHiddenLayers = {"model.layers", has_hidden, "2 or more"};
 const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task == "classes"; },
                         "\"classes\""};
+const Needs kLinks = {"train.task", [](const Config& c) { return c.train.task == "links"; }, "\"links\""};
+const Needs kByDegree = {"train.negatives_mode",
+                         [](const Config& c) { return c.train.negatives_mode == "degree"; }, "\"degree\""};
+const Needs kDistance = {
+    "train.score", [](const Config& c) { return c.train.score == "transe" || c.train.score == "rotate"; },
+    "\"transe\" or \"rotate\""};
+const Needs kMargin = {
+    "train.loss",
+    [](const Config& c) { return c.train.loss == "margin" || c.train.loss == "self_adversarial"; },
+    "\"margin\" or \"self_adversarial\""};
+const Needs kSelfAdversarial = {
+    "train.loss", [](const Config& c) { return c.train.loss == "self_adversarial"; }, "\"self_adversarial\""};
 const Needs kEmbeddings = {"model.embedding", [](const Config& c) { return c.model.embedding > 0; },
                            "above 0"};
 const Needs kSgd = {"train.optimizer", [](const Config& c) { return c.train.optimizer == "sgd"; }, "\"sgd\""};
@@ -137,12 +149,53 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"none", "batch", "layer"})
           .with({kHiddenLayers}),
       Key{"train.task", kMeaning, &c.train.task,
-          "what is learnt: classes (one per vertex) | labels (several of 0 or 1 per vertex)"}
-          .among({"classes", "labels"}),
+          "what is learnt: classes (one per vertex) | labels (several of 0 or 1 per vertex) | links (edges, "
+          "told from others that are made up)"}
+          .among({"classes", "labels", "links"}),
+      Key{"train.score", kMeaning, &c.train.score,
+          "how probable a link is by the rows of its ends (docs/links.md)"}
+          .among({"dot", "distmult", "complex", "transe", "rotate"})
+          .with({kLinks}),
+      Key{"train.norm", kMeaning, &c.train.norm, "of the distance that a score is: 1 | 2"}.between(1, 2).with(
+          {kLinks, kDistance}),
+      Key{"train.loss", kTrajectory, &c.train.loss, "of a link and its negatives (docs/links.md)"}
+          .among({"sigmoid", "margin", "softmax", "self_adversarial"})
+          .with({kLinks}),
+      Key{"train.margin", kTrajectory, &c.train.margin, "how far links and negatives should be apart"}
+          .from(0)
+          .with({kLinks, kMargin}),
+      Key{"train.temperature", kTrajectory, &c.train.temperature, "how much more the worst negatives count"}
+          .from(0)
+          .with({kLinks, kSelfAdversarial}),
+      Key{"train.negatives", kBatches, &c.train.negatives, "made-up links for each link"}
+          .between(1, 1 << 16)
+          .with({kLinks}),
+      Key{"train.negatives_mode", kBatches, &c.train.negatives_mode,
+          "uniform: any vertex that the relation allows | shared: by 64 links | in-batch: ends of other "
+          "links | "
+          "degree: by how many links a vertex has"}
+          .among({"uniform", "shared", "in-batch", "degree"})
+          .with({kLinks}),
+      Key{"train.negatives_power", kBatches, &c.train.negatives_power, "to which degrees are raised there"}
+          .between(0, 4)
+          .with({kLinks, kByDegree}),
+      Key{"train.negatives_filtered", kBatches, &c.train.negatives_filtered,
+          "negatives that are links of the training split are drawn again"}
+          .with({kLinks}),
+      Key{"train.negatives_of", kBatches, &c.train.negatives_of,
+          "which end is replaced, in training and ranking: tail | both"}
+          .among({"tail", "both"})
+          .with({kLinks}),
+      Key{"train.ranked_against", kState, &c.train.ranked_against,
+          "vertices that a link is ranked among, where the file gives none; 0: all that the relation allows"}
+          .from(0)
+          .with({kLinks}),
       Key{"train.metric", kState, &c.train.metric,
           "what the best weights are chosen by, on the validation split; auto: accuracy for classes, roc_auc "
-          "for labels"}
-          .among({"auto", "accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision"}),
+          "for labels, mrr for links"}
+          .among({"auto", "accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "mrr", "hits_1",
+                  "hits_3", "hits_10", "hits_50", "hits_100", "auc", "filtered_mrr", "filtered_hits_1",
+                  "filtered_hits_3", "filtered_hits_10", "filtered_hits_50", "filtered_hits_100"}),
       Key{"train.class_weights", kTrajectory, &c.train.class_weights,
           "how much a seed counts: none | balanced (each class as much as any other)"}
           .among({"none", "balanced"})

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <type_traits>
 #include <utility>
 
@@ -24,13 +25,17 @@
 
 namespace espalier {
 
-/// Uniform in +- sqrt(6 / (in + out)): the variance that keeps activations and gradients alike from
-/// layer to layer. Of `parts` matrices one under the other.
+/// How far from 0 the numbers of a tensor begin that are drawn. Glorot's keeps activations and
+/// gradients alike from layer to layer.
+inline double limit_of(const TensorShape& shape) {
+  if (shape.start == Start::kAngle) return std::numbers::pi;
+  return std::sqrt(6.0 / static_cast<double>(shape.rows / shape.parts + shape.columns));
+}
+
 template <class T>
-void draw_weights(const RandomStream& stream, std::int64_t parts, Matrix<T>& weights) {
-  const double limit = std::sqrt(6.0 / static_cast<double>(weights.rows / parts + weights.columns));
-  for (std::size_t e = 0; e < weights.data.size(); ++e)
-    weights.data[e] = static_cast<T>(limit * (2 * to_unit_double(random64(stream, e)) - 1));
+void draw_uniform(const RandomStream& stream, double limit, Matrix<T>& values) {
+  for (std::size_t e = 0; e < values.data.size(); ++e)
+    values.data[e] = static_cast<T>(limit * (2 * to_unit_double(random64(stream, e)) - 1));
 }
 
 template <class T, class Space>
@@ -52,9 +57,11 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
     add_statistic(space, number, "mean", made.layer.out, T{0});
     add_statistic(space, number, "variance", made.layer.out, T{1});
   }
-  if (shape.types.empty()) return;
-  typed_input_ = std::make_shared<const TypedInput<T, Space>>(shape, parameters_.size());
+  if (!shape.types.empty())
+    typed_input_ = std::make_shared<const TypedInput<T, Space>>(shape, parameters_.size());
   for (const auto& tensor : input_tensors(shape)) add_parameter(space, seed, 0, tensor.name, tensor.shape);
+  for (const auto& tensor : shape.task_tensors)
+    add_parameter(space, seed, stages() + 1, fmt::format("task.{}", tensor.name), tensor);
 }
 
 template <class T, class Space>
@@ -62,8 +69,8 @@ void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, in
                                       const std::string& name, const TensorShape& shape) {
   const bool is_weight = shape.start == Start::kGlorot;
   Matrix<T> values(shape.rows, shape.columns);
-  if (is_weight)
-    draw_weights({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, shape.parts, values);
+  if (is_weight || shape.start == Start::kAngle)
+    draw_uniform({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, limit_of(shape), values);
   else
     std::ranges::fill(values.data, shape.start == Start::kOne ? T{1} : T{0});
   parameters_.push_back({name, layer, is_weight, placed(space, std::move(values))});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "espalier/base/error.hpp"
 #include "espalier/feature/edge_store.hpp"
@@ -30,7 +31,8 @@ InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embeddin
   return input;
 }
 
-NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes) {
+NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes,
+                           std::vector<TensorShape> task_tensors) {
   const auto& kind = layer_kind_of(model.kind);
   return {
       .kind = model.kind,
@@ -52,7 +54,8 @@ NetworkShape network_shape(const ModelConfig& model, const InputShape& input, st
       .types = input.types,
       .relations = input.relations,
       .bases = std::min(model.bases, input.relations),
-      .edge_features = model.edge_features ? input.edge_features : 0};
+      .edge_features = model.edge_features ? input.edge_features : 0,
+      .task_tensors = std::move(task_tensors)};
 }
 
 MatrixForm matrix_form(const ModelConfig& model) {
@@ -196,6 +199,8 @@ NetworkSize network_size(const NetworkShape& shape) {
     size.statistics += 2 * static_cast<double>(layer.layer.out);
     size.statistic_tensors += 2;
   }
+  for (const auto& tensor : shape.task_tensors) size.parameters += tensor.numbers();
+  size.tensors += std::ssize(shape.task_tensors);
   return size;
 }
 

@@ -46,7 +46,7 @@ std::vector<std::int64_t> picks_of_rows(const SamplerShape& shape, const GraphIn
 }  // namespace
 
 SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::int64_t ranks) {
-  auto shape = sampler_shape(config, graph.schema, ranks);
+  auto shape = sampler_shape(config, graph, ranks);
   if (sampler_kind_of(config.sampler.kind).layer_wise)
     for (std::size_t k = 0; k < shape.fanout.size(); ++k) shape.fanout[k] = most_of_layer(shape, k);
   else if (layer_kind_of(config.model.kind).takes_relations)
@@ -63,7 +63,10 @@ std::string bytes_in_words(double bytes) {
 
 NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
   const bool apart = layer_kind_of(config.model.kind).takes_relations;
-  return network_shape(config.model, input_shape(graph, apart, config.model.embedding), graph.classes);
+  const auto& task = task_kind_of(config.train.task);
+  return network_shape(config.model, input_shape(graph, apart, config.model.embedding),
+                       task.outputs(graph, config),
+                       task.tensors == nullptr ? std::vector<TensorShape>() : task.tensors(graph, config));
 }
 
 MatrixForm matrix_form(const Config& config) {
@@ -99,8 +102,8 @@ std::vector<PlannedPart> parts_of(const GraphInfo& graph, const Config& config, 
   const auto batches = batches_of_epoch(graph, config);
   const double nodes = static_cast<double>(std::max<std::int64_t>(1, graph.nodes)),
                mean_degree = static_cast<double>(graph.edges) / nodes + (adds_self_loops(config) ? 1 : 0),
-               seeds =
-                   static_cast<double>(std::min(config.sampler.batch_size, seeds_of_epoch(graph, config)));
+               seeds = static_cast<double>(
+                   std::min(seeds_of_batch(graph, config), seeds_of_epoch(graph, config)));
   return planned_parts(
       {.graph = graph,
        .config = config,
@@ -138,7 +141,7 @@ ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std
     std::ranges::move(planned.kept, std::back_inserter(memory.parts));
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
-  const double widest = std::max(hidden, static_cast<double>(graph.classes));
+  const double widest = std::max(hidden, static_cast<double>(network_shape(graph, config).classes));
   const double kept =
       jumps ? static_cast<double>(network_layers(network_shape(graph, config)).back().layer.in) : 0;
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
@@ -261,7 +264,7 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
   return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks), sampler_kind_of(sampler.kind),
-                        sampler.batch_size, batches, static_cast<int>(job.ranks),
+                        seeds_of_batch(job.graph, job.config), batches, static_cast<int>(job.ranks),
                         static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,
                         sample_memory(job, replication));
 }
@@ -281,6 +284,12 @@ SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int6
           .schedule = schedule_of(config.grid.schedule),
           .batch_size = config.sampler.batch_size,
           .batches_per_rank = bulk / static_cast<double>(ranks)};
+}
+
+SamplerShape sampler_shape(const Config& config, const GraphInfo& graph, std::int64_t ranks) {
+  auto shape = sampler_shape(config, graph.schema, ranks);
+  shape.batch_size = seeds_of_batch(graph, config);
+  return shape;
 }
 
 }  // namespace espalier

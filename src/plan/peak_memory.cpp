@@ -116,7 +116,7 @@ Footprint network(const Estimate& e) {
 // ---- evaluation ----
 
 TaskSize task_size(const Estimate& e) {
-  return {e.job.graph, e.epoch.ranks, e.epoch.rows()};
+  return {e.job.graph, e.job.config, e.epoch.ranks, e.epoch.rows()};
 }
 
 Footprint evaluation(const Estimate& e) {

@@ -18,7 +18,8 @@ PlannedEpoch planned_epoch(const JobSize& job) {
       .replication = static_cast<int>(*config.grid.replication.value),
       .topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned,
       .sampler = config.sampler.kind,
-      .shape = sampler_shape(config, job.graph.schema, job.ranks),
+      .shape = sampler_shape(config, job.graph, job.ranks),
+      .batch_size = config.sampler.batch_size,
       .batches_per_step = std::min(*config.train.batches_per_step.value, batches),
       .bulk = *config.sampler.bulk.value,
       .seed = static_cast<std::uint64_t>(config.train.seed)};

@@ -143,7 +143,8 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
   }
   std::vector<Cost> costs(p, same);
   const auto& task = task_kind_of(in.job.config.train.task);
-  for (int rank = 0; rank < p; ++rank) costs[rank] += task.judging({in.job.graph, p, rows, in.judged}, rank);
+  for (int rank = 0; rank < p; ++rank)
+    costs[rank] += task.judging({in.job.graph, in.job.config, p, rows, in.judged}, rank);
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;
@@ -155,10 +156,15 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
 }  // namespace
 
 std::vector<Cost> sample_costs(const StageInput& in, const std::vector<Schedule>& schedules) {
+  const auto& task = task_kind_of(in.job.config.train.task);
+  const auto windows = static_cast<double>(count_batches(in.work.batches, in.epoch.bulk));
   std::vector<Cost> costs(in.epoch.ranks);
+  if (task.preparing != nullptr)
+    std::ranges::fill(
+        costs, task.preparing({in.job.graph, in.job.config, in.epoch.ranks, in.epoch.rows()}, windows));
   if (in.epoch.parts() == 1) return costs;
   for (std::size_t rank = 0; rank < costs.size(); ++rank) {
-    costs[rank] = in.work.draws;
+    costs[rank] += in.work.draws;
     for (std::size_t k = 0; k < schedules.size(); ++k) {
       const auto s = static_cast<std::size_t>(std::ranges::find(kMovingSchedules, schedules[k]) -
                                               kMovingSchedules.begin());

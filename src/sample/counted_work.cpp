@@ -10,6 +10,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/sample/leave_out.hpp"
 #include "fastgcn.hpp"
 #include "planned_epoch.hpp"
 #include "spread_weights.hpp"
@@ -72,21 +73,20 @@ struct Moments {
 template <class Index>
 class EpochCount {
  public:
-  EpochCount(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
-             std::span<const std::int64_t> training)
+  EpochCount(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job, const ExampleSource& examples)
       : cpu_(cpu),
         a_(a),
         job_(job),
         kind_(sampler_kind_of(job.sampler)),
         layers_(job.shape.fanout.size()),
         products_(products_of(job)),
-        plan_({.vertices = training}, {.batch_size = job.shape.batch_size,
-                                       .batches_per_step = job.batches_per_step,
-                                       .ranks = job.ranks,
-                                       .seed = job.seed,
-                                       .epoch = job.epoch,
-                                       .groups = job.groups.get(),
-                                       .population = population_of(kind_, a.rows())}),
+        plan_(examples, {.batch_size = job.batch_size,
+                         .batches_per_step = job.batches_per_step,
+                         .ranks = job.ranks,
+                         .seed = job.seed,
+                         .epoch = job.epoch,
+                         .groups = job.groups.get(),
+                         .population = population_of(kind_, a.rows())}),
         blocks_(job.blocks(a.rows())),
         parts_(job.matrix_parts(a.rows())),
         servers_(block_partition(job.parts(), job.replication)),
@@ -164,16 +164,22 @@ class EpochCount {
     for (auto& marks : keeper_marks_) marks.begin();
     for (std::size_t from = 0; from < batches.size(); from += kAtOnce) {
       note_movement();
+      const auto numbers = std::span(batches).subspan(from, std::min(kAtOnce, batches.size() - from));
+      plan_.examples().prepare(a_.grid->world(), numbers);
       std::vector<SeedBatch> some;
-      for (auto b = from; b < std::min(from + kAtOnce, batches.size()); ++b)
-        some.push_back(plan_.batch(batches[b]));
-      const auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
-      totals_.add(cpu_, minibatches);
+      for (const auto batch : numbers) {
+        some.push_back(plan_.batch(batch));
+        plan_.examples().release(batch);
+      }
+      auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
       for (const auto& minibatch : minibatches) {
         note_size(minibatch, rank);
         if (job_.parts() == 1) continue;
         for (std::size_t k = 0; k < products_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
       }
+      leave_out(cpu_, some, minibatches);
+      for (std::size_t b = 0; b < some.size(); ++b) minibatches[b].examples_digest = some[b].digest;
+      totals_.add(cpu_, minibatches);
     }
     count_draws(batches);
     return counts;
@@ -508,13 +514,13 @@ class EpochCount {
 
 template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
-                      std::span<const std::int64_t> training, std::int64_t draw) {
-  return EpochCount<Index>(cpu, a, job, training).count(draw);
+                      const ExampleSource& examples, std::int64_t draw) {
+  return EpochCount<Index>(cpu, a, job, examples).count(draw);
 }
 
 template EpochWork count_epoch(const Cpu&, const DistCsr<std::int32_t>&, const PlannedEpoch&,
-                               std::span<const std::int64_t>, std::int64_t);
+                               const ExampleSource&, std::int64_t);
 template EpochWork count_epoch(const Cpu&, const DistCsr<std::int64_t>&, const PlannedEpoch&,
-                               std::span<const std::int64_t>, std::int64_t);
+                               const ExampleSource&, std::int64_t);
 
 }  // namespace espalier

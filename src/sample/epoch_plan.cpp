@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace espalier {
 
-namespace {
-
-std::shared_ptr<const Examples> examples_of(const LearntVertices& learnt, const EpochShape& shape) {
-  if (shape.population > 0)
-    return partition_vertices(shape.population, learnt, shape.batch_size, shape.seed, shape.epoch);
-  return shuffle_examples(learnt, shape.batch_size, shape.seed, shape.epoch, shape.groups);
-}
-
-}  // namespace
-
-EpochPlan::EpochPlan(const LearntVertices& learnt, const EpochShape& shape)
-    : examples_(examples_of(learnt, shape)),
+EpochPlan::EpochPlan(std::shared_ptr<const Examples> examples, const EpochShape& shape)
+    : examples_(std::move(examples)),
       batches_per_step_(std::clamp<std::int64_t>(shape.batches_per_step, 1,
                                                  std::max<std::int64_t>(1, examples_->batches()))),
       ranks_(shape.ranks),

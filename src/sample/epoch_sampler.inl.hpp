@@ -7,6 +7,7 @@
 #include "espalier/base/cuda.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/sample/leave_out.hpp"
 
 namespace espalier {
 
@@ -35,21 +36,23 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
   ESPALIER_CHECK(!under_way(), "the window before batch {} is under way", begun_);
   if (all_begun()) return;
   begun_ = std::min(sampled_ + bulk_, plan_.batches());
-  std::vector<SeedBatch> mine;
-  for (const auto batch : plan_.kept_by(grid_.world().rank(), sampled_, begun_))
-    mine.push_back(plan_.batch(batch));
-  const auto sample = [this, mine = std::move(mine)](const Space& on) {
+  const auto sample = [this, kept = plan_.kept_by(grid_.world().rank(), sampled_, begun_)](const Space& on) {
+    plan_.examples().prepare(ahead_ != nullptr ? ahead_->world : grid_.world(), kept);
+    std::vector<SeedBatch> mine;
+    for (const auto batch : kept) mine.push_back(plan_.batch(batch));
     window_ = sampler_.sample(on, mine, plan_.seed(), plan_.epoch());
+    leave_out<Space>(on, mine, window_);
+    for (std::size_t b = 0; b < mine.size(); ++b) window_[b].examples_digest = mine[b].digest;
     counts_.add(on, window_);
   };
   if (ahead_ == nullptr) return sample(space);
   ahead_->worker.start([this, space, sample] {
     if constexpr (std::is_same_v<Space, Cuda>) space.use();
-    ahead_->ledger.clear();
+    ahead_->world.traffic().clear();
     sample(space);
     // Then the window is everyone's.
     if constexpr (std::is_same_v<Space, Cuda>) space.synchronize();
-    moved_.take_over(ahead_->ledger);
+    moved_.take_over(ahead_->world.traffic());
   });
 }
 

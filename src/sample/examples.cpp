@@ -190,6 +190,12 @@ class VertexPartition final : public Examples {
 
 }  // namespace
 
+std::shared_ptr<const Examples> VertexSource::of_epoch(const EpochShape& shape) const {
+  if (shape.population > 0)
+    return partition_vertices(shape.population, learnt_, shape.batch_size, shape.seed, shape.epoch);
+  return shuffle_examples(learnt_, shape.batch_size, shape.seed, shape.epoch, shape.groups);
+}
+
 std::shared_ptr<const Examples> shuffle_examples(const LearntVertices& learnt, std::int64_t batch_size,
                                                  std::uint64_t seed, std::uint64_t epoch,
                                                  const BatchGroups* groups) {

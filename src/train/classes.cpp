@@ -32,12 +32,16 @@ constinit const TaskKind kClassesKind = {.name = "classes",
                                          .several_labels = false,
                                          .metrics = kMetrics,
                                          .noun = "class",
+                                         .example = "vertex",
+                                         .outputs = count_classes,
+                                         .splits = count_vertices,
+                                         .read_examples = read_training_vertices,
                                          .label_bytes = label_bytes,
                                          .judging_bytes = judging_bytes,
                                          .judging = judging};
 
 std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile& file,
-                                              const Ownership& blocks) {
+                                              const Ownership& blocks, const Config&) {
   auto targets = std::make_unique<ClassTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;

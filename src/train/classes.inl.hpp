@@ -47,7 +47,7 @@ class ClassesOn : public VertexTaskOn<Space> {
   }
 
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
-            double scale, Matrix<float, Space>& dlogits, double* loss) override {
+            const TaskTensorsOn<Space>&, double scale, Matrix<float, Space>& dlogits, double* loss) override {
     const auto examples = plan.batch(batch);
     if (!weighted_ && smoothing_ == 0)
       return cross_entropy(space, logits, examples.tags, labels_, scale, dlogits, loss);
@@ -56,7 +56,8 @@ class ClassesOn : public VertexTaskOn<Space> {
   }
 
   // One reduction for all splits.
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const override {
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
+                   std::span<const Parameter<float, Space>>) const override {
     std::vector<std::int64_t> counts;
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
       const auto share = class_counts(space, logits, labels_of(split));

@@ -22,7 +22,7 @@ std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,
   std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
   sinks.back() = &logits;
   if (!pass_.run(space, network, input_, sinks, goes_on)) return {};
-  return task_.judge(space, logits.release());
+  return task_.judge(space, logits.release(), network.task_tensors());
 }
 
 }  // namespace espalier

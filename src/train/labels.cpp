@@ -98,7 +98,7 @@ LabelFacts label_facts(const Communicator& comm, const GraphFile& file) {
 
 // Something can be learnt of each label, and where "best" is judged by a ranking something is
 // ranked on the validation split.
-void check_columns(const Communicator& comm, const GraphFile& file, const TrainConfig& train) {
+void check_columns(const Communicator& comm, const GraphFile& file, const Config& config) {
   const auto& info = file.info();
   auto facts = label_facts(comm, file);
   bool ranked = info.valid == 0;
@@ -110,7 +110,7 @@ void check_columns(const Communicator& comm, const GraphFile& file, const TrainC
           file.path(), j, kUnknownLabel, info.train);
     ranked |= facts.seen(j, 0) + facts.seen(j, 1) == 2;
   }
-  const auto& metric = metric_of(train);
+  const auto& metric = metric_of(config.train);
   const std::string_view name = metric.name;
   if (!ranked && (name == "roc_auc" || name == "average_precision"))
     input_error(
@@ -125,13 +125,17 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .several_labels = true,
                                         .metrics = kMetrics,
                                         .noun = "label",
+                                        .example = "vertex",
+                                        .outputs = count_classes,
+                                        .splits = count_vertices,
+                                        .read_examples = read_training_vertices,
                                         .label_bytes = label_bytes,
                                         .judging_bytes = judging_bytes,
                                         .judging = judging,
                                         .check = check_columns};
 
-std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file,
-                                             const Ownership& blocks) {
+std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                             const Config&) {
   auto targets = std::make_unique<LabelTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
@@ -152,10 +156,6 @@ TrainingPlaces::TrainingPlaces(const Targets& targets) : places(targets.train.si
 void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
                          Buffer<std::uint8_t>&, double scale, Matrix<float>& dlogits, double* loss) {
   *loss = sigmoid_cross_entropy(cpu, logits, labels, scale, dlogits);
-}
-
-const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, Buffer<float>&) {
-  return matrix.data.data();
 }
 
 std::unique_ptr<Task> make_labels(const Cpu&, const Grid& grid, const Targets& targets, const TrainConfig&) {

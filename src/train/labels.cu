@@ -11,11 +11,6 @@ void label_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
   sigmoid_cross_entropy(cuda, logits, scratch.data(), scale, dlogits, loss);
 }
 
-const float* rows_on_host(const Cuda& cuda, const Matrix<float, Cuda>& matrix, Buffer<float>& copy) {
-  copy = download(cuda, matrix.data);
-  return copy.data();
-}
-
 std::unique_ptr<TaskOn<Cuda>> make_labels(const Cuda&, const Grid& grid, const Targets& targets,
                                           const TrainConfig&) {
   return std::make_unique<LabelsOn<Cuda>>(grid, dynamic_cast<const LabelTargets&>(targets));

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "label_judge.hpp"
+#include "on_host.hpp"
 #include "vertex_task.hpp"
 
 namespace espalier {
@@ -21,18 +22,6 @@ void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<
 void label_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
                          std::span<const std::uint8_t> labels, DeviceArray<std::uint8_t>& scratch,
                          double scale, Matrix<float, Cuda>& dlogits, double* loss);
-
-// The rows of a matrix in memory of the host: where they lie, or a copy.
-const float* rows_on_host(const Cpu&, const Matrix<float>& matrix, Buffer<float>& copy);
-const float* rows_on_host(const Cuda& cuda, const Matrix<float, Cuda>& matrix, Buffer<float>& copy);
-
-// How many threads of the host work for a space.
-inline int host_threads(const Cpu& cpu) {
-  return cpu.threads;
-}
-inline int host_threads(const Cuda&) {
-  return 1;
-}
 
 /// The place of each training vertex in the list of them: its tag.
 struct TrainingPlaces {
@@ -56,7 +45,7 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
   }
 
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
-            double scale, Matrix<float, Space>& dlogits, double* loss) override {
+            const TaskTensorsOn<Space>&, double scale, Matrix<float, Space>& dlogits, double* loss) override {
     const auto examples = plan.batch(batch);
     batch_labels_.resize(examples.seeds.size() * static_cast<std::size_t>(targets_.outputs));
     auto to = batch_labels_.begin();
@@ -66,7 +55,8 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
     label_cross_entropy(space, logits, batch_labels_, labels_, scale, dlogits, loss);
   }
 
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const override {
+  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
+                   std::span<const Parameter<float, Space>>) const override {
     Buffer<float> copy;
     return judge_.judge(rows_on_host(space, logits, copy), host_threads(space));
   }

@@ -20,13 +20,13 @@ inline std::int64_t step_of_job(const EpochPlan& plan, std::int64_t step) {
 
 template <class Space>
 EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch) {
-  return job.task.plan_epoch({.batch_size = job.config.sampler.batch_size,
-                              .batches_per_step = job.batches_per_step,
-                              .ranks = job.grid.host().ranks(),
-                              .seed = static_cast<std::uint64_t>(job.config.train.seed),
-                              .epoch = static_cast<std::uint64_t>(epoch),
-                              .groups = job.groups,
-                              .population = job.population});
+  return EpochPlan(job.task.examples(), {.batch_size = job.config.sampler.batch_size,
+                                         .batches_per_step = job.batches_per_step,
+                                         .ranks = job.grid.host().ranks(),
+                                         .seed = static_cast<std::uint64_t>(job.config.train.seed),
+                                         .epoch = static_cast<std::uint64_t>(epoch),
+                                         .groups = job.groups,
+                                         .population = job.population});
 }
 
 template <class Space>
@@ -38,7 +38,7 @@ template <class Space>
 StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
                                       const StepPartsOn<Space>& parts, StageClock<Space>& clock)
     : space_(space), job_(job), parts_(parts), clock_(clock) {
-  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->traffic());
+  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->world());
 }
 
 template <class Space>

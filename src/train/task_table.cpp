@@ -1,6 +1,7 @@
 // What the program knows of its tasks; the table is in tasks.inl.hpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ranges>
 
 #include "espalier/base/named.hpp"
@@ -21,13 +22,25 @@ std::span<const TaskKind* const> task_kinds() {
   return kKinds;
 }
 
-std::int64_t seeds_of_epoch(const GraphInfo& graph, const Config& config) {
+// Of an epoch: vertices of a population, or examples.
+static std::int64_t items_of_epoch(const GraphInfo& graph, const Config& config) {
   const auto population = population_of(sampler_kind_of(config.sampler.kind), graph.nodes);
-  return population > 0 ? population : graph.train;
+  return population > 0 ? population : task_kind_of(config.train.task).examples(graph);
+}
+
+std::int64_t seeds_of_batch(const GraphInfo& graph, const Config& config) {
+  const auto& kind = task_kind_of(config.train.task);
+  const auto size = config.sampler.batch_size;
+  return kind.seeds == nullptr ? size : kind.seeds(graph, config, std::min(size, kind.examples(graph)));
+}
+
+std::int64_t seeds_of_epoch(const GraphInfo& graph, const Config& config) {
+  if (task_kind_of(config.train.task).seeds == nullptr) return items_of_epoch(graph, config);
+  return batches_of_epoch(graph, config) * seeds_of_batch(graph, config);
 }
 
 std::int64_t batches_of_epoch(const GraphInfo& graph, const Config& config) {
-  return count_batches(seeds_of_epoch(graph, config), config.sampler.batch_size);
+  return count_batches(items_of_epoch(graph, config), config.sampler.batch_size);
 }
 
 const TaskKind& task_kind_of(const std::string& name) {
@@ -51,10 +64,10 @@ std::string scores_in_words(const TaskKind& task, const Metrics& metrics) {
 }
 
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                      const std::string& task) {
-  const std::string_view name = task_kind_of(task).name;
+                                      const Config& config) {
+  const std::string_view name = task_kind_of(config.train.task).name;
 #define ESPALIER_READ(task, ...) \
-  if (name == #task) return read_##task##_targets(grid, file, blocks);
+  if (name == #task) return read_##task##_targets(grid, file, blocks, config);
   ESPALIER_TASKS(ESPALIER_READ)
 #undef ESPALIER_READ
   return nullptr;

@@ -6,19 +6,21 @@
 
 #include "espalier/train/classes.hpp"
 #include "espalier/train/labels.hpp"
+#include "espalier/train/links.hpp"
 
 // clang-format off
 //   name     description
 #define ESPALIER_TASKS(task) \
   task(classes, kClassesKind) \
-  task(labels,  kLabelsKind)
+  task(labels,  kLabelsKind)  \
+  task(links,   kLinksKind)
 // clang-format on
 
 namespace espalier {
 
 #define ESPALIER_DECLARE(name, ...)                                                               \
   std::unique_ptr<Targets> read_##name##_targets(const Grid& grid, const GraphFile& file,         \
-                                                 const Ownership& blocks);                        \
+                                                 const Ownership& blocks, const Config& config);  \
   std::unique_ptr<Task> make_##name(const Cpu&, const Grid&, const Targets&, const TrainConfig&); \
   std::unique_ptr<TaskOn<Cuda>> make_##name(const Cuda&, const Grid&, const Targets&, const TrainConfig&);
 ESPALIER_TASKS(ESPALIER_DECLARE)

@@ -51,7 +51,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       network_(space,
                network_shape(job.config.model,
                              job.input_shape.width == 0 ? InputShape(job.input.width()) : job.input_shape,
-                             job.task.outputs()),
+                             job.task.outputs(), job.task.tensors()),
                static_cast<std::uint64_t>(job.config.train.seed)),
       optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
@@ -205,8 +205,10 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   {
     const Scope time(clock_, "forward");
     const auto& logits = network_.forward(space_, minibatch.blocks, input, pass, joining.joined);
-    job_.task.loss(space_, plan, minibatch.number, logits, scale, loss_gradient_,
-                   losses_.data() + losses_count_++);
+    const auto own = network_.task_tensors();
+    job_.task.loss(space_, plan, minibatch.number, logits, {own, std::span(gradients_).last(own.size())},
+                   scale, loss_gradient_, losses_.data() + losses_count_++);
+    plan.examples().release(minibatch.number);
   }
   pipeline_.progress();  // many MPI libraries move messages only when they are called
   {
@@ -235,7 +237,7 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
 // Are these the best weights so far? Then they are kept.
 template <class Space>
 void TrainerOn<Space>::judge(const Evaluation& evaluation, EpochReport& report) {
-  report.train = evaluation.train;
+  if (evaluation.train.vertices > 0) report.train = evaluation.train;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
   const bool judged = evaluation.valid.vertices > 0;
   const double metric = evaluation.valid.find(metric_of(job_.config.train).name).value_or(0);

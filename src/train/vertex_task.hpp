@@ -12,13 +12,11 @@ class VertexTaskOn : public TaskOn<Space> {
  public:
   /// `tags`: one beside each training vertex of `targets`.
   VertexTaskOn(const Grid& grid, const Targets& targets, std::span<const std::int32_t> tags)
-      : grid_(grid), vertices_(targets), tags_(tags) {}
+      : grid_(grid), vertices_(targets), tags_(tags), examples_({targets.train, tags}) {}
 
   std::int64_t outputs() const override { return vertices_.outputs; }
 
-  EpochPlan plan_epoch(const EpochShape& shape) const override {
-    return EpochPlan({vertices_.train, tags_}, shape);
-  }
+  const ExampleSource& examples() const override { return examples_; }
 
   // Batches of a population have their share of all weight on average, and are divided by that: a
   // step is then unbiased, whichever examples it met (lambda of Zeng et al. 2020, section 3.2).
@@ -43,8 +41,21 @@ class VertexTaskOn : public TaskOn<Space> {
   const Grid& grid_;
   const Targets& vertices_;
   std::span<const std::int32_t> tags_;
+  VertexSource examples_;
   mutable std::optional<double> weight_of_all_;  ///< once asked for: every step does
 };
+
+// What tasks of labelled vertices are alike in (TaskKind).
+inline std::int64_t count_classes(const GraphInfo& graph, const Config&) {
+  return graph.classes;
+}
+inline std::array<std::int64_t, 3> count_vertices(const GraphInfo& graph) {
+  return {graph.train, graph.valid, graph.test};
+}
+inline std::unique_ptr<ExampleSource> read_training_vertices(const Communicator&, const GraphFile& file,
+                                                             const Config&) {
+  return std::make_unique<VertexSource>(file.read_split(Split::kTrain));
+}
 
 /// Bytes of the training vertices on a rank, of the places of those that it judges, and of an
 /// epoch's shuffle, with so many bytes of tag beside each training vertex.

@@ -261,6 +261,14 @@ class Memory(OgbFolder):
         for words in ("one rank", "more memory", "--half"):
             self.assertIn(words, output)
 
+    def test_import_triples(self):
+        with gzip.open(self.ogb / "train.txt.gz", "wb", compresslevel=1) as file:
+            for _ in range(17):
+                file.write(b"a\tr\tb\n" * 1000000)
+        output = self.short_of_memory("import", "triples", "--train", self.ogb / "train.txt.gz", "-o", self.output)
+        self.assertIn("one rank", output)
+        self.assertNotIn("--half", output)
+
     def test_generate(self):
         output = self.short_of_memory("generate", "planted", "--nodes", 1000000, "--features", 1000, "-o", self.output)
         for words in ("more ranks", "--features", "--half"):

@@ -21,6 +21,7 @@ GAT, RGCN, SGD = ("model.kind=gat",), ("model.kind=rgcn", "model.bases=2"), ("tr
 LADIES = ("sampler.kind=ladies", "sampler.fanout=[30,30]")
 HISTORY = ("history.kind=replace", "history.t_stale=3")
 ROWS = (*RGCN, "model.embedding=3")
+LINKS = ("train.task=links", "train.score=transe", "train.loss=self_adversarial")
 CASES = {
     "graph.feature_norm": ((), "row"), "graph.target": (RGCN, "author"), "sampler.weighted": ((), "true"),
     "sampler.kind": (LADIES, "fastgcn"), "sampler.mode": (LADIES, "reference"),
@@ -29,8 +30,13 @@ CASES = {
     "model.bases": (RGCN, "3"), "model.edge_features": (GAT, "true"), "model.embedding": (ROWS, "4"),
     "model.heads": (GAT, "2"), "model.output_heads": (GAT, "2"), "model.residual": ((), "true"), "model.jumping": ((), "max"),
     "model.normalize": ((), "batch"), "model.activation": ((), "elu"), "model.aggregator": ((), "max"),
+    "train.score": (LINKS, "distmult"), "train.norm": (LINKS, "2"), "train.ranked_against": (LINKS, "20"),
     "train.task": ((), "labels"), "train.metric": ((), "macro_f1"), "train.optimizer": ((), "sgd"),
     "train.embedding_optimizer": (ROWS, "adagrad"),
+    "train.loss": (LINKS, "sigmoid"), "train.margin": (LINKS, "2.5"), "train.temperature": (LINKS, "0.5"),
+    "train.negatives": (LINKS, "2"), "train.negatives_mode": (LINKS, "shared"),
+    "train.negatives_power": ((*LINKS, "train.negatives_mode=degree"), "0.5"), "train.negatives_filtered": (LINKS, "true"),
+    "train.negatives_of": (LINKS, "both"),
     "sampler.batch_size": ((), "10"), "sampler.groups": ((), "4"), "train.seed": ((), "3"),
     "train.batches_per_step": ((), "3"), "sampler.fanout": ((), "[2,2]"), "sampler.share_batches": (("sampler.kind=labor",), "2"),
     "model.dropout": ((), "0.2"), "model.input_dropout": ((), "0.2"), "model.attention_dropout": (GAT, "0.2"),
@@ -58,10 +64,12 @@ FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
 EXPECTED = {
     "shape": {f"model.{key}" for key in ("kind", "hidden", "layers", "bases", "edge_features", "embedding", "heads", "output_heads",
                                          "residual", "jumping", "normalize")},
-    "meaning": {"graph.feature_norm", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task"},
+    "meaning": {"graph.feature_norm", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task",
+                "train.score", "train.norm"},
     "draw": {"sampler.kind", "sampler.mode", "sampler.relation_fanout"},
-    "state": {"train.metric", "train.optimizer", "train.embedding_optimizer"},
-    "batches": {"sampler.batch_size", "sampler.groups", "train.seed", "train.batches_per_step"},
+    "state": {"train.metric", "train.optimizer", "train.embedding_optimizer", "train.ranked_against"},
+    "batches": {"sampler.batch_size", "sampler.groups", "train.seed", "train.batches_per_step", "train.negatives", "train.negatives_mode",
+                "train.negatives_power", "train.negatives_filtered", "train.negatives_of"},
 }
 CHANGES_NETWORK, KEPT = {"shape", "meaning"}, {"state"}
 
@@ -91,6 +99,8 @@ class Keys(ProgramTest):
                 file[f"split/author/{split}"] = np.arange(30 * k, 30 * k + 30)
         for graph in (self.plain, self.typed):
             self.succeed("-q", "digest", graph, "--write")
+        self.links = self.folder / "links.h5"
+        self.succeed("-q", "prepare", self.plain, "--split-links", "0.8,0.1,0.1", "-o", self.links)
         self.effects = dict(re.findall(r"(?m)^  (\w+\.\w+) +(?:\S.*?) +(shape|meaning|draw|state|batches|trajectory|cost) ",
                                        self.succeed("help", "config")))
         self.trained = {}
@@ -99,7 +109,8 @@ class Keys(ProgramTest):
         """The words of a job with these keys, trained once; and the folder where it lies."""
         if keys not in self.trained:
             typed = any(key.startswith("model.kind=rgcn") for key in keys)
-            words = [self.config, f"graph.file={self.typed if typed else self.plain}", *keys] + ["graph.target=paper"] * typed
+            graph = self.typed if typed else self.links if "train.task=links" in keys else self.plain
+            words = [self.config, f"graph.file={graph}", *keys] + ["graph.target=paper"] * typed
             folder = self.folder / f"out{len(self.trained)}"
             self.succeed("-q", "train", *words, f"output.dir={folder}")
             (folder / "report.json").unlink()  # as if it had been cut off after its epoch

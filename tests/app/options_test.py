@@ -30,6 +30,7 @@ class Numbers(ProgramTest):
         whole = [(("generate", "rmat", *new), ("--scale", "0", "41"), ("--edge-factor", "0"), ("--features", "1048577"),
                   ("--classes", "0"), ("--seed", "-1", "9223372036854775808")),
                  (("generate", "planted", *new), ("--nodes", "-1"), ("--seed",)),
+                 (("prepare", graph, "--split-links", "0.8,0.1,0.1", *new), ("--seed", "-1")),
                  (("info", graph), ("--ranks", "0", "1048577"), ("--replication",)),
                  (("sample", config), ("--epochs", "0", "-1")),
                  (("infer", config, "--checkpoint", "weights.h5", *new), ("--layer", "0", "65")),
@@ -43,7 +44,8 @@ class Numbers(ProgramTest):
             for value in values:
                 self.refuse(option, value, "generate", "planted", *new)
         for command in (("generate", "planted", *new), ("generate", "rmat", *new), ("info", graph), ("digest", graph), ("partition", graph),
-                        ("import", "ogb", self.folder, *new), ("import", "mag240m", self.folder, *new)):
+                        ("import", "ogb", self.folder, *new), ("import", "mag240m", self.folder, *new),
+                        ("import", "triples", "--train", graph, *new), ("prepare", graph, "--split-links", "0.8,0.1,0.1", *new)):
             for value in REAL + ("-1", "-inf", "1e7") if command[0] == "info" else ("nan", "inf"):
                 self.refuse("--stall-minutes", value, *command)
         self.succeed("info", graph, "--stall-minutes=0.5")

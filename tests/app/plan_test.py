@@ -40,16 +40,6 @@ class PlanTest(ProgramTest):
         sampling = ("--sampling",) if command == "sample" else ()
         return self.report(self.output), self.planned(*overrides, *options, *sampling, ranks=ranks)
 
-    def compare_bytes(self, run, plan, what, off=0.05):
-        """The plan's bytes of each stage are within `off` of the run's."""
-        run, plan = run["epochs"][0], plan["epochs"][0]
-        self.assertEqual(set(run["bytes"]), set(plan["bytes"]), what)
-        for stage in run["bytes"]:
-            counted, said = run["bytes"][stage], plan["bytes"][stage]
-            self.assertLessEqual(abs(said["total"] - counted["total"]), off * counted["total"],
-                                 f"{what}: {stage}: counted {counted}, planned {said}")
-            self.assertLessEqual(said["max_rank"], said["total"])
-
 
 class Bytes(PlanTest):
     def check(self, command, sampler, *overrides, ranks):

@@ -120,6 +120,16 @@ class ProgramTest(FolderTest):
         self.assertIn(code, codes, output)
         return json.loads((self.output / "plan.json").read_text())
 
+    def compare_bytes(self, run, plan, what, off=0.05, **off_of):
+        """The plan's bytes of each stage are within `off` of the run's, or within what is said of the stage."""
+        run, plan = run["epochs"][0], plan["epochs"][0]
+        self.assertEqual(set(run["bytes"]), set(plan["bytes"]), what)
+        for stage in run["bytes"]:
+            counted, said = run["bytes"][stage], plan["bytes"][stage]
+            self.assertLessEqual(abs(said["total"] - counted["total"]), off_of.get(stage, off) * counted["total"],
+                                 f"{what}: {stage}: counted {counted}, planned {said}")
+            self.assertLessEqual(said["max_rank"], said["total"])
+
     def inferred(self, *options, config=None, weights=None, **run):
         """({name: array}, attributes) of the rows that the weights of a run give."""
         rows = self.folder / "rows.h5"

@@ -68,6 +68,16 @@ def made_by_h5py(folder):
     return folder / "graph.h5"
 
 
+def with_links(folder):
+    """A graph file with links, and with nothing that their task does not read."""
+    generated(folder)
+    with h5py.File(folder / "graph.h5", "a") as file:
+        del file["nodes/labels"], file["split"]
+    run("-q", "digest", folder / "graph.h5", "--write")
+    run("-q", "prepare", folder / "graph.h5", "--split-links", "0.8,0.1,0.1", "-o", folder / "links.h5")
+    return folder / "links.h5"
+
+
 def checkpoint(folder):
     """A checkpoint after the first of two epochs."""
     generated(folder)
@@ -80,6 +90,7 @@ def checkpoint(folder):
 KINDS = {
     "graph file": (generated, "graph.file", []),
     "graph file of h5py": (made_by_h5py, "graph.file", []),
+    "graph file with links": (with_links, "graph.file", ["train.task=links"]),
     "checkpoint": (checkpoint, "run.restart", ["graph.file={folder}/graph.h5"]),
 }
 

@@ -21,10 +21,11 @@ class Graph:
     relations: list = dataclasses.field(default_factory=list)
     several: bool = False  # labels per vertex
     flaw: str = ""
+    links: bool = False
 
     @property
     def words(self):
-        return self.kind + (f", {self.flaw}" if self.flaw else "")
+        return self.kind + (", links" if self.links else "") + (f", {self.flaw}" if self.flaw else "")
 
 
 def generate(path, kind, r, *arguments, **known):

@@ -59,7 +59,9 @@ DRAWS = {
     "model.attention_dropout": one_of(0.0, 0.2, "auto"),
     "model.bases": whole(1, 6), "model.embedding": one_of(0, 3, 8),
     "model.heads": one_of(1, 2, 4), "model.output_heads": whole(1, 3),
-    "train.label_smoothing": one_of(0.0, 0.1, 0.7), "train.epochs": whole(1, 4),
+    "train.label_smoothing": one_of(0.0, 0.1, 0.7), "train.norm": whole(1, 2), "train.margin": real(0, 9),
+    "train.temperature": real(0, 2), "train.negatives": one_of(1, 2, 5), "train.negatives_power": real(0, 2),
+    "train.ranked_against": one_of(0, 0, 7, 50), "train.epochs": whole(1, 4),
     "train.learning_rate": lambda r, *_: 1e30 if r.random() < 0.02 else power(1e-4, 0.3)(r),
     "train.momentum": real(0, 1), "train.embedding_rate": power(1e-4, 1), "train.lr_warmup": whole(0, 3),
     "train.lr_step": whole(1, 3), "train.lr_decay": real(0, 1), "train.weight_decay": power(1e-6, 1),
@@ -133,6 +135,9 @@ class Keys:
             config["graph.target"] = random_of("target").choice(graph.learnable)
         if graph.several and several:
             config["train.task"] = "labels"
+        if graph.links and random_of("task").random() < 0.95:
+            config["train.task"] = "links"
+            config.pop("train.metric", None)
         config["train.reproducible"] = random_of("bits").random() < 0.8
         return config
 

@@ -109,7 +109,7 @@ void for_each_entry(const Minibatch& minibatch, const Schema& schema, const Visi
 template <class Visit>
 void sample_epochs(Sampler& sampler, EpochShape shape, const Visit& visit) {
   for (shape.epoch = 0; shape.epoch < kBatches; ++shape.epoch) {
-    const EpochPlan plan({}, shape);
+    const EpochPlan plan(LearntVertices{}, shape);
     std::vector<SeedBatch> batches;
     for (const auto b : plan.kept_by(0, 0, plan.batches())) batches.push_back(plan.batch(b));
     for (const auto& minibatch : sampler.sample({1}, batches, shape.seed, shape.epoch)) visit(minibatch);

@@ -118,13 +118,14 @@ class FakeSampler : public Sampler {
     std::vector<Minibatch> minibatches;
     for (const auto& batch : batches) {
       calls.back().push_back(batch.number);
-      ledger.book("sample", {.messages = 1});
+      ledger->book("sample", {.messages = 1});
       minibatches.push_back({batch.number, batch.seeds, {}, nullptr});
     }
     return minibatches;
   }
   std::vector<std::vector<std::int64_t>> calls;
-  Traffic ledger;
+  Traffic own;
+  Traffic* ledger = &own;
   std::thread::id thread;
   bool failing = false;
 
@@ -186,10 +187,12 @@ TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
     SCOPED_TRACE(fmt::format("bulk {}", bulk));
     const EpochPlan plan(training, 3, 2, grid.ranks(), 7, 3);
     FakeSampler now, later;
-    SampleAhead ahead{later.ledger, {}};
+    const auto beside = test_world().duplicate();
+    later.ledger = &beside.traffic();
+    SampleAhead ahead{beside, {}};
     EpochSampler expected(grid, now, plan, bulk), sampler(grid, later, plan, bulk, &ahead);
     grid.traffic().clear();
-    later.ledger.book("setup", {.messages = 1});
+    later.ledger->book("setup", {.messages = 1});
     for (std::int64_t s = 0; s < plan.steps(); ++s) {
       const auto begin = plan.step_begin(s), end = plan.step_end(s);
       expected.sample_until(Cpu{1}, end);
@@ -218,7 +221,7 @@ TEST(EpochSampler, TheThreadsErrorIsTheCallersAndAWindowMayBeLeft) {
   Buffer<std::int64_t> training(9, 1);
   const EpochPlan plan(training, 3, 1, grid.ranks(), 7, 3);
   FakeSampler fake;
-  SampleAhead ahead{fake.ledger, {}};
+  SampleAhead ahead{test_world(), {}};
   {
     EpochSampler left(grid, fake, plan, 1, &ahead);
     left.begin_window(Cpu{1});

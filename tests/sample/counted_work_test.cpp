@@ -38,10 +38,11 @@ TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
   PlannedEpoch job;
   job.ranks = 8;
   job.replication = 2;
+  job.batch_size = 50;
   job.batches_per_step = 8;
   job.bulk = 16;
   job.shape = {.fanout = {5, 3}, .batch_size = 50, .batches_per_rank = 2};
-  const auto counted = count_epoch(Cpu{1}, a, job, training, 1000);
+  const auto counted = count_epoch(Cpu{1}, a, job, VertexSource(LearntVertices{.vertices = training}), 1000);
   const auto estimated =
       estimate_epoch({{.degree = kDegree, .vertices = kVertices}}, 0, job, std::ssize(training));
   EXPECT_EQ(counted.batches, 40);

@@ -233,7 +233,7 @@ TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
 
 TEST(VertexPartition, BatchesDependOnSeedAndEpochAlone) {
   const auto seeds_of = [](const EpochShape& shape) {
-    const auto batch = EpochPlan({}, shape).batch(1);
+    const auto batch = EpochPlan(LearntVertices{}, shape).batch(1);
     return std::vector(batch.seeds.begin(), batch.seeds.end());
   };
   const EpochShape shape = {
@@ -255,7 +255,8 @@ TEST(VertexPartition, AnyTwoVerticesMeetEquallyOften) {
   SCOPED_TRACE(random);
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> met;
   for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
-    const EpochPlan plan({}, {.batch_size = 4, .seed = random, .epoch = epoch, .population = kVertices});
+    const EpochPlan plan(LearntVertices{},
+                         {.batch_size = 4, .seed = random, .epoch = epoch, .population = kVertices});
     ASSERT_EQ(plan.batches(), 3);
     for (std::int64_t b = 0; b < 3; ++b) {
       const auto batch = plan.batch(b);

@@ -2,10 +2,11 @@
 // long ranks: 6
 // Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it
 // makes on the CPU, entry by entry, value bits and relations included, and moves the same messages
-// and bytes under the same labels. Nothing is left to the CPU.
+// and bytes under the same labels; and they lose the same entries. Nothing is left to the CPU.
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"
+#include "espalier/sample/leave_out.hpp"
 #include "partition/owned.hpp"
 #include "sample/device_layer_cases.hpp"
 #include "sample/uneven_batches.hpp"
@@ -60,6 +61,24 @@ std::vector<Job> jobs() {
            true}};
 }
 
+// Every other entry between two seeds of the first batches' last blocks leaves all blocks.
+void expect_same_without_some(std::vector<SeedBatch> batches, std::vector<MinibatchOn<Cuda>> gpu,
+                              std::vector<Minibatch> cpu) {
+  std::vector<std::vector<SeedPair>> pairs(batches.size());
+  for (std::size_t b = 0; b + 1 < batches.size(); ++b) {
+    const auto& block = cpu[b].blocks.back();
+    for (std::int32_t row = 0; row < block.rows; ++row)
+      for (auto e = block.row_begin(row); e < block.row_end(row); ++e)
+        if (block.indices[e] < block.rows && e % 2 == 0)
+          pairs[b].push_back({row, block.indices[e], block.relation(e)});
+    std::ranges::sort(pairs[b]);
+    batches[b].left_out = pairs[b];
+  }
+  leave_out(Cpu{1}, batches, cpu);
+  leave_out(own_gpu(), batches, gpu);
+  expect_equal_minibatches(own_gpu(), gpu, cpu);
+}
+
 template <class Index>
 void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
                       const Ownership& ownership, Schedule schedule) {
@@ -85,6 +104,7 @@ void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job
   const auto minibatches = sampler->sample(own_gpu(), mine.batches, 5, 3);
   expect_same_traffic(traffic.all(), expected_traffic);
   expect_equal_minibatches(own_gpu(), minibatches, expected);
+  expect_same_without_some(mine.batches, minibatches, expected);
 }
 
 constexpr auto kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious};

@@ -34,8 +34,8 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
   const auto targets = small_classes(grid, problem);
   const auto weights = balanced_weights(targets->train_labels, 3);
   const auto task = make_task(Cpu{1}, grid, *targets, weighted_config());
-  const auto plan =
-      task->plan_epoch({.batch_size = 7, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2});
+  const auto plan = EpochPlan(task->examples(),
+                              {.batch_size = 7, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2});
   std::mt19937_64 random(6);
   double sum = 0;
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
@@ -50,7 +50,7 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
     const auto logits = random_matrix<float>(std::ssize(labels), 3, random);
     Matrix<float> dlogits, expected;
     double loss = 0;
-    task->loss(Cpu{1}, plan, batch, logits, 0.5, dlogits, &loss);
+    task->loss(Cpu{1}, plan, batch, logits, {}, 0.5, dlogits, &loss);
     EXPECT_EQ(loss, weighted_cross_entropy<float>(Cpu{1}, logits, labels, weights, 0.2, 0.5, expected));
     EXPECT_TRUE(same_bits(dlogits, expected));
   }
@@ -86,7 +86,7 @@ TEST(Classes, ABatchOfAllVerticesIsDividedByItsShareOfAllWeights) {
   const EpochShape shape = {.batch_size = 10, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2};
   auto of_all = shape;
   of_all.population = 97;
-  const auto plan = task->plan_epoch(shape), sets = task->plan_epoch(of_all);
+  const EpochPlan plan(task->examples(), shape), sets(task->examples(), of_all);
   const auto weight = task->weight(plan, 0, plan.batches());
   EXPECT_NEAR(task->weight(sets, 0, sets.batches()), weight, 1e-12 * weight);
   const auto logits = random_matrix<float>(97, 3, *std::make_unique<std::mt19937_64>(6));
@@ -95,7 +95,7 @@ TEST(Classes, ABatchOfAllVerticesIsDividedByItsShareOfAllWeights) {
     for (std::int64_t i = 0; i < mine.rows; ++i)
       std::copy_n(logits.row(of.batch(batch).seeds[static_cast<std::size_t>(i)]), 3, mine.row(i));
     double loss = 0;
-    task->loss(Cpu{1}, of, batch, mine, 1, dlogits, &loss);
+    task->loss(Cpu{1}, of, batch, mine, {}, 1, dlogits, &loss);
     note(dlogits);
     return loss;
   };

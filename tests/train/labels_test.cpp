@@ -27,8 +27,8 @@ TEST(Labels, ABatchIsLearntByTheLabelsOfItsSeeds) {
   const auto targets = small_labels(grid, problem);
   const auto task = make_task(Cpu{1}, grid, *targets, labels_config());
   ASSERT_EQ(task->outputs(), 3);
-  const auto plan =
-      task->plan_epoch({.batch_size = 7, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2});
+  const auto plan = EpochPlan(task->examples(),
+                              {.batch_size = 7, .batches_per_step = 2, .ranks = 3, .seed = 4, .epoch = 2});
   std::mt19937_64 random(6);
   std::int64_t all_known = 0;
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
@@ -36,7 +36,7 @@ TEST(Labels, ABatchIsLearntByTheLabelsOfItsSeeds) {
     const auto logits = random_matrix<float>(std::ssize(seeds), 3, random);
     Matrix<float> dlogits;
     double loss = 0, expected = 0;
-    task->loss(Cpu{1}, plan, batch, logits, 0.5, dlogits, &loss);
+    task->loss(Cpu{1}, plan, batch, logits, {}, 0.5, dlogits, &loss);
     std::int64_t known = 0;
     for (std::int64_t i = 0; i < logits.rows; ++i)
       for (std::int64_t k = 0; k < 3; ++k) {
@@ -97,7 +97,7 @@ TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGrid) {
       const auto task = make_task(Cpu{1}, grid, *targets, labels_config());
       const auto mine = rows_of_part(logits, targets->judges, targets->rank);
       for (const int threads : {1, 3}) {
-        const auto found = task->judge(Cpu{threads}, mine);
+        const auto found = task->judge(Cpu{threads}, mine, {});
         expect_scores(found.train, plain_scores(problem, problem.train, logits));
         expect_scores(found.valid, plain_scores(problem, problem.valid, logits));
         if (n == 5)
@@ -123,7 +123,7 @@ TEST(Labels, ARankingThatValidationDoesNotDefineIsLeftOut) {
   const Grid grid(test_world(), 1);
   const auto targets = small_labels(grid, problem);
   const auto task = make_task(Cpu{1}, grid, *targets, labels_config("micro_f1"));
-  const auto found = task->judge(Cpu{1}, filled_matrix(targets->judged_rows(), 3, 0.0f));
+  const auto found = task->judge(Cpu{1}, filled_matrix(targets->judged_rows(), 3, 0.0f), {});
   EXPECT_EQ(found.valid.find("roc_auc"), std::nullopt);
   EXPECT_EQ(found.valid.find("micro_f1"), 0) << "a score of 0 predicts 0";
 }

@@ -74,6 +74,17 @@ struct TrainConfig {
   std::string metric = "auto";
   std::string class_weights = "none";
   double label_smoothing = 0;
+  std::string score = "dot";
+  std::int64_t norm = 1;
+  std::string loss = "sigmoid";
+  double margin = 1;
+  double temperature = 1;
+  std::int64_t negatives = 1;
+  std::string negatives_mode = "uniform";
+  std::string negatives_of = "tail";
+  bool negatives_filtered = false;
+  double negatives_power = 0.75;
+  std::int64_t ranked_against = 0;
   std::string embedding_optimizer = "adam";
   double embedding_rate = 0.001;
   std::int64_t epochs = 10;

@@ -53,9 +53,10 @@ struct LayerShape {
 
 /// How a tensor begins.
 enum class Start {
-  kGlorot,  ///< uniform in +- sqrt(6 / (rows + columns)) (Glorot and Bengio 2010)
+  kGlorot,  ///< uniform in +- sqrt(6 / (rows + columns)) (Glorot and Bengio 2010): a weight
   kZero,
   kOne,
+  kAngle,  ///< uniform in +- pi
 };
 
 /// A trained tensor that is not there yet.

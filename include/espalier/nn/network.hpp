@@ -109,6 +109,10 @@ class Network {
   const NetworkShape& shape() const { return shape_; }
   std::vector<Parameter<T, Space>>& parameters() { return parameters_; }
   const std::vector<Parameter<T, Space>>& parameters() const { return parameters_; }
+  /// The last of them: NetworkShape::task_tensors. Their gradients are not backward's to write.
+  std::span<const Parameter<T, Space>> task_tensors() const {
+    return std::span(parameters_).last(shape_.task_tensors.size());
+  }
   /// The number of trained numbers.
   std::int64_t parameter_count() const;
   /// Widths of what layer 1 .. L reads and writes; with jumping knowledge L + 1 makes the logits.
@@ -133,8 +137,8 @@ class Network {
                                   const JoinedRows<T, Space>* joined = nullptr);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
-  /// order of parameters(), overwritten. Everything else must be as in the forward pass just
-  /// before: it reads the activations that pass has kept.
+  /// order of parameters(), overwritten but for those of task_tensors(). Everything else must be as
+  /// in the forward pass just before: it reads the activations that pass has kept.
   /// `dinput` become the derivatives by X.
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& input,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,

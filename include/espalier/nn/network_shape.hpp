@@ -51,11 +51,14 @@ struct NetworkShape {
   std::vector<InputShape::Type> types = {};  ///< where there are several, the rows of each go
                                              ///< through a linear map of its own to `hidden`
   std::int64_t relations = 1, bases = 1;
-  std::int64_t edge_features = 0;  ///< numbers that edges bring
+  std::int64_t edge_features = 0;              ///< numbers that edges bring
+  std::vector<TensorShape> task_tensors = {};  ///< of what its result is judged by: kept, trained
+                                               ///< and saved with its own, as "task.NAME"
 };
 
 /// Of a config, with what "auto" stands for in it.
-NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes);
+NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes,
+                           std::vector<TensorShape> task_tensors = {});
 
 /// The matrix that a model multiplies by.
 MatrixForm matrix_form(const ModelConfig& model);

@@ -135,6 +135,8 @@ std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& con
 
 /// What sampler.*, grid.schedule and model.kind ask for, of the job's model_matrix.
 SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks);
+/// The same with the seeds that a batch of the task has.
+SamplerShape sampler_shape(const Config& config, const GraphInfo& graph, std::int64_t ranks);
 
 /// The same, with what is asked for of a row over all of its relations, or of a layer where the
 /// sampler is layer-wise, in place of sampler.fanout.

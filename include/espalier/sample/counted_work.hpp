@@ -37,6 +37,7 @@ struct PlannedEpoch {
   Topology topology = Topology::kPartitioned;
   std::string sampler = "graphsage";
   SamplerShape shape;
+  std::int64_t batch_size = 1024;  ///< examples; shape.batch_size is the seeds that they have
   std::int64_t batches_per_step = 1;
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
@@ -105,10 +106,10 @@ struct EpochWork {
 };
 
 /// Draws up to `draw` minibatches of the epoch (all of it when it has no more) from the whole
-/// matrix `a`, which lies on a grid of one rank, and counts. `training`: /split/train, ascending.
+/// matrix `a`, which lies on a grid of one rank, and counts.
 template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
-                      std::span<const std::int64_t> training, std::int64_t draw);
+                      const ExampleSource& examples, std::int64_t draw);
 
 /// The same from how many rows have how many entries: ends of edges fall on vertices in proportion
 /// to their degrees. `value_bytes`: of an entry of the matrix. `seeds`: of all batches.

@@ -21,20 +21,13 @@
 
 namespace espalier {
 
-/// How an epoch is cut.
-struct EpochShape {
-  std::int64_t batch_size = 1, batches_per_step = 1;
-  int ranks = 1;
-  std::uint64_t seed = 0, epoch = 0;
-  const BatchGroups* groups = nullptr;  ///< of the batches, or none
-  std::int64_t population = 0;          ///< not 0: batches are of all these vertices
-};
-
 class EpochPlan {
  public:
-  /// Of these vertices, by whichever kind of examples the shape asks for. With a population they
-  /// and their tags must outlive the plan.
-  EpochPlan(const LearntVertices& learnt, const EpochShape& shape);
+  EpochPlan(std::shared_ptr<const Examples> examples, const EpochShape& shape);
+  EpochPlan(const ExampleSource& source, const EpochShape& shape)
+      : EpochPlan(source.of_epoch(shape), shape) {}
+  /// Of these vertices, as VertexSource has them.
+  EpochPlan(const LearntVertices& learnt, const EpochShape& shape) : EpochPlan(VertexSource(learnt), shape) {}
   /// Shuffled examples.
   EpochPlan(std::span<const std::int64_t> vertices, std::int64_t batch_size, std::int64_t batches_per_step,
             int ranks, std::uint64_t seed, std::uint64_t epoch, std::span<const std::int32_t> tags = {},

@@ -28,6 +28,7 @@ struct SampleCounts {
   void add(const Space& space, std::span<const MinibatchOn<std::type_identity_t<Space>>> minibatches) {
     digest += sample_digests(space, minibatches);
     for (const auto& minibatch : minibatches) {
+      digest += minibatch.examples_digest;
       ++batches;
       sampled_edges += minibatch.sampled_edges();
       input_rows += std::ssize(minibatch.vertices);
@@ -50,19 +51,19 @@ struct SampleCounts {
 /// Collective. The sum over all ranks.
 SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm);
 
-/// The thread that samples ahead, and the ledger of the grid that its sampler is made over: one of
+/// The thread that samples ahead, and the ranks of the grid that its sampler is made over: one of
 /// its own (Communicator::duplicate), as the thread communicates beside the caller.
 struct SampleAhead {
-  Traffic& ledger;
+  const Communicator& world;
   Worker worker;
 };
 
 template <class Space>
 class EpochSamplerOn {
  public:
-  /// With `ahead` all windows are sampled by its thread, and what they moved is booked in `grid`'s
-  /// ledger when they are waited for, so that bytes belong to the epoch that uses them. Batches
-  /// below `first` are left out.
+  /// With `ahead` all windows are sampled by its thread over its ranks, and what they moved is
+  /// booked in `grid`'s ledger when they are waited for, so that bytes belong to the epoch that
+  /// uses them. Batches below `first` are left out.
   EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan, std::int64_t bulk,
                  SampleAhead* ahead = nullptr, std::int64_t first = 0);
   /// Waits for a window under way.

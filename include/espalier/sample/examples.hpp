@@ -1,10 +1,11 @@
 // The examples of an epoch, in batches: what a minibatch is drawn for.
 //
-// All of it is a function of (seed, epoch) and of what was given, the same on every rank without a
-// message. There are two kinds. *Shuffled examples* are vertices that are learnt, shuffled and cut
-// into batches; every rank holds the shuffle. A *partition of all vertices* cuts the vertices of
-// the whole graph into random sets, of which some are learnt and the others are there for their
-// sake (sampler.kind = "subgraph"); it is computed where it is asked for, and no rank holds it.
+// All of it is a function of (seed, epoch) and of what was given, on every grid. *Shuffled
+// examples* are vertices that are learnt, shuffled and cut into batches; every rank holds the
+// shuffle. A *partition of all vertices* cuts the vertices of the whole graph into random sets, of
+// which some are learnt and the others are there for their sake (sampler.kind = "subgraph"); it is
+// computed where it is asked for, and no rank holds it. Neither takes a message. *Links* have
+// several seeds each, and ranks ask each other for them (link_examples.hpp).
 //
 // With groups (sampler.groups) the shuffled seeds of a batch are of one group, which is shuffled by
 // itself and cut into batches as even as can be, at most `batch_size` each.
@@ -15,12 +16,15 @@
 //     u_g = the bits of g reversed behind the point, all turned by one draw of the epoch
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/content_digest.hpp"
 
 namespace espalier {
@@ -30,6 +34,15 @@ inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
   return items / size + (items % size != 0 ? 1 : 0);
 }
 
+/// An entry between two seeds: places in their list, which are places in every list of vertices of
+/// the minibatch, as the seeds come first.
+struct SeedPair {
+  std::int32_t row = 0, column = 0;
+  std::int32_t relation = 0;  ///< of A; blocks without relations have one
+
+  friend auto operator<=>(const SeedPair&, const SeedPair&) = default;
+};
+
 /// One batch: its number in the epoch, and the distinct vertices that its sample begins with, in
 /// the order of the logits' rows.
 struct SeedBatch {
@@ -38,6 +51,9 @@ struct SeedBatch {
   /// Beside the seeds what their task knows them by; -1: a vertex that is no example. Or empty.
   std::span<const std::int32_t> tags = {};
   std::shared_ptr<const void> memory = {};  ///< keeps them, where nobody else does
+  /// Entries of A between seeds that its blocks must not have, ascending; or none.
+  std::span<const SeedPair> left_out = {};
+  std::uint64_t digest = 0;  ///< of what its examples are beside their seeds
 };
 
 /// Training vertices in groups that are close in the graph.
@@ -59,6 +75,11 @@ class Examples {
   virtual ~Examples() = default;
 
   virtual std::int64_t batches() const = 0;
+  /// Collective, before batch() is asked for these, which this rank keeps: what of them others
+  /// have. One call at a time.
+  virtual void prepare(const Communicator&, std::span<const std::int64_t> /*batches*/) const {}
+  /// Not collective. From here on batch `batch` is not asked for, unless it is prepared anew.
+  virtual void release(std::int64_t /*batch*/) const {}
   /// How many seeds batches [begin, end) have.
   virtual std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const = 0;
   /// Local. Batch k; may be asked for by several threads at once.
@@ -68,6 +89,39 @@ class Examples {
   virtual std::int64_t population() const { return 0; }
   /// [batches] the group that each is of; empty: of none.
   virtual std::span<const std::int32_t> groups() const { return {}; }
+};
+
+/// How an epoch is cut.
+struct EpochShape {
+  std::int64_t batch_size = 1, batches_per_step = 1;
+  int ranks = 1;
+  std::uint64_t seed = 0, epoch = 0;
+  const BatchGroups* groups = nullptr;  ///< of the batches, or none
+  std::int64_t population = 0;          ///< not 0: batches are of all these vertices
+};
+
+/// Where the examples of epochs come from.
+class ExampleSource {
+ public:
+  virtual ~ExampleSource() = default;
+  virtual std::shared_ptr<const Examples> of_epoch(const EpochShape& shape) const = 0;
+};
+
+/// Vertices that are learnt, in whichever kind of examples an epoch's shape asks for. With a
+/// population the vertices must outlive the examples.
+class VertexSource final : public ExampleSource {
+ public:
+  /// The vertices must outlive it.
+  explicit VertexSource(const LearntVertices& learnt) : learnt_(learnt) {}
+  explicit VertexSource(Buffer<std::int64_t> vertices)
+      : own_(std::move(vertices)), learnt_{.vertices = own_} {}
+  VertexSource(const VertexSource&) = delete;
+
+  std::shared_ptr<const Examples> of_epoch(const EpochShape& shape) const override;
+
+ private:
+  Buffer<std::int64_t> own_;
+  LearntVertices learnt_;
 };
 
 /// Fisher-Yates by draws of (seed, epoch); the last batch may be short. All is copied.

@@ -28,6 +28,7 @@ struct MinibatchOn {
   std::shared_ptr<const void> memory;      ///< keeps what the others point to
   /// [types] where the vertices of each end, as in the matrix; empty: one type, or nobody says.
   SharedList<std::int64_t, Space> type_ends = {};
+  std::uint64_t examples_digest = 0;  ///< SeedBatch::digest, which belongs to its own
 
   std::int64_t seeds() const { return blocks.back().rows; }
   std::int64_t sampled_edges() const {

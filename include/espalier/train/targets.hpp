@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/config.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/ownership.hpp"
@@ -48,10 +49,10 @@ template <class T>
 Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& judged,
                               std::int64_t width);
 
-/// Collective over the grid. What the task of that name trains and judges by, of a file that
+/// Collective over the grid. What the task of a config trains and judges by, of a file that
 /// check_labels, check_splits and the task's own check have let through.
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                      const std::string& task);
+                                      const Config& config);
 
 /// Throws UserError(kInput) when the task of that name cannot be learnt from the labels: none, all
 /// -1, several per vertex where it wants one.

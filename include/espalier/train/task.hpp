@@ -1,9 +1,10 @@
 // A task: what a network is trained for, and what it is judged by.
 //
-// A task says which training examples an epoch has and the seeds of their batches; what the loss of
-// a batch is and its gradient by the logits; what a step divides it by, so that it is a mean over
-// all seeds of the step, whichever ranks keep them; and how good the logits of all vertices are.
-// The trainer and the evaluator ask, and know no labels.
+// A task says where the training examples of an epoch come from; what the loss of a batch is and
+// its gradient by the rows that the network gives, which we call logits whatever they are; what a
+// step divides it by, so that it is a mean over all examples of the step, whichever ranks keep
+// them; and how good the logits of all vertices are. It may have tensors of its own, which the
+// network keeps for it. The trainer and the evaluator ask, and know no labels.
 //
 // A task is a file (src/train/classes.inl.hpp) and a line in the table (src/train/tasks.inl.hpp).
 #pragma once
@@ -18,12 +19,22 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/nn/layer.hpp"
+#include "espalier/nn/parameter.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/evaluation.hpp"
 #include "espalier/train/targets.hpp"
 
 namespace espalier {
+
+/// The tensors of a task, which a network keeps (Network::task_tensors), and where their gradients
+/// go, in their shapes.
+template <class Space>
+struct TaskTensorsOn {
+  std::span<const Parameter<float, Space>> values = {};
+  std::span<Matrix<float, Space>> gradients = {};
+};
 
 template <class Space>
 class TaskOn {
@@ -32,29 +43,32 @@ class TaskOn {
 
   /// Columns of the logits.
   virtual std::int64_t outputs() const = 0;
+  /// Those that it wants to have trained.
+  virtual std::vector<TensorShape> tensors() const { return {}; }
 
-  /// The training examples of an epoch, shuffled and cut into batches: the same on every rank.
-  virtual EpochPlan plan_epoch(const EpochShape& shape) const = 0;
+  /// The training examples of epochs.
+  virtual const ExampleSource& examples() const = 0;
 
   /// What the sum of the losses of batches [begin, end) is divided by to be their mean: the same on
   /// every rank. 0 where there is nothing to learn of them.
   virtual double weight(const EpochPlan& plan, std::int64_t begin, std::int64_t end) const = 0;
 
   /// *loss, in memory of the space, becomes the SUM of the losses of a batch of the plan, and
-  /// `dlogits` scale * its gradient. logits: [seeds of the batch, outputs]. Where the space is a
-  /// GPU the host does not wait.
+  /// `dlogits` and the gradients of `tensors` scale * its gradient. logits: [seeds of the batch,
+  /// outputs]. Where the space is a GPU the host does not wait.
   virtual void loss(const Space& space, const EpochPlan& plan, std::int64_t batch,
-                    const Matrix<float, Space>& logits, double scale, Matrix<float, Space>& dlogits,
-                    double* loss) = 0;
+                    const Matrix<float, Space>& logits, const TaskTensorsOn<Space>& tensors, double scale,
+                    Matrix<float, Space>& dlogits, double* loss) = 0;
 
   /// Collective. The scores of the splits. `logits`: a row for each vertex that this rank judges,
-  /// in the order of Targets::judges. Results are the same on every grid.
-  virtual Evaluation judge(const Space& space, const Matrix<float, Space>& logits) const = 0;
+  /// in the order of Targets::judges; its tensors. Results are the same on every grid.
+  virtual Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
+                           std::span<const Parameter<float, Space>> tensors) const = 0;
 };
 
 using Task = TaskOn<Cpu>;
 
-/// The task of `train`, over what read_targets returned for its name. Both must outlive it.
+/// The task of `train`, over what read_targets returned for it. Both must outlive it.
 template <class Space>
 std::unique_ptr<TaskOn<Space>> make_task(const Space& space, const Grid& grid, const Targets& targets,
                                          const TrainConfig& train);
@@ -62,6 +76,7 @@ std::unique_ptr<TaskOn<Space>> make_task(const Space& space, const Grid& grid, c
 /// A job as far as a plan asks a task about it.
 struct TaskSize {
   const GraphInfo& graph;
+  const Config& config;
   int ranks = 1, rows = 1;  ///< of the grid: all ranks, block rows
   /// How many vertices of each split each rank judges.
   std::array<std::vector<double>, 3> judged = {};
@@ -70,21 +85,46 @@ struct TaskSize {
 /// What the rest of the program must know of a task.
 struct TaskKind {
   const char* name;
-  bool several_labels;                  ///< has it several labels per vertex, or one?
+  bool several_labels;                  ///< of tasks of labels: has a vertex several, or one?
+  bool of_labels = true;                ///< are its examples labelled vertices?
   std::span<const MetricKind> metrics;  ///< in the order of reports; the first is the usual one
   const char* noun;                     ///< what a column of the logits is: "class"
+  const char* example;                  ///< what is learnt: "vertex"
+
+  /// Columns of the logits, and what tensors it has.
+  std::int64_t (*outputs)(const GraphInfo& graph, const Config& config);
+  std::vector<TensorShape> (*tensors)(const GraphInfo& graph, const Config& config) = nullptr;
+  /// How many examples each split has, in the order of Split, and how many seeds so many of them
+  /// have; nullptr: as many.
+  std::array<std::int64_t, 3> (*splits)(const GraphInfo& graph);
+  std::int64_t (*seeds)(const GraphInfo& graph, const Config& config, std::int64_t examples) = nullptr;
+  /// Collective. Where an epoch's examples come from, without what is to be learnt of them.
+  std::unique_ptr<ExampleSource> (*read_examples)(const Communicator& comm, const GraphFile& file,
+                                                  const Config& config);
+
   /// Bytes of the targets on a rank, and of an epoch's plan, but for the ids of the splits.
   double (*label_bytes)(const TaskSize& size);
   /// What judging holds on a rank beside the logits.
   double (*judging_bytes)(const TaskSize& size);
+  /// What a rank receives in an epoch for its examples, which it asks for in so many windows;
+  /// nullptr: nothing.
+  Cost (*preparing)(const TaskSize& size, double windows) = nullptr;
   /// What judging all splits makes a rank receive.
   Cost (*judging)(const TaskSize& size, int rank);
-  /// Collective. Throws UserError(kInput), on every rank, where the labels of a file cannot be
-  /// learnt or judged by; nullptr: those that check_labels and check_splits let through can.
-  void (*check)(const Communicator& comm, const GraphFile& file, const TrainConfig& train) = nullptr;
+  /// Throws UserError(kUsage) for keys that do not go with it; nullptr: all do.
+  void (*check_keys)(const Config& config) = nullptr;
+  /// Collective. Throws UserError(kInput), on every rank, where a file has not what is to be learnt
+  /// or judged by; of tasks of labels what check_labels and check_splits let through. nullptr: it
+  /// has.
+  void (*check)(const Communicator& comm, const GraphFile& file, const Config& config) = nullptr;
+
+  /// Those that are learnt.
+  std::int64_t examples(const GraphInfo& graph) const { return splits(graph)[0]; }
 };
 
-/// How many seeds the batches of an epoch have together, and how many batches that are.
+/// How many seeds a batch of an epoch has, how many all of them have together, and how many batches
+/// that are.
+std::int64_t seeds_of_batch(const GraphInfo& graph, const Config& config);
 std::int64_t seeds_of_epoch(const GraphInfo& graph, const Config& config);
 std::int64_t batches_of_epoch(const GraphInfo& graph, const Config& config);
 

@@ -1,0 +1,73 @@
+// The task "links": edges (head, relation, tail) are told from others that are made up
+// (sample/link_examples.hpp), by a score of the rows that the network gives their two ends
+// (nn/link_scores.hpp); a relation may have a trained row of its own.
+//
+// A link is judged by its rank among candidates, which replace one of its ends: those that the file
+// gives, some that are drawn, or all vertices that the relation allows there. With g of them above
+// its score and e equal to it,
+//
+//     rank = 1 + g + e / 2,     MRR = mean of 1 / rank,     Hits@k = share with rank <= k,
+//     AUC  = mean of 1 - (g + e / 2) / candidates
+//
+// over links and, where both ends are replaced, both ends: the "realistic" rank of PyKEEN, and
+// OGB's. Filtered metrics leave candidates out that are links of any split.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "espalier/sample/link_examples.hpp"
+#include "espalier/train/task.hpp"
+
+namespace espalier {
+
+/// Vertices that one end of each link of a list is replaced by, [links of this rank, candidates].
+struct GivenCandidates {
+  Matrix<std::int64_t> of_heads, of_tails;  ///< without columns: none are given
+
+  bool any() const { return of_heads.columns + of_tails.columns > 0; }
+};
+
+struct LinkTargets : Targets {
+  std::unique_ptr<LinkSource> train_links;
+  LinkList valid, test;
+  GivenCandidates of_valid, of_test;
+  bool directed = true;
+  Ownership blocks;  ///< of the vertices by block rows
+
+  std::int64_t relations() const { return std::ssize(train_links->ends()); }
+  const LinkList& links(Split split) const {
+    return split == Split::kTrain ? train_links->list() : split == Split::kValid ? valid : test;
+  }
+  /// Of valid or test.
+  const GivenCandidates& given(Split split) const { return split == Split::kValid ? of_valid : of_test; }
+};
+
+/// What train.* says of negatives.
+Negatives negatives_of(const TrainConfig& train);
+
+/// Collective. The scores of links, which every rank has all of, the same on every grid. `own`:
+/// rows of the vertices that this rank judges; `relations`: those of the task, or none.
+std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
+                               const TrainConfig& train, ConstMatrixView<float> own,
+                               ConstMatrixView<float> relations, std::span<const LinkTriple> links);
+
+struct LinkAnswer {
+  std::int64_t vertex;  ///< -1: there is no other
+  float score;
+};
+
+/// Collective. The same, of links whose tails are asked for: [heads, k] those of the highest scores
+/// among all vertices that the relation allows but the head itself, best first, ties by id.
+std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
+                                   const TrainConfig& train, ConstMatrixView<float> own,
+                                   ConstMatrixView<float> relations, std::span<const LinkTriple> heads,
+                                   std::int64_t k);
+
+/// Collective. Of each link, which every rank has all of: is it one of the file's, of any split?
+Buffer<std::uint8_t> links_of_file(const Grid& grid, const LinkTargets& targets, std::int64_t vertices,
+                                   std::span<const LinkTriple> links);
+
+extern const TaskKind kLinksKind;
+
+}  // namespace espalier

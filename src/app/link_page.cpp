@@ -1,0 +1,57 @@
+#include "link_page.hpp"
+
+#include <fmt/ranges.h>
+
+#include "espalier/base/counted.hpp"
+#include "espalier/base/escape.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/progress.hpp"
+
+namespace espalier {
+
+namespace {
+
+void line(const char* name, const std::string& text) {
+  log::info("{:<12} {}", name, excerpt(text));
+}
+
+std::string relations_in_words(const LinkInfo& links) {
+  constexpr std::ptrdiff_t kShown = 8;
+  const auto shown = std::min(kShown, std::ssize(links.names));
+  return fmt::format("{}: {}{}{}", links.names.size(),
+                     fmt::join(links.names.begin(), links.names.begin() + shown, ", "),
+                     shown < std::ssize(links.names) ? ", ..." : "",
+                     links.graph_relations.empty() ? "; they are no relations of the graph" : "");
+}
+
+std::string negatives_in_words(const LinkInfo& links) {
+  std::string words;
+  for (std::size_t s = 0; s < links.splits.size(); ++s) {
+    const auto& of = links.splits[s];
+    if (of.negative_heads + of.negative_tails == 0) continue;
+    words += fmt::format("{}{}: {} and {} for each link", words.empty() ? "" : "; ", kSplitNames[s],
+                         counted(of.negative_heads, "head"), counted(of.negative_tails, "tail"));
+  }
+  return words;
+}
+
+}  // namespace
+
+void show_links(const Communicator& world, const GraphFile& file) {
+  const auto& links = file.info().links;
+  if (!links.exist) return;
+  note_activity("reading the links");
+  check_links(world, file);
+  line("links", fmt::format("train {}, valid {}, test {}, {}", links.splits[0].links, links.splits[1].links,
+                            links.splits[2].links, links.directed ? "directed" : "undirected"));
+  if (!links.names.empty()) line("of relations", relations_in_words(links));
+  const auto negatives = negatives_in_words(links);
+  if (!negatives.empty()) line("negatives", negatives);
+  const auto edges = count_links_among_edges(world, file);
+  for (std::size_t s = 0; s < edges.size(); ++s)
+    if (edges[s] > 0)
+      line("leak", fmt::format("{} of {} links of {} are edges of the graph, too", edges[s],
+                               links.splits[s].links, kSplitNames[s]));
+}
+
+}  // namespace espalier

@@ -1,0 +1,138 @@
+// espalier prepare: links of a graph file, and the graph without those that are to be found.
+#include <array>
+#include <charconv>
+#include <filesystem>
+
+#include "commands.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/counted.hpp"
+#include "espalier/base/escape.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/progress.hpp"
+#include "espalier/base/signals.hpp"
+#include "espalier/base/watchdog.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/comm/session.hpp"
+#include "espalier/graph/csv.hpp"
+#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/split_links.hpp"
+#include "vertex_marks.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "prepare";
+
+LinkShares shares_of(const std::string& text) {
+  const auto parts = split_text(text, ',');
+  std::array<double, 3> shares{};
+  bool good = parts.size() == shares.size();
+  for (std::size_t k = 0; good && k < shares.size(); ++k) {
+    const auto* end = parts[k].data() + parts[k].size();
+    const auto result = std::from_chars(parts[k].data(), end, shares[k]);
+    good = result.ec == std::errc() && result.ptr == end;
+  }
+  if (!good)
+    usage_error("--split-links {}: give three numbers, the shares of train, valid and test, as 0.8,0.1,0.1",
+                text);
+  return {shares[0], shares[1], shares[2]};
+}
+
+LinkSplitOptions options_of(const PrepareArguments& arguments) {
+  LinkSplitOptions options{shares_of(arguments.shares), static_cast<std::uint64_t>(arguments.seed)};
+  if (!arguments.relations.empty()) options.relations = split_text(arguments.relations, ',');
+  check_shares(options.shares);
+  options.words =
+      fmt::format("espalier prepare --split-links {} --seed {}", arguments.shares, arguments.seed);
+  if (!arguments.relations.empty()) options.words += " --relations " + arguments.relations;
+  return options;
+}
+
+// Rank 0 looks.
+void check_paths(const Communicator& world, const PrepareArguments& arguments, const OutputFile& output) {
+  agree(world, [&] {
+    if (world.rank() != 0) return;
+    std::error_code none;
+    if (std::filesystem::equivalent(arguments.file, output.path, none))
+      usage_error("-o {}: is the file that is read; give another name", output.path);
+    check_output(output);
+  });
+}
+
+// Collective.
+void warn_of_others(const Communicator& world, const GraphFile& file) {
+  const auto names = file.other_datasets();
+  if (world.rank() != 0) return;
+  for (const auto& name : names)
+    log::warning("{} of {} is not copied: this program does not know it", name, file.path());
+}
+
+// Collective. How many vertices have no edge in either direction.
+std::int64_t count_isolated(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  VertexMarks has_out_edge(info.nodes, world.size());
+  std::vector<bool> has_in_edge;
+  in_row_parts(
+      world, info.nodes,
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto a = file.read_rows<std::int64_t>(begin, end);
+        for (std::int64_t v = 0; v < a.rows; ++v) has_in_edge.push_back(a.row_size(v) > 0);
+        for (const auto column : a.indices) has_out_edge.mark(info.schema.vertex_of(column));
+      },
+      1 + info.edges / info.nodes);
+  const auto marked = has_out_edge.of_mine(world, kLabel);
+  std::int64_t isolated = 0;
+  for (std::size_t v = 0; v < marked.size(); ++v) isolated += !has_in_edge[v] && !marked[v];
+  return world.all_reduce(isolated, Reduction::kSum, kLabel);
+}
+
+void show(const LinkSplitCounts& counts, const LinkInfo& links) {
+  log::info("links      train {}, valid {}, test {}{}", counts.links[0], counts.links[1], counts.links[2],
+            counts.pairs             ? ", each pair of vertices once"
+            : links.names.size() > 1 ? fmt::format(", of {} relations", links.names.size())
+                                     : "");
+  if (counts.loops > 0)
+    log::info("self loops {}, which are no links and stay", counted(counts.loops, "edge"));
+  if (counts.reversed > 0)
+    log::info(
+        "directed   {} of {} edges have their reverse; a link and its reverse may be in different splits",
+        counts.reversed, counts.directed);
+}
+
+}  // namespace
+
+void prepare_command(const Communicator& world, const PrepareArguments& arguments) {
+  const double start = now();
+  const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
+  set_memory_advice("use more ranks on more nodes: each holds its part of the edges, and of one table");
+  note_activity("opening the graph file");
+  note_consequence("no graph file was written");
+  // 1. What is asked for? Before anything large is read.
+  const auto options = options_of(arguments);
+  const OutputFile output(arguments.output, arguments.overwrite);
+  check_paths(world, arguments, output);
+  GraphView view;
+  view.apart = true;
+  LinkSplitCounts counts;
+  {
+    const GraphFile file(world, arguments.file, view);
+    warn_of_others(world, file);
+    // 2. The links, and the graph without those of valid and test.
+    note_activity("choosing links and copying the graph");
+    counts = split_links(world, file, options, output);
+  }
+  // 3. Open what was written: it must pass the checks of every reader.
+  note_activity("checking the graph file");
+  note_consequence("the graph file is written, but not checked");
+  const GraphFile file(world, output.path, view);
+  show(counts, file.info().links);
+  log::info("edges      {} of {} are left; {} without an edge", counts.edges, counts.edges_before,
+            counted(count_isolated(world, file), "vertex is", "vertices are"));
+  check_links(world, file);
+  log::info("wrote      {}: {}, {}, in {:.1f} s", excerpt(output.path), counted(file.info().nodes, "vertex"),
+            counted(file.info().edges, "edge"), now() - start);
+}
+
+}  // namespace espalier

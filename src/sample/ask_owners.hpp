@@ -1,0 +1,37 @@
+// Questions to whoever has the answer, all of a rank at once.
+#pragma once
+
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "espalier/base/group_stably.hpp"
+#include "espalier/sample/link_lookup.hpp"
+
+namespace espalier {
+
+/// Collective; each rank its own list. Answers to questions, each from the rank that
+/// owner(question) names, where answer(question) is called; they stand beside the questions.
+template <class Answer, class Question, class Owner, class Say>
+Buffer<Answer> ask_owners(const Communicator& comm, std::span<const Question> questions, const Owner& owner,
+                          const Say& answer, std::string_view label) {
+  std::vector<std::int64_t> places(questions.size());
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  const auto counts =
+      group_stably(places, comm.size(), [&](std::int64_t place) { return owner(questions[place]); });
+  std::vector<Question> sent;
+  for (const auto place : places) sent.push_back(questions[place]);
+  const auto asked = comm.all_to_all_v(std::span<const Question>(sent), counts, label);
+  Buffer<Answer> said(asked.data.size()), arrived;
+  for (std::size_t k = 0; k < said.size(); ++k) said[k] = answer(asked.data[k]);
+  comm.all_to_all_v(std::span<const Answer>(said), asked.counts, counts, arrived, label);
+  const auto expected =
+      ask_cost(comm.size(), static_cast<double>(questions.size()), sizeof(Question), sizeof(Answer));
+  comm.traffic().predict(label, expected.messages, expected.bytes);
+  Buffer<Answer> answers(questions.size());
+  for (std::size_t k = 0; k < places.size(); ++k) answers[places[k]] = arrived[k];
+  return answers;
+}
+
+}  // namespace espalier

@@ -1,0 +1,376 @@
+#include "espalier/sample/link_examples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "ask_owners.hpp"
+#include "espalier/base/error.hpp"
+#include "espalier/base/keyed_permutation.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/base/named.hpp"
+#include "espalier/comm/volumes.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr std::uint64_t kTries = 16;
+
+constexpr Named<NegativesMode> kModes[] = {{"uniform", NegativesMode::kUniform},
+                                           {"shared", NegativesMode::kShared},
+                                           {"in-batch", NegativesMode::kInBatch},
+                                           {"degree", NegativesMode::kDegree}};
+
+// Links by their numbers in the list.
+Buffer<LinkTriple> ask_for_links(const Communicator& comm, const LinkList& list,
+                                 std::span<const std::int64_t> ids) {
+  const auto first = even_range(list.count, comm.size(), comm.rank()).begin;
+  return ask_owners<LinkTriple>(
+      comm, ids, [&](std::int64_t id) { return even_owner(list.count, comm.size(), id); },
+      [&](std::int64_t id) { return list.link(id - first); }, "sample/links");
+}
+
+// Links of some batches, one batch after another.
+struct BatchedLinks {
+  std::vector<std::int64_t> ids;      // numbers in the list
+  std::vector<std::int64_t> batches;  // of each, which it is of
+  std::vector<std::int64_t> places;   // and its place there
+  Buffer<LinkTriple> links;
+  // Where negatives are in-batch: the links of a batch by relation, and where those of a link's
+  // own stand, it among them.
+  struct Peers {
+    std::int64_t begin = 0, count = 0, place = 0;
+  };
+  std::vector<std::int64_t> by_relation;
+  std::vector<Peers> peers;
+
+  std::int64_t count() const { return std::ssize(ids); }
+  void find_peers() {
+    const auto group_of = [&](std::int64_t l) { return std::pair(batches[l], links[l].relation); };
+    by_relation.resize(ids.size());
+    peers.resize(ids.size());
+    std::iota(by_relation.begin(), by_relation.end(), std::int64_t{0});
+    std::ranges::stable_sort(by_relation, {}, group_of);
+    for (std::int64_t begin = 0, end = 0; begin < count(); begin = end) {
+      while (end < count() && group_of(by_relation[end]) == group_of(by_relation[begin])) ++end;
+      for (auto at = begin; at < end; ++at) peers[by_relation[at]] = {begin, end - begin, at - begin};
+    }
+  }
+};
+
+class KeyedLinks final : public LinkExamples {
+ public:
+  KeyedLinks(const LinkList& list, const std::vector<LinkEnds>& ends, const Negatives& negatives,
+             const KnownLinks* known, const DegreeWeights* weights, std::int64_t batch_size,
+             std::uint64_t seed, std::uint64_t epoch)
+      : list_(list),
+        ends_(ends),
+        negatives_(negatives),
+        known_(known),
+        weights_(weights),
+        batch_size_(std::clamp<std::int64_t>(batch_size, 1, std::max<std::int64_t>(1, list.count))),
+        shuffle_{.seed = seed, .purpose = Purpose::kShuffle, .epoch = epoch},
+        order_(shuffle_, std::max<std::int64_t>(1, list.count)) {}
+
+  std::int64_t batches() const override { return count_batches(list_.count, batch_size_); }
+  std::int64_t count_links(std::int64_t begin, std::int64_t end) const override {
+    return batch_begin(end) - batch_begin(begin);
+  }
+  std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const override {
+    return count_links(begin, end) * (2 + negatives_.per_link);
+  }
+
+  void prepare(const Communicator& comm, std::span<const std::int64_t> batches) const override {
+    BatchedLinks asked;
+    for (const auto batch : batches)
+      for (auto place = batch_begin(batch); place < batch_begin(batch + 1); ++place) {
+        asked.ids.push_back(order_(place));
+        asked.batches.push_back(batch);
+        asked.places.push_back(place - batch_begin(batch));
+      }
+    asked.links = ask_for_links(comm, list_, asked.ids);
+    if (negatives_.mode == NegativesMode::kInBatch) asked.find_peers();
+    // Those that take messages are drawn all at once, others batch by batch.
+    const bool at_once = known_ != nullptr || weights_ != nullptr;
+    const auto all = at_once ? draw_with_messages(comm, asked) : std::vector<LinkTriple>();
+    const auto k = negatives_.per_link;
+    std::int64_t begin = 0;
+    for (const auto batch : batches) {
+      const auto size = count_links(batch, batch + 1);
+      const auto own = at_once ? std::vector<LinkTriple>() : draw_negatives(asked, begin, begin + size);
+      const auto negatives = at_once ? std::span(all).subspan(begin * k, size * k) : std::span(own);
+      auto made = std::make_shared<const LinkBatch>(
+          make_batch(std::span<const LinkTriple>(asked.links).subspan(begin, size), negatives));
+      begin += size;
+      const std::lock_guard lock(mutex_);
+      prepared_.insert_or_assign(batch, std::move(made));
+    }
+  }
+  SeedBatch batch(std::int64_t k) const override {
+    const auto links = prepared(k);
+    return {.number = k,
+            .seeds = links->seeds,
+            .memory = links,
+            .left_out = links->left_out,
+            .digest = links->digest()};
+  }
+  const LinkBatch& links(std::int64_t batch) const override { return *prepared(batch); }
+  void release(std::int64_t batch) const override {
+    const std::lock_guard lock(mutex_);
+    prepared_.erase(batch);
+  }
+
+ private:
+  std::int64_t batch_begin(std::int64_t batch) const { return std::min(batch * batch_size_, list_.count); }
+  std::shared_ptr<const LinkBatch> prepared(std::int64_t batch) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = prepared_.find(batch);
+    ESPALIER_CHECK(found != prepared_.end(), "batch {} of links was not prepared", batch);
+    return found->second;
+  }
+  // What a try gives negative j of a link: a vertex, or the number that stands for it.
+  struct Try {
+    std::int64_t vertex;
+    bool of_head, is_number = false;
+  };
+  Try draw(const BatchedLinks& links, std::int64_t l, std::int64_t j, std::uint64_t tries) const;
+  std::vector<LinkTriple> draw_negatives(const BatchedLinks& links, std::int64_t begin,
+                                         std::int64_t end) const;
+  std::vector<LinkTriple> draw_with_messages(const Communicator& comm, const BatchedLinks& links) const;
+  LinkBatch make_batch(std::span<const LinkTriple> links, std::span<const LinkTriple> negatives) const;
+
+  const LinkList& list_;
+  const std::vector<LinkEnds>& ends_;
+  Negatives negatives_;
+  const KnownLinks* known_;       // where links are filtered, or null
+  const DegreeWeights* weights_;  // where they are drawn by degree, or null
+  std::int64_t batch_size_;
+  RandomStream shuffle_;
+  KeyedPermutation order_;
+  mutable std::mutex mutex_;  // the thread that samples prepares, the caller reads
+  mutable std::map<std::int64_t, std::shared_ptr<const LinkBatch>> prepared_;
+};
+
+// Words 16 j .. 16 j + 15 of a row's stream are the tries for negative j's vertex; word 16 k + j
+// says which end.
+KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std::int64_t j,
+                                 std::uint64_t tries) const {
+  RandomStream stream = {.seed = shuffle_.seed, .purpose = Purpose::kNegative, .epoch = shuffle_.epoch};
+  if (negatives_.mode == NegativesMode::kShared) {
+    stream.batch = static_cast<std::uint64_t>(links.batches[l]) + 1;
+    stream.row = static_cast<std::uint64_t>(links.places[l] / kNegativesChunk);
+  } else {
+    stream.row = static_cast<std::uint64_t>(links.ids[l]);
+  }
+  const auto word = kTries * static_cast<std::uint64_t>(j);
+  const auto side = kTries * static_cast<std::uint64_t>(negatives_.per_link) + static_cast<std::uint64_t>(j);
+  const bool of_head = negatives_.of_both_ends && random64(stream, side) >> 63 != 0;
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(random_below(stream, word + tries, static_cast<std::uint64_t>(bound)));
+  };
+  if (!links.peers.empty() && links.peers[l].count > 1) {
+    const auto& peers = links.peers[l];
+    const auto other = below(peers.count - 1);
+    const auto& peer = links.links[links.by_relation[peers.begin + other + (other < peers.place ? 0 : 1)]];
+    return {of_head ? peer.head : peer.tail, of_head};
+  }
+  const auto& ends = ends_[links.links[l].relation];
+  const auto& range = of_head ? ends.heads : ends.tails;
+  const auto numbers = weights_ != nullptr ? weights_->numbers(range) : RowRange();
+  if (numbers.size() > 0) return {numbers.begin + below(numbers.size()), of_head, true};
+  return {range.begin + below(range.size()), of_head};
+}
+
+std::int64_t& replaced_end(LinkTriple& link, bool of_head) {
+  return of_head ? link.head : link.tail;
+}
+
+// [links begin .. end, per_link]
+std::vector<LinkTriple> KeyedLinks::draw_negatives(const BatchedLinks& links, std::int64_t begin,
+                                                   std::int64_t end) const {
+  std::vector<LinkTriple> negatives;
+  negatives.reserve(static_cast<std::size_t>((end - begin) * negatives_.per_link));
+  for (auto l = begin; l < end; ++l)
+    for (std::int64_t j = 0; j < negatives_.per_link; ++j) {
+      const auto tried = draw(links, l, j, 0);
+      replaced_end(negatives.emplace_back(links.links[l]), tried.of_head) = tried.vertex;
+    }
+  return negatives;
+}
+
+// Collective. The same of all of them, by degree, or again where they are links, or both.
+std::vector<LinkTriple> KeyedLinks::draw_with_messages(const Communicator& comm,
+                                                       const BatchedLinks& links) const {
+  const auto k = negatives_.per_link;
+  std::vector<LinkTriple> negatives(static_cast<std::size_t>(links.count() * k));
+  std::vector<std::int64_t> open(negatives.size());
+  std::iota(open.begin(), open.end(), std::int64_t{0});
+  for (std::uint64_t tries = 0; tries < kTries; ++tries) {
+    std::vector<std::int64_t> numbers;
+    std::vector<std::pair<std::int64_t, bool>> numbered;
+    for (const auto n : open) {
+      const auto tried = draw(links, n / k, n % k, tries);
+      negatives[n] = links.links[n / k];
+      replaced_end(negatives[n], tried.of_head) = tried.vertex;
+      if (!tried.is_number) continue;
+      numbers.push_back(tried.vertex);
+      numbered.emplace_back(n, tried.of_head);
+    }
+    if (weights_ != nullptr) {
+      const auto vertices = weights_->vertices_of(comm, numbers);
+      for (std::size_t i = 0; i < numbered.size(); ++i)
+        replaced_end(negatives[numbered[i].first], numbered[i].second) = vertices[i];
+    }
+    if (known_ == nullptr) break;
+    std::vector<LinkTriple> asked;
+    for (const auto n : open) asked.push_back(negatives[n]);
+    const auto known = known_->are_known(comm, asked);
+    std::vector<std::int64_t> left;
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (known[i] != 0) left.push_back(open[i]);
+    open = std::move(left);
+    const auto volume = all_reduce_volume(sizeof(std::int64_t), comm.size());
+    comm.traffic().predict("sample/lookup", static_cast<double>(volume.messages),
+                           static_cast<double>(volume.bytes_received));
+    if (comm.all_reduce(std::ssize(open), Reduction::kMax, "sample/lookup") == 0) break;
+  }
+  return negatives;
+}
+
+LinkBatch KeyedLinks::make_batch(std::span<const LinkTriple> links,
+                                 std::span<const LinkTriple> negatives) const {
+  LinkBatch made;
+  for (const auto of : {links, negatives})
+    for (const auto& link : of) {
+      made.seeds.push_back(link.head);
+      made.seeds.push_back(link.tail);
+    }
+  std::ranges::sort(made.seeds);
+  made.seeds.erase(std::ranges::unique(made.seeds).begin(), made.seeds.end());
+  const auto place_of = [&](std::int64_t vertex) {
+    return static_cast<std::int32_t>(std::ranges::lower_bound(made.seeds, vertex) - made.seeds.begin());
+  };
+  for (const auto& link : links) {
+    const auto head = place_of(link.head), tail = place_of(link.tail);
+    made.heads.push_back(head);
+    made.tails.push_back(tail);
+    made.relations.push_back(link.relation);
+    if (head == tail) continue;  // the entry of a vertex itself is no message
+    const auto& ends = ends_[link.relation];
+    for (const bool reversed : {false, true}) {
+      const auto of = reversed ? ends.backward : ends.forward;
+      if (of < 0) continue;
+      if (!reversed || ends.both_ways) made.left_out.push_back({tail, head, of});
+      if (reversed || ends.both_ways) made.left_out.push_back({head, tail, of});
+    }
+  }
+  std::ranges::sort(made.left_out);
+  made.left_out.erase(std::ranges::unique(made.left_out).begin(), made.left_out.end());
+  for (const auto& link : negatives) {
+    made.negative_heads.push_back(place_of(link.head));
+    made.negative_tails.push_back(place_of(link.tail));
+  }
+  return made;
+}
+
+}  // namespace
+
+std::uint64_t LinkBatch::digest() const {
+  std::uint64_t hash = 0;
+  const auto take = [&](std::int64_t value) { hash = absorb(hash, value); };
+  const auto vertex = [&](std::int32_t place) { return seeds[place]; };
+  for (std::int64_t i = 0; i < links(); ++i) {
+    take(vertex(heads[i]));
+    take(relations[i]);
+    take(vertex(tails[i]));
+  }
+  for (std::int64_t i = 0; i < std::ssize(negative_heads); ++i) {
+    take(vertex(negative_heads[i]));
+    take(vertex(negative_tails[i]));
+  }
+  return hash;
+}
+
+NegativesMode negatives_mode_of(const std::string& name) {
+  return entry_named(kModes, name, "train.negatives_mode =").value;
+}
+
+std::vector<LinkTriple> triples_of(const LinkList& list) {
+  std::vector<LinkTriple> triples;
+  for (std::int64_t k = 0; k < std::ssize(list.heads); ++k) triples.push_back(list.link(k));
+  return triples;
+}
+
+LinkSource::LinkSource(const Communicator& comm, LinkList list, std::vector<LinkEnds> ends,
+                       const Negatives& negatives, std::int64_t vertices, bool directed)
+    : list_(std::move(list)), ends_(std::move(ends)), negatives_(negatives) {
+  const bool by_degree = negatives.mode == NegativesMode::kDegree;
+  if (!negatives.filtered && !by_degree) return;
+  const auto triples = triples_of(list_);
+  if (negatives.filtered) known_ = std::make_unique<KnownLinks>(comm, vertices, triples, directed);
+  if (!by_degree) return;
+  std::vector<std::int64_t> bounds = {0, vertices};
+  for (const auto& of : ends_)
+    for (const auto& range : {of.heads, of.tails}) {
+      bounds.push_back(range.begin);
+      bounds.push_back(range.end);
+    }
+  std::ranges::sort(bounds);
+  bounds.erase(std::ranges::unique(bounds).begin(), bounds.end());
+  weights_ = std::make_unique<DegreeWeights>(comm, vertices, triples, negatives.power, std::move(bounds));
+}
+
+std::shared_ptr<const Examples> LinkSource::of_epoch(const EpochShape& shape) const {
+  return std::make_shared<KeyedLinks>(list_, ends_, negatives_, known_.get(), weights_.get(),
+                                      shape.batch_size, shape.seed, shape.epoch);
+}
+
+Cost link_request_cost(int ranks, double links) {
+  return ask_cost(ranks, links, sizeof(std::int64_t), sizeof(LinkTriple));
+}
+
+Cost negatives_cost(int ranks, const Negatives& negatives, double links, double known_share) {
+  const bool by_degree = negatives.mode == NegativesMode::kDegree;
+  if (ranks == 1 || (!negatives.filtered && !by_degree)) return {};
+  const double drawn = links * static_cast<double>(negatives.per_link);
+  // Try t is of those that were links t times; it takes place where any rank has one.
+  double rounds = 1, asked = drawn;
+  double again = known_share;
+  for (std::uint64_t tries = 1; negatives.filtered && tries < kTries; ++tries, again *= known_share) {
+    rounds += 1 - std::pow(1 - again, drawn * ranks);
+    asked += drawn * again;
+  }
+  Cost cost;
+  const auto ask = [&](std::size_t question, std::size_t answer) {
+    cost += ask_cost(ranks, asked, question, answer);
+    cost += (rounds - 1) * ask_cost(ranks, 0, question, answer);
+  };
+  if (by_degree) ask(sizeof(std::int64_t), sizeof(std::int64_t));
+  if (!negatives.filtered) return cost;
+  ask(sizeof(LinkTriple), sizeof(std::uint8_t));
+  const auto agreed = all_reduce_volume(sizeof(std::int64_t), ranks);
+  cost += rounds * Cost{static_cast<double>(agreed.messages), static_cast<double>(agreed.bytes_received),
+                        static_cast<double>(agreed.rounds)};
+  return cost;
+}
+
+double expected_distinct(double draws, double vertices) {
+  const double n = std::max(vertices, 2.0);
+  return -n * std::expm1(draws * std::log1p(-1 / n));
+}
+
+std::int64_t expected_seeds(std::int64_t links, const Negatives& negatives, std::int64_t vertices) {
+  const auto mode = negatives.mode;
+  const auto made_up = mode == NegativesMode::kInBatch ? 0
+                       : mode == NegativesMode::kShared
+                           ? count_batches(links, kNegativesChunk) * negatives.per_link
+                           : links * negatives.per_link;
+  return static_cast<std::int64_t>(
+      std::ceil(expected_distinct(static_cast<double>(2 * links + made_up), static_cast<double>(vertices))));
+}
+
+}  // namespace espalier

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "espalier/train/links.hpp"
+#include "link_scorer.hpp"
+#include "links.inl.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "infer";
+// Links of a rank, or open ends of all ranks.
+constexpr std::int64_t kScoredAtOnce = 1 << 16, kOpenAtOnce = 256;
+
+}  // namespace
+
+std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
+                               const TrainConfig& train, ConstMatrixView<float> own,
+                               ConstMatrixView<float> relations, std::span<const LinkTriple> links) {
+  const auto& world = grid.world();
+  const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
+  Scorer scores(cpu, link_score_of(train), relations);
+  std::vector<Matrix<float>> fetched;
+  std::vector<float> found(links.size());
+  const auto most = count_batches(std::ssize(links), world.size());  // of a rank
+  const auto mine = even_range(std::ssize(links), world.size(), world.rank());
+  for (std::int64_t round = 0; round < most; round += kScoredAtOnce) {
+    const auto from = std::min(mine.begin + round, mine.end), to = std::min(from + kScoredAtOnce, mine.end);
+    std::vector<std::int64_t> ends;
+    for (auto k = from; k < to; ++k) {
+      ends.push_back(links[k].head);
+      ends.push_back(links[k].tail);
+    }
+    const DistinctVertices distinct(std::move(ends));
+    const auto list = distinct.ids();
+    store.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
+    for (auto k = from; k < to; ++k) {
+      const auto tail = distinct.place(links[k].tail);
+      found[k] =
+          scores(fetched[0], links[k].relation, distinct.place(links[k].head), std::span(&tail, 1), false)[0];
+    }
+  }
+  const auto all = world.all_gather_v(std::span<const float>(found).subspan(mine.begin, mine.size()), kLabel);
+  return {all.begin(), all.end()};
+}
+
+std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
+                                   const TrainConfig& train, ConstMatrixView<float> own,
+                                   ConstMatrixView<float> relations, std::span<const LinkTriple> heads,
+                                   std::int64_t k) {
+  const auto& world = grid.world();
+  const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
+  Scorer scores(cpu, link_score_of(train), relations);
+  std::vector<Matrix<float>> fetched;
+  std::vector<LinkAnswer> answers;
+  const auto better = [](const LinkAnswer& a, const LinkAnswer& b) {
+    return a.score != b.score ? a.score > b.score : a.vertex < b.vertex;
+  };
+  for (std::int64_t from = 0; from < std::ssize(heads); from += kOpenAtOnce) {
+    const auto some = heads.subspan(from, std::min(kOpenAtOnce, std::ssize(heads) - from));
+    std::vector<std::int64_t> ends;
+    for (const auto& of : some) ends.push_back(of.head);
+    const DistinctVertices distinct(std::move(ends));
+    const auto list = distinct.ids();
+    store.fetch(cpu, std::span(&list, 1), fetched, kLabel);
+    // My rows, and behind them those of the heads.
+    Matrix<float> rows(own.rows + std::ssize(list), own.columns);
+    std::copy_n(own.data, own.rows * own.columns, rows.data.begin());
+    std::ranges::copy(fetched[0].data, rows.row(own.rows));
+    std::vector<LinkAnswer> mine;
+    std::vector<std::int32_t> places;
+    for (const auto& of : some) {
+      const auto range =
+          places_of(targets.judges, world.rank(), own.rows, targets.train_links->ends()[of.relation].tails);
+      places.resize(static_cast<std::size_t>(range.size()));
+      std::iota(places.begin(), places.end(), static_cast<std::int32_t>(range.begin));
+      const auto found = scores(rows, of.relation,
+                                static_cast<std::int32_t>(own.rows) + distinct.place(of.head), places, false);
+      std::vector<LinkAnswer> best;
+      for (std::size_t n = 0; n < found.size(); ++n) {
+        const auto vertex = targets.judges.vertex(world.rank(), places[n]);
+        if (vertex != of.head)
+          best.push_back({vertex, std::isnan(found[n]) ? -std::numeric_limits<float>::infinity() : found[n]});
+      }
+      const auto kept = std::min(k, std::ssize(best));
+      std::ranges::partial_sort(best, best.begin() + kept, better);
+      best.resize(static_cast<std::size_t>(k), {-1, 0});
+      mine.insert(mine.end(), best.begin(), best.end());
+    }
+    // [ranks, some, k]
+    const auto all = world.all_gather_v(std::span<const LinkAnswer>(mine), kLabel);
+    for (std::int64_t q = 0; q < std::ssize(some); ++q) {
+      std::vector<LinkAnswer> best;
+      for (int rank = 0; rank < world.size(); ++rank)
+        for (std::int64_t n = 0; n < k; ++n)
+          if (const auto& answer = all[(rank * std::ssize(some) + q) * k + n]; answer.vertex >= 0)
+            best.push_back(answer);
+      std::ranges::sort(best, better);
+      best.resize(static_cast<std::size_t>(std::min(k, std::ssize(best))));
+      best.resize(static_cast<std::size_t>(k), {-1, 0});
+      answers.insert(answers.end(), best.begin(), best.end());
+    }
+  }
+  return answers;
+}
+
+Buffer<std::uint8_t> links_of_file(const Grid& grid, const LinkTargets& targets, std::int64_t vertices,
+                                   std::span<const LinkTriple> links) {
+  std::vector<LinkTriple> all;
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
+    const auto of_split = triples_of(targets.links(split));
+    all.insert(all.end(), of_split.begin(), of_split.end());
+  }
+  return KnownLinks(grid.world(), vertices, all, targets.directed).are_known(grid.world(), links);
+}
+
+}  // namespace espalier

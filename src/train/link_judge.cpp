@@ -1,0 +1,376 @@
+#include "link_judge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "espalier/base/group_stably.hpp"
+#include "espalier/comm/volumes.hpp"
+#include "espalier/feature/fetch_model.hpp"
+#include "espalier/sample/draw.hpp"
+#include "espalier/train/gradient_reduction.hpp"
+#include "link_scorer.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kLabel = "evaluate";
+// Of all ranks, of which all of them see the ends.
+constexpr std::int64_t kLinksAtOnce = 2048;
+// Numbers of the rows that are fetched.
+constexpr std::int64_t kRowsAtOnce = std::int64_t{16} << 20;
+constexpr std::array<int, 5> kHits = {1, 3, 10, 50, 100};
+
+std::int64_t links_at_once(int ranks) {
+  return std::max<std::int64_t>(1, kLinksAtOnce / ranks);
+}
+std::int64_t candidates_at_once(std::int64_t width, std::int64_t of_a_link) {
+  return std::max<std::int64_t>(1, kRowsAtOnce / (width * (2 + of_a_link)));
+}
+
+// How many candidates have a score above that of a link, and how many the same. What is no number
+// tells nothing apart, so a link has none below it then.
+struct Counts {
+  std::int64_t above = 0, equal = 0;
+  void add(float candidate, float link, std::int64_t times = 1) {
+    above += candidate < link || candidate == link ? 0 : times;
+    equal += candidate == link ? times : 0;
+  }
+  double rank() const { return 1 + static_cast<double>(above) + static_cast<double>(equal) / 2; }
+};
+
+}  // namespace
+
+// Of the links of this rank, one end after the other.
+struct LinkJudge::Ranks {
+  std::int64_t links = 0;  // of all ranks
+  bool knows_filtered = false;
+  std::vector<double> raw, filtered;
+  std::vector<double> shares;  // of candidates below, ties half
+
+  void add(const Counts& counts, std::int64_t candidates) {
+    raw.push_back(counts.rank());
+    shares.push_back(candidates == 0 ? 1 : 1 - (counts.rank() - 1) / static_cast<double>(candidates));
+  }
+};
+
+// Links of all splits whose end of one kind this rank judges, by (relation, other end, that end).
+struct LinkJudge::Known {
+  using Key = std::tuple<std::int32_t, std::int64_t, std::int64_t>;
+  std::vector<Key> by_head, by_tail;  // of tails, of heads that are mine
+
+  static std::span<const Key> of(const std::vector<Key>& keys, std::int32_t relation, std::int64_t end) {
+    const auto least = std::numeric_limits<std::int64_t>::min();
+    const auto first = std::ranges::lower_bound(keys, Key(relation, end, least)),
+               last = std::ranges::lower_bound(keys, Key(relation, end + 1, least));
+    return {first, last};
+  }
+};
+
+LinkJudge::LinkJudge(const Grid& grid, const LinkTargets& targets, const LinkScore& score, bool of_both_ends,
+                     std::int64_t against, std::uint64_t seed)
+    : grid_(grid),
+      targets_(targets),
+      score_(score),
+      of_both_ends_(of_both_ends),
+      against_(against),
+      seed_(seed) {
+  const auto of_all = [&](Split split) { return targets.links(split).count > 0 && ranks_all(split); };
+  if (of_all(Split::kValid) || of_all(Split::kTest)) known_ = know();
+}
+
+// Collective. Each link of each split goes to the ranks that judge its ends.
+std::shared_ptr<const LinkJudge::Known> LinkJudge::know() const {
+  struct Sent {
+    std::int64_t other, end;
+    std::int32_t relation, is_tail;
+  };
+  auto known = std::make_shared<Known>();
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
+    const auto& links = targets_.links(split);
+    std::vector<Sent> sent;
+    for (std::int64_t k = 0; k < std::ssize(links.heads); ++k) {
+      const auto [head, tail, relation] = links.link(k);
+      sent.push_back({head, tail, relation, 1});
+      sent.push_back({tail, head, relation, 0});
+      if (targets_.directed) continue;
+      sent.push_back({tail, head, relation, 1});
+      sent.push_back({head, tail, relation, 0});
+    }
+    const auto counts =
+        group_stably(sent, grid_.ranks(), [&](const Sent& s) { return targets_.judges.owner(s.end); });
+    for (const auto& s : grid_.world().all_to_all_v(std::span<const Sent>(sent), counts, "setup").data)
+      (s.is_tail != 0 ? known->by_head : known->by_tail).emplace_back(s.relation, s.other, s.end);
+  }
+  for (auto* keys : {&known->by_head, &known->by_tail}) {
+    std::ranges::sort(*keys);
+    keys->erase(std::ranges::unique(*keys).begin(), keys->end());
+  }
+  return known;
+}
+
+LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows,
+                                            ConstMatrixView<float> relations, Split split) const {
+  const auto& links = targets_.links(split);
+  const auto& given = targets_.given(split);
+  const auto& ends = targets_.train_links->ends();
+  const auto first = even_range(links.count, grid_.ranks(), grid_.world().rank()).begin;
+  const auto candidates_of = [&](std::int64_t k, bool of_head) {
+    std::vector<std::int64_t> candidates;
+    if (given.any()) {
+      const auto& of = of_head ? given.of_heads : given.of_tails;
+      candidates.assign(of.row(k), of.row(k) + of.columns);
+    } else if (!of_head || of_both_ends_) {
+      const auto& of_relation = ends[links.link(k).relation];
+      const auto& range = of_head ? of_relation.heads : of_relation.tails;
+      const RandomStream stream = {.seed = seed_,
+                                   .purpose = Purpose::kNegative,
+                                   .layer = 1 + 2 * static_cast<std::uint64_t>(split) + (of_head ? 1 : 0),
+                                   .row = static_cast<std::uint64_t>(first + k)};
+      for (std::int64_t j = 0; j < against_; ++j)
+        candidates.push_back(
+            range.begin + static_cast<std::int64_t>(random_below(stream, static_cast<std::uint64_t>(j),
+                                                                 static_cast<std::uint64_t>(range.size()))));
+    }
+    return candidates;
+  };
+  const auto most =
+      given.any() ? given.of_heads.columns + given.of_tails.columns : against_ * (of_both_ends_ ? 2 : 1);
+  const auto step = candidates_at_once(rows.width(), most);
+  const auto mine = std::ssize(links.heads);
+  const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kLabel);
+
+  struct Side {
+    std::int64_t link;
+    bool of_head;
+    std::vector<std::int64_t> candidates;
+  };
+  Ranks ranks;
+  ranks.links = links.count;
+  Scorer scores(cpu, score_, relations);
+  std::vector<Matrix<float>> fetched;
+  std::vector<std::int32_t> places;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto from = std::min(round * step, mine), to = std::min(from + step, mine);
+    std::vector<Side> sides;
+    std::vector<std::int64_t> all;
+    for (auto k = from; k < to; ++k) {
+      all.push_back(links.heads[k]);
+      all.push_back(links.tails[k]);
+      for (const bool of_head : {false, true}) {
+        auto candidates = candidates_of(k, of_head);
+        if (candidates.empty()) continue;
+        all.insert(all.end(), candidates.begin(), candidates.end());
+        sides.push_back({k, of_head, std::move(candidates)});
+      }
+    }
+    const DistinctVertices distinct(std::move(all));
+    const auto list = distinct.ids();
+    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
+    for (const auto& side : sides) {
+      const auto [head, tail, relation] = links.link(side.link);
+      // The link itself, then its candidates.
+      places = {distinct.place(side.of_head ? head : tail)};
+      for (const auto vertex : side.candidates) places.push_back(distinct.place(vertex));
+      const auto found =
+          scores(fetched[0], relation, distinct.place(side.of_head ? tail : head), places, side.of_head);
+      Counts counts;
+      for (std::size_t j = 1; j < found.size(); ++j) counts.add(found[j], found[0]);
+      ranks.add(counts, std::ssize(side.candidates));
+    }
+  }
+  return ranks;
+}
+
+namespace {
+
+// A link with one end open.
+struct Query {
+  std::int64_t fixed, truth;
+  std::int32_t relation;
+  float score;
+  std::int64_t of_head;  // which end is open
+};
+struct Sums {
+  Counts raw, filtered;
+};
+static_assert(sizeof(Sums) == 4 * sizeof(std::int64_t));
+
+}  // namespace
+
+LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
+                                     ConstMatrixView<float> relations, Split split) const {
+  const auto& world = grid_.world();
+  const auto& links = targets_.links(split);
+  const auto& ends = targets_.train_links->ends();
+  const auto& judges = targets_.judges;
+  const int me = world.rank();
+  const auto width = own.columns, mine = std::ssize(links.heads), step = links_at_once(world.size());
+  const auto rounds = world.all_reduce(count_batches(mine, step), Reduction::kMax, kLabel);
+  Ranks ranks;
+  ranks.links = links.count;
+  ranks.knows_filtered = true;
+  Scorer scores(cpu, score_, relations);
+  // My rows, and behind them those of the fixed ends of a round.
+  Matrix<float> rows(own.rows + step * world.size() * (of_both_ends_ ? 2 : 1), width);
+  std::copy_n(own.data, own.rows * width, rows.data.begin());
+  std::vector<std::int32_t> places(static_cast<std::size_t>(own.rows));
+  std::iota(places.begin(), places.end(), 0);
+  std::vector<Matrix<float>> fetched;
+  Buffer<Query> queries;
+  Buffer<float> fixed_rows;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    // My links of this round, with the rows of their fixed ends, to everyone.
+    const auto from = std::min(round * step, mine), to = std::min(from + step, mine);
+    std::vector<std::int64_t> all;
+    for (auto k = from; k < to; ++k) {
+      all.push_back(links.heads[k]);
+      all.push_back(links.tails[k]);
+    }
+    const DistinctVertices distinct(std::move(all));
+    const auto list = distinct.ids();
+    store.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
+    std::vector<Query> my_queries;
+    std::vector<float> my_rows;
+    for (auto k = from; k < to; ++k) {
+      const auto [head, tail, relation] = links.link(k);
+      const std::int32_t at = distinct.place(tail);
+      const float score = scores(fetched[0], relation, distinct.place(head), std::span(&at, 1), false)[0];
+      for (const bool of_head : {false, true}) {
+        if (of_head && !of_both_ends_) continue;
+        const auto fixed = of_head ? tail : head;
+        my_queries.push_back({fixed, of_head ? head : tail, relation, score, of_head});
+        const auto* row = fetched[0].row(distinct.place(fixed));
+        my_rows.insert(my_rows.end(), row, row + width);
+      }
+    }
+    auto counts = world.all_gather(std::ssize(my_queries), kLabel);
+    world.all_gather_v(std::span<const Query>(my_queries), counts, queries, kLabel);
+    const auto before = std::accumulate(counts.begin(), counts.begin() + me, std::int64_t{0});
+    for (auto& count : counts) count *= width;
+    world.all_gather_v(std::span<const float>(my_rows), counts, fixed_rows, kLabel);
+    std::ranges::copy(fixed_rows, rows.row(own.rows));
+
+    std::vector<Sums> sums(queries.size());
+    const auto range_of = [&](const Query& query) {
+      return query.of_head != 0 ? ends[query.relation].heads : ends[query.relation].tails;
+    };
+    for (std::int64_t q = 0; q < std::ssize(queries); ++q) {
+      const auto& query = queries[q];
+      const auto range = range_of(query);
+      const auto [begin, end] = places_of(judges, me, own.rows, range);
+      const auto found = scores(rows, query.relation, static_cast<std::int32_t>(own.rows + q),
+                                std::span(places).subspan(begin, end - begin), query.of_head != 0);
+      auto& sum = sums[q];
+      for (const float score : found) sum.raw.add(score, query.score);
+      const auto take_away = [&](Counts& from_counts, std::int64_t vertex) {
+        const auto place = places_of(judges, me, own.rows, {vertex, vertex}).begin;
+        if (place >= begin && place < end) from_counts.add(found[place - begin], query.score, -1);
+      };
+      if (judges.owner(query.truth) == me) take_away(sum.raw, query.truth);
+      sum.filtered = sum.raw;
+      for (const auto& [relation, other, vertex] :
+           Known::of(query.of_head != 0 ? known_->by_tail : known_->by_head, query.relation, query.fixed))
+        if (vertex != query.truth) take_away(sum.filtered, vertex);
+    }
+    world.all_reduce(std::span(reinterpret_cast<std::int64_t*>(sums.data()), 4 * sums.size()),
+                     Reduction::kSum, kLabel);
+    for (auto q = before; q < before + std::ssize(my_queries); ++q) {
+      ranks.add(sums[q].raw, range_of(queries[q]).size() - 1);
+      ranks.filtered.push_back(sums[q].filtered.rank());
+    }
+  }
+  return ranks;
+}
+
+namespace {
+
+// The means over all ranks, the same on any number of them.
+void add_means(const Communicator& world, const std::vector<double>& ranks, const std::string& prefix,
+               Metrics& metrics) {
+  const auto count = world.all_reduce(std::ssize(ranks), Reduction::kSum, kLabel);
+  const auto mean = [&](std::vector<double> values) {
+    return count == 0 ? std::nan("") : reproducible_sum(world, values) / static_cast<double>(count);
+  };
+  std::vector<double> values;
+  for (const double rank : ranks) values.push_back(1 / rank);
+  metrics.scores.push_back({prefix + "mrr", mean(values)});
+  for (const int k : kHits) {
+    values.clear();
+    for (const double rank : ranks) values.push_back(rank <= k ? 1 : 0);
+    metrics.scores.push_back({fmt::format("{}hits_{}", prefix, k), mean(values)});
+  }
+}
+
+}  // namespace
+
+Metrics LinkJudge::metrics_of(const Ranks& ranks) const {
+  const auto& world = grid_.world();
+  Metrics metrics = {.scores = {}, .vertices = ranks.links};
+  if (ranks.links == 0) return metrics;
+  add_means(world, ranks.raw, "", metrics);
+  const auto count = world.all_reduce(std::ssize(ranks.shares), Reduction::kSum, kLabel);
+  metrics.scores.push_back({"auc", reproducible_sum(world, ranks.shares) / static_cast<double>(count)});
+  if (ranks.knows_filtered) add_means(world, ranks.filtered, "filtered_", metrics);
+  return metrics;
+}
+
+Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
+                            ConstMatrixView<float> relations) const {
+  const auto store = store_of_rows(grid_, targets_.blocks, own, kLabel);
+  const auto metrics = [&](Split split) {
+    return metrics_of(ranks_all(split) ? rank_all(cpu, store, own, relations, split)
+                                       : rank_candidates(cpu, store, relations, split));
+  };
+  Evaluation evaluation;
+  evaluation.valid = metrics(Split::kValid);
+  evaluation.test = metrics(Split::kTest);
+  return evaluation;
+}
+
+Cost ranking_cost(int ranks, int rows, double links, double sides, double others, double vertices,
+                  double width) {
+  Cost cost;
+  if (ranks == 1 || links == 0) return cost;
+  const auto add = [&](const Volume& volume, double times) {
+    cost += times * Cost{static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
+                         static_cast<double>(volume.rounds)};
+  };
+  const double mine = links / ranks;
+  const auto most = static_cast<std::int64_t>(std::ceil(mine));
+  const auto step = others > 0 ? candidates_at_once(static_cast<std::int64_t>(width),
+                                                    static_cast<std::int64_t>(sides * others))
+                               : links_at_once(ranks);
+  const auto rounds = static_cast<double>(count_batches(most, step));
+  // Rows of the distinct ends and candidates of a round.
+  const double distinct = expected_distinct(mine / rounds * (2 + sides * others), vertices);
+  cost += rounds *
+          feature_fetch_cost(rows, distinct, index_bytes(static_cast<std::int64_t>(vertices)), 4 * width);
+  add(all_reduce_volume(8, ranks), others > 0 ? 3 : 4);  // rounds, and counts for the means
+  if (others > 0) return cost;
+  const double peers = ranks - 1, queries = mine * sides;
+  add(all_gather_volume(8, ranks), rounds);
+  cost += Cost{2 * rounds * peers, queries * peers * (sizeof(Query) + 4 * width), 2 * rounds};
+  cost += Cost{2 * rounds * peers, 2 * sizeof(Sums) * queries * peers, rounds};
+  return cost;
+}
+
+double ranking_bytes(int ranks, double links, double sides, double others, double vertices, double width) {
+  if (links == 0) return 0;
+  const double mine = links / ranks;
+  if (others > 0) {
+    const auto step = static_cast<double>(
+        candidates_at_once(static_cast<std::int64_t>(width), static_cast<std::int64_t>(sides * others)));
+    const double rows = std::min(vertices, std::min(step, mine) * (2 + sides * others));
+    return 4 * width * rows * (2 - 1.0 / ranks);  // as they arrive, as they are read
+  }
+  const double queries = std::min<double>(links, static_cast<double>(links_at_once(ranks)) * ranks) * sides;
+  return 4 * width * (vertices / ranks + 2 * queries) + queries * (sizeof(Query) + sizeof(Sums));
+}
+
+}  // namespace espalier

@@ -1,0 +1,310 @@
+#include "links.inl.hpp"
+
+#include "espalier/base/counted.hpp"
+#include "espalier/comm/volumes.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/sample/sampler.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Of a batch, so that places of their ends are numbered in 32 bits.
+constexpr std::int64_t kMostScores = (std::int64_t{1} << 30) - 1;
+
+constexpr MetricKind kMetrics[] = {{"mrr", "MRR"},
+                                   {"hits_1", "Hits@1"},
+                                   {"hits_3", "Hits@3"},
+                                   {"hits_10", "Hits@10"},
+                                   {"hits_50", "Hits@50"},
+                                   {"hits_100", "Hits@100"},
+                                   {"auc", "AUC"},
+                                   {"filtered_mrr", "filtered MRR"},
+                                   {"filtered_hits_1", "filtered Hits@1"},
+                                   {"filtered_hits_3", "filtered Hits@3"},
+                                   {"filtered_hits_10", "filtered Hits@10"},
+                                   {"filtered_hits_50", "filtered Hits@50"},
+                                   {"filtered_hits_100", "filtered Hits@100"}};
+
+const SplitLinks& links_of(const GraphInfo& graph, Split split) {
+  return graph.links.splits[static_cast<std::size_t>(split)];
+}
+
+std::int64_t outputs(const GraphInfo&, const Config& config) {
+  return config.model.hidden;
+}
+std::vector<TensorShape> tensors(const GraphInfo& graph, const Config& config) {
+  return link_tensors(link_score_of(config.train), graph.links.relations(), config.model.hidden);
+}
+std::array<std::int64_t, 3> count_links(const GraphInfo& graph) {
+  return {links_of(graph, Split::kTrain).links, links_of(graph, Split::kValid).links,
+          links_of(graph, Split::kTest).links};
+}
+std::int64_t count_seeds(const GraphInfo& graph, const Config& config, std::int64_t links) {
+  return expected_seeds(links, negatives_of(config.train), graph.nodes);
+}
+
+LinkList read_list(const Communicator& comm, const GraphFile& file, Split split) {
+  const auto count = links_of(file.info(), split).links;
+  const auto mine = even_range(count, comm.size(), comm.rank());
+  auto links = file.read_links(split, mine.begin, mine.end);
+  return {count, std::move(links.heads), std::move(links.tails), std::move(links.relations)};
+}
+
+// What the relations of links join, and where the matrix has them.
+std::vector<LinkEnds> ends_of_relations(const GraphInfo& graph) {
+  const auto& links = graph.links;
+  const RowRange all = {0, graph.nodes};
+  std::vector<LinkEnds> ends(static_cast<std::size_t>(links.relations()), {.heads = all, .tails = all});
+  if (!graph.typed) return ends;
+  const auto& schema = graph.schema;
+  for (std::size_t r = 0; r < ends.size(); ++r) {
+    auto& of = ends[r];
+    if (links.graph_relations.empty()) {
+      of.forward = -1;
+      continue;
+    }
+    const auto place = links.graph_relations[r];
+    const auto& relation = schema.relations()[static_cast<std::size_t>(place)];
+    const auto& source = schema.types()[static_cast<std::size_t>(relation.source)];
+    const auto& target = schema.types()[static_cast<std::size_t>(relation.target)];
+    of = {.heads = {source.begin, source.end},
+          .tails = {target.begin, target.end},
+          .forward = place,
+          .backward = relation.inverse,
+          .both_ways = relation.source == relation.target};
+  }
+  return ends;
+}
+
+std::unique_ptr<LinkSource> read_source(const Communicator& comm, const GraphFile& file,
+                                        const Config& config) {
+  const auto& graph = file.info();
+  return std::make_unique<LinkSource>(comm, read_list(comm, file, Split::kTrain), ends_of_relations(graph),
+                                      negatives_of(config.train), graph.nodes, graph.links.directed);
+}
+
+std::unique_ptr<ExampleSource> read_examples(const Communicator& comm, const GraphFile& file,
+                                             const Config& config) {
+  return read_source(comm, file, config);
+}
+
+GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file, Split split) {
+  const auto& of = links_of(file.info(), split);
+  const auto mine = even_range(of.links, comm.size(), comm.rank());
+  GivenCandidates given;
+  if (of.negative_heads > 0)
+    given.of_heads = file.read_negatives(split, LinkEnd::kHead, mine.begin, mine.end);
+  if (of.negative_tails > 0)
+    given.of_tails = file.read_negatives(split, LinkEnd::kTail, mine.begin, mine.end);
+  return given;
+}
+
+// ---- what a plan asks ----
+
+double count_of(const TaskSize& size, Split split) {
+  return static_cast<double>(links_of(size.graph, split).links);
+}
+double given_candidates(const TaskSize& size, Split split) {
+  const auto& of = links_of(size.graph, split);
+  return static_cast<double>(of.negative_heads + of.negative_tails);
+}
+bool ranks_all(const TaskSize& size, Split split) {
+  return count_of(size, split) > 0 && given_candidates(size, split) == 0 &&
+         size.config.train.ranked_against == 0;
+}
+double sides_of(const TaskSize& size, Split split) {
+  const auto& of = links_of(size.graph, split);
+  if (given_candidates(size, split) > 0)
+    return (of.negative_heads > 0 ? 1 : 0) + (of.negative_tails > 0 ? 1 : 0);
+  return size.config.train.negatives_of == "both" ? 2 : 1;
+}
+// Of a side.
+double candidates(const TaskSize& size, Split split) {
+  const auto given = given_candidates(size, split);
+  return given > 0 ? given / sides_of(size, split) : static_cast<double>(size.config.train.ranked_against);
+}
+
+// Links and candidates; what is known of links where that is asked.
+double label_bytes(const TaskSize& size) {
+  const double ways = size.graph.links.directed ? 1 : 2, train = count_of(size, Split::kTrain),
+               all = train + count_of(size, Split::kValid) + count_of(size, Split::kTest);
+  double bytes = 20 * all;
+  for (const auto split : {Split::kValid, Split::kTest})
+    bytes += 8 * count_of(size, split) * given_candidates(size, split);
+  if (ranks_all(size, Split::kValid) || ranks_all(size, Split::kTest))
+    bytes += 2 * ways * sizeof(LinkTriple) * all;
+  const auto negatives = negatives_of(size.config.train);
+  if (negatives.filtered) bytes += ways * sizeof(LinkTriple) * train;
+  if (negatives.mode == NegativesMode::kDegree) bytes += 8 * static_cast<double>(size.graph.nodes);
+  return bytes / size.ranks;
+}
+
+// Rows of the block row, and of all that this rank judges beside those that it ranks them for; or
+// those of candidates.
+double judging_bytes(const TaskSize& size) {
+  const double rows = static_cast<double>(size.graph.nodes),
+               row = 4 * static_cast<double>(size.config.model.hidden);
+  double ranked = 0;
+  for (const auto split : {Split::kValid, Split::kTest})
+    ranked = std::max(ranked, ranking_bytes(size.ranks, count_of(size, split), sides_of(size, split),
+                                            candidates(size, split), rows, row / 4));
+  return rows / size.rows * row + ranked;
+}
+
+Cost preparing(const TaskSize& size, double windows) {
+  const double links = count_of(size, Split::kTrain), a_window = links / size.ranks / windows,
+               ways = size.graph.links.directed ? 1 : 2, vertices = static_cast<double>(size.graph.nodes);
+  Cost cost = windows * link_request_cost(size.ranks, a_window);
+  cost += windows * negatives_cost(size.ranks, negatives_of(size.config.train), a_window,
+                                   std::min(1.0, ways * links / (vertices * vertices)));
+  return cost;
+}
+
+Cost judging(const TaskSize& size, int) {
+  const double width = static_cast<double>(size.config.model.hidden),
+               vertices = static_cast<double>(size.graph.nodes);
+  const int copies = size.ranks / size.rows;
+  Cost cost;
+  if (copies > 1)
+    cost +=
+        Cost{2.0 * (copies - 1), 8.0 * (copies - 1) + 4 * width * vertices / size.rows * crossing(copies), 2};
+  for (const auto split : {Split::kValid, Split::kTest})
+    cost += ranking_cost(size.ranks, size.rows, count_of(size, split), sides_of(size, split),
+                         candidates(size, split), vertices, width);
+  return cost;
+}
+
+// ---- checks ----
+
+bool is_filtered(const Config& config) {
+  return config.train.metric.starts_with("filtered_");
+}
+
+void check_link_keys(const Config& config) {
+  const auto score = link_score_of(config.train);
+  link_loss_of(config.train);
+  negatives_of(config.train);
+  if (!score.kind->takes_width(config.model.hidden))
+    usage_error("train.score = {} needs an even model.hidden, not {}: its rows are complex numbers",
+                score.kind->name, config.model.hidden);
+  if (sampler_kind_of(config.sampler.kind).induces)
+    usage_error("sampler.kind = {} draws vertices, not links; use graphsage, or another that draws for seeds",
+                config.sampler.kind);
+  if (config.history.kind != "none")
+    usage_error("history.kind = {} has no meaning with train.task = links; leave it out",
+                config.history.kind);
+  if (config.sampler.groups > 0)
+    usage_error("sampler.groups = {} has no meaning with train.task = links; leave it out",
+                config.sampler.groups);
+  if (config.sampler.batch_size > kMostScores / (1 + config.train.negatives))
+    usage_error("sampler.batch_size = {} with train.negatives = {}: a batch can have {} links and negatives",
+                config.sampler.batch_size, config.train.negatives, kMostScores);
+  if (is_filtered(config) && config.train.ranked_against > 0)
+    usage_error(
+        "train.metric = {} is of all vertices as candidates, not of train.ranked_against = {}; leave one out",
+        config.train.metric, config.train.ranked_against);
+}
+
+// Those of the type that has the fewest.
+std::int64_t fewest_candidates(const GraphInfo& graph, bool of_both_ends) {
+  auto fewest = graph.nodes;
+  for (const auto& ends : ends_of_relations(graph))
+    fewest = std::min({fewest, ends.tails.size(), of_both_ends ? ends.heads.size() : fewest});
+  return fewest;
+}
+
+void check_file(const Communicator& comm, const GraphFile& file, const Config& config) {
+  const auto& graph = file.info();
+  const auto& train = config.train;
+  const auto fewest = fewest_candidates(graph, train.negatives_of == "both");
+  for (const auto& [key, number] : {std::pair("train.negatives", train.negatives),
+                                    std::pair("train.ranked_against", train.ranked_against)})
+    if (number > fewest)
+      usage_error("{} = {}: {} has {} that can stand at an end of a link", key, number, config.graph.file,
+                  counted(fewest, "vertex"));
+  const auto given = [&](Split split) {
+    const auto& of = links_of(graph, split);
+    return of.links == 0 || of.negative_heads + of.negative_tails > 0;
+  };
+  const bool all_given = given(Split::kValid) && given(Split::kTest);
+  if (all_given && train.ranked_against > 0 && links_of(graph, Split::kValid).links > 0)
+    usage_error("train.ranked_against = {}: {} gives the candidates of each link; leave it out",
+                train.ranked_against, config.graph.file);
+  if (is_filtered(config) && given(Split::kValid))
+    usage_error("train.metric = {} is of all vertices as candidates, and {} gives those of each link; use {}",
+                train.metric, config.graph.file, train.metric.substr(std::string_view("filtered_").size()));
+  check_links(comm, file);
+}
+
+}  // namespace
+
+constinit const TaskKind kLinksKind = {.name = "links",
+                                       .several_labels = false,
+                                       .of_labels = false,
+                                       .metrics = kMetrics,
+                                       .noun = "number",
+                                       .example = "link",
+                                       .outputs = outputs,
+                                       .tensors = tensors,
+                                       .splits = count_links,
+                                       .seeds = count_seeds,
+                                       .read_examples = read_examples,
+                                       .label_bytes = label_bytes,
+                                       .judging_bytes = judging_bytes,
+                                       .preparing = preparing,
+                                       .judging = judging,
+                                       .check_keys = check_link_keys,
+                                       .check = check_file};
+
+std::unique_ptr<Targets> read_links_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                            const Config& config) {
+  auto targets = std::make_unique<LinkTargets>();
+  const auto& world = grid.world();
+  place_targets(grid, blocks, {}, *targets);
+  targets->outputs = config.model.hidden;
+  targets->blocks = blocks;
+  targets->directed = file.info().links.directed;
+  targets->train_links = read_source(world, file, config);
+  targets->valid = read_list(world, file, Split::kValid);
+  targets->test = read_list(world, file, Split::kTest);
+  targets->of_valid = read_candidates(world, file, Split::kValid);
+  targets->of_test = read_candidates(world, file, Split::kTest);
+  return targets;
+}
+
+Negatives negatives_of(const TrainConfig& train) {
+  return {train.negatives, negatives_mode_of(train.negatives_mode), train.negatives_of == "both",
+          train.negatives_filtered, train.negatives_power};
+}
+
+LinkScore link_score_of(const TrainConfig& train) {
+  return {&link_score_kind_of(train.score, "train.score ="), static_cast<int>(train.norm)};
+}
+
+LinkLoss link_loss_of(const TrainConfig& train) {
+  return {&link_loss_kind_of(train.loss, "train.loss ="), train.margin, train.temperature};
+}
+
+std::vector<TensorShape> link_tensors(const LinkScore& score, std::int64_t relations, std::int64_t width) {
+  const auto columns = score.kind->relation_width(width);
+  if (columns == 0) return {};
+  return {{.name = "relations",
+           .rows = relations,
+           .columns = columns,
+           .start = score.kind->has_angles ? Start::kAngle : Start::kGlorot,
+           .parts = relations}};
+}
+
+void sum_link_losses(const Cpu& cpu, const LinkLoss& loss, std::int64_t count, std::int64_t negatives,
+                     const float* positive, const float* negative, double scale, float* dpositive,
+                     float* dnegative, double* sum) {
+  *sum = link_losses(cpu, loss, count, negatives, positive, negative, scale, dpositive, dnegative);
+}
+
+std::unique_ptr<Task> make_links(const Cpu&, const Grid& grid, const Targets& targets,
+                                 const TrainConfig& train) {
+  return std::make_unique<LinksOn<Cpu>>(grid, dynamic_cast<const LinkTargets&>(targets), train);
+}
+
+}  // namespace espalier

@@ -1,0 +1,242 @@
+"""The task "links", from a graph file to ranks: one history on every grid, by every schedule, with what is drawn ahead; a
+restart elsewhere; ranks against numpy's, of the rows that `infer` writes."""
+
+import csv
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest, needs_emulation, on_gpus
+
+HITS = (1, 3, 10, 50, 100)
+
+
+def rank_scores(scores, truth, known=()):
+    """The mean rank of candidate `truth` among scores, with the same ones half, without those known."""
+    others = np.ones(len(scores), bool)
+    others[[truth, *known]] = False
+    return 1 + np.sum(scores[others] > scores[truth]) + np.sum(scores[others] == scores[truth]) / 2
+
+
+def scores_of(ranks, prefix=""):
+    ranks = np.array(ranks)
+    return {f"{prefix}mrr": np.mean(1 / ranks), **{f"{prefix}hits_{k}": np.mean(ranks <= k) for k in HITS}}
+
+
+class LinksTest(ProgramTest):
+    JOB = ("sampler.fanout=[5, 4]", "sampler.batch_size=64", "model.layers=2", "model.hidden=16", "model.dropout=0.1",
+           'train.task="links"', "train.epochs=3", "train.negatives=2", "train.batches_per_step=3", "train.reproducible=true",
+           "train.learning_rate=0.01")
+
+    def make(self, *generator, prepare=()):
+        self.succeed("-q", "generate", *(generator or ("planted", "--nodes", 600, "--degree", 8, "--features", 8, "--classes", 5,
+                                                                   "--homophily", 0.9)),
+                     "--seed", 3, "-o", self.folder / "whole.h5", "--overwrite")
+        self.succeed("-q", "prepare", self.folder / "whole.h5", "--split-links", "0.8,0.1,0.1", *prepare, "-o", self.graph, "--overwrite")
+
+    def train(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **options)
+        return self.report(self.output)
+
+    def history(self, report):
+        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid")) for epoch in report["epochs"]] + [
+            report["weights_digest"], report["test"]]
+
+    def test_one_history_on_every_grid(self):
+        self.make()
+        for job in ((), ("train.negatives_mode=in-batch", "train.score=distmult", "train.loss=softmax", "train.ranked_against=20"),
+                    ("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
+                     "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial")):
+            expected = self.history(self.train(*job))
+            for ranks, more in ((2, ("grid.schedule=push", "run.overlap=true")), (3, ("grid.schedule=staged",)),
+                                (4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),
+                                (6, ("grid.replication=2", "sampler.bulk=7", "run.threads=2"))):
+                with self.subTest(job=job, ranks=ranks):
+                    self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected)
+
+    def test_an_order_moves_no_bit(self):
+        self.make()
+        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
+        job = ("train.negatives_mode=degree", "train.negatives_filtered=true", "train.score=complex")
+        expected = self.history(self.train(*job))
+        self.assertEqual(self.history(self.train(*job, f"graph.order={self.folder / 'order.h5'}", "grid.replication=2", ranks=4)), expected)
+
+    @needs_emulation
+    def test_on_the_emulated_gpu(self):
+        self.make()
+        job = ("train.negatives_filtered=true", "train.score=distmult", "train.loss=self_adversarial")
+        cpu, gpu = self.train(*job), self.train(*job, "run.device=cuda", ranks=2, **on_gpus(2))
+        self.assertEqual([gpu["device"], cpu["device"]], ["cuda", "cpu"])
+        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+            self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
+            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-5 * theirs["loss"])
+        self.assertAlmostEqual(gpu["test"]["auc"], cpu["test"]["auc"], delta=2e-3)
+        self.assertEqual(self.history(self.train(*job, "run.device=cuda", "run.overlap=true", ranks=3, **on_gpus(3))), self.history(gpu))
+
+    def test_what_is_planned(self):
+        self.make()
+        for ranks, job in ((3, ("train.ranked_against=20",)), (4, ("grid.replication=2", "train.negatives_of=both", "sampler.bulk=3")),
+                           (2, ("train.negatives_mode=degree", "train.negatives_filtered=true")),
+                           (2, ("train.negatives_mode=in-batch", "train.score=distmult", "grid.schedule=staged"))):
+            run, plan = self.train(*job, ranks=ranks), self.planned(*job, ranks=ranks)
+            with self.subTest(job=job, ranks=ranks):
+                for field in ("sample_digest", "batches", "sampled_edges", "input_rows"):
+                    self.assertEqual(plan["epochs"][0][field], run["epochs"][0][field], field)
+                # Links lie in the order of their ends: of those that a rank judges more ends are its own than the plan expects.
+                self.compare_bytes(run, plan, job, off=0.02, evaluate=0.1)
+
+    def test_sample_and_train_draw_the_same(self):
+        self.make()
+        report = self.train()
+        self.succeed("-q", "sample", self.config, "--epochs", 3, "run.restart=never", ranks=2)
+        sampled = self.report(self.output)
+        self.assertEqual([e["sample_digest"] for e in sampled["epochs"]], [e["sample_digest"] for e in report["epochs"]])
+        self.assertEqual(sampled["epochs"][0]["batches"], report["epochs"][0]["batches"])
+
+    def test_a_run_that_goes_on_elsewhere(self):
+        self.make()
+        job = ("train.score=rotate", "train.loss=margin", "train.ranked_against=30", "train.clip_norm=0.5", "train.average_weights=0.9")
+        expected = self.history(self.train(*job))
+        for ranks in (3, 1):  # each stops within an epoch
+            self.stopped_run("-q", "train", self.config, "run.restart=never" if ranks == 3 else "train.epochs=3", *job, ranks=ranks,
+                             overwrite=ranks == 3)
+        self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+        with h5py.File(self.output / "weights.h5") as file:
+            angles = file["weights/task.relations"][:]
+        self.assertEqual(angles.shape, (1, 8))
+        self.assertGreater(np.abs(angles).max(), 1, "they begin within pi, not about 0")
+
+    def check_ranks(self, report, both):
+        """Of a run with the score dot, against numpy's of the rows that infer writes."""
+        arrays, about = self.inferred("--metrics", f"train.negatives_of={'both' if both else 'tail'}")
+        self.assertEqual({name: about[f"test_{name}"] for name in report["test"]}, report["test"])
+        h = arrays["embeddings"].astype(np.float64)
+        scores = (h @ h.T).astype(np.float32)
+        with h5py.File(self.graph) as file:
+            splits = {split: {name: data[:] for name, data in file[f"links/{split}"].items()} for split in ("train", "valid", "test")}
+            directed = file["links"].attrs["directed"]
+        after, before = ([set() for _ in h] for _ in range(2))  # tails of a head, heads of a tail
+        for links in splits.values():
+            for u, v in zip(links["head"], links["tail"]):
+                for u, v in ((u, v),) if directed else ((u, v), (v, u)):
+                    after[u].add(v)
+                    before[v].add(u)
+        for split, found in (("valid", report["epochs"][report["best_epoch"] - 1]["valid"]), ("test", report["test"])):
+            links = splits[split]
+            raw, filtered, shares = [], [], []
+            for k, (head, tail) in enumerate(zip(links["head"], links["tail"])):
+                for fixed, truth, known, name in ((head, tail, after[head], "negative_tails"), (tail, head, before[tail], "negative_heads")):
+                    given = {name for name in links if name.startswith("negative")}
+                    of_truth = scores[fixed] if not name.endswith("heads") else scores[:, fixed]
+                    if given:
+                        if name in given:
+                            some = of_truth[links[name][k]]
+                            raw.append(1 + np.sum(some > of_truth[truth]) + np.sum(some == of_truth[truth]) / 2)
+                            shares.append(1 - (raw[-1] - 1) / len(some))
+                    elif both or name.endswith("tails"):
+                        raw.append(rank_scores(of_truth, truth))
+                        filtered.append(rank_scores(of_truth, truth, known))
+                        shares.append(1 - (raw[-1] - 1) / (len(h) - 1))
+            expected = {**scores_of(raw), "auc": np.mean(shares), **(scores_of(filtered, "filtered_") if filtered else {})}
+            self.assertEqual(set(found), set(expected))
+            for name, value in expected.items():
+                self.assertAlmostEqual(found[name], value, delta=1e-9, msg=f"{split} {name}")
+
+    def test_ranks_are_numpys(self):
+        self.make()
+        self.check_ranks(self.train("train.negatives_of=tail"), both=False)
+        self.check_ranks(self.train("train.negatives_of=both", "grid.replication=2", ranks=4), both=True)
+        # Candidates that the file gives for the links of one split.
+        random = np.random.default_rng(5)
+        with h5py.File(self.graph, "a") as file:
+            count = len(file["links/test/head"])
+            file["links/test/negative_tails"] = random.integers(0, 600, (count, 40))
+            file["links/test/negative_heads"] = random.integers(0, 600, (count, 7))
+        self.succeed("-q", "digest", self.graph, "--write")
+        report = self.train(ranks=2)
+        self.check_ranks(report, both=False)
+        self.assertEqual(self.history(self.train()), self.history(report))
+
+    def test_ranks_where_links_have_a_direction(self):
+        self.make("rmat", "--scale", 9, "--edge-factor", 6, "--features", 8, "--classes", 3)
+        self.check_ranks(self.train("train.negatives_of=both", ranks=3), both=True)
+
+    def test_links_of_types(self):
+        self.make("planted", "--types", "paper=400:8,author=200", "--relations", "author.writes.paper=1500,paper.cites.paper=2400", "--classes", 3,
+                  "--homophily", 0.95)
+        job = ("model.kind=rgcn", "model.embedding=4", "model.bases=4", "train.score=distmult", "train.negatives_of=both")
+        report = self.train(*job)
+        self.assertEqual(self.history(self.train(*job, "grid.replication=2", ranks=4)), self.history(report))
+        self.assertGreater(report["test"]["auc"], 0.6)
+
+    def answers(self, lines, *options, **run):
+        """The lines of --links, and of the CSV."""
+        asked, found = self.folder / "asked.txt", self.folder / "answers.csv"
+        asked.write_text(lines)
+        self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", asked, "-o", found, "--overwrite",
+                     *options, **run)
+        with open(found, newline="") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(rows[0], ["head", "relation", "tail", "score", "known"])
+        return rows[1:]
+
+    def test_links_that_somebody_asks_about(self):
+        self.make()
+        self.train()
+        h = self.inferred()[0]["embeddings"].astype(np.float64)
+        scores = h @ h.T
+        with h5py.File(self.graph) as file:
+            links = {(u, v) for split in file["links"].values() for u, v in zip(split["head"][:], split["tail"][:])}
+        links |= {(v, u) for u, v in links}
+        pairs = [*sorted(links)[:3], (3, 5), (17, 200), (599, 0)]
+        rows = self.answers("".join(f"{u}\t{v}\n" for u, v in pairs))
+        self.assertEqual([(int(u), int(v)) for u, _, v, _, _ in rows], pairs)
+        for (u, v), (_, relation, _, score, known) in zip(pairs, rows):
+            self.assertEqual((relation, known), ("0", str(int((u, v) in links))))
+            self.assertAlmostEqual(float(score), scores[u, v], delta=1e-6 * max(1, abs(scores[u, v])))
+        self.assertEqual(self.answers("".join(f"{u},0,{v}\n" for u, v in pairs), ranks=3), rows)
+        expected = []
+        for u in (3, 17):
+            best = sorted((v for v in range(600) if v != u), key=lambda v: (-np.float32(scores[u, v]), v))[:5]
+            expected += [(str(u), str(v), str(int((u, v) in links))) for v in best]
+        for run in ({}, {"ranks": 4}):
+            self.assertEqual([(u, v, known) for u, _, v, _, known in self.answers("3\n17\n", "--top", 5, **run)], expected)
+        # By names.
+        with h5py.File(self.graph, "a") as file:
+            file["nodes/ids"] = np.array([f'p "{v}", x' for v in range(600)], "S")
+        self.succeed("-q", "digest", self.graph, "--write")
+        named = self.answers('p "3", x\tp "5", x\n', ranks=2)
+        self.assertEqual(named, [['p "3", x', "0", 'p "5", x', *rows[3][3:]]])
+
+    def test_what_is_learnt(self):
+        self.make()
+        report = self.train("train.epochs=15", "sampler.fanout=[10,10]")
+        self.assertGreater(report["test"]["auc"], 0.75)
+        self.assertLess(report["epochs"][-1]["loss"], report["epochs"][0]["loss"])
+
+    def test_what_is_refused(self):
+        self.make()
+        train = ("train", self.config, "run.restart=never")
+        self.fail_with(2, ["train.score", "cosine", "distmult"], *train, "train.score=cosine")
+        self.fail_with(2, ["complex", "even", "model.hidden", "15"], *train, "train.score=complex", "model.hidden=15")
+        self.fail_with(2, ["history.kind", "links"], *train, "history.kind=replace")
+        self.fail_with(2, ["sampler.kind", "subgraph"], *train, "sampler.kind=subgraph")
+        self.train()
+        asked = self.folder / "asked.txt"
+        infer = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", asked, "-o", self.folder / "answers.csv")
+        for lines, options, words in (("3,5\n3,600\n", (), ["asked.txt:2", "600", "0 to 599"]), ("3\n", (), ["asked.txt:1", "1 field", "tail"]),
+                                      ("3,1,5\n", (), ["asked.txt:1", "'1' is no relation"]), ("", (), ["asked.txt", "no link"]),
+                                      ("3,0,5\n", ("--top", 2), ["asked.txt:1", "3 fields"])):
+            asked.write_text(lines)
+            self.fail_with(3, words, *infer, *options)
+        self.fail_with(2, ["--predictions", "links"], "infer", self.config, "--checkpoint", self.output / "weights.h5", "--predictions", "-o",
+                       self.folder / "answers.csv")
+        self.assertFalse((self.folder / "answers.csv").exists())
+        self.fail_with(2, ["train.norm", "train.score"], *train, "train.norm=2")
+        self.fail_with(2, ["train.metric", "filtered_mrr", "train.ranked_against"], *train, "train.metric=filtered_mrr",
+                       "train.ranked_against=9")
+        self.fail_with(2, ["train.negatives = 700", "600 vertices"], *train, "train.negatives=700")
+        self.fail_with(2, ["sampler.batch_size", "train.negatives"], *train, "sampler.batch_size=2000000000")
+        self.fail_with(2, ["train.task", "links"], *train, "train.task=classes")
+        self.fail_with(3, ["whole.h5", "no links", "prepare --split-links"], *train, f"graph.file={self.folder / 'whole.h5'}")

@@ -1,0 +1,332 @@
+"""espalier prepare --split-links: links chosen among the edges, and the graph without those to be found.
+
+Laws, with numpy and h5py as the oracle: the links of the three splits are the edges of the original (pairs, where each edge has its
+reverse), each once, with shares of each relation rounded down; A has no link of valid or test, nor its entry in an inverse, nor the reverse
+where every edge has one, and all other edges with their weights and features; all else is copied; every number of ranks writes the same; every
+bad input is one message.
+"""
+
+import unittest
+
+import h5py
+import numpy as np
+
+from tests.app.digest_test import names_of
+from tests.app.program import ProgramTest, awkward_graph, weigh_edges
+from tests.app.typed_file_test import but, write_typed
+
+SPLITS = ("train", "valid", "test")
+
+
+def entries_of(path):
+    """{(row, relation, column): (weight, features)} of a graph file, relation 0 of one without types; columns are vertices."""
+    with h5py.File(path) as file:
+        indptr, columns = file["graph/indptr"][()], file["graph/indices"][()]
+        rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        relations = np.zeros(len(columns), int)
+        if "graph/segment_begin" in file:
+            sizes = np.diff(np.append(file["graph/segment_begin"][()], len(columns)))
+            relations = np.repeat(file["graph/segment_relation"][()].astype(int), sizes)
+        weights = file["graph/weights"][()] if "graph/weights" in file else np.ones(len(columns))
+        features = [()] * len(columns)
+        for r, name in enumerate(full_names(file)):
+            path_of = f"edges/{name}features"
+            if path_of in file:
+                for place, row in zip(np.flatnonzero(relations == r), file[path_of][()]):
+                    features[place] = tuple(row)
+    return {(int(v), int(r), int(u)): (float(w), f) for v, r, u, w, f in zip(rows, relations, columns, weights, features)}
+
+
+def full_names(file):
+    if "relations/name" not in file:
+        return [""]
+    types = [name.decode() for name in file["types/name"][()]]
+    return [f"{types[s]}.{name.decode()}.{types[t]}/" for s, name, t in
+            zip(file["relations/source"][()], file["relations/name"][()], file["relations/target"][()])]
+
+
+def links_of(path):
+    """{split: [(head, relation, tail)]}; relations by their place in the graph, where they are there."""
+    with h5py.File(path) as file:
+        links, found = file["links"], {}
+        for split in SPLITS:
+            if split not in links:
+                found[split] = []
+                continue
+            heads, tails = links[split]["head"][()], links[split]["tail"][()]
+            relations = links[split]["relation"][()] if "relation" in links[split] else np.zeros(len(heads), int)
+            if "graph_relations" in links:
+                relations = links["graph_relations"][()][relations]
+            found[split] = list(zip(heads.tolist(), relations.tolist(), tails.tolist()))
+    return found
+
+
+def contents(path):
+    with h5py.File(path) as file:
+        return {name: file[name][()].tobytes() for name in names_of(file)} | {"/": sorted((k, v) for k, v in file.attrs.items())} | (
+            {"/links": sorted((k, int(v)) for k, v in file["links"].attrs.items())} if "links" in file else {})
+
+
+class Prepare(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.graph, self.output = self.folder / "graph.h5", self.folder / "links.h5"
+
+    def prepare(self, *options, shares="0.8,0.1,0.1", ranks=1):
+        return self.succeed("prepare", self.graph, "-o", self.output, "--split-links", shares, "--overwrite", *options, ranks=ranks)
+
+    def same_on_all_ranks(self, *options, ranks=(1, 2, 3, 4), **more):
+        seen = []
+        for count in ranks:
+            self.prepare(*options, ranks=count, **more)
+            seen.append(contents(self.output))
+            self.assertEqual(seen[0].keys(), seen[-1].keys())
+            for name, value in seen[0].items():
+                self.assertEqual(value, seen[-1][name], f"{name} on {count} ranks")
+        self.assertIn("holds what its digests say", self.succeed("digest", self.output, ranks=2))
+
+    def check_copied(self, but_for=("/graph", "/links", "/edges")):
+        before, after = contents(self.graph), contents(self.output)
+        for name, value in before.items():
+            if name != "/" and not name.startswith(but_for):
+                self.assertEqual(value, after[name], name)
+
+    def check_sizes(self, links, candidates, shares):
+        """Shares of each relation, rounded down."""
+        for split, share in zip(SPLITS[1:], shares[1:]):
+            self.assertEqual(len(links[split]), sum(int(np.floor(count * share + 1e-6)) for count in candidates.values()), split)
+        self.assertEqual(sum(map(len, links.values())), sum(candidates.values()))
+
+
+class WithoutTypes(Prepare):
+    def test_pairs_of_a_graph_without_direction(self):
+        self.succeed("generate", "planted", "--nodes", 300, "--degree", 6, "--edge-features", 3, "--labels", 3, "--seed", 2, "-o", self.graph)
+        weigh_edges(self.graph)
+        with h5py.File(self.graph, "a") as file:
+            file["nodes/ids"] = np.array([f"vertex {v}" for v in range(300)], "S")
+        self.succeed("digest", self.graph, "--write")
+        self.same_on_all_ranks("--seed", 1)
+        before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
+        pairs = {(u, v) for v, _, u in before if u < v}
+        self.assertEqual({(min(h, t), max(h, t)) for of in links.values() for h, _, t in of}, pairs)
+        self.check_sizes(links, {0: len(pairs)}, (0.8, 0.1, 0.1))
+        for split in SPLITS:  # written from either end
+            self.assertAlmostEqual(np.mean([h < t for h, _, t in links[split]]), 0.5, delta=2 / np.sqrt(len(links[split])))
+        hidden = {(min(h, t), max(h, t)) for split in ("valid", "test") for h, _, t in links[split]}
+        self.assertEqual(after, {place: value for place, value in before.items()
+                                 if (min(place[0], place[2]), max(place[0], place[2])) not in hidden})
+        self.check_copied()
+        with h5py.File(self.output) as file:
+            self.assertEqual(file["links"].attrs["directed"], 0)
+            self.assertEqual(file["links"].attrs["directed"].dtype, np.uint8)
+            self.assertFalse(file.attrs["directed"])
+            self.assertNotIn("relations", file["links"])
+            self.assertIn(b"prepare --split-links 0.8,0.1,0.1 --seed 1", file.attrs["source"])
+            self.assertEqual(len(file["nodes/ids"]), 300)
+
+    def test_what_it_says(self):
+        self.succeed("generate", "planted", "--nodes", 300, "--degree", 2, "--seed", 2, "-o", self.graph)
+        output = self.prepare("--seed", 1, ranks=2)
+        before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
+        isolated = 300 - len({v for v, _, u in after} | {u for v, _, u in after})
+        for words in (f"train {len(links['train'])}, valid {len(links['valid'])}, test {len(links['test'])}, each pair of vertices once",
+                      f"{len(after)} of {len(before)} are left; {isolated} vertices are without an edge"):
+            self.assertIn(words, output)
+        self.assertNotIn("have their reverse", output)
+        info = self.succeed("info", self.output, ranks=2)
+        self.assertIn(f"train {len(links['train'])}, valid {len(links['valid'])}, test {len(links['test'])}, undirected", info)
+        self.assertNotIn("leak", info)
+
+    def test_edges_of_a_graph_with_direction(self):
+        awkward_graph(self.graph)  # has self loops, too
+        self.same_on_all_ranks("--seed", 3, shares="0.6,0.29,0.11")
+        before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
+        edges = {(u, v) for v, _, u in before if u != v}
+        self.assertEqual(sorted((h, t) for of in links.values() for h, _, t in of), sorted(edges))
+        self.check_sizes(links, {0: len(edges)}, (0.6, 0.29, 0.11))
+        both = sum((v, u) in edges for u, v in edges)
+        self.assertIn(f"{both} of {len(edges)} edges have their reverse; a link and its reverse may be in different splits", self.prepare(ranks=2))
+        hidden = {(h, t) for split in ("valid", "test") for h, _, t in links[split]}
+        self.assertEqual(after, {place: value for place, value in before.items() if (place[2], place[0]) not in hidden})
+        self.check_copied()
+        with h5py.File(self.output) as file:
+            self.assertEqual(file["links"].attrs["directed"], 1)
+
+    def test_one_reverse_that_is_missing_makes_a_direction(self):
+        for rows, directed in (([[1, 2], [0], [0]], 0), ([[1, 2], [0], [0], []], 0), ([[1, 2], [0], []], 1), ([[1, 2, 3], [0], [0], [0, 3]], 0),
+                               ([[], [0], [0], [0]], 1)):
+            with h5py.File(self.graph, "w") as file:
+                file.attrs.update({"format": "espalier-graph", "version": 1})
+                file["graph/indptr"] = np.cumsum([0] + [len(row) for row in rows])
+                file["graph/indices"] = np.array([u for row in rows for u in row], np.int64)
+            for ranks in (1, 2, 4):
+                output = self.prepare(shares="1,0,0", ranks=ranks)
+                self.assertIn(f"train {sum(u != v for v, row in enumerate(rows) for u in row if directed or u < v)}, valid 0, test 0", output)
+                self.assertEqual("have their reverse" in output, rows == [[1, 2], [0], []])
+
+    def test_a_share_of_0_is_a_split_that_is_not_there(self):
+        self.succeed("generate", "planted", "--nodes", 300, "--degree", 6, "-o", self.graph)
+        pairs = len(entries_of(self.graph)) // 2
+        for shares, there in ((("0.7", "0.3", "0"), ["train", "valid"]), (("0.7", "0", "0.3"), ["test", "train"])):
+            self.same_on_all_ranks(shares=",".join(shares), ranks=(1, 3))
+            self.check_sizes(links_of(self.output), {0: pairs}, [float(share) for share in shares])
+            with h5py.File(self.output) as file:
+                self.assertEqual(list(file["links"]), there)
+
+    def test_seeds_differ_and_hold(self):
+        self.succeed("generate", "planted", "--nodes", 300, "--degree", 6, "-o", self.graph)
+        found = []
+        for seed in (1, 1, 2):
+            self.prepare("--seed", seed)
+            found.append(links_of(self.output))
+        self.assertEqual(found[0], found[1])
+        self.assertNotEqual(found[0], found[2])
+        shared = set(found[0]["test"]) & set(found[2]["test"])
+        self.assertLess(len(shared), len(found[0]["test"]) / 2)
+
+    def test_half_features_wide_ids_and_empty_rows(self):
+        awkward_graph(self.graph, index_type=np.int64, half=True)
+        self.same_on_all_ranks(ranks=(1, 3))
+        self.check_copied()
+        with h5py.File(self.output) as file:
+            self.assertEqual(file["graph/indices"].dtype, np.int64)
+            self.assertEqual(file["nodes/features"].dtype, np.float16)
+
+    def test_a_job_trains_on_what_is_written(self):
+        awkward_graph(self.graph)
+        self.prepare()
+        config = self.folder / "job.toml"
+        config.write_text(f'[graph]\nfile = "{self.output}"\n[sampler]\nfanout = [3, 2]\nbatch_size = 5\n[model]\nhidden = 4\nlayers = 2\n'
+                          f'[train]\nepochs = 1\n[run]\ndevice = "cpu"\n[output]\ndir = "{self.folder}/out"\n')
+        self.succeed("train", config, ranks=2)
+
+
+class WithTypes(Prepare):
+    TYPES = ("--types", "paper=200:6,author=150,field=20:3", "--relations",
+             "author.writes.paper=700,paper.about.field=300,paper.cites.paper=500", "--edge-features", 2, "--seed", 4)
+
+    def check(self, relations, shares):
+        before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
+        with h5py.File(self.graph) as file:
+            names = [name.decode() for name in file["relations/name"][()]]
+            inverse = file["relations/inverse"][()].tolist()
+        chosen = [names.index(name) for name in relations]
+        wanted = [(u, r, v) for v, r, u in before if r in chosen and u != v]
+        self.assertEqual(sorted(link for of in links.values() for link in of), sorted(wanted))
+        self.check_sizes(links, {r: sum(link[1] == r for link in wanted) for r in chosen}, shares)
+        hidden = {(t, r, h) for split in ("valid", "test") for h, r, t in links[split]}
+        hidden |= {(h, inverse[r], t) for t, r, h in hidden if inverse[r] >= 0}
+        self.assertEqual(after, {place: value for place, value in before.items() if place not in hidden})
+        self.check_copied()
+        return links
+
+    def test_all_relations(self):
+        self.succeed("generate", "planted", *self.TYPES, "-o", self.graph)
+        self.same_on_all_ranks("--seed", 7)
+        self.check(("writes", "about", "cites"), (0.8, 0.1, 0.1))
+        with h5py.File(self.output) as file:
+            self.assertEqual(file["links"].attrs["directed"], 1)
+            self.assertEqual(file["links/relations"][()].tolist(), [b"writes", b"about", b"cites"])
+            self.assertEqual(file["links/graph_relations"].dtype, np.int32)
+
+    def test_some_relations_and_no_inverses(self):
+        self.succeed("generate", "planted", *self.TYPES, "--no-inverse", "-o", self.graph)
+        self.same_on_all_ranks("--relations", "paper.cites.paper,author.writes.paper", ranks=(1, 3))
+        self.check(("writes", "cites"), (0.8, 0.1, 0.1))
+
+    def test_an_inverse_that_is_asked_for(self):
+        self.succeed("generate", "planted", *self.TYPES, "-o", self.graph)
+        self.prepare("--relations", "rev_writes", ranks=2)
+        self.check(("rev_writes",), (0.8, 0.1, 0.1))
+        with h5py.File(self.output) as file:
+            self.assertEqual(list(file["links/train"]), ["head", "tail"])
+
+    def test_a_relation_in_which_each_edge_has_its_reverse(self):
+        # Ten people in a circle know each other: both directions of a pair are in one split.
+        people, pairs = 10, [(v, (v + 1) % 10) for v in range(10)]
+        edges = sorted([(a, b) for a, b in pairs] + [(b, a) for a, b in pairs])
+        with h5py.File(self.graph, "w") as file:
+            file.attrs.update({"format": "espalier-graph", "version": 2})
+            file["types/name"], file["types/offset"] = np.array(["person"], "S"), np.array([0, people])
+            file["relations/name"] = np.array(["knows"], "S")
+            for name, value in (("source", 0), ("target", 0), ("inverse", -1)):
+                file["relations/" + name] = np.array([value], np.int32)
+            file["graph/indptr"], file["graph/indices"] = np.arange(0, 21, 2), np.array([u for _, u in edges], np.int32)
+            file["graph/segment_ptr"], file["graph/segment_begin"] = np.arange(people + 1), np.arange(0, 20, 2)
+            file["graph/segment_relation"] = np.zeros(people, np.uint8)
+        self.same_on_all_ranks(shares="0.6,0.2,0.2")
+        links, after = links_of(self.output), entries_of(self.output)
+        self.assertEqual([len(links[split]) for split in SPLITS], [12, 4, 4])
+        for split in SPLITS:
+            self.assertEqual({(h, t) for h, _, t in links[split]}, {(t, h) for h, _, t in links[split]})
+        self.assertEqual({(h, t) for h, _, t in links["train"]}, {(u, v) for v, _, u in after})
+
+
+class BadInput(Prepare):
+    def setUp(self):
+        super().setUp()
+        self.succeed("generate", "planted", "--nodes", 60, "--degree", 4, "-o", self.graph)
+
+    def refuse(self, code, words, *options, shares="0.8,0.1,0.1", output=None):
+        for ranks in (1, 3):
+            self.fail_with(code, [words], "prepare", self.graph, "-o", output or self.output, "--split-links", shares, *options, ranks=ranks)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir() if path.name != "links.h5"), ["graph.h5"])
+
+    def test_shares(self):
+        for shares, words in (("0.8,0.1", "give three numbers"), ("0.8,0.1,x", "give three numbers"), ("0.8,0.1,0.1,", "give three numbers"),
+                              ("0.8,0.1,0.2", "they sum to 1.1, not to 1"), ("1.1,-0.2,0.1", "a share is negative"),
+                              ("nan,0.1,0.1", "a share is negative"), ("0,0.5,0.5", "there is nothing to train on"),
+                              ("", "give three numbers")):
+            self.refuse(2, words, shares=shares)
+        self.fail_with(2, ["nothing to train on"], "prepare", self.folder / "nowhere.h5", "-o", self.output, "--split-links", "0,0.5,0.5")
+        self.refuse(2, "none is for valid", shares="0.9,0.001,0.099")
+
+    def test_relations_of_a_graph_without(self):
+        self.refuse(2, "has no relations; leave it out", "--relations", "cites")
+
+    def test_links_already(self):
+        self.prepare()
+        self.graph.unlink()
+        self.output.rename(self.graph)
+        self.refuse(3, "has links already (/links)")
+
+    def test_the_file_that_is_read(self):
+        self.refuse(2, "is the file that is read", output=self.graph)
+        self.refuse(2, "is the file that is read", "--overwrite", output=self.graph)
+        self.output.write_text("somebody's")
+        self.refuse(2, "exists")
+
+    def test_relations_of_a_graph_with_types(self):
+        self.graph.unlink()
+        self.succeed("generate", "planted", "--types", "a=30:2,b=20", "--relations", "a.x.b=90,b.x.a=60,a.y.b=0", "-o", self.graph)
+        self.refuse(2, "has no such relation, or several; its relations are a.x.b, b.x.a", "--relations", "z")
+        self.refuse(2, "has no such relation, or several", "--relations", "x")
+        self.refuse(2, "are the same edges, in either direction", "--relations", "a.x.b,b.rev_x.a")
+        self.refuse(2, "is named twice", "--relations", "a.x.b,a.x.b")
+        self.refuse(3, "relation a.y.b has no edges", "--relations", "y")
+
+    def test_an_inverse_with_other_edges(self):
+        write_typed(self.graph, graph__indices=but([2, 3, 3, 0, 3, 4, 0, 1, 2, 3, 4], 1, 4, np.int32))
+        self.refuse(3, "paper.rev_writes.author is called the inverse of author.writes.paper, but has other edges", shares="0.4,0.3,0.3")
+        # No author writes, but papers are written.
+        write_typed(self.graph, graph__indptr=np.array([0, 2, 3, 5, 5, 5, 8]), graph__indices=np.array([2, 3, 3, 3, 4, 2, 3, 4], np.int32),
+                    graph__weights=None, graph__segment_ptr=np.array([0, 1, 2, 3, 3, 3, 4]), graph__segment_begin=np.array([0, 2, 3, 5]),
+                    graph__segment_relation=np.array([2, 2, 1, 3], np.uint8), **{"edges__author.writes.paper__features": None})
+        self.refuse(3, "paper.rev_writes.author is called the inverse of author.writes.paper, but has other edges", shares="0.4,0.3,0.3")
+
+    def test_a_graph_without_edges(self):
+        with h5py.File(self.graph, "w") as file:
+            file.attrs.update({"format": "espalier-graph", "version": 1})
+            file["graph/indptr"], file["graph/indices"] = np.zeros(4, int), np.zeros(0, np.int32)
+        self.refuse(2, "of 0 links of")
+
+    def test_data_sets_that_nobody_knows(self):
+        with h5py.File(self.graph, "a") as file:
+            file["nodes/colour"], file["nodes/ids"] = np.zeros(60), np.array(["of another", "length"], "S")
+        output = self.prepare(ranks=2)
+        for name in ("colour", "ids"):
+            self.assertEqual(output.count(f"/nodes/{name} of"), 1, output)
+
+
+if __name__ == "__main__":
+    unittest.main()
