@@ -58,12 +58,14 @@ void visit_numbers(State& c, Visit visit) {
 
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
-// The test split of a task with these metrics, by read(name, integer or double).
+// The test split of a task with these metrics, of which a file has those that were asked for, by
+// read(name, integer or double).
 template <class Read>
-Metrics read_test(std::span<const MetricKind> metrics, Read read) {
+Metrics read_test(const hdf5::Handle& file, std::span<const MetricKind> metrics, Read read) {
   Metrics test;
   for (const auto& metric : metrics)
-    read(fmt::format("test_{}", metric.name).c_str(), test.scores.emplace_back(metric.name, 0.0).value);
+    if (const auto name = fmt::format("test_{}", metric.name); H5Aexists(file.id(), name.c_str()) > 0)
+      read(name.c_str(), test.scores.emplace_back(metric.name, 0.0).value);
   read("test_vertices", test.vertices);
   return test;
 }
@@ -309,7 +311,7 @@ Checkpoint read_whole_file(const std::string& path) {
   visit_numbers(checkpoint, read);
   for (const auto* task : task_kinds())
     if (H5Aexists(file.id(), fmt::format("test_{}", task->metrics.front().name).c_str()) > 0)
-      state.test = read_test(task->metrics, read);
+      state.test = read_test(file, task->metrics, read);
   for (const auto& name : hdf5::attribute_names(file))
     if (std::int64_t count = 0;
         !taken.contains(name) && hdf5::read_integer_attribute(file, name.c_str(), count))

@@ -6,7 +6,7 @@ import csv
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, needs_emulation, on_gpus
+from tests.app.program import LONG, ProgramTest, needs_emulation, on_gpus
 
 HITS = (1, 3, 10, 50, 100)
 
@@ -44,13 +44,16 @@ class LinksTest(ProgramTest):
 
     def test_one_history_on_every_grid(self):
         self.make()
-        for job in ((), ("train.negatives_mode=in-batch", "train.score=distmult", "train.loss=softmax", "train.ranked_against=20"),
-                    ("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
-                     "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial")):
+        elsewhere = ((2, ("grid.schedule=push", "run.overlap=true")), (3, ("grid.schedule=staged",)),
+                     (4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),
+                     (6, ("grid.replication=2", "sampler.bulk=7", "run.threads=2")))
+        for job, grids in (((), elsewhere),
+                           (("train.negatives_mode=in-batch", "train.score=distmult", "train.loss=softmax", "train.ranked_against=20"),
+                            elsewhere[1:2]),
+                           (("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
+                             "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial"), elsewhere[2:3])):
             expected = self.history(self.train(*job))
-            for ranks, more in ((2, ("grid.schedule=push", "run.overlap=true")), (3, ("grid.schedule=staged",)),
-                                (4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),
-                                (6, ("grid.replication=2", "sampler.bulk=7", "run.threads=2"))):
+            for ranks, more in grids if not LONG else elsewhere:
                 with self.subTest(job=job, ranks=ranks):
                     self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected)
 
@@ -97,9 +100,10 @@ class LinksTest(ProgramTest):
         self.make()
         job = ("train.score=rotate", "train.loss=margin", "train.ranked_against=30", "train.clip_norm=0.5", "train.average_weights=0.9")
         expected = self.history(self.train(*job))
-        for ranks in (3, 1):  # each stops within an epoch
-            self.stopped_run("-q", "train", self.config, "run.restart=never" if ranks == 3 else "train.epochs=3", *job, ranks=ranks,
-                             overwrite=ranks == 3)
+        # Stopped within an epoch, after a whole one, and within another.
+        self.stopped_run("-q", "train", self.config, "run.restart=never", *job, ranks=3)
+        self.succeed("-q", "train", self.config, *job, "train.epochs=1", overwrite=False)
+        self.stopped_run("-q", "train", self.config, *job, ranks=2, overwrite=False)
         self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
         self.assertEqual(self.history(self.report(self.output)), expected)
         with h5py.File(self.output / "weights.h5") as file:
