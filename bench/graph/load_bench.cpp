@@ -10,6 +10,7 @@
 // both ways.
 #include <filesystem>
 
+#include "espalier/base/config.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/generate.hpp"
@@ -34,7 +35,7 @@ class Load {
       const GraphFile file(grid_.world(), path_, verify);
       const auto a = read_dist_csr<std::int32_t>(grid_, file, Topology::kPartitioned);
       const Ownership blocks = block_partition(file.info().nodes, grid_.rows());
-      const auto targets = read_targets(grid_, file, blocks, "classes");
+      const auto targets = read_targets(grid_, file, blocks, Config());
       const auto features = read_features(grid_, file, blocks, input_tables(file.info(), 0), "none");
       found_ = file.content();
       entries_ = a.local.entries();
