@@ -17,7 +17,7 @@ import json
 import os
 import sys
 
-from to_pytorch import (BASES, BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, OUTPUTS, PLAIN, ROW, STATISTICS,
+from to_pytorch import (AFTER, BASES, BATCHES, BLOCK, GROUPS, HEADS, MATRIX, OLD_NAMES, PLAIN, ROW, STATISTICS,
                         check_seal, h5py, kind_of, np, seal_of, stop)
 
 DIMENSIONS = {MATRIX: 2, PLAIN: 2, HEADS: 3, BASES: 3}  # of an array of a form; others have one
@@ -84,7 +84,7 @@ def input_of(state):
 
 
 def layers_of(state):
-    """{"input": .., "layer1": {our name: array}, .., "output": ..} of a state dict; "input" with types."""
+    """{"input": .., "layer1": {our name: array}, ..} and AFTER's of a state dict; "input" with types."""
     first = input_of(state)
     state = {name: values for name, values in state.items() if name.partition(".")[0] not in ("inputs", "vectors")}
     layers = {}
@@ -92,12 +92,13 @@ def layers_of(state):
         groups = [renamed(state, f"{group}.{len(layers)}.", table) for group, table in GROUPS.items()]
         layer = f"layer{len(layers) + 1}"
         layers[layer] = {name: values for tensors in groups for name, values in tensors.items()}
-    taken = {f"{group}.{number}" for group in GROUPS for number in range(len(layers))} | {"lin.weight", "lin.bias"}
-    left = [name for name in state if ".".join(name.split(".")[:2]) not in taken]
+    taken = {f"{group}.{number}" for group in GROUPS for number in range(len(layers))}
+    after = {layer: renamed(state, prefix, table) for layer, (prefix, table) in AFTER.items()}
+    left = [name for name in state if ".".join(name.split(".")[:2]) not in taken
+            and not name.startswith(tuple(prefix for prefix, _ in AFTER.values()))]
     if not layers or left:
         raise ValueError(f"there is no place for {left[0]}" if left else "there is no tensor convs.0.*")
-    output = renamed(state, "lin.", OUTPUTS)
-    return ({"input": first} if first else {}) | layers | ({"output": output} if output else {})
+    return ({"input": first} if first else {}) | layers | {layer: tensors for layer, tensors in after.items() if tensors}
 
 
 def inputs_of(tensors):
@@ -116,7 +117,7 @@ def about_of(arguments, layers):
             return {name: file.attrs[name] for name in names}, rows
     with open(arguments.config, encoding="utf-8") as file:
         config = file.read()
-    last = layers[list(layers)[-1]]
+    last = layers[[layer for layer in layers if layer != "task"][-1]]
     widths = {"features": inputs_of(layers.get("input", layers["layer1"])), "classes": last["bias"].shape[1]}
     counts = dict.fromkeys(("nodes", "edges", "features", "classes", "train", "valid", "test"), 0) | widths
     return {"epoch": 0, "config": config, "graph": json.dumps(counts)}, {}

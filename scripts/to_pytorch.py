@@ -24,6 +24,7 @@ module with two ModuleLists `convs` and `norms`:
                         input.bias.T -> vectors.T of a ParameterDict for a type that has none
     model.embedding     embedding.T of embeddings.h5, beside weights.h5 -> embeddings.T.weight of an Embedding, which is the
                         features of type T
+    train.task = "links"  task.relations -> relations.weight of an Embedding: the scores' row of each relation
 
 PyTorch Geometric before 2.5 calls GATConv's lin.weight lin_src.weight, and has it once more as lin_dst.weight: --old-names.
 
@@ -67,7 +68,9 @@ NORMS = {"batch": {"scale": ("module.weight", ROW), "shift": ("module.bias", ROW
          "layer": {"scale": ("weight", ROW), "shift": ("bias", ROW)}}
 RESIDUALS = {"linear": {"residual": ("weight", MATRIX)}}
 OUTPUTS = {"linear": {"weight": ("weight", MATRIX), "bias": ("bias", ROW)}}
-GROUPS = {"convs": LAYERS, "norms": NORMS, "residuals": RESIDUALS}  # of every layer; what OUTPUTS has is lin.*
+TASKS = {"links": {"relations": ("weight", PLAIN)}}
+AFTER = {"output": ("lin.", OUTPUTS), "task": ("relations.", TASKS)}  # the layers
+GROUPS = {"convs": LAYERS, "norms": NORMS, "residuals": RESIDUALS}  # of every layer
 STATISTICS = ("mean", "variance")  # they stand in /statistics, the others in /weights
 BATCHES = "module.num_batches_tracked"  # which torch.nn.BatchNorm1d counts
 OLD_NAMES = {"lin.weight": ("lin_src.weight", "lin_dst.weight")}  # of GATConv, before 2.5
@@ -85,13 +88,13 @@ def kind_of(table, names):
 
 
 def tensors_of(file):
-    """{"layer1": {name: float32 array}, .., "output": ..} of an open weights.h5, in their order."""
+    """{"layer1": {name: float32 array}, .., "output": .., "task": ..} of an open weights.h5, in their order."""
     layers = {}
     for group in ("weights", "statistics"):
         for name in file.get(group, ()):
             layer, _, tensor = name.partition(".")
             layers.setdefault(layer, {})[tensor] = file[group][name][:]
-    return dict(sorted(layers.items(), key=lambda item: (item[0] == "output", len(item[0]), item[0])))
+    return dict(sorted(layers.items(), key=lambda item: (list(AFTER).index(item[0]) if item[0] in AFTER else -1, len(item[0]), item[0])))
 
 
 def seal_of(content, title=TITLE):
@@ -132,9 +135,9 @@ def in_form(values, form, bases):
 
 
 def prefixes_of(layer):
-    """{prefix of PyTorch's names: table} of "layer1", .. or "output"; nothing for another name."""
-    if layer == "output":
-        return {"lin.": OUTPUTS}
+    """{prefix of PyTorch's names: table} of "layer1", .. or of AFTER; nothing for another name."""
+    if layer in AFTER:
+        return dict([AFTER[layer]])
     number = layer.removeprefix("layer")
     return {f"{group}.{int(number) - 1}.": table for group, table in GROUPS.items()} if number.isdigit() else {}
 
@@ -154,7 +157,7 @@ def renamed_input(tensors):
 
 
 def renamed(layer, tensors):
-    """{name of PyTorch: array} of the tensors of "input", "layer1", .. or "output"."""
+    """{name of PyTorch: array} of the tensors of "input", "layer1", .. or of AFTER."""
     if layer == "input":
         return renamed_input(tensors)
     state, left = {}, dict(tensors)
@@ -165,7 +168,7 @@ def renamed(layer, tensors):
             state[prefix + theirs] = in_form(left.pop(ours), form, bases)
         if kind == "batch":
             state[prefix + BATCHES] = np.array(0, dtype=np.int64)
-    if left or not any(name.startswith(("convs.", "lin.")) for name in state):
+    if left or not any(name.startswith(("convs.", *(prefix for prefix, _ in AFTER.values()))) for name in state):
         raise ValueError(f"{layer} has tensors that PyTorch has no name for: {sorted(left or tensors)}")
     return state
 

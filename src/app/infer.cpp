@@ -266,11 +266,11 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
   if (arguments.top == 0) {
     scores = score_links(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links);
   } else {
-    const auto best =
-        best_tails(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links, arguments.top);
+    const auto top = std::min(arguments.top, job.graph.nodes);
+    const auto best = best_tails(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links, top);
     links.clear();
     for (std::size_t k = 0; k < best.size(); ++k) {
-      const auto& of = inference.links[k / static_cast<std::size_t>(arguments.top)];
+      const auto& of = inference.links[k / static_cast<std::size_t>(top)];
       if (best[k].vertex < 0) continue;
       links.push_back({of.head, best[k].vertex, of.relation});
       scores.push_back(best[k].score);
@@ -377,7 +377,7 @@ void introduce(const Job& job, const Inference& inference) {
   const auto& weights = inference.weights;
   log::info("graph   {}: {}, {}, {}{}", job.config.graph.file, counted(job.graph.nodes, "node"),
             counted(job.graph.edges, "edge"), counted(job.graph.features, "feature"),
-            types_in_words(job.graph));
+            types_in_words(job));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,

@@ -219,14 +219,16 @@ std::string order_in_words(const Job& job) {
   return words;
 }
 
-std::string types_in_words(const GraphInfo& graph) {
+std::string types_in_words(const Job& job) {
+  const auto& graph = job.graph;
+  const bool names_target = graph.target >= 0 && task_kind_of(job.config.train.task).of_labels;
   if (!graph.typed) return {};
   const auto& types = graph.schema.types();
   std::string words;
   for (const auto& type : types)
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", type.name, type.size());
   return fmt::format("; {} type{} ({}){}", types.size(), types.size() == 1 ? "" : "s", words,
-                     graph.target < 0 ? "" : ", target " + types[graph.target].name);
+                     names_target ? ", target " + types[graph.target].name : "");
 }
 
 void note_ignored_types(const Job& job) {

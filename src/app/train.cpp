@@ -57,7 +57,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
             task.of_labels
                 ? counted(report.graph.classes, task.noun)
                 : counted(report.graph.links.relations(), "relation of links", "relations of links"),
-            train, valid, test, plural_of(task.example), types_in_words(report.graph));
+            train, valid, test, plural_of(task.example), types_in_words(job));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info(

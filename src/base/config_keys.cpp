@@ -204,7 +204,7 @@ std::vector<Key> bind_keys(Config& c) {
           "probability that a label is taken for any class"}
           .between(0, 0.999)
           .with({kClasses}),
-      Key{"train.epochs", kCost, &c.train.epochs, "passes over the training vertices"}.from(1),
+      Key{"train.epochs", kCost, &c.train.epochs, "passes over the training examples"}.from(1),
       Key{"train.optimizer", kState, &c.train.optimizer, "adam | sgd (with momentum)"}.among({"adam", "sgd"}),
       Key{"train.learning_rate", kTrajectory, &c.train.learning_rate, "step size"}.from(0).usual_below(
           [](const Config& config) { return config.train.optimizer == "sgd" ? 1.0 : 0.1; }),

@@ -11,8 +11,8 @@ namespace espalier {
 namespace {
 
 constexpr const char* kLabel = "infer";
-// Links of a rank, or open ends of all ranks.
-constexpr std::int64_t kScoredAtOnce = 1 << 16, kOpenAtOnce = 256;
+// Links of a rank, open ends of all ranks, and the answers to them that every rank sees.
+constexpr std::int64_t kScoredAtOnce = 1 << 16, kOpenAtOnce = 256, kOfferedAtOnce = 1 << 20;
 
 }  // namespace
 
@@ -55,11 +55,12 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
   Scorer scores(cpu, link_score_of(train), relations);
   std::vector<Matrix<float>> fetched;
   std::vector<LinkAnswer> answers;
+  const auto at_once = std::clamp<std::int64_t>(kOfferedAtOnce / (k * world.size()), 1, kOpenAtOnce);
   const auto better = [](const LinkAnswer& a, const LinkAnswer& b) {
     return a.score != b.score ? a.score > b.score : a.vertex < b.vertex;
   };
-  for (std::int64_t from = 0; from < std::ssize(heads); from += kOpenAtOnce) {
-    const auto some = heads.subspan(from, std::min(kOpenAtOnce, std::ssize(heads) - from));
+  for (std::int64_t from = 0; from < std::ssize(heads); from += at_once) {
+    const auto some = heads.subspan(from, std::min(at_once, std::ssize(heads) - from));
     std::vector<std::int64_t> ends;
     for (const auto& of : some) ends.push_back(of.head);
     const DistinctVertices distinct(std::move(ends));

@@ -223,15 +223,16 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
     if (number > fewest)
       usage_error("{} = {}: {} has {} that can stand at an end of a link", key, number, config.graph.file,
                   counted(fewest, "vertex"));
-  const auto given = [&](Split split) {
+  const auto has = [&](Split split, bool candidates) {
     const auto& of = links_of(graph, split);
-    return of.links == 0 || of.negative_heads + of.negative_tails > 0;
+    return of.links > 0 && (of.negative_heads + of.negative_tails > 0) == candidates;
   };
-  const bool all_given = given(Split::kValid) && given(Split::kTest);
-  if (all_given && train.ranked_against > 0 && links_of(graph, Split::kValid).links > 0)
+  const bool gives = has(Split::kValid, true) || has(Split::kTest, true),
+             draws = has(Split::kValid, false) || has(Split::kTest, false);
+  if (train.ranked_against > 0 && gives && !draws)
     usage_error("train.ranked_against = {}: {} gives the candidates of each link; leave it out",
                 train.ranked_against, config.graph.file);
-  if (is_filtered(config) && given(Split::kValid))
+  if (is_filtered(config) && has(Split::kValid, true))
     usage_error("train.metric = {} is of all vertices as candidates, and {} gives those of each link; use {}",
                 train.metric, config.graph.file, train.metric.substr(std::string_view("filtered_").size()));
   check_links(comm, file);

@@ -206,6 +206,9 @@ class LinksTest(ProgramTest):
             expected += [(str(u), str(v), str(int((u, v) in links))) for v in best]
         for run in ({}, {"ranks": 4}):
             self.assertEqual([(u, v, known) for u, _, v, _, known in self.answers("3\n17\n", "--top", 5, **run)], expected)
+        everything = self.answers("3\n17\n", "--top", 2**40, ranks=2)
+        self.assertEqual(len(everything), 2 * 599)
+        self.assertEqual([(u, v, known) for u, _, v, _, known in everything[:5]], expected[:5])
         # By names.
         with h5py.File(self.graph, "a") as file:
             file["nodes/ids"] = np.array([f'p "{v}", x' for v in range(600)], "S")
@@ -241,6 +244,23 @@ class LinksTest(ProgramTest):
         self.fail_with(2, ["train.metric", "filtered_mrr", "train.ranked_against"], *train, "train.metric=filtered_mrr",
                        "train.ranked_against=9")
         self.fail_with(2, ["train.negatives = 700", "600 vertices"], *train, "train.negatives=700")
+        with h5py.File(self.graph, "a") as file:  # candidates for valid, no links in test
+            file["links/valid/negative_tails"] = np.zeros((len(file["links/valid/head"]), 3), np.int64)
+            for name in [*file["links/test"]]:
+                empty = file[f"links/test/{name}"][:0]
+                del file[f"links/test/{name}"]
+                file[f"links/test/{name}"] = empty
+        self.succeed("-q", "digest", self.graph, "--write")
+        self.fail_with(2, ["train.ranked_against", "gives the candidates"], *train, "train.ranked_against=9")
+        self.fail_with(2, ["train.metric", "filtered_mrr", "use mrr"], *train, "train.metric=filtered_mrr")
+        with h5py.File(self.graph, "a") as file:  # no links in valid either: nothing is ranked, and nothing said about it is wrong
+            for name in [*file["links/valid"]]:
+                empty = file[f"links/valid/{name}"][:0]
+                del file[f"links/valid/{name}"]
+                if not name.startswith("negative"):
+                    file[f"links/valid/{name}"] = empty
+        self.succeed("-q", "digest", self.graph, "--write")
+        self.assertNotIn("test", self.train("train.ranked_against=9"))
         self.fail_with(2, ["sampler.batch_size", "train.negatives"], *train, "sampler.batch_size=2000000000")
         self.fail_with(2, ["train.task", "links"], *train, "train.task=classes")
         self.fail_with(3, ["whole.h5", "no links", "prepare --split-links"], *train, f"graph.file={self.folder / 'whole.h5'}")
