@@ -267,7 +267,8 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
     scores = score_links(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links);
   } else {
     const auto top = std::min(arguments.top, job.graph.nodes);
-    const auto best = best_tails(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links, top);
+    const auto best =
+        best_tails(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links, top);
     links.clear();
     for (std::size_t k = 0; k < best.size(); ++k) {
       const auto& of = inference.links[k / static_cast<std::size_t>(top)];
@@ -376,8 +377,7 @@ void run(Job& job, Inference& inference) {
 void introduce(const Job& job, const Inference& inference) {
   const auto& weights = inference.weights;
   log::info("graph   {}: {}, {}, {}{}", job.config.graph.file, counted(job.graph.nodes, "node"),
-            counted(job.graph.edges, "edge"), counted(job.graph.features, "feature"),
-            types_in_words(job));
+            counted(job.graph.edges, "edge"), counted(job.graph.features, "feature"), types_in_words(job));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,

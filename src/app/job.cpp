@@ -74,7 +74,7 @@ void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const
 }
 
 bool sees_relations(const Config& config) {
-  return layer_kind_of(config.model.kind).takes_relations;
+  return layer_kind_of(config.model).takes_relations;
 }
 
 std::vector<InputTable> tables_of(const Job& job) {
@@ -232,7 +232,7 @@ std::string types_in_words(const Job& job) {
 }
 
 void note_ignored_types(const Job& job) {
-  if (job.graph.schema.plain() || sees_relations(job.config)) return;
+  if (job.graph.schema.plain() || sees_relations(job.config) || job.config.model.layers == 0) return;
   std::string others;
   for (const auto& kind : layer_kinds())
     if (kind.takes_relations) others += (others.empty() ? "" : ", ") + std::string(kind.name);
@@ -242,7 +242,13 @@ void note_ignored_types(const Job& job) {
       job.config.model.kind, others);
 }
 
+std::string layers_in_words(const Config& config, const std::string& widths) {
+  if (config.model.layers == 0) return "no layers";
+  return fmt::format("{} of {}, {}", counted(config.model.layers, "layer"), config.model.kind, widths);
+}
+
 std::string sampler_in_words(const Config& config) {
+  if (config.model.layers == 0) return "no neighbours";
   std::string fanout;
   for (const auto picks : config.sampler.fanout)
     fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
@@ -257,7 +263,7 @@ static void say_what_is_biased(const Config& config, std::span<const PlannedPart
   const auto& model = config.model;
   const bool draws = sampler.induces || !config.sampler.relation_fanout.empty() ||
                      std::ranges::any_of(config.sampler.fanout, [](auto fanout) { return fanout >= 0; });
-  const bool attends = layer_kind_of(model.kind).takes_heads && draws,
+  const bool attends = layer_kind_of(model).takes_heads && draws,
              takes_largest = model.aggregator == "max" && draws,
              other_mode = sampler.takes_mode && config.sampler.mode != "debiased",
              unread = config.sampler.weighted && (attends || takes_largest);

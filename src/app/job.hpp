@@ -145,6 +145,8 @@ void note_ignored_types(const Job& job);
 
 /// "ladies (debiased) fanout 512,512".
 std::string sampler_in_words(const Config& config);
+/// "3 layers of sage, WIDTHS".
+std::string layers_in_words(const Config& config, const std::string& widths);
 
 /// What a user may not have meant: one warning each, from rank 0.
 void warn_of_surprises(const Job& job);

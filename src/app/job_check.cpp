@@ -13,7 +13,7 @@ namespace espalier {
 namespace {
 
 bool sees_relations(const Config& config) {
-  return layer_kind_of(config.model.kind).takes_relations;
+  return layer_kind_of(config.model).takes_relations;
 }
 
 // ---- the config ----

@@ -59,10 +59,10 @@ std::string describe(const Plan& plan) {
   std::string text =
       fmt::format("graph    {}: {}, {}, {} to train\n", config.graph.file, plural(graph.nodes, "vertex"),
                   plural(graph.edges, "edge"), grouped(task_kind_of(config.train.task).examples(graph)));
-  text += fmt::format("job      {}{}, batch {}; {} of {}, {} -> {} -> {}, {}\n",
-                      plan.job.training ? "train " : "sample ", sampler_in_words(config),
-                      config.sampler.batch_size, plural(config.model.layers, "layer"), config.model.kind,
-                      graph.features, config.model.hidden, network_shape(graph, config).classes,
+  const auto widths = fmt::format("{} -> {} -> {}", graph.features, config.model.hidden,
+                                  network_shape(graph, config).classes);
+  text += fmt::format("job      {}{}, batch {}; {}, {}\n", plan.job.training ? "train " : "sample ",
+                      sampler_in_words(config), config.sampler.batch_size, layers_in_words(config, widths),
                       plural(network_size(network_shape(graph, config)).parameters, "parameter"));
   text += fmt::format("grid     {} as {} x {}, {}, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),

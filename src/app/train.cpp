@@ -61,9 +61,9 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info(
-      "job     {} of {}, hidden {}, {}; {}, batch {}, {} per step, {} in bulk; "
+      "job     {}, {}; {}, batch {}, {} per step, {} in bulk; "
       "{}",
-      counted(config.model.layers, "layer"), config.model.kind, config.model.hidden,
+      layers_in_words(config, fmt::format("hidden {}", config.model.hidden)),
       counted(parameters, "parameter"), sampler_in_words(config), config.sampler.batch_size,
       job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
   if (const auto tables = tables_of(job); tables.back().learnt) {

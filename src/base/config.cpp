@@ -303,7 +303,9 @@ toml::table parse_toml(const std::string& text, const std::string& source) {
   }
 }
 
-void check_together(const Config& c) {
+void check_together(Config& c) {
+  // The default is of 3 layers.
+  if (c.model.layers == 0 && c.sampler.fanout == SamplerConfig().fanout) c.sampler.fanout.clear();
   for (const auto fanout : c.sampler.fanout)
     if (fanout == 0)
       usage_error("sampler.fanout holds a 0; every layer needs at least 1 pick, or -1 for all");

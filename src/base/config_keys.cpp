@@ -12,6 +12,11 @@ const Needs kSpreadTopology = {
 bool has_hidden(const Config& c) {
   return c.model.layers > 1 || c.model.jumping != "none";
 }
+const Needs kRowsAlone = {
+    "train.task", [](const Config& c) { return c.model.layers > 0 || c.train.task == "links"; }, "\"links\""};
+const Needs kHiddenWidth = {
+    "model.layers", [](const Config& c) { return has_hidden(c) || c.train.task == "links"; }, "2 or more"};
+const Needs kLayers = {"model.layers", [](const Config& c) { return c.model.layers > 0; }, "1 or more"};
 const Needs kHiddenLayers = {"model.layers", has_hidden, "2 or more"};
 const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task == "classes"; },
                         "\"classes\""};
@@ -80,13 +85,15 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"auto", "staged", "staged-oblivious", "pull", "push"})
           .with({kSpreadTopology}),
       Key{"sampler.kind", kDraw, &c.sampler.kind,
-          "the sampling algorithm (`espalier help sample` lists them)"},
+          "the sampling algorithm (`espalier help sample` lists them)"}
+          .with({kLayers}),
       Key{"sampler.fanout", kTrajectory, &c.sampler.fanout,
           "picks per vertex (ladies, fastgcn: per layer), first: next to the batch; -1 = all (subgraph: "
           "always)"}
           .from(-1),
       Key{"sampler.relation_fanout", kDraw, &c.sampler.relation_fanout,
-          "picks of some relations instead, as [\"author.writes.paper=25,10\"]; 0 leaves a relation out"},
+          "picks of some relations instead, as [\"author.writes.paper=25,10\"]; 0 leaves a relation out"}
+          .with({kLayers}),
       Key{"sampler.batch_size", kBatches, &c.sampler.batch_size,
           "training vertices per minibatch (subgraph: vertices)"}
           .from(1),
@@ -98,7 +105,8 @@ std::vector<Key> bind_keys(Config& c) {
           "ranks; 0: of seeds of all the graph"}
           .between(0, 1 << 16),
       Key{"sampler.weighted", kMeaning, &c.sampler.weighted,
-          "draw in proportion to the entries of A, means are weighted (ladies, fastgcn: weights count in A)"},
+          "draw in proportion to the entries of A, means are weighted (ladies, fastgcn: weights count in A)"}
+          .with({kLayers}),
       Key{"sampler.mode", kDraw, &c.sampler.mode, "variant of ladies and fastgcn: how picks are weighted"}
           .among({"paper", "reference", "debiased"}),
       Key{"sampler.share_batches", kTrajectory, &c.sampler.share_batches,
@@ -106,10 +114,15 @@ std::vector<Key> bind_keys(Config& c) {
           .from(1),
       Key{"model.kind", kShape, &c.model.kind,
           "the layers of the network (`espalier help train` says what each is)"}
-          .among({"sage", "gcn", "gat", "gin", "rgcn", "rgat", "hgt"}),
-      Key{"model.hidden", kShape, &c.model.hidden, "width of the hidden layers"}.from(1).with(
-          {kHiddenLayers}),
-      Key{"model.layers", kShape, &c.model.layers, "number of layers"}.between(1, 64),
+          .among({"sage", "gcn", "gat", "gin", "rgcn", "rgat", "hgt"})
+          .with({kLayers}),
+      Key{"model.hidden", kShape, &c.model.hidden, "width of the hidden layers, of links of the last, too"}
+          .from(1)
+          .with({kHiddenWidth}),
+      Key{"model.layers", kShape, &c.model.layers,
+          "number of layers; 0: each vertex has its own row only (train.task = links)"}
+          .between(0, 64)
+          .with({kRowsAlone}),
       Key{"model.dropout", kTrajectory, &c.model.dropout, "probability that a hidden value is dropped"}
           .between(0, 0.999),
       Key{"model.input_dropout", kTrajectory, &c.model.input_dropout,
@@ -121,30 +134,37 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kHiddenLayers}),
       Key{"model.bases", kShape, &c.model.bases,
           "matrices that the relations of rgcn share; as many as relations: one for each"}
-          .between(1, 256),
+          .between(1, 256)
+          .with({kLayers}),
       Key{"model.edge_features", kShape, &c.model.edge_features,
-          "attention (gat, rgat, hgt) reads the features of edges, too"},
+          "attention (gat, rgat, hgt) reads the features of edges, too"}
+          .with({kLayers}),
       Key{"model.embedding", kShape, &c.model.embedding,
           "width of a learnt row for each vertex of types without features; 0: one row for all of a type"}
           .between(0, 65536),
-      Key{"model.aggregator", kMeaning, &c.model.aggregator, "what sage makes of the neighbours"}.among(
-          {"mean", "max", "sum"}),
+      Key{"model.aggregator", kMeaning, &c.model.aggregator, "what sage makes of the neighbours"}
+          .among({"mean", "max", "sum"})
+          .with({kLayers}),
       Key{"model.heads", kShape, &c.model.heads,
           "heads of attention in hidden layers, model.hidden / heads wide each, side by side"}
           .between(1, 1024)
           .with({kHiddenLayers}),
       Key{"model.output_heads", kShape, &c.model.output_heads,
           "the same in the last layer, averaged (by hgt side by side)"}
-          .between(1, 1024),
+          .between(1, 1024)
+          .with({kLayers}),
       Key{"model.attention_dropout", kTrajectory, &c.model.attention_dropout,
           "probability that an edge's weight is dropped; auto: model.dropout for gat, 0 for rgat and hgt"}
-          .between(0, 0.999),
+          .between(0, 0.999)
+          .with({kLayers}),
       Key{"model.residual", kShape, &c.model.residual,
-          "add each layer's input to its result, by a learnt matrix where widths differ"},
+          "add each layer's input to its result, by a learnt matrix where widths differ"}
+          .with({kLayers}),
       Key{"model.jumping", kShape, &c.model.jumping,
           "jumping knowledge: learn from the results of all layers, side by side (concat) or the largest "
           "(max)"}
-          .among({"none", "concat", "max"}),
+          .among({"none", "concat", "max"})
+          .with({kLayers}),
       Key{"model.normalize", kShape, &c.model.normalize, "normalisation between layers"}
           .among({"none", "batch", "layer"})
           .with({kHiddenLayers}),

@@ -1,4 +1,5 @@
-// The table of layers. A new one is a file src/nn/KIND.inl.hpp and a line here.
+// The table of layers. A new one is a file src/nn/KIND.inl.hpp and a line here, before the last,
+// which is not one that users name.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include "gcn.inl.hpp"
 #include "gin.inl.hpp"
 #include "hgt.inl.hpp"
+#include "none.inl.hpp"
 #include "rgat.inl.hpp"
 #include "rgcn.inl.hpp"
 #include "sage.inl.hpp"
@@ -21,7 +23,8 @@
   layer(kGin,  GinLayer) \
   layer(kRgcn, RgcnLayer) \
   layer(kRgat, RgatLayer) \
-  layer(kHgt,  HgtLayer)
+  layer(kHgt,  HgtLayer) \
+  layer(kNone, NoLayer)
 // clang-format on
 
 namespace espalier {

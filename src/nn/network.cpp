@@ -13,11 +13,11 @@ constexpr LayerKind kKinds[] = {ESPALIER_LAYERS(ESPALIER_KIND)};
 }  // namespace
 
 std::span<const LayerKind> layer_kinds() {
-  return kKinds;
+  return std::span(kKinds).first(std::size(kKinds) - 1);
 }
 
 const LayerKind& layer_kind_of(std::string_view name) {
-  return entry_named(kKinds, std::string(name), "model.kind =");
+  return name == kNone.name ? kNone : entry_named(layer_kinds(), std::string(name), "model.kind =");
 }
 
 ESPALIER_INSTANTIATE_SAGE(float, Cpu)

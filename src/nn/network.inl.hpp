@@ -311,7 +311,7 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
     const bool activates = shape_of(layer).activates;
     if (activates)
       backward_of_activation(space, layer, pass, gradient_, gradients);
-    else
+    else if (shape_of(layer).own_tensors > 0)
       sum_rows<T>(space, dlogits, bias_of(layer, gradients));
     const M& dz = activates ? gradient_ : dlogits;
     const M& x = input_of(layer, input);

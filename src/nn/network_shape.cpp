@@ -33,10 +33,10 @@ InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embeddin
 
 NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes,
                            std::vector<TensorShape> task_tensors) {
-  const auto& kind = layer_kind_of(model.kind);
+  const auto& kind = layer_kind_of(model);
   return {
-      .kind = model.kind,
-      .layers = static_cast<int>(model.layers),
+      .kind = std::string(kind.name),
+      .layers = std::max(1, static_cast<int>(model.layers)),
       .inputs = input.width,
       .hidden = model.hidden,
       .classes = classes,
@@ -58,13 +58,17 @@ NetworkShape network_shape(const ModelConfig& model, const InputShape& input, st
       .task_tensors = std::move(task_tensors)};
 }
 
+const LayerKind& layer_kind_of(const ModelConfig& model) {
+  return layer_kind_of(model.layers == 0 ? "none" : model.kind);
+}
+
 MatrixForm matrix_form(const ModelConfig& model) {
-  return layer_kind_of(model.kind).matrix(model.aggregator);
+  return layer_kind_of(model).matrix(model.aggregator);
 }
 
 void check_model_keys(const Config& config) {
   const auto& model = config.model;
-  const auto& kind = layer_kind_of(model.kind);
+  const auto& kind = layer_kind_of(model);
   const ModelConfig defaults;
   const auto needs = [&](const char* key, bool changed, bool LayerKind::*takes) {
     if (!changed || kind.*takes) return;
@@ -87,8 +91,9 @@ void check_model_keys(const Config& config) {
              of_input = kind.drops_input && !model.input_dropout.value,
              of_attention = kind.drops_attention && !model.attention_dropout.value;
   if (model.dropout != defaults.dropout && !of_hidden && !of_input && !of_attention)
-    usage_error("model.dropout has no meaning with model.layers = 1 and model.kind = {}; leave it out",
-                kind.name);
+    usage_error(
+        "model.dropout has no meaning with model.layers = {}{}; leave it out", model.layers,
+        model.layers > 0 ? fmt::format(" and model.kind = {}", kind.name) : ", model.input_dropout has");
 }
 
 void check_shape(const NetworkShape& s) {
@@ -103,6 +108,9 @@ void check_shape(const NetworkShape& s) {
   const bool has_inputs = s.inputs >= 1 || !s.types.empty();
   if (!has_inputs || s.classes < 1 || ((s.layers > 1 || jumps || !s.types.empty()) && s.hidden < 1))
     usage_error("widths must be positive: {} inputs, {} hidden, {} classes", s.inputs, s.hidden, s.classes);
+  if (kind.name == "none" && s.classes != (s.types.empty() ? s.inputs : s.hidden))
+    usage_error("rows {} wide cannot be {} wide without a layer", s.types.empty() ? s.inputs : s.hidden,
+                s.classes);
   if (s.heads < 1 || s.output_heads < 1)
     usage_error("attention needs at least 1 head, not {} and {}", s.heads, s.output_heads);
   if (kind.takes_heads && (s.layers > 1 || jumps) && s.hidden % s.heads != 0) {

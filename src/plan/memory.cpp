@@ -49,7 +49,7 @@ SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::i
   auto shape = sampler_shape(config, graph, ranks);
   if (sampler_kind_of(config.sampler.kind).layer_wise)
     for (std::size_t k = 0; k < shape.fanout.size(); ++k) shape.fanout[k] = most_of_layer(shape, k);
-  else if (layer_kind_of(config.model.kind).takes_relations)
+  else if (layer_kind_of(config.model).takes_relations)
     shape.fanout = picks_of_rows(shape, graph);
   return shape;
 }
@@ -62,7 +62,7 @@ std::string bytes_in_words(double bytes) {
 }
 
 NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
-  const bool apart = layer_kind_of(config.model.kind).takes_relations;
+  const bool apart = layer_kind_of(config.model).takes_relations;
   const auto& task = task_kind_of(config.train.task);
   return network_shape(config.model, input_shape(graph, apart, config.model.embedding),
                        task.outputs(graph, config),
@@ -273,6 +273,7 @@ SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int6
   const bool matrix = has_own_weights(config.model) || sampler_kind_of(config.sampler.kind).layer_wise;
   const auto bulk = static_cast<double>(config.sampler.bulk.value.value_or(ranks));
   auto fanout = config.sampler.fanout;
+  if (config.model.layers == 0) fanout = {0};        // of the layer that stands there instead
   if (sampler_kind_of(config.sampler.kind).induces)  // a layer's picks are its batch
     std::ranges::fill(fanout, config.sampler.batch_size);
   return {.fanout = std::move(fanout),

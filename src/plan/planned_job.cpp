@@ -35,8 +35,9 @@ std::vector<EvaluationWork> estimate_evaluations(const JobSize& job, const Plann
                                                  std::int64_t replication) {
   std::vector<EvaluationWork> layers;
   const auto& graph = job.graph;
+  const auto entries = static_cast<double>(job.config.model.layers > 0 ? graph.edges : 0);
   for (std::size_t layer = 1; job.training && layer <= epoch.shape.fanout.size(); ++layer) {
-    layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), static_cast<double>(graph.edges),
+    layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), entries,
                                          static_cast<int>(job.ranks / replication),
                                          static_cast<int>(replication), chunk_rows(job, replication, layer)));
     if (layer > 1) continue;

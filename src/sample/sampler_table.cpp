@@ -78,7 +78,7 @@ SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
     relation_fanout.push_back(training.relation_fanout[0]);
     for (auto& fanout : relation_fanout[0]) fanout = fanout == 0 ? 0 : -1;
   }
-  return {.fanout = {-1},
+  return {.fanout = {training.fanout[0] == 0 ? 0 : -1},
           .relation_fanout = std::move(relation_fanout),
           .weighted = training.weighted,
           .aggregation = training.aggregation,

@@ -3,6 +3,7 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/nn/network_shape.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
@@ -30,11 +31,13 @@ const SplitLinks& links_of(const GraphInfo& graph, Split split) {
   return graph.links.splits[static_cast<std::size_t>(split)];
 }
 
-std::int64_t outputs(const GraphInfo&, const Config& config) {
-  return config.model.hidden;
+// Of the rows that scores are of: hidden, or without layers those that vertices have.
+std::int64_t outputs(const GraphInfo& graph, const Config& config) {
+  if (config.model.layers > 0 || graph.schema.types().size() > 1) return config.model.hidden;
+  return input_shape(graph, false, config.model.embedding).width;
 }
 std::vector<TensorShape> tensors(const GraphInfo& graph, const Config& config) {
-  return link_tensors(link_score_of(config.train), graph.links.relations(), config.model.hidden);
+  return link_tensors(link_score_of(config.train), graph.links.relations(), outputs(graph, config));
 }
 std::array<std::int64_t, 3> count_links(const GraphInfo& graph) {
   return {links_of(graph, Split::kTrain).links, links_of(graph, Split::kValid).links,
@@ -144,7 +147,7 @@ double label_bytes(const TaskSize& size) {
 // those of candidates.
 double judging_bytes(const TaskSize& size) {
   const double rows = static_cast<double>(size.graph.nodes),
-               row = 4 * static_cast<double>(size.config.model.hidden);
+               row = 4 * static_cast<double>(outputs(size.graph, size.config));
   double ranked = 0;
   for (const auto split : {Split::kValid, Split::kTest})
     ranked = std::max(ranked, ranking_bytes(size.ranks, count_of(size, split), sides_of(size, split),
@@ -162,7 +165,7 @@ Cost preparing(const TaskSize& size, double windows) {
 }
 
 Cost judging(const TaskSize& size, int) {
-  const double width = static_cast<double>(size.config.model.hidden),
+  const double width = static_cast<double>(outputs(size.graph, size.config)),
                vertices = static_cast<double>(size.graph.nodes);
   const int copies = size.ranks / size.rows;
   Cost cost;
@@ -182,12 +185,9 @@ bool is_filtered(const Config& config) {
 }
 
 void check_link_keys(const Config& config) {
-  const auto score = link_score_of(config.train);
+  link_score_of(config.train);
   link_loss_of(config.train);
   negatives_of(config.train);
-  if (!score.kind->takes_width(config.model.hidden))
-    usage_error("train.score = {} needs an even model.hidden, not {}: its rows are complex numbers",
-                score.kind->name, config.model.hidden);
   if (sampler_kind_of(config.sampler.kind).induces)
     usage_error("sampler.kind = {} draws vertices, not links; use graphsage, or another that draws for seeds",
                 config.sampler.kind);
@@ -217,6 +217,13 @@ std::int64_t fewest_candidates(const GraphInfo& graph, bool of_both_ends) {
 void check_file(const Communicator& comm, const GraphFile& file, const Config& config) {
   const auto& graph = file.info();
   const auto& train = config.train;
+  const auto width = outputs(graph, config);
+  const auto& score = *link_score_of(train).kind;
+  if (!score.takes_width(width))
+    usage_error(
+        "train.score = {} needs an even model.hidden, or rows where there are no layers, not {}: they are "
+        "complex numbers",
+        score.name, width);
   const auto fewest = fewest_candidates(graph, train.negatives_of == "both");
   for (const auto& [key, number] : {std::pair("train.negatives", train.negatives),
                                     std::pair("train.ranked_against", train.ranked_against)})
@@ -263,7 +270,7 @@ std::unique_ptr<Targets> read_links_targets(const Grid& grid, const GraphFile& f
   auto targets = std::make_unique<LinkTargets>();
   const auto& world = grid.world();
   place_targets(grid, blocks, {}, *targets);
-  targets->outputs = config.model.hidden;
+  targets->outputs = outputs(file.info(), config);
   targets->blocks = blocks;
   targets->directed = file.info().links.directed;
   targets->train_links = read_source(world, file, config);

@@ -206,7 +206,7 @@ class LinksTest(ProgramTest):
             expected += [(str(u), str(v), str(int((u, v) in links))) for v in best]
         for run in ({}, {"ranks": 4}):
             self.assertEqual([(u, v, known) for u, _, v, _, known in self.answers("3\n17\n", "--top", 5, **run)], expected)
-        everything = self.answers("3\n17\n", "--top", 2**40, ranks=2)
+        everything = self.answers("3\n17\n", "--top", 10**9, ranks=2)
         self.assertEqual(len(everything), 2 * 599)
         self.assertEqual([(u, v, known) for u, _, v, _, known in everything[:5]], expected[:5])
         # By names.
@@ -215,6 +215,74 @@ class LinksTest(ProgramTest):
         self.succeed("-q", "digest", self.graph, "--write")
         named = self.answers('p "3", x\tp "5", x\n', ranks=2)
         self.assertEqual(named, [['p "3", x', "0", 'p "5", x', *rows[3][3:]]])
+
+    def make_triples(self):
+        """900 entities of 30 groups on a circle; a relation leads from each to two of the group so many places on."""
+        random = np.random.default_rng(2)
+        files = {split: [] for split in ("train", "valid", "test")}
+        for step in (1, 7, 12):
+            for split, heads in zip(files, np.split(random.permutation(np.arange(1800) % 900), [1500, 1650])):
+                files[split] += [(h, step, (h // 30 + step) % 30 * 30 + random.integers(30)) for h in heads]
+        for split, triples in files.items():
+            (self.folder / f"{split}.txt").write_text("".join(f"e{h:03}\tby{step:02}\te{t:03}\n" for h, step, t in triples))
+        self.succeed("-q", "import", "triples", *(word for split in files for word in (f"--{split}", self.folder / f"{split}.txt")), "-o", self.graph,
+                     "--overwrite")
+
+    ROWS_ALONE = ("model.layers=0", "sampler.fanout=[]", "model.embedding=24", "model.dropout=0.5", "train.negatives_of=both", "train.negatives=4")
+
+    def test_rows_alone(self):
+        self.make_triples()
+        for more in (("train.score=rotate", "train.loss=self_adversarial"), ("train.score=distmult", "model.input_dropout=0.2")):
+            job = (*self.ROWS_ALONE, *more)
+            report = self.train(*job)
+            expected = self.history(report)
+            arrays, about = self.inferred("--metrics", *job)
+            self.assertEqual(about["test_mrr"], report["test"]["mrr"])
+            with h5py.File(self.output / "embeddings.h5") as file:
+                np.testing.assert_array_equal(arrays["types/entity/embeddings"], file["weights/embedding.entity"][:])
+            for ranks, grid in ((3, ()), (4, ("grid.replication=2", "run.overlap=true")), (2, ("grid.schedule=staged", "run.threads=2"))):
+                self.assertEqual(self.history(self.train(*job, *grid, ranks=ranks)), expected)
+                self.assertEqual([epoch["sampled_edges"] for epoch in self.report(self.output)["epochs"]], [0, 0, 0])
+        run, plan = self.train(*job, ranks=2), self.planned(*job, ranks=2)
+        # Triples lie in the order of their ends: a third fewer are fetched to be judged than where they lie anyhow.
+        self.compare_bytes(run, plan, job, off=0.02, evaluate=0.35)
+        self.stopped_run("-q", "train", self.config, "run.restart=never", *job, ranks=3)
+        self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+        # A ninth of all are as good as 100 drawn evenly.
+        job = (*self.ROWS_ALONE, "train.score=rotate", "train.loss=self_adversarial", "train.learning_rate=0.05")
+        self.assertGreater(self.train(*job, "train.epochs=20")["test"]["hits_100"], 0.8)
+
+    def test_rows_alone_of_types(self):
+        self.make("planted", "--types", "paper=400:8,author=200", "--relations", "author.writes.paper=1500,paper.cites.paper=2400", "--classes", 3)
+        job = (*self.ROWS_ALONE, "train.score=distmult", "model.embedding=6")
+        expected = self.history(self.train(*job))
+        self.assertEqual(self.history(self.train(*job, ranks=4)), expected)
+        with h5py.File(self.output / "weights.h5") as file:
+            self.assertEqual(set(file["weights"]), {"input.weight.paper", "input.bias.paper", "input.weight.author", "input.bias.author",
+                                                   "task.relations"})
+
+    @needs_emulation
+    def test_rows_alone_on_the_emulated_gpu(self):
+        self.make_triples()
+        job = (*self.ROWS_ALONE, "train.score=complex")
+        cpu, gpu = self.train(*job), self.train(*job, "run.device=cuda", ranks=2, **on_gpus(2))
+        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+            self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
+            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-5 * theirs["loss"])
+
+    def test_what_rows_alone_refuse(self):
+        self.make_triples()
+        train = ("train", self.config, "run.restart=never")
+        job = (*self.ROWS_ALONE, "model.dropout=0.5")
+        self.fail_with(2, ["model.layers = 0", "train.task = classes"], *train, *self.ROWS_ALONE[:2], "train.task=classes", "train.negatives=1",
+                       "model.hidden=256")
+        for words, keys in ((["model.kind", "model.layers = 0"], ("model.kind=gcn",)),
+                            (["model.residual", "model.layers = 0"], ("model.residual=true",)), (["sampler.kind", "model.layers = 0"], ("sampler.kind=labor",)), (["sampler.fanout", "2 entries"], ("sampler.fanout=[3,3]",)),
+                            (["even", "25"], ("train.score=rotate", "model.embedding=25"))):
+            self.fail_with(2, words, *train, *job, *keys)
+
+        self.fail_with(3, ["no features", "model.embedding"], *train, *job, "model.embedding=0")
 
     def test_what_is_learnt(self):
         self.make()

@@ -101,15 +101,18 @@ struct LayerKind {
   bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
   bool takes_relations;         ///< knows the relations of a typed graph; others see one relation
   bool takes_bases;             ///< knows model.bases
-  /// The last is the bias [1, out], which every row of Z is given at the end.
+  /// The last, where there are some, is the bias [1, out], which every row of Z is given
+  /// at the end.
   std::vector<TensorShape> (*tensors)(const LayerShape&);
   /// `block`: of a minibatch; in an evaluation of a chunk, columns being all rows it reads.
   LayerCosts (*costs)(const LayerShape&, const BlockSize& block);
 };
 
+/// Those that model.kind can be.
 std::span<const LayerKind> layer_kinds();
 
-/// The kind of a name. Throws UserError(kUsage) that lists the names when there is none.
+/// The kind of a name, or "none", what a network without layers consists of. Throws
+/// UserError(kUsage) that lists the names when there is none.
 const LayerKind& layer_kind_of(std::string_view name);
 
 /// Memory that layers work in, one after another: nothing in it outlives a call.

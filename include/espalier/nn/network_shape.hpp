@@ -56,9 +56,13 @@ struct NetworkShape {
                                                ///< and saved with its own, as "task.NAME"
 };
 
-/// Of a config, with what "auto" stands for in it.
+/// Of a config, with what "auto" stands for in it. Without layers: of one that gives each vertex
+/// its own row (src/nn/none.inl.hpp).
 NetworkShape network_shape(const ModelConfig& model, const InputShape& input, std::int64_t classes,
                            std::vector<TensorShape> task_tensors = {});
+
+/// The kind of a config's layers.
+const LayerKind& layer_kind_of(const ModelConfig& model);
 
 /// The matrix that a model multiplies by.
 MatrixForm matrix_form(const ModelConfig& model);
