@@ -24,7 +24,7 @@
   layer(kRgcn, RgcnLayer) \
   layer(kRgat, RgatLayer) \
   layer(kHgt,  HgtLayer) \
-  layer(kNone, NoLayer)
+  layer(kNoLayer, NoLayer)
 // clang-format on
 
 namespace espalier {

@@ -17,7 +17,7 @@ std::span<const LayerKind> layer_kinds() {
 }
 
 const LayerKind& layer_kind_of(std::string_view name) {
-  return name == kNone.name ? kNone : entry_named(layer_kinds(), std::string(name), "model.kind =");
+  return name == kNoLayer.name ? kNoLayer : entry_named(layer_kinds(), std::string(name), "model.kind =");
 }
 
 ESPALIER_INSTANTIATE_SAGE(float, Cpu)

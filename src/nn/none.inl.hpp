@@ -53,19 +53,19 @@ inline LayerCosts no_costs(const LayerShape& s, const BlockSize& b) {
   return {.forward = {0, 0, numbers}, .backward = {0, 0, numbers}, .evaluation = {0, 0, numbers}};
 }
 
-inline constexpr LayerKind kNone = {.name = "none",
-                                    .about = "no layer: a vertex's own row",
-                                    .matrix = no_matrix,
-                                    .drops_input = true,
-                                    .activation = "relu",
-                                    .takes_heads = false,
-                                    .drops_attention = false,
-                                    .takes_edges = false,
-                                    .takes_aggregator = false,
-                                    .multiplies_block = false,
-                                    .takes_relations = false,
-                                    .takes_bases = false,
-                                    .tensors = no_tensors,
-                                    .costs = no_costs};
+inline constexpr LayerKind kNoLayer = {.name = "none",
+                                       .about = "no layer: a vertex's own row",
+                                       .matrix = no_matrix,
+                                       .drops_input = false,
+                                       .activation = "relu",
+                                       .takes_heads = false,
+                                       .drops_attention = false,
+                                       .takes_edges = false,
+                                       .takes_aggregator = false,
+                                       .multiplies_block = false,
+                                       .takes_relations = false,
+                                       .takes_bases = false,
+                                       .tensors = no_tensors,
+                                       .costs = no_costs};
 
 }  // namespace espalier

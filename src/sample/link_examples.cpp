@@ -182,7 +182,11 @@ KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std:
   const auto& range = of_head ? ends.heads : ends.tails;
   const auto numbers = weights_ != nullptr ? weights_->numbers(range) : RowRange();
   if (numbers.size() > 0) return {numbers.begin + below(numbers.size()), of_head, true};
-  return {range.begin + below(range.size()), of_head};
+  if (negatives_.mode == NegativesMode::kShared || range.size() == 1)
+    return {range.begin + below(range.size()), of_head};
+  const auto& link = links.links[l];  // which is no negative of its own
+  const auto other = range.begin + below(range.size() - 1);
+  return {other + (other < (of_head ? link.head : link.tail) ? 0 : 1), of_head};
 }
 
 std::int64_t& replaced_end(LinkTriple& link, bool of_head) {

@@ -236,6 +236,8 @@ class LinksTest(ProgramTest):
             job = (*self.ROWS_ALONE, *more)
             report = self.train(*job)
             expected = self.history(report)
+            if more[0] == "train.score=rotate":
+                self.assertEqual(self.history(self.train(*job, "model.input_dropout=0")), expected, "rows are not dropped unless said")
             arrays, about = self.inferred("--metrics", *job)
             self.assertEqual(about["test_mrr"], report["test"]["mrr"])
             with h5py.File(self.output / "embeddings.h5") as file:
@@ -250,7 +252,7 @@ class LinksTest(ProgramTest):
         self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
         self.assertEqual(self.history(self.report(self.output)), expected)
         # A ninth of all are as good as 100 drawn evenly.
-        job = (*self.ROWS_ALONE, "train.score=rotate", "train.loss=self_adversarial", "train.learning_rate=0.05")
+        job = (*self.ROWS_ALONE, "train.score=rotate", "train.loss=self_adversarial", "train.learning_rate=0.05", "train.embedding_rate=0.05")
         self.assertGreater(self.train(*job, "train.epochs=20")["test"]["hits_100"], 0.8)
 
     def test_rows_alone_of_types(self):
@@ -275,7 +277,7 @@ class LinksTest(ProgramTest):
         self.make_triples()
         train = ("train", self.config, "run.restart=never")
         job = (*self.ROWS_ALONE, "model.dropout=0.5")
-        self.fail_with(2, ["model.layers = 0", "train.task = classes"], *train, *self.ROWS_ALONE[:2], "train.task=classes", "train.negatives=1",
+        self.fail_with(2, ["model.layers = 0", 'train.task = "classes"'], *train, *self.ROWS_ALONE[:2], "train.task=classes", "train.negatives=1",
                        "model.hidden=256")
         for words, keys in ((["model.kind", "model.layers = 0"], ("model.kind=gcn",)),
                             (["model.residual", "model.layers = 0"], ("model.residual=true",)), (["sampler.kind", "model.layers = 0"], ("sampler.kind=labor",)), (["sampler.fanout", "2 entries"], ("sampler.fanout=[3,3]",)),
