@@ -41,12 +41,13 @@ void show_links(const Communicator& world, const GraphFile& file) {
   const auto& links = file.info().links;
   if (!links.exist) return;
   note_activity("reading the links");
-  check_links(world, file);
+  const auto odd = odd_links(links, check_links(world, file));
   line("links", fmt::format("train {}, valid {}, test {}, {}", links.splits[0].links, links.splits[1].links,
                             links.splits[2].links, links.directed ? "directed" : "undirected"));
   if (!links.names.empty()) line("of relations", relations_in_words(links));
   const auto negatives = negatives_in_words(links);
   if (!negatives.empty()) line("negatives", negatives);
+  for (const auto& sentence : odd) line("note", sentence);
   const auto edges = count_links_among_edges(world, file);
   for (std::size_t s = 0; s < edges.size(); ++s)
     if (edges[s] > 0)

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "checked_read.hpp"
+#include "espalier/base/counted.hpp"
 #include "espalier/graph/degrees.hpp"
 
 namespace espalier {
@@ -223,11 +224,21 @@ Matrix<std::int64_t> GraphFile::read_negatives(Split split, LinkEnd of, std::int
   return rows;
 }
 
-void check_links(const Communicator& comm, const GraphFile& file) {
+LinkCounts check_links(const Communicator& comm, const GraphFile& file) {
+  LinkCounts counts;
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
-    const auto& of = file.info().links.splits[static_cast<std::size_t>(split)];
-    in_row_parts(
-        comm, of.links, [&](auto begin, auto end) { file.read_links(split, begin, end); }, 3);
+    const auto s = static_cast<std::size_t>(split);
+    const auto& of = file.info().links.splits[s];
+    counts.of_relation[s].assign(static_cast<std::size_t>(file.info().links.relations()), 0);
+    const auto count = [&](std::int64_t begin, std::int64_t end) {
+      const auto links = file.read_links(split, begin, end);
+      for (std::int64_t k = 0; k < end - begin; ++k) {
+        counts.to_self[s] += links.heads[k] == links.tails[k];
+        ++counts.of_relation[s][links.relations.empty() ? 0 : links.relations[k]];
+      }
+    };
+    in_row_parts(comm, of.links, count, 3);
+    comm.all_reduce(std::span<std::int64_t>(counts.of_relation[s]), Reduction::kSum, "links");
     const auto read = [&](LinkEnd end_of, std::int64_t columns) {
       if (columns > 0)
         in_row_parts(
@@ -237,6 +248,30 @@ void check_links(const Communicator& comm, const GraphFile& file) {
     read(LinkEnd::kHead, of.negative_heads);
     read(LinkEnd::kTail, of.negative_tails);
   }
+  comm.all_reduce(std::span<std::int64_t>(counts.to_self), Reduction::kSum, "links");
+  return counts;
+}
+
+std::vector<std::string> odd_links(const LinkInfo& info, const LinkCounts& counts) {
+  constexpr std::int64_t kNamed = 5;
+  std::vector<std::string> sentences;
+  for (std::size_t s = 0; s < counts.to_self.size(); ++s)
+    if (counts.to_self[s] > 0)
+      sentences.push_back(fmt::format("{} of {} links of {} lead from a vertex to itself", counts.to_self[s],
+                                      info.splits[s].links, kSplitNames[s]));
+  std::int64_t unlearnt = 0;
+  std::string names;
+  for (std::int64_t r = 0; r < info.relations(); ++r) {
+    const auto judged = counts.of_relation[1][r] + counts.of_relation[2][r];
+    if (counts.of_relation[0][r] > 0 || judged == 0 || ++unlearnt > kNamed) continue;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", info.names.empty() ? "links" : info.names[r],
+                         judged);
+  }
+  if (unlearnt > 0)
+    sentences.push_back(fmt::format(
+        "{} no links to train on, so nothing is learnt of what is judged by: {}{}",
+        counted(unlearnt, "relation has", "relations have"), names, unlearnt > kNamed ? ", ..." : ""));
+  return sentences;
 }
 
 }  // namespace espalier

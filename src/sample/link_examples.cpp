@@ -10,6 +10,7 @@
 #include "ask_owners.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/keyed_permutation.hpp"
+#include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/comm/volumes.hpp"
@@ -151,6 +152,7 @@ class KeyedLinks final : public LinkExamples {
   std::int64_t batch_size_;
   RandomStream shuffle_;
   KeyedPermutation order_;
+  mutable bool told_ = false;
   mutable std::mutex mutex_;  // the thread that samples prepares, the caller reads
   mutable std::map<std::int64_t, std::shared_ptr<const LinkBatch>> prepared_;
 };
@@ -241,6 +243,11 @@ std::vector<LinkTriple> KeyedLinks::draw_with_messages(const Communicator& comm,
     comm.traffic().predict("sample/lookup", static_cast<double>(volume.messages),
                            static_cast<double>(volume.bytes_received));
     if (comm.all_reduce(std::ssize(open), Reduction::kMax, "sample/lookup") == 0) break;
+    if (tries + 1 == kTries && shuffle_.epoch == 1 && comm.rank() == 0 && !std::exchange(told_, true))
+      log::warning(
+          "train.negatives_filtered: some negatives are links after {} draws, as their vertices are linked "
+          "to nearly all; they stay",
+          kTries);
   }
   return negatives;
 }

@@ -1,6 +1,7 @@
 #include "links.inl.hpp"
 
 #include "espalier/base/counted.hpp"
+#include "espalier/base/log.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
@@ -214,6 +215,11 @@ std::int64_t fewest_candidates(const GraphInfo& graph, bool of_both_ends) {
   return fewest;
 }
 
+void tell(const Communicator& comm, const std::vector<std::string>& sentences) {
+  for (const auto& sentence : sentences)
+    if (comm.rank() == 0) log::warning("{}", sentence);
+}
+
 void check_file(const Communicator& comm, const GraphFile& file, const Config& config) {
   const auto& graph = file.info();
   const auto& train = config.train;
@@ -242,7 +248,19 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
   if (is_filtered(config) && has(Split::kValid, true))
     usage_error("train.metric = {} is of all vertices as candidates, and {} gives those of each link; use {}",
                 train.metric, config.graph.file, train.metric.substr(std::string_view("filtered_").size()));
-  check_links(comm, file);
+  tell(comm, odd_links(graph.links, check_links(comm, file)));
+  if (config.model.layers == 0) return;  // nobody reads the edges
+  GraphView apart(Verify::kNo);
+  apart.apart = true;
+  const auto edges = count_links_among_edges(comm, GraphFile(comm, file.path(), apart));
+  std::vector<std::string> leaks;
+  for (std::size_t s = 0; s < edges.size(); ++s)
+    if (edges[s] > 0)
+      leaks.push_back(
+          fmt::format("{} of {} links of {} are edges of the graph, too: what is asked there is told by it "
+                      "(espalier prepare --split-links takes links out of a graph)",
+                      edges[s], graph.links.splits[s].links, kSplitNames[s]));
+  tell(comm, leaks);
 }
 
 }  // namespace

@@ -286,6 +286,34 @@ class LinksTest(ProgramTest):
 
         self.fail_with(3, ["no features", "model.embedding"], *train, *job, "model.embedding=0")
 
+    def test_what_is_odd_is_said(self):
+        lines = {"train": [(a, "likes", b) for a in range(12) for b in range(12)], "valid": [(0, "knows", 1)], "test": [(2, "likes", 2), (3, "likes", 4)]}
+        for split, triples in lines.items():
+            (self.folder / f"{split}.txt").write_text("".join(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples))
+        self.succeed("-q", "import", "triples", *(word for split in lines for word in (f"--{split}", self.folder / f"{split}.txt")), "-o", self.graph)
+        said = self.succeed("info", self.graph)
+        of_itself, unlearnt = "12 of 144 links of train lead from a vertex to itself", "1 relation has no links to train on"
+        for words in (of_itself, "1 of 2 links of test lead", unlearnt, "knows (1)"):
+            self.assertIn(words, said)
+        job = ("run.restart=never", "train.epochs=2", "model.embedding=8", "train.negatives_filtered=true")
+        said = self.succeed("train", self.config, *job, ranks=2)
+        for words in (of_itself, unlearnt, "2 of 2 links of test are edges of the graph, too"):
+            self.assertIn(words, said)
+        self.assertEqual(said.count("train.negatives_filtered: some negatives are links after 16 draws"), 1, said)
+        said = self.succeed("train", self.config, *job, *self.ROWS_ALONE[:2], "model.dropout=0.5", overwrite=True)
+        self.assertNotIn("edges of the graph, too", said, "nobody reads them")
+        # The links that were taken out of a graph, beside the graph with them.
+        self.make()
+        with h5py.File(self.graph) as file, h5py.File(self.folder / "whole.h5", "a") as whole:
+            file.copy("links", whole)
+        self.succeed("-q", "digest", self.folder / "whole.h5", "--write")
+        self.assertNotIn("edges of the graph", self.succeed("train", self.config, "run.restart=never"))
+        with h5py.File(self.graph) as file:
+            count = len(file["links/valid/head"])
+        for kind in ("sage", "gcn"):
+            said = self.succeed("train", self.config, "run.restart=never", f"graph.file={self.folder / 'whole.h5'}", f"model.kind={kind}", ranks=3)
+            self.assertIn(f"{count} of {count} links of valid are edges of the graph, too", said)
+
     def test_what_is_learnt(self):
         self.make()
         report = self.train("train.epochs=15", "sampler.fanout=[10,10]")

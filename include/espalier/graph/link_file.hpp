@@ -67,8 +67,18 @@ enum class LinkEnd { kHead, kTail };
 /// apart; a rank holds the links with an end in its even range of rows, and reads rows in parts.
 std::array<std::int64_t, 3> count_links_among_edges(const Communicator& comm, const GraphFile& file);
 
+/// By Split.
+struct LinkCounts {
+  std::array<std::int64_t, 3> to_self = {};  ///< links from a vertex to itself
+  std::array<std::vector<std::int64_t>, 3> of_relation = {};
+};
+
 /// Collective. Reads all links and their negatives, in parts of bounded size, and forgets them:
-/// what does not fit is found. A graph without links is fine.
-void check_links(const Communicator& comm, const GraphFile& file);
+/// what does not fit is found, the rest is counted. A graph without links is fine.
+LinkCounts check_links(const Communicator& comm, const GraphFile& file);
+
+/// Sentences about links that people should know of: how many are of a vertex to itself; which
+/// relations have some to be judged by and none to learn from.
+std::vector<std::string> odd_links(const LinkInfo& info, const LinkCounts& counts);
 
 }  // namespace espalier
