@@ -7,14 +7,14 @@
 
 It reads FOLDER/split/NAME/train.pt, valid.pt and test.pt and writes /links (`espalier help import` has the layout):
 
-    edge [e, 2]                                    ogbl-ppa, -collab, -ddi: head, then tail
+    edge [e, 2], edge_neg [m, 2]                   ogbl-ppa, -collab, -ddi: head, then tail; non_links
     source_node, target_node, target_node_neg      ogbl-citation2: heads, tails, negative_tails
     head, relation, tail, head_neg, tail_neg       ogbl-wikikg2, -biokg: with head_type and tail_type, which say
                                                    the vertex types that ids are counted in
 
 Links of relations, and of a graph with types, have a direction; others have none where the graph file has none
 (--symmetrize), unless --directed says so. Relations are called as FOLDER/mapping says; where the graph has a relation
-of each name, links say which. Negatives that are not given for each link (edge_neg) are left out.
+of each name, links say which.
 
 The file is changed whole or not at all: links come into a copy beside it, which then takes its place. PyTorch is not
 needed. Exit codes: 2 usage, 3 files that cannot be read, hold something else, or have links already.
@@ -79,9 +79,12 @@ def links_of(path, split, graph):
         edges = integers(path, split, "edge", 2)
         if edges.shape[1] != 2:
             raise NotAsExpected(f"{path}: edge has {edges.shape[1]} columns, not 2")
-        if "edge_neg" in split:
-            print(f"{path}: edge_neg is left out: its pairs are of no link")
         links = {"head": edges[:, 0], "tail": edges[:, 1]}
+        if "edge_neg" in split and np.size(split["edge_neg"]) > 0:
+            links["non_links"] = integers(path, split, "edge_neg", 2)
+            if links["non_links"].shape[1] != 2:
+                raise NotAsExpected(f"{path}: edge_neg has {links['non_links'].shape[1]} columns, not 2")
+            check_below(path, "edge_neg", links["non_links"], graph.nodes, "vertices")
     else:
         ends = ("head", "tail") if "head" in split else ("source_node", "target_node")
         links = {name: integers(path, split, of, 1) for name, of in zip(("head", "tail"), ends)}
@@ -200,7 +203,7 @@ def convert(folder, path, split, directed):
     links = {part: links_of(of, load(of), graph) for part, of in paths.items()}
     if not any(len(of["head"]) for of in links.values()):
         raise NotAsExpected(f"{split}: has no links")
-    for name in ("negative_heads", "negative_tails"):
+    for name in ("negative_heads", "negative_tails", "non_links"):
         links["train"].pop(name, None)
     contents = {f"{part}/{name}": values for part, of in links.items() for name, values in of.items()}
     numbers = [int(of["relation"].max()) for of in links.values() if len(of.get("relation", ()))]

@@ -117,6 +117,8 @@ const std::map<std::string, Words>& words() {
         "                                 left out where all are of the first\n"
         "  /links/valid, test/negative_tails, negative_heads   int64 [e, k], optional: what the link is "
         "ranked against\n"
+        "  /links/valid, test/non_links   int64 [m, 2], instead, where there is one relation: pairs that all "
+        "links are ranked against\n"
         "`espalier digest FILE --write` then adds the digests by which damage and changes are noticed."}},
       {"generate",
        {"make a graph file from a random model",

@@ -28,9 +28,13 @@ std::string negatives_in_words(const LinkInfo& links) {
   std::string words;
   for (std::size_t s = 0; s < links.splits.size(); ++s) {
     const auto& of = links.splits[s];
-    if (of.negative_heads + of.negative_tails == 0) continue;
-    words += fmt::format("{}{}: {} and {} for each link", words.empty() ? "" : "; ", kSplitNames[s],
-                         counted(of.negative_heads, "head"), counted(of.negative_tails, "tail"));
+    if (!of.gives_candidates()) continue;
+    words += words.empty() ? "" : "; ";
+    if (of.non_links > 0)
+      words += fmt::format("{}: {} for all links", kSplitNames[s], counted(of.non_links, "pair"));
+    else
+      words += fmt::format("{}: {} and {} for each link", kSplitNames[s], counted(of.negative_heads, "head"),
+                           counted(of.negative_tails, "tail"));
   }
   return words;
 }

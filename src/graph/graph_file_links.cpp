@@ -42,14 +42,30 @@ std::int64_t describe_negatives(const OpenGraphFile& h, const hdf5::Dataset& neg
   return negatives.columns();
 }
 
+std::int64_t describe_non_links(const OpenGraphFile& h, const hdf5::Dataset& pairs, std::size_t split) {
+  if (!pairs.exists()) return 0;
+  if (split == 0) fail(h, "there is a dataset {}, but links to train on have no given negatives", pairs.name);
+  if (pairs.shape.size() != 2 || !pairs.is_integer() || pairs.columns() != 2)
+    fail(h, "{} is no table of integers in two columns, head and tail ({} dimensions)", pairs.name,
+         pairs.shape.size());
+  if (const auto& names = h.links.names; names.exists() && names.rows() > 1)
+    fail(h, "there is a dataset {}, but links have {} relations, and its pairs are of one", pairs.name,
+         names.rows());
+  const auto& of = h.info.links.splits[split];
+  if (of.negative_heads + of.negative_tails > 0)
+    fail(h, "there is a dataset {} beside negatives of each link; leave one of them out", pairs.name);
+  return pairs.rows();
+}
+
 void describe_split(OpenGraphFile& h, std::size_t s) {
   const auto in = std::string("/links/") + kSplitNames[s] + "/";
   auto& open = h.links.splits[s];
-  open = {hdf5::open_dataset(h.file, in + "head"), hdf5::open_dataset(h.file, in + "tail"),
-          hdf5::open_dataset(h.file, in + "relation"), hdf5::open_dataset(h.file, in + "negative_heads"),
-          hdf5::open_dataset(h.file, in + "negative_tails")};
+  open = {
+      hdf5::open_dataset(h.file, in + "head"),           hdf5::open_dataset(h.file, in + "tail"),
+      hdf5::open_dataset(h.file, in + "relation"),       hdf5::open_dataset(h.file, in + "negative_heads"),
+      hdf5::open_dataset(h.file, in + "negative_tails"), hdf5::open_dataset(h.file, in + "non_links")};
   if (!open.head.exists() && !open.tail.exists() && !open.relation.exists() &&
-      !open.negative_heads.exists() && !open.negative_tails.exists())
+      !open.negative_heads.exists() && !open.negative_tails.exists() && !open.non_links.exists())
     return;
   auto& info = h.info.links.splits[s];
   info.links = open.head.rows();
@@ -58,6 +74,7 @@ void describe_split(OpenGraphFile& h, std::size_t s) {
   if (open.relation.exists()) check_list(h, open.relation, info.links, "heads");
   info.negative_heads = describe_negatives(h, open.negative_heads, s, info.links);
   info.negative_tails = describe_negatives(h, open.negative_tails, s, info.links);
+  info.non_links = describe_non_links(h, open.non_links, s);
 }
 
 void describe_relations(OpenGraphFile& h) {
@@ -87,7 +104,7 @@ void check_names(const OpenGraphFile& h) {
       fail(
           h,
           "there is a dataset /{}, but links have /links/relations, graph_relations and, in train, valid and "
-          "test, head, tail, relation, negative_tails and negative_heads",
+          "test, head, tail, relation, negative_tails, negative_heads and non_links",
           name);
 }
 
@@ -224,6 +241,24 @@ Matrix<std::int64_t> GraphFile::read_negatives(Split split, LinkEnd of, std::int
   return rows;
 }
 
+Matrix<std::int64_t> GraphFile::read_non_links(Split split, std::int64_t begin, std::int64_t end) const {
+  auto& h = *open_;
+  const auto& dataset = h.links.splits[static_cast<std::size_t>(split)].non_links;
+  ESPALIER_CHECK(dataset.exists() && 0 <= begin && begin <= end && end <= dataset.rows(),
+                 "pairs [{}, {}) that are no links", begin, end);
+  Matrix<std::int64_t> pairs(end - begin, 2);
+  pairs.data = read_vertices(h, dataset, {begin, end, 2});
+  agree(h.comm, [&] {
+    for (const auto end_of : {LinkEnd::kHead, LinkEnd::kTail}) {
+      std::vector<std::int64_t> ends;
+      for (std::int64_t k = 0; k < pairs.rows; ++k)
+        ends.push_back(pairs.row(k)[end_of == LinkEnd::kHead ? 0 : 1]);
+      check_types(h, dataset, end_of, begin, ends, 1, {});
+    }
+  });
+  return pairs;
+}
+
 LinkCounts check_links(const Communicator& comm, const GraphFile& file) {
   LinkCounts counts;
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
@@ -247,6 +282,9 @@ LinkCounts check_links(const Communicator& comm, const GraphFile& file) {
     };
     read(LinkEnd::kHead, of.negative_heads);
     read(LinkEnd::kTail, of.negative_tails);
+    if (of.non_links > 0)
+      in_row_parts(
+          comm, of.non_links, [&](auto begin, auto end) { file.read_non_links(split, begin, end); }, 2);
   }
   comm.all_reduce(std::span<std::int64_t>(counts.to_self), Reduction::kSum, "links");
   return counts;

@@ -40,7 +40,7 @@ struct OpenRelation {
 
 /// The data sets of the links of one split.
 struct OpenLinkSplit {
-  hdf5::Dataset head, tail, relation, negative_heads, negative_tails;
+  hdf5::Dataset head, tail, relation, negative_heads, negative_tails, non_links;
 };
 
 /// Those below /links.
@@ -81,8 +81,8 @@ struct OpenGraphFile {
     for (const auto& relation : relations) all.push_back(&relation.features);
     for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);
     for (const auto& split : links.splits)
-      for (const auto* dataset :
-           {&split.head, &split.tail, &split.relation, &split.negative_heads, &split.negative_tails})
+      for (const auto* dataset : {&split.head, &split.tail, &split.relation, &split.negative_heads,
+                                  &split.negative_tails, &split.non_links})
         all.push_back(dataset);
     std::erase_if(all, [](const auto* dataset) { return !dataset->exists(); });
     return all;

@@ -187,6 +187,58 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
   return ranks;
 }
 
+// Collective. Of each of mine, some at a time.
+std::vector<float> LinkJudge::score_pairs(const Cpu& cpu, const RowStore& rows,
+                                          ConstMatrixView<float> relations,
+                                          std::span<const LinkTriple> pairs) const {
+  const auto mine = std::ssize(pairs), step = candidates_at_once(rows.width(), 0);
+  const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kLabel);
+  Scorer scores(cpu, score_, relations);
+  std::vector<Matrix<float>> fetched;
+  std::vector<float> found;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto from = std::min(round * step, mine), to = std::min(from + step, mine);
+    std::vector<std::int64_t> ends;
+    for (auto k = from; k < to; ++k) {
+      ends.push_back(pairs[k].head);
+      ends.push_back(pairs[k].tail);
+    }
+    const DistinctVertices distinct(std::move(ends));
+    const auto list = distinct.ids();
+    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
+    for (auto k = from; k < to; ++k) {
+      const std::int32_t tail = distinct.place(pairs[k].tail);
+      found.push_back(scores(fetched[0], pairs[k].relation, distinct.place(pairs[k].head),
+                             std::span(&tail, 1), false)[0]);
+    }
+  }
+  return found;
+}
+
+LinkJudge::Ranks LinkJudge::rank_among_pairs(const Cpu& cpu, const RowStore& rows,
+                                             ConstMatrixView<float> relations, Split split) const {
+  const auto& given = targets_.given(split);
+  std::vector<LinkTriple> pairs;
+  for (std::int64_t k = 0; k < given.pairs.rows; ++k)
+    pairs.push_back({given.pairs.row(k)[0], given.pairs.row(k)[1], 0});
+  const auto of_mine = score_pairs(cpu, rows, relations, pairs);
+  auto others = grid_.world().all_gather_v(std::span<const float>(of_mine), kLabel);
+  // Those that are no numbers are below none.
+  const auto numbers = std::ranges::partition(others, [](float score) { return !std::isnan(score); }).begin();
+  std::sort(others.begin(), numbers);
+  Ranks ranks;
+  ranks.links = targets_.links(split).count;
+  for (const float score : score_pairs(cpu, rows, relations, triples_of(targets_.links(split)))) {
+    Counts counts = {std::ssize(others), 0};
+    if (!std::isnan(score)) {
+      const auto [first, last] = std::equal_range(others.begin(), numbers, score);
+      counts = {others.end() - last, last - first};
+    }
+    ranks.add(counts, std::ssize(others));
+  }
+  return ranks;
+}
+
 namespace {
 
 // A link with one end open.
@@ -324,8 +376,9 @@ Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
                             ConstMatrixView<float> relations) const {
   const auto store = store_of_rows(grid_, targets_.blocks, own, kLabel);
   const auto metrics = [&](Split split) {
-    return metrics_of(ranks_all(split) ? rank_all(cpu, store, own, relations, split)
-                                       : rank_candidates(cpu, store, relations, split));
+    return metrics_of(ranks_all(split)                      ? rank_all(cpu, store, own, relations, split)
+                      : targets_.given(split).non_links > 0 ? rank_among_pairs(cpu, store, relations, split)
+                                                            : rank_candidates(cpu, store, relations, split));
   };
   Evaluation evaluation;
   evaluation.valid = metrics(Split::kValid);
@@ -333,44 +386,72 @@ Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
   return evaluation;
 }
 
-Cost ranking_cost(int ranks, int rows, double links, double sides, double others, double vertices,
-                  double width) {
+namespace {
+
+// Rows of the distinct ends of this many links and candidates, in rounds of so many.
+Cost fetch_cost(const RankingSize& size, double vertices_named, double rounds) {
+  return rounds * feature_fetch_cost(size.rows, expected_distinct(vertices_named / rounds, size.vertices),
+                                     index_bytes(static_cast<std::int64_t>(size.vertices)), 4 * size.width);
+}
+double rounds_of(double mine, std::int64_t step) {
+  return static_cast<double>(count_batches(static_cast<std::int64_t>(std::ceil(mine)), step));
+}
+std::int64_t pairs_at_once(const RankingSize& size) {
+  return candidates_at_once(static_cast<std::int64_t>(size.width), 0);
+}
+
+}  // namespace
+
+Cost ranking_cost(const RankingSize& size) {
   Cost cost;
-  if (ranks == 1 || links == 0) return cost;
+  const int ranks = size.ranks;
+  if (ranks == 1 || size.links == 0) return cost;
   const auto add = [&](const Volume& volume, double times) {
     cost += times * Cost{static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
                          static_cast<double>(volume.rounds)};
   };
-  const double mine = links / ranks;
-  const auto most = static_cast<std::int64_t>(std::ceil(mine));
-  const auto step = others > 0 ? candidates_at_once(static_cast<std::int64_t>(width),
-                                                    static_cast<std::int64_t>(sides * others))
-                               : links_at_once(ranks);
-  const auto rounds = static_cast<double>(count_batches(most, step));
-  // Rows of the distinct ends and candidates of a round.
-  const double distinct = expected_distinct(mine / rounds * (2 + sides * others), vertices);
-  cost += rounds *
-          feature_fetch_cost(rows, distinct, index_bytes(static_cast<std::int64_t>(vertices)), 4 * width);
-  add(all_reduce_volume(8, ranks), others > 0 ? 3 : 4);  // rounds, and counts for the means
-  if (others > 0) return cost;
-  const double peers = ranks - 1, queries = mine * sides;
+  const double mine = size.links / ranks, peers = ranks - 1;
+  if (size.pairs > 0) {
+    const double of_pairs = size.pairs / ranks;
+    cost += fetch_cost(size, 2 * of_pairs, rounds_of(of_pairs, pairs_at_once(size)));
+    cost += fetch_cost(size, 2 * mine, rounds_of(mine, pairs_at_once(size)));
+    add(all_reduce_volume(8, ranks), 4);  // rounds, and counts for the means
+    add(all_gather_volume(8, ranks), 1);
+    return cost += Cost{peers, 4 * of_pairs * peers, 1};
+  }
+  const auto step = size.others > 0 ? candidates_at_once(static_cast<std::int64_t>(size.width),
+                                                         static_cast<std::int64_t>(size.sides * size.others))
+                                    : links_at_once(ranks);
+  const auto rounds = rounds_of(mine, step);
+  cost += fetch_cost(size, mine * (2 + size.sides * size.others), rounds);
+  add(all_reduce_volume(8, ranks), size.others > 0 ? 3 : 4);  // rounds, and counts for the means
+  if (size.others > 0) return cost;
+  const double queries = mine * size.sides;
   add(all_gather_volume(8, ranks), rounds);
-  cost += Cost{2 * rounds * peers, queries * peers * (sizeof(Query) + 4 * width), 2 * rounds};
+  cost += Cost{2 * rounds * peers, queries * peers * (sizeof(Query) + 4 * size.width), 2 * rounds};
   cost += Cost{2 * rounds * peers, 2 * sizeof(Sums) * queries * peers, rounds};
   return cost;
 }
 
-double ranking_bytes(int ranks, double links, double sides, double others, double vertices, double width) {
-  if (links == 0) return 0;
-  const double mine = links / ranks;
-  if (others > 0) {
-    const auto step = static_cast<double>(
-        candidates_at_once(static_cast<std::int64_t>(width), static_cast<std::int64_t>(sides * others)));
-    const double rows = std::min(vertices, std::min(step, mine) * (2 + sides * others));
-    return 4 * width * rows * (2 - 1.0 / ranks);  // as they arrive, as they are read
+double ranking_bytes(const RankingSize& size) {
+  if (size.links == 0) return 0;
+  const int ranks = size.ranks;
+  const double mine = size.links / ranks;
+  const auto of_rows = [&](double at_once, double vertices_named) {
+    // As they arrive, as they are read.
+    return 4 * size.width * std::min(size.vertices, at_once * vertices_named) * (2 - 1.0 / ranks);
+  };
+  if (size.pairs > 0)
+    return of_rows(std::min<double>(static_cast<double>(pairs_at_once(size)), size.pairs / ranks), 2) +
+           4 * size.pairs + 24 * size.pairs / ranks;
+  if (size.others > 0) {
+    const auto step = static_cast<double>(candidates_at_once(
+        static_cast<std::int64_t>(size.width), static_cast<std::int64_t>(size.sides * size.others)));
+    return of_rows(std::min(step, mine), 2 + size.sides * size.others);
   }
-  const double queries = std::min<double>(links, static_cast<double>(links_at_once(ranks)) * ranks) * sides;
-  return 4 * width * (vertices / ranks + 2 * queries) + queries * (sizeof(Query) + sizeof(Sums));
+  const double queries =
+      std::min<double>(size.links, static_cast<double>(links_at_once(ranks)) * ranks) * size.sides;
+  return 4 * size.width * (size.vertices / ranks + 2 * queries) + queries * (sizeof(Query) + sizeof(Sums));
 }
 
 }  // namespace espalier

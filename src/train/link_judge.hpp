@@ -2,7 +2,8 @@
 // the host's, whatever computes the network. A score that is no number is the lowest.
 //
 // Candidates that are given or drawn: each rank fetches the rows that its links need, some links at
-// a time. All vertices: some links of every rank at a time go to all ranks, each counts the
+// a time. Pairs that all links are ranked among: each rank scores its share, and all get the
+// scores. All vertices: some links of every rank at a time go to all ranks, each counts the
 // candidates that it has rows of, and the counts are added.
 #pragma once
 
@@ -16,14 +17,21 @@
 
 namespace espalier {
 
-/// Of one rank, in messages and bytes, for a split of so many links, `sides` ends of which are
-/// replaced, between `vertices` whose rows are `width` wide; `others`: candidates of a side, 0 for
-/// all vertices.
-Cost ranking_cost(int ranks, int rows, double links, double sides, double others, double vertices,
-                  double width);
+/// A split that is ranked.
+struct RankingSize {
+  int ranks = 1, rows = 1;  ///< of the grid
+  double links = 0;
+  double sides = 1;                ///< ends of a link that are replaced
+  double others = 0;               ///< candidates of a side; 0: all vertices
+  double pairs = 0;                ///< or pairs that all links are ranked among
+  double vertices = 0, width = 0;  ///< of the graph, of their rows
+};
+
+/// Of one rank, in messages and bytes.
+Cost ranking_cost(const RankingSize& size);
 
 /// Bytes of a rank beside its own rows and those of its block row.
-double ranking_bytes(int ranks, double links, double sides, double others, double vertices, double width);
+double ranking_bytes(const RankingSize& size);
 
 class LinkJudge {
  public:
@@ -41,6 +49,10 @@ class LinkJudge {
 
   Ranks rank_candidates(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
                         Split split) const;
+  Ranks rank_among_pairs(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
+                         Split split) const;
+  std::vector<float> score_pairs(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
+                                 std::span<const LinkTriple> pairs) const;
   Ranks rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
                  ConstMatrixView<float> relations, Split split) const;
   bool ranks_all(Split split) const { return against_ == 0 && !targets_.given(split).any(); }

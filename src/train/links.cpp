@@ -101,6 +101,9 @@ GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file,
     given.of_heads = file.read_negatives(split, LinkEnd::kHead, mine.begin, mine.end);
   if (of.negative_tails > 0)
     given.of_tails = file.read_negatives(split, LinkEnd::kTail, mine.begin, mine.end);
+  given.non_links = of.non_links;
+  const auto pairs = even_range(of.non_links, comm.size(), comm.rank());
+  if (of.non_links > 0) given.pairs = file.read_non_links(split, pairs.begin, pairs.end);
   return given;
 }
 
@@ -113,8 +116,11 @@ double given_candidates(const TaskSize& size, Split split) {
   const auto& of = links_of(size.graph, split);
   return static_cast<double>(of.negative_heads + of.negative_tails);
 }
+double non_links(const TaskSize& size, Split split) {
+  return static_cast<double>(links_of(size.graph, split).non_links);
+}
 bool ranks_all(const TaskSize& size, Split split) {
-  return count_of(size, split) > 0 && given_candidates(size, split) == 0 &&
+  return count_of(size, split) > 0 && !links_of(size.graph, split).gives_candidates() &&
          size.config.train.ranked_against == 0;
 }
 double sides_of(const TaskSize& size, Split split) {
@@ -129,13 +135,24 @@ double candidates(const TaskSize& size, Split split) {
   return given > 0 ? given / sides_of(size, split) : static_cast<double>(size.config.train.ranked_against);
 }
 
+RankingSize ranking_of(const TaskSize& size, Split split, double width) {
+  return {.ranks = size.ranks,
+          .rows = size.rows,
+          .links = count_of(size, split),
+          .sides = sides_of(size, split),
+          .others = candidates(size, split),
+          .pairs = non_links(size, split),
+          .vertices = static_cast<double>(size.graph.nodes),
+          .width = width};
+}
+
 // Links and candidates; what is known of links where that is asked.
 double label_bytes(const TaskSize& size) {
   const double ways = size.graph.links.directed ? 1 : 2, train = count_of(size, Split::kTrain),
                all = train + count_of(size, Split::kValid) + count_of(size, Split::kTest);
   double bytes = 20 * all;
   for (const auto split : {Split::kValid, Split::kTest})
-    bytes += 8 * count_of(size, split) * given_candidates(size, split);
+    bytes += 8 * count_of(size, split) * given_candidates(size, split) + 16 * non_links(size, split);
   if (ranks_all(size, Split::kValid) || ranks_all(size, Split::kTest))
     bytes += 2 * ways * sizeof(LinkTriple) * all;
   const auto negatives = negatives_of(size.config.train);
@@ -151,8 +168,7 @@ double judging_bytes(const TaskSize& size) {
                row = 4 * static_cast<double>(outputs(size.graph, size.config));
   double ranked = 0;
   for (const auto split : {Split::kValid, Split::kTest})
-    ranked = std::max(ranked, ranking_bytes(size.ranks, count_of(size, split), sides_of(size, split),
-                                            candidates(size, split), rows, row / 4));
+    ranked = std::max(ranked, ranking_bytes(ranking_of(size, split, row / 4)));
   return rows / size.rows * row + ranked;
 }
 
@@ -173,9 +189,7 @@ Cost judging(const TaskSize& size, int) {
   if (copies > 1)
     cost +=
         Cost{2.0 * (copies - 1), 8.0 * (copies - 1) + 4 * width * vertices / size.rows * crossing(copies), 2};
-  for (const auto split : {Split::kValid, Split::kTest})
-    cost += ranking_cost(size.ranks, size.rows, count_of(size, split), sides_of(size, split),
-                         candidates(size, split), vertices, width);
+  for (const auto split : {Split::kValid, Split::kTest}) cost += ranking_cost(ranking_of(size, split, width));
   return cost;
 }
 
@@ -238,7 +252,7 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
                   counted(fewest, "vertex"));
   const auto has = [&](Split split, bool candidates) {
     const auto& of = links_of(graph, split);
-    return of.links > 0 && (of.negative_heads + of.negative_tails > 0) == candidates;
+    return of.links > 0 && of.gives_candidates() == candidates;
   };
   const bool gives = has(Split::kValid, true) || has(Split::kTest, true),
              draws = has(Split::kValid, false) || has(Split::kTest, false);

@@ -67,6 +67,22 @@ class Read(LinkFile):
                            "negatives    valid: 1 head and 3 tails for each link"):
                 self.assertIn(wanted, lines)
 
+    def test_pairs_that_are_no_links(self):
+        one = dict(relations=None, train__relation=None, valid__relation=None, test__relation=None, valid__negative_tails=None,
+                   valid__negative_heads=None)
+        self.write(**one, valid__non_links=np.array([[0, 3], [2, 5], [4, 0]]))
+        for ranks in (1, 4):
+            self.assertIn("negatives    valid: 3 pairs for all links", self.succeed("info", self.graph, ranks=ranks).splitlines())
+        for wrong, words in ((dict(valid__non_links=np.array([0, 3])), "/links/valid/non_links is no table of integers in two columns"),
+                             (dict(valid__non_links=np.zeros((3, 3), int)), "/links/valid/non_links is no table of integers in two columns"),
+                             (dict(valid__non_links=np.array([[0, 3], [2, 6]])), "/links/valid/non_links: row 1 names vertex 6"),
+                             (dict(train__non_links=np.zeros((3, 2), int)), "/links/train/non_links, but links to train on"),
+                             (dict(valid__non_links=np.zeros((3, 2), int), valid__negative_tails=np.zeros((2, 3), int)), "beside negatives of each link")):
+            self.write(**{**one, **wrong})
+            self.fail_with(3, [words], "info", self.graph, ranks=2)
+        self.write(valid__non_links=np.zeros((3, 2), int), valid__negative_tails=None, valid__negative_heads=None)
+        self.fail_with(3, ["/links/valid/non_links, but links have 2 relations"], "info", self.graph)
+
     def test_links_that_are_edges(self):
         # Of the edges 0-1, 1-2, 3-4 in both directions.
         self.write(valid__head=np.array([4, 1]), valid__tail=np.array([3, 3]), test__head=np.array([1, 1, 5]), test__tail=np.array([0, 2, 1]),

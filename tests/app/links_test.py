@@ -162,6 +162,34 @@ class LinksTest(ProgramTest):
         self.check_ranks(report, both=False)
         self.assertEqual(self.history(self.train()), self.history(report))
 
+    def test_ranks_among_pairs_that_are_no_links(self):
+        self.make()
+        random = np.random.default_rng(5)
+        pairs = {split: random.integers(0, 600, (count, 2)) for split, count in (("valid", 301), ("test", 150))}
+        with h5py.File(self.graph, "a") as file:
+            for split, of in pairs.items():
+                file[f"links/{split}/non_links"] = of
+            test = np.stack([file["links/test/head"][:], file["links/test/tail"][:]])
+        self.succeed("-q", "digest", self.graph, "--write")
+        job = ("model.hidden=4", "train.learning_rate=0")  # few numbers: some scores are the same
+        report = self.train(*job)
+        h = self.inferred(*job)[0]["embeddings"].astype(np.float64)
+        of_test = np.einsum("ij,ij->i", h[test[0]], h[test[1]]).astype(np.float32)
+        others = np.einsum("ij,ij->i", h[pairs["test"][:, 0]], h[pairs["test"][:, 1]]).astype(np.float32)
+        ranks = 1 + (others[None] > of_test[:, None]).sum(1) + (others[None] == of_test[:, None]).sum(1) / 2
+        expected = {**scores_of(ranks), "auc": np.mean(1 - (ranks - 1) / len(others))}
+        self.assertEqual(set(report["test"]), set(expected))
+        for name, value in expected.items():
+            self.assertAlmostEqual(report["test"][name], value, delta=1e-9, msg=name)
+        # As OGB counts Hits@k: links whose score is above that of the k-th of the pairs.
+        for k in (10, 50):
+            self.assertAlmostEqual(report["test"][f"hits_{k}"], np.mean(of_test > np.sort(others)[-k]), delta=1e-9)
+        for ranks, grid in ((3, ()), (4, ("grid.replication=2",))):
+            run = self.train(*job, *grid, ranks=ranks)
+            self.assertEqual(self.history(run), self.history(report))
+            self.compare_bytes(run, self.planned(*job, *grid, ranks=ranks), grid, off=0.02, evaluate=0.1)
+        self.fail_with(2, ["train.ranked_against", "gives the candidates"], "train", self.config, "run.restart=never", "train.ranked_against=9")
+
     def test_ranks_where_links_have_a_direction(self):
         self.make("rmat", "--scale", 9, "--edge-factor", 6, "--features", 8, "--classes", 3)
         self.check_ranks(self.train("train.negatives_of=both", ranks=3), both=True)

@@ -208,6 +208,8 @@ class GraphFile {
   /// The same of a split that has such negatives. Row k: what replaces that end of link begin + k.
   /// Checks: vertices of the graph, or of the type that the link's relation joins there.
   Matrix<std::int64_t> read_negatives(Split split, LinkEnd of, std::int64_t begin, std::int64_t end) const;
+  /// The same of pairs that are no links, [end - begin, 2].
+  Matrix<std::int64_t> read_non_links(Split split, std::int64_t begin, std::int64_t end) const;
 
   /// Collective. A whole split on every rank, ascending ids of vertices. Checks: ascending, in the
   /// type. An absent split is empty.

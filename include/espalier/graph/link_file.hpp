@@ -14,6 +14,9 @@
 //   /links/SPLIT/negative_tails, negative_heads   int64 [e, k]   optional, of valid and test: the
 //                                             vertices that stand for the tail, or the head, of a
 //                                             link where it is ranked among others
+//   /links/SPLIT/non_links        int64 [m, 2]   optional instead, of valid and test, where
+//                                             links are of one relation: pairs (head, tail)
+//                                             that all links of the split are ranked among
 //
 // A file with links needs neither labels nor splits of vertices. GraphFile reads them, GraphWriter
 // writes them.
@@ -38,6 +41,10 @@ inline constexpr std::int64_t kMostLinkRelations = 1 << 20;
 struct SplitLinks {
   std::int64_t links = 0;
   std::int64_t negative_heads = 0, negative_tails = 0;  ///< of each link; 0: none are given
+  std::int64_t non_links = 0;                           ///< of all links
+
+  /// Does the file give what its links are ranked among?
+  bool gives_candidates() const { return negative_heads + negative_tails + non_links > 0; }
 };
 
 /// What a file knows of its links.

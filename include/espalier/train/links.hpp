@@ -10,7 +10,9 @@
 //     AUC  = mean of 1 - (g + e / 2) / candidates
 //
 // over links and, where both ends are replaced, both ends: the "realistic" rank of PyKEEN, and
-// OGB's. Filtered metrics leave candidates out that are links of any split.
+// OGB's. Where the file gives pairs that are no links, all links of the split are ranked among
+// them: then Hits@k is the share of links that fewer than k of the pairs come before, as in OGB's
+// ogbl-ppa, -collab and -ddi. Filtered metrics leave candidates out that are links of any split.
 #pragma once
 
 #include <memory>
@@ -21,11 +23,14 @@
 
 namespace espalier {
 
-/// Vertices that one end of each link of a list is replaced by, [links of this rank, candidates].
+/// Vertices that one end of each link of a list is replaced by, [links of this rank, candidates];
+/// or pairs that all links are ranked among.
 struct GivenCandidates {
   Matrix<std::int64_t> of_heads, of_tails;  ///< without columns: none are given
+  std::int64_t non_links = 0;               ///< of all ranks, which have even shares of them
+  Matrix<std::int64_t> pairs = {};          ///< [mine, 2]: head, tail
 
-  bool any() const { return of_heads.columns + of_tails.columns > 0; }
+  bool any() const { return of_heads.columns + of_tails.columns + non_links > 0; }
 };
 
 struct LinkTargets : Targets {
