@@ -167,11 +167,12 @@ class LinksTest(ProgramTest):
         random = np.random.default_rng(5)
         pairs = {split: random.integers(0, 600, (count, 2)) for split, count in (("valid", 301), ("test", 150))}
         with h5py.File(self.graph, "a") as file:
+            test = np.stack([file["links/test/head"][:], file["links/test/tail"][:]])
+            pairs["test"][:20] = test[:, :20].T  # 20 scores are the same
             for split, of in pairs.items():
                 file[f"links/{split}/non_links"] = of
-            test = np.stack([file["links/test/head"][:], file["links/test/tail"][:]])
         self.succeed("-q", "digest", self.graph, "--write")
-        job = ("model.hidden=4", "train.learning_rate=0")  # few numbers: some scores are the same
+        job = ("model.hidden=4", "train.epochs=2")
         report = self.train(*job)
         h = self.inferred(*job)[0]["embeddings"].astype(np.float64)
         of_test = np.einsum("ij,ij->i", h[test[0]], h[test[1]]).astype(np.float32)
