@@ -175,6 +175,9 @@ class Case:
         if config.get("sampler.kind") == "subgraph" and self.r.random() < 0.8:
             config["sampler.fanout"] = [-1] * config["model.layers"]
             config.pop("sampler.relation_fanout", None)
+        self.r = self.random_of("no layers")
+        if config.get("train.task") == "links" and self.r.random() < 0.2:
+            config |= {"model.layers": 0, "sampler.fanout": []}
         self.r = self.random_of("order")
         if self.r.random() < 0.3 and not self.graph.flaw:
             self.order = str(self.folder / "order.h5")
