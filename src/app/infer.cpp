@@ -76,8 +76,11 @@ std::vector<TensorShape> task_tensors(const Job& job, const GraphInfo& graph) {
   return task.tensors == nullptr ? std::vector<TensorShape>() : task.tensors(graph, job.config);
 }
 
-// With the classes of the graph that it was trained on.
-NetworkShape network_of_task(const Job& job, const GraphInfo& trained_on) {
+// With the classes of the graph that it was trained on, and the types of the one here, which
+// weights do not have.
+NetworkShape network_of_task(const Job& job, GraphInfo trained_on) {
+  trained_on.schema = job.graph.schema;
+  trained_on.types = job.graph.types;
   return network_shape(job.config.model, input_of(job),
                        task_kind_of(job.config.train.task).outputs(trained_on, job.config),
                        task_tensors(job, trained_on));

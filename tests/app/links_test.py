@@ -288,7 +288,9 @@ class LinksTest(ProgramTest):
         self.make("planted", "--types", "paper=400:8,author=200", "--relations", "author.writes.paper=1500,paper.cites.paper=2400", "--classes", 3)
         job = (*self.ROWS_ALONE, "train.score=distmult", "model.embedding=6")
         expected = self.history(self.train(*job))
-        self.assertEqual(self.history(self.train(*job, ranks=4)), expected)
+        report = self.train(*job, ranks=4)
+        self.assertEqual(self.history(report), expected)
+        self.assertEqual(self.inferred("--metrics", *job)[1]["test_mrr"], report["test"]["mrr"])
         with h5py.File(self.output / "weights.h5") as file:
             self.assertEqual(set(file["weights"]), {"input.weight.paper", "input.bias.paper", "input.weight.author", "input.bias.author",
                                                    "task.relations"})
