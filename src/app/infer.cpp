@@ -93,9 +93,11 @@ Network<float> network_of(const Job& job, const TrainedWeights& weights, const s
   Network<float> network(network_of_task(job, weights.graph), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto columns = std::ssize(weights.standardization.mean);
-  if (columns > 0 && columns != input_of(job).width)
+  // Without learnt rows.
+  const auto features = input_shape(job.graph, sees_relations(job.config), 0).width;
+  if (columns > 0 && columns != features)
     input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,
-                job.config.graph.file, input_of(job).width);
+                job.config.graph.file, features);
   return network;
 }
 
