@@ -22,27 +22,10 @@ std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTarge
   const auto& world = grid.world();
   const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
   Scorer scores(cpu, link_score_of(train), relations);
-  std::vector<Matrix<float>> fetched;
-  std::vector<float> found(links.size());
-  const auto most = count_batches(std::ssize(links), world.size());  // of a rank
   const auto mine = even_range(std::ssize(links), world.size(), world.rank());
-  for (std::int64_t round = 0; round < most; round += kScoredAtOnce) {
-    const auto from = std::min(mine.begin + round, mine.end), to = std::min(from + kScoredAtOnce, mine.end);
-    std::vector<std::int64_t> ends;
-    for (auto k = from; k < to; ++k) {
-      ends.push_back(links[k].head);
-      ends.push_back(links[k].tail);
-    }
-    const DistinctVertices distinct(std::move(ends));
-    const auto list = distinct.ids();
-    store.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
-    for (auto k = from; k < to; ++k) {
-      const auto tail = distinct.place(links[k].tail);
-      found[k] =
-          scores(fetched[0], links[k].relation, distinct.place(links[k].head), std::span(&tail, 1), false)[0];
-    }
-  }
-  const auto all = world.all_gather_v(std::span<const float>(found).subspan(mine.begin, mine.size()), kLabel);
+  const auto found =
+      score_each(cpu, world, store, scores, links.subspan(mine.begin, mine.size()), kScoredAtOnce, kLabel);
+  const auto all = world.all_gather_v(std::span<const float>(found), kLabel);
   return {all.begin(), all.end()};
 }
 

@@ -187,48 +187,23 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
   return ranks;
 }
 
-// Collective. Of each of mine, some at a time.
-std::vector<float> LinkJudge::score_pairs(const Cpu& cpu, const RowStore& rows,
-                                          ConstMatrixView<float> relations,
-                                          std::span<const LinkTriple> pairs) const {
-  const auto mine = std::ssize(pairs), step = candidates_at_once(rows.width(), 0);
-  const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kLabel);
-  Scorer scores(cpu, score_, relations);
-  std::vector<Matrix<float>> fetched;
-  std::vector<float> found;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto from = std::min(round * step, mine), to = std::min(from + step, mine);
-    std::vector<std::int64_t> ends;
-    for (auto k = from; k < to; ++k) {
-      ends.push_back(pairs[k].head);
-      ends.push_back(pairs[k].tail);
-    }
-    const DistinctVertices distinct(std::move(ends));
-    const auto list = distinct.ids();
-    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
-    for (auto k = from; k < to; ++k) {
-      const std::int32_t tail = distinct.place(pairs[k].tail);
-      found.push_back(scores(fetched[0], pairs[k].relation, distinct.place(pairs[k].head),
-                             std::span(&tail, 1), false)[0]);
-    }
-  }
-  return found;
-}
-
 LinkJudge::Ranks LinkJudge::rank_among_pairs(const Cpu& cpu, const RowStore& rows,
                                              ConstMatrixView<float> relations, Split split) const {
   const auto& given = targets_.given(split);
   std::vector<LinkTriple> pairs;
   for (std::int64_t k = 0; k < given.pairs.rows; ++k)
     pairs.push_back({given.pairs.row(k)[0], given.pairs.row(k)[1], 0});
-  const auto of_mine = score_pairs(cpu, rows, relations, pairs);
+  Scorer scores(cpu, score_, relations);
+  const auto step = candidates_at_once(rows.width(), 0);
+  const auto of_mine = score_each(cpu, grid_.world(), rows, scores, pairs, step, kLabel);
   auto others = grid_.world().all_gather_v(std::span<const float>(of_mine), kLabel);
   // Those that are no numbers are below none.
   const auto numbers = std::ranges::partition(others, [](float score) { return !std::isnan(score); }).begin();
   std::sort(others.begin(), numbers);
   Ranks ranks;
   ranks.links = targets_.links(split).count;
-  for (const float score : score_pairs(cpu, rows, relations, triples_of(targets_.links(split)))) {
+  const auto links = triples_of(targets_.links(split));
+  for (const float score : score_each(cpu, grid_.world(), rows, scores, links, step, kLabel)) {
     Counts counts = {std::ssize(others), 0};
     if (!std::isnan(score)) {
       const auto [first, last] = std::equal_range(others.begin(), numbers, score);

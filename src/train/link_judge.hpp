@@ -51,8 +51,6 @@ class LinkJudge {
                         Split split) const;
   Ranks rank_among_pairs(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
                          Split split) const;
-  std::vector<float> score_pairs(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
-                                 std::span<const LinkTriple> pairs) const;
   Ranks rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
                  ConstMatrixView<float> relations, Split split) const;
   bool ranks_all(Split split) const { return against_ == 0 && !targets_.given(split).any(); }

@@ -10,6 +10,32 @@ RowStore store_of_rows(const Grid& grid, const Ownership& blocks, ConstMatrixVie
   return {grid, blocks, std::move(block)};
 }
 
+std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const RowStore& rows, Scorer& scores,
+                              std::span<const LinkTriple> links, std::int64_t at_once,
+                              const std::string& label) {
+  const auto mine = std::ssize(links);
+  const auto rounds = comm.all_reduce(count_batches(mine, at_once), Reduction::kMax, label);
+  std::vector<Matrix<float>> fetched;
+  std::vector<float> found;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto from = std::min(round * at_once, mine), to = std::min(from + at_once, mine);
+    std::vector<std::int64_t> ends;
+    for (auto k = from; k < to; ++k) {
+      ends.push_back(links[k].head);
+      ends.push_back(links[k].tail);
+    }
+    const DistinctVertices distinct(std::move(ends));
+    const auto list = distinct.ids();
+    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, label);
+    for (auto k = from; k < to; ++k) {
+      const std::int32_t tail = distinct.place(links[k].tail);
+      found.push_back(scores(fetched[0], links[k].relation, distinct.place(links[k].head),
+                             std::span(&tail, 1), false)[0]);
+    }
+  }
+  return found;
+}
+
 RowRange places_of(const Ownership& judges, int rank, std::int64_t rows, const RowRange& ids) {
   const auto first_from = [&](std::int64_t id) {
     std::int64_t low = 0, high = rows;

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "espalier/feature/row_store.hpp"
 #include "espalier/nn/link_scores.hpp"
+#include "espalier/sample/link_examples.hpp"
 
 namespace espalier {
 
@@ -62,6 +64,12 @@ class Scorer {
 /// Collective. The rows of the vertices that ranks judge, of all vertices, to be fetched.
 RowStore store_of_rows(const Grid& grid, const Ownership& blocks, ConstMatrixView<float> own,
                        std::string_view label);
+
+/// Collective. The scores of the links of this rank, `at_once` at a time; the rows of their ends
+/// are fetched.
+std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const RowStore& rows, Scorer& scores,
+                              std::span<const LinkTriple> links, std::int64_t at_once,
+                              const std::string& label);
 
 /// Where my rows are that are of a range of ids; all of them ascend.
 RowRange places_of(const Ownership& judges, int rank, std::int64_t rows, const RowRange& ids);
