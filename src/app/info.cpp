@@ -160,10 +160,10 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
     usage_error("--ranks {} --replication {}: the replication must divide the number of ranks",
                 arguments.ranks, arguments.replication);
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
+  note_activity("opening the file");
   const std::int64_t order = world.rank() == 0 && looks_like_order(arguments.file);
   if (world.all_reduce(order, Reduction::kMax, kLabel) != 0) return show_order(world, arguments.file);
   // 1. What the header says.
-  note_activity("opening the graph file");
   GraphView view;
   view.apart = true;
   const GraphFile file(world, arguments.file, view);

@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <deque>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
@@ -14,8 +16,9 @@ namespace espalier::hdf5 {
 namespace {
 
 // Two files that Open MPI has each rank open beside the one it creates, until the close, for
-// pointers that we do not share. They go as soon as they are there; where a rank is killed before
-// that, another has them in its list.
+// pointers that we do not share. They go as soon as they are there; where ranks are killed before
+// that, one of kWatchers others has them in its list.
+constexpr int kWatchers = 4;
 class SideFiles {
  public:
   SideFiles(const std::string& path, int rank)
@@ -52,7 +55,10 @@ void Output::create_on_disk() {
   });
   temporary_ = comm_.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "output file");
   watched_.emplace(temporary_);
-  const SideFiles mine(temporary_, comm_.rank()), of_next(temporary_, (comm_.rank() + 1) % comm_.size());
+  const SideFiles mine(temporary_, comm_.rank());
+  std::deque<SideFiles> of_next;
+  for (int r = 1; r <= std::min(kWatchers, comm_.size() - 1); ++r)
+    of_next.emplace_back(temporary_, (comm_.rank() + r) % comm_.size());
   file_ = create_file(comm_, temporary_);
   mine.remove();
   agree(comm_, [&] {

@@ -114,15 +114,18 @@ class Writing(StoppedTest):
         self.assert_stopped(process, signal.SIGUSR2, "generating")
 
     @unittest.skipIf(LAUNCHER.silences_survivors, f"{LAUNCHER.kind.name} kills those beside a killed rank at once")
-    def test_a_rank_that_is_killed(self):
-        process = self.half_written(*self.generating, ranks=3)
-        os.kill(LAUNCHER.pids_of_ranks(process.pid)[0], signal.SIGKILL)
-        code, lines, output = self.end(process)
-        self.assertEqual(code, 137, output)
-        self.assertEqual(len(lines), 1, output)
-        self.assertRegex(lines[0], r"rank [12] on \S+: rank 0 \(process \d+\) of this node has died "
-                                   "while generating: the job ends at once")
-        self.assertEqual(list(self.out.iterdir()), [])
+    def test_ranks_that_are_killed(self):
+        for killed in ((0,), (0, 1)):
+            process = self.half_written(*self.generating, ranks=3)
+            pids = LAUNCHER.pids_of_ranks(process.pid)
+            for rank in killed:
+                os.kill(pids[rank], signal.SIGKILL)
+            code, lines, output = self.end(process)
+            self.assertEqual(code, 137, output)
+            self.assertEqual(len(lines), 1, output)
+            self.assertRegex(lines[0], rf"rank [12] on \S+: rank [{max(killed)}0] \(process \d+\) of this node has died "
+                                       "while generating: the job ends at once")
+            self.assertEqual(list(self.out.iterdir()), [])
 
     def test_memory_that_runs_out(self):
         for ranks in (1, 2):
