@@ -24,7 +24,9 @@ module with two ModuleLists `convs` and `norms`:
                         input.bias.T -> vectors.T of a ParameterDict for a type that has none
     model.embedding     embedding.T of embeddings.h5, beside weights.h5 -> embeddings.T.weight of an Embedding, which is the
                         features of type T
-    train.task = "links"  task.relations -> relations.weight of an Embedding: the scores' row of each relation
+    train.task = "links"  task.relations -> score.relations.weight of an Embedding: the scores' row of each relation
+                        of the score "mlp" task.hidden, task.hidden_bias -> score.0.weight, score.0.bias, task.output,
+                        task.output_bias -> score.2.weight, score.2.bias of Sequential(Linear, ReLU, Linear)
 
 PyTorch Geometric before 2.5 calls GATConv's lin.weight lin_src.weight, and has it once more as lin_dst.weight: --old-names.
 
@@ -68,8 +70,11 @@ NORMS = {"batch": {"scale": ("module.weight", ROW), "shift": ("module.bias", ROW
          "layer": {"scale": ("weight", ROW), "shift": ("bias", ROW)}}
 RESIDUALS = {"linear": {"residual": ("weight", MATRIX)}}
 OUTPUTS = {"linear": {"weight": ("weight", MATRIX), "bias": ("bias", ROW)}}
-TASKS = {"links": {"relations": ("weight", PLAIN)}}
-AFTER = {"output": ("lin.", OUTPUTS), "task": ("relations.", TASKS)}  # the layers
+RELATIONS = {"relations": ("relations.weight", PLAIN)}
+TASKS = {"links": RELATIONS,
+         "links by a network": RELATIONS | {"hidden": ("0.weight", MATRIX), "hidden_bias": ("0.bias", ROW),
+                                            "output": ("2.weight", MATRIX), "output_bias": ("2.bias", ROW)}}
+AFTER = {"output": ("lin.", OUTPUTS), "task": ("score.", TASKS)}  # the layers
 GROUPS = {"convs": LAYERS, "norms": NORMS, "residuals": RESIDUALS}  # of every layer
 STATISTICS = ("mean", "variance")  # they stand in /statistics, the others in /weights
 BATCHES = "module.num_batches_tracked"  # which torch.nn.BatchNorm1d counts

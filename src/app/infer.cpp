@@ -20,6 +20,7 @@
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/network_tensors.hpp"
+#include "espalier/train/on_host.hpp"
 #include "espalier/train/task.hpp"
 #include "espalier/train/weights_file.hpp"
 #include "job.hpp"
@@ -236,12 +237,6 @@ RowFileShape shape_of(const Job& job, const Inference& inference) {
           .tables = inference.tables};
 }
 
-template <class Space>
-ConstMatrixView<float> on_host(const Space& space, const Matrix<float, Space>& matrix, Buffer<float>& copy) {
-  copy = copy_from(space, matrix.data);
-  return {matrix.rows, matrix.columns, copy.data()};
-}
-
 // The scores of --links, or the best tails.
 template <class Space>
 void answer_links(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
@@ -260,20 +255,19 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
   });
 
   note_activity("scoring links");
-  Buffer<float> rows, relations;
-  const auto own = on_host(space, last.release(), rows);
-  const auto tensors = network.task_tensors();
-  const auto of_relations =
-      tensors.empty() ? ConstMatrixView<float>() : on_host(space, tensors[0].value, relations);
+  Buffer<float> copy;
+  const auto rows = last.release();
+  const ConstMatrixView<float> own(rows.rows, rows.columns, rows_on_host(space, rows, copy));
+  const TensorsOnHost<Space> on_host(space, network.task_tensors());
   const auto& targets = dynamic_cast<const LinkTargets&>(*inference.targets);
   auto links = inference.links;
   std::vector<float> scores;
   if (arguments.top == 0) {
-    scores = score_links(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links);
+    scores = score_links(job.cpu, *job.grid, targets, job.config.train, own, on_host.views(), links);
   } else {
     const auto top = std::min(arguments.top, job.graph.nodes);
     const auto best =
-        best_tails(job.cpu, *job.grid, targets, job.config.train, own, of_relations, links, top);
+        best_tails(job.cpu, *job.grid, targets, job.config.train, own, on_host.views(), links, top);
     links.clear();
     for (std::size_t k = 0; k < best.size(); ++k) {
       const auto& of = inference.links[k / static_cast<std::size_t>(top)];

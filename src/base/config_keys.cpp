@@ -174,7 +174,7 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"classes", "labels", "links"}),
       Key{"train.score", kMeaning, &c.train.score,
           "how probable a link is by the rows of its ends (docs/links.md)"}
-          .among({"dot", "distmult", "complex", "transe", "rotate"})
+          .among({"dot", "distmult", "complex", "transe", "rotate", "mlp"})
           .with({kLinks}),
       Key{"train.norm", kMeaning, &c.train.norm, "of the distance that a score is: 1 | 2"}.between(1, 2).with(
           {kLinks, kDistance}),

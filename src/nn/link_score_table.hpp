@@ -11,13 +11,14 @@
 #include "link_transe.hpp"
 
 // clang-format off
-//     name      rules, of norm 1   and of norm 2    norm?  angles? is
+//     name      rules, of norm 1   and of norm 2    norm?  angles? net?   is
 #define ESPALIER_LINK_SCORES(score) \
-  score(dot,      DotScore,         DotScore,        false, false,  "the product of two vertices' rows") \
-  score(distmult, DistMultScore,    DistMultScore,   false, false,  "their product, weighed by the relation's row (Yang et al. 2015)") \
-  score(complex,  ComplexScore,     ComplexScore,    false, false,  "the same of complex numbers (Trouillon et al. 2016)") \
-  score(transe,   TransEScore<1>,   TransEScore<2>,  true,  false,  "the distance from the tail to the head that the relation moved (Bordes et al. 2013)") \
-  score(rotate,   RotatEScore<1>,   RotatEScore<2>,  true,  true,   "the distance from the tail to the head that the relation turned (Sun et al. 2019)")
+  score(dot,      DotScore,         DotScore,        false, false,  false, "the product of two vertices' rows") \
+  score(distmult, DistMultScore,    DistMultScore,   false, false,  false, "their product, weighed by the relation's row (Yang et al. 2015)") \
+  score(complex,  ComplexScore,     ComplexScore,    false, false,  false, "the same of complex numbers (Trouillon et al. 2016)") \
+  score(transe,   TransEScore<1>,   TransEScore<2>,  true,  false,  false, "the distance from the tail to the head that the relation moved (Bordes et al. 2013)") \
+  score(rotate,   RotatEScore<1>,   RotatEScore<2>,  true,  true,   false, "the distance from the tail to the head that the relation turned (Sun et al. 2019)") \
+  score(mlp,      DistMultScore,    DistMultScore,   false, false,  true,  "what a network with one hidden layer says of DistMult's products")
 // clang-format on
 
 namespace espalier {

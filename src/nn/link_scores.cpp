@@ -41,13 +41,24 @@ void score_links(const Cpu& cpu, const LinkRowsOf& rows, float* scores) {
   }
 }
 
-/// sums += by times the slopes by one of the rows.
-template <class Rules, LinkRow kRow>
-void add_slopes(const LinkRows& x, double by, double* sums) {
+/// What the slopes of a link are multiplied with: the same for all numbers, or a row.
+struct OfAScore {
+  double by;
+  double operator()(std::int64_t) const { return by; }
+};
+struct OfProducts {
+  const float* by;
+  double operator()(std::int64_t c) const { return static_cast<double>(by[c]); }
+};
+
+/// sums += by(number) times the slopes by one of the rows.
+template <class Rules, LinkRow kRow, class By>
+void add_slopes(const LinkRows& x, const By& by, double* sums) {
   constexpr int kNumbers = kRow == LinkRow::kRelation ? Rules::kRelationNumbers : Rules::kNumbers;
-  for (std::int64_t j = 0; j < x.count; ++j) sums[j] += by * Rules::template slope<kRow, 0>(x, j);
+  for (std::int64_t j = 0; j < x.count; ++j) sums[j] += by(j) * Rules::template slope<kRow, 0>(x, j);
   if constexpr (kNumbers == 2)
-    for (std::int64_t j = 0; j < x.count; ++j) sums[x.count + j] += by * Rules::template slope<kRow, 1>(x, j);
+    for (std::int64_t j = 0; j < x.count; ++j)
+      sums[x.count + j] += by(x.count + j) * Rules::template slope<kRow, 1>(x, j);
 }
 
 void add_rounded(const double* sums, std::int64_t width, float* to) {
@@ -120,11 +131,31 @@ void link_scores_backward(const Cpu& cpu, const LinkScore& score, ConstMatrixVie
   with_rules_of(score, [&]<class Rules>(Rules) {
     const auto rows = rows_of<Rules>(cpu, h, relations, links);
     const auto by = [&](std::int64_t i) {
-      return static_cast<double>(dscores[i]) * Rules::outer(static_cast<double>(scores[i]));
+      return OfAScore{static_cast<double>(dscores[i]) * Rules::outer(static_cast<double>(scores[i]))};
     };
     add_to_vertices<Rules>(cpu, rows, places.by_row, by, dh);
     if constexpr (Rules::kRelationNumbers > 0) add_to_relations<Rules>(cpu, rows, places, by, drelations);
   });
+}
+
+void link_products(const Cpu& cpu, ConstMatrixView<float> h, ConstMatrixView<float> relations,
+                   const LinksView& links, MatrixView<float> products) {
+  const auto rows = rows_of<DistMultScore>(cpu, h, relations, links);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (links.count > 64)
+  for (std::int64_t i = 0; i < links.count; ++i) {
+    const LinkRows x = rows(i);
+    for (std::int64_t j = 0; j < x.count; ++j) products(i, j) = static_cast<float>(DistMultScore::term(x, j));
+  }
+}
+
+void link_products_backward(const Cpu& cpu, ConstMatrixView<float> h, ConstMatrixView<float> relations,
+                            const LinksView& links, const LinkPlaces& places,
+                            ConstMatrixView<float> dproducts, MatrixView<float> dh,
+                            MatrixView<float> drelations) {
+  const auto rows = rows_of<DistMultScore>(cpu, h, relations, links);
+  const auto by = [&](std::int64_t i) { return OfProducts{dproducts.row(i)}; };
+  add_to_vertices<DistMultScore>(cpu, rows, places.by_row, by, dh);
+  add_to_relations<DistMultScore>(cpu, rows, places, by, drelations);
 }
 
 }  // namespace espalier

@@ -29,8 +29,16 @@ __global__ void __launch_bounds__(kBlockThreads) score_links(LinkRowsOf rows, fl
 template <class Rules>
 struct OuterSlopes {
   const float *scores, *dscores;
-  __device__ double operator()(std::int64_t i) const {
+  __device__ double operator()(std::int64_t i, std::int64_t) const {
     return static_cast<double>(dscores[i]) * Rules::outer(static_cast<double>(scores[i]));
+  }
+};
+
+/// Of gradients by products.
+struct ProductSlopes {
+  ConstMatrixView<float, Cuda> dproducts;
+  __device__ double operator()(std::int64_t i, std::int64_t c) const {
+    return static_cast<double>(dproducts(i, c));
   }
 };
 
@@ -57,9 +65,9 @@ struct RowsRead {
   }
 };
 
-template <class Rules>
-void add_to_vertices(const Cuda& cuda, const LinkRowsOf& rows, const ListsOn<Cuda>& uses,
-                     const OuterSlopes<Rules>& by, MatrixView<float, Cuda> dh) {
+template <class Rules, class By>
+void add_to_vertices(const Cuda& cuda, const LinkRowsOf& rows, const ListsOn<Cuda>& uses, const By& by,
+                     MatrixView<float, Cuda> dh) {
   const auto* const begins = uses.begins.data();
   const auto* const members = uses.members.data();
   for_each_in_rows(cuda, "add_to_vertices", dh.rows, dh.columns,
@@ -69,17 +77,17 @@ void add_to_vertices(const Cuda& cuda, const LinkRowsOf& rows, const ListsOn<Cud
                      for (auto at = begins[u]; at < begins[u + 1]; ++at) {
                        const std::int64_t use = members[at], i = use / 2;
                        const LinkRows x = rows(i);
-                       sum += by(i) * (use % 2 == 0 ? slope_at<Rules, LinkRow::kHead>(x, c)
-                                                    : slope_at<Rules, LinkRow::kTail>(x, c));
+                       sum += by(i, c) * (use % 2 == 0 ? slope_at<Rules, LinkRow::kHead>(x, c)
+                                                       : slope_at<Rules, LinkRow::kTail>(x, c));
                      }
                      dh(u, c) += static_cast<float>(sum);
                    });
 }
 
 /// The host knows how many chunks there are at most.
-template <class Rules>
+template <class Rules, class By>
 void add_to_relations(const Cuda& cuda, const LinkRowsOf& rows, const LinkPlacesOn<Cuda>& places,
-                      const OuterSlopes<Rules>& by, MatrixView<float, Cuda> d) {
+                      const By& by, MatrixView<float, Cuda> d) {
   const auto relations = d.rows, width = d.columns;
   const auto chunks = rows.links.count / kSummedRows + std::min(relations, rows.links.count);
   DeviceArray<double> partials(static_cast<std::size_t>(chunks * width));
@@ -94,7 +102,7 @@ void add_to_relations(const Cuda& cuda, const LinkRowsOf& rows, const LinkPlaces
         const auto end = first + kSummedRows < begins[r + 1] ? first + kSummedRows : begins[r + 1];
         double sum = 0;
         for (auto at = first; at < end; ++at)
-          sum += by(members[at]) * slope_at<Rules, LinkRow::kRelation>(rows(members[at]), c);
+          sum += by(members[at], c) * slope_at<Rules, LinkRow::kRelation>(rows(members[at]), c);
         partial[chunk * width + c] = sum;
       });
   for_each_in_rows(cuda, "add_to_relations", relations, width,
@@ -136,6 +144,26 @@ void link_scores_backward(const Cuda& cuda, const LinkScore& score, ConstMatrixV
     if constexpr (Rules::kRelationNumbers > 0)
       add_to_relations<Rules>(cuda, read.rows, places, by, drelations);
   });
+}
+
+void link_products(const Cuda& cuda, ConstMatrixView<float, Cuda> h, ConstMatrixView<float, Cuda> relations,
+                   const LinksView& links, MatrixView<float, Cuda> products) {
+  const RowsRead<DistMultScore> read(cuda, h, relations, links);
+  const auto rows = read.rows;
+  for_each_in_rows(cuda, "link_products", links.count, h.columns,
+                   [=] __device__(std::int64_t i, std::int64_t j) {
+                     products(i, j) = static_cast<float>(DistMultScore::term(rows(i), j));
+                   });
+}
+
+void link_products_backward(const Cuda& cuda, ConstMatrixView<float, Cuda> h,
+                            ConstMatrixView<float, Cuda> relations, const LinksView& links,
+                            const LinkPlacesOn<Cuda>& places, ConstMatrixView<float, Cuda> dproducts,
+                            MatrixView<float, Cuda> dh, MatrixView<float, Cuda> drelations) {
+  const RowsRead<DistMultScore> read(cuda, h, relations, links);
+  const ProductSlopes by{dproducts};
+  add_to_vertices<DistMultScore>(cuda, read.rows, places.by_row, by, dh);
+  add_to_relations<DistMultScore>(cuda, read.rows, places, by, drelations);
 }
 
 }  // namespace espalier

@@ -113,6 +113,12 @@ Footprint network(const Estimate& e) {
   return exact ? sum.add(8 * parameters) : sum;
 }
 
+Footprint activations(const Estimate& e) {
+  const auto& task = task_kind_of(e.job.config.train.task);
+  auto sum = activations_footprint(e.network, e.work.largest.rows, e.work.largest.entries, e.input_width());
+  return task.loss_bytes == nullptr ? sum : sum.add(task.loss_bytes(e.job.graph, e.job.config));
+}
+
 // ---- evaluation ----
 
 TaskSize task_size(const Estimate& e) {
@@ -217,9 +223,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   const auto of_window = on_host ? window(e) : nothing,
              of_sampling = on_host ? sampling_footprint(epoch, work, matrix_of(e), threads) : nothing;
   const auto of_step = network_on_host ? input_rows(e) + embedding_update(e) : nothing;
-  const auto of_network = network_on_host ? activations_footprint(e.network, work.largest.rows,
-                                                                  work.largest.entries, e.input_width())
-                                          : nothing;
+  const auto of_network = network_on_host ? activations(e) : nothing;
   const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;
   // Footprint of a step grow with the largest minibatch so far, an eighth at a time, and leave what
   // they outgrew.

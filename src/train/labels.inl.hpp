@@ -9,8 +9,8 @@
 
 #include <optional>
 
+#include "espalier/train/on_host.hpp"
 #include "label_judge.hpp"
-#include "on_host.hpp"
 #include "vertex_task.hpp"
 
 namespace espalier {

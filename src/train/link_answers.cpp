@@ -18,10 +18,11 @@ constexpr std::int64_t kScoredAtOnce = 1 << 16, kOpenAtOnce = 256, kOfferedAtOnc
 
 std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
                                const TrainConfig& train, ConstMatrixView<float> own,
-                               ConstMatrixView<float> relations, std::span<const LinkTriple> links) {
+                               std::span<const ConstMatrixView<float>> tensors,
+                               std::span<const LinkTriple> links) {
   const auto& world = grid.world();
   const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
-  Scorer scores(cpu, link_score_of(train), relations);
+  Scorer scores(cpu, link_score_of(train), tensors);
   const auto mine = even_range(std::ssize(links), world.size(), world.rank());
   const auto found =
       score_each(cpu, world, store, scores, links.subspan(mine.begin, mine.size()), kScoredAtOnce, kLabel);
@@ -31,11 +32,11 @@ std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTarge
 
 std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
                                    const TrainConfig& train, ConstMatrixView<float> own,
-                                   ConstMatrixView<float> relations, std::span<const LinkTriple> heads,
-                                   std::int64_t k) {
+                                   std::span<const ConstMatrixView<float>> tensors,
+                                   std::span<const LinkTriple> heads, std::int64_t k) {
   const auto& world = grid.world();
   const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
-  Scorer scores(cpu, link_score_of(train), relations);
+  Scorer scores(cpu, link_score_of(train), tensors);
   std::vector<Matrix<float>> fetched;
   std::vector<LinkAnswer> answers;
   const auto at_once = std::clamp<std::int64_t>(kOfferedAtOnce / (k * world.size()), 1, kOpenAtOnce);

@@ -115,7 +115,8 @@ std::shared_ptr<const LinkJudge::Known> LinkJudge::know() const {
 }
 
 LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows,
-                                            ConstMatrixView<float> relations, Split split) const {
+                                            std::span<const ConstMatrixView<float>> tensors,
+                                            Split split) const {
   const auto& links = targets_.links(split);
   const auto& given = targets_.given(split);
   const auto& ends = targets_.train_links->ends();
@@ -152,7 +153,7 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
   };
   Ranks ranks;
   ranks.links = links.count;
-  Scorer scores(cpu, score_, relations);
+  Scorer scores(cpu, score_, tensors);
   std::vector<Matrix<float>> fetched;
   std::vector<std::int32_t> places;
   for (std::int64_t round = 0; round < rounds; ++round) {
@@ -188,12 +189,13 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
 }
 
 LinkJudge::Ranks LinkJudge::rank_among_pairs(const Cpu& cpu, const RowStore& rows,
-                                             ConstMatrixView<float> relations, Split split) const {
+                                             std::span<const ConstMatrixView<float>> tensors,
+                                             Split split) const {
   const auto& given = targets_.given(split);
   std::vector<LinkTriple> pairs;
   for (std::int64_t k = 0; k < given.pairs.rows; ++k)
     pairs.push_back({given.pairs.row(k)[0], given.pairs.row(k)[1], 0});
-  Scorer scores(cpu, score_, relations);
+  Scorer scores(cpu, score_, tensors);
   const auto step = candidates_at_once(rows.width(), 0);
   const auto of_mine = score_each(cpu, grid_.world(), rows, scores, pairs, step, kLabel);
   auto others = grid_.world().all_gather_v(std::span<const float>(of_mine), kLabel);
@@ -231,7 +233,7 @@ static_assert(sizeof(Sums) == 4 * sizeof(std::int64_t));
 }  // namespace
 
 LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
-                                     ConstMatrixView<float> relations, Split split) const {
+                                     std::span<const ConstMatrixView<float>> tensors, Split split) const {
   const auto& world = grid_.world();
   const auto& links = targets_.links(split);
   const auto& ends = targets_.train_links->ends();
@@ -242,7 +244,7 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
   Ranks ranks;
   ranks.links = links.count;
   ranks.knows_filtered = true;
-  Scorer scores(cpu, score_, relations);
+  Scorer scores(cpu, score_, tensors);
   // My rows, and behind them those of the fixed ends of a round.
   Matrix<float> rows(own.rows + step * world.size() * (of_both_ends_ ? 2 : 1), width);
   std::copy_n(own.data, own.rows * width, rows.data.begin());
@@ -348,12 +350,12 @@ Metrics LinkJudge::metrics_of(const Ranks& ranks) const {
 }
 
 Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
-                            ConstMatrixView<float> relations) const {
+                            std::span<const ConstMatrixView<float>> tensors) const {
   const auto store = store_of_rows(grid_, targets_.blocks, own, kLabel);
   const auto metrics = [&](Split split) {
-    return metrics_of(ranks_all(split)                      ? rank_all(cpu, store, own, relations, split)
-                      : targets_.given(split).non_links > 0 ? rank_among_pairs(cpu, store, relations, split)
-                                                            : rank_candidates(cpu, store, relations, split));
+    return metrics_of(ranks_all(split)                      ? rank_all(cpu, store, own, tensors, split)
+                      : targets_.given(split).non_links > 0 ? rank_among_pairs(cpu, store, tensors, split)
+                                                            : rank_candidates(cpu, store, tensors, split));
   };
   Evaluation evaluation;
   evaluation.valid = metrics(Split::kValid);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "espalier/feature/row_store.hpp"
-#include "espalier/nn/link_scores.hpp"
+#include "espalier/nn/link_decoder.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/train/links.hpp"
 
@@ -41,18 +41,19 @@ class LinkJudge {
             std::int64_t against, std::uint64_t seed);
 
   /// Collective. `own`: rows of the vertices that this rank judges.
-  Evaluation judge(const Cpu& cpu, ConstMatrixView<float> own, ConstMatrixView<float> relations) const;
+  Evaluation judge(const Cpu& cpu, ConstMatrixView<float> own,
+                   std::span<const ConstMatrixView<float>> tensors) const;
 
  private:
   struct Ranks;
   struct Known;
 
-  Ranks rank_candidates(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
+  Ranks rank_candidates(const Cpu& cpu, const RowStore& rows, std::span<const ConstMatrixView<float>> tensors,
                         Split split) const;
-  Ranks rank_among_pairs(const Cpu& cpu, const RowStore& rows, ConstMatrixView<float> relations,
-                         Split split) const;
+  Ranks rank_among_pairs(const Cpu& cpu, const RowStore& rows,
+                         std::span<const ConstMatrixView<float>> tensors, Split split) const;
   Ranks rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
-                 ConstMatrixView<float> relations, Split split) const;
+                 std::span<const ConstMatrixView<float>> tensors, Split split) const;
   bool ranks_all(Split split) const { return against_ == 0 && !targets_.given(split).any(); }
   Metrics metrics_of(const Ranks& ranks) const;
   std::shared_ptr<const Known> know() const;

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "espalier/feature/row_store.hpp"
-#include "espalier/nn/link_scores.hpp"
+#include "espalier/nn/link_decoder.hpp"
 #include "espalier/sample/link_examples.hpp"
 
 namespace espalier {
@@ -32,30 +33,34 @@ class DistinctVertices {
 // Links of one relation, scored together.
 class Scorer {
  public:
-  Scorer(const Cpu& cpu, const LinkScore& score, ConstMatrixView<float> relations)
-      : cpu_(cpu), score_(score), relations_(relations) {}
+  Scorer(const Cpu& cpu, const LinkScore& score, std::span<const ConstMatrixView<float>> tensors)
+      : cpu_(cpu), decoder_(make_link_decoder(cpu, score)), tensors_(tensors.begin(), tensors.end()) {
+    if (!tensors.empty()) relations_ = tensors[0];
+  }
 
   /// Of a row of h at the one end and some of its rows at the other.
   std::span<const float> operator()(ConstMatrixView<float> h, std::int32_t relation, std::int32_t fixed,
                                     std::span<const std::int32_t> others, bool others_are_heads) {
-    fixed_.assign(others.size(), fixed);
     scores_.resize(others.size());
-    auto of_relation = relations_;  // its row alone: some scores work on all that they are given
-    if (of_relation.rows > 0) {
-      of_relation.rows = 1;
-      of_relation.data = relations_.row(relation);
+    // The relation's row alone: some scores work on all that they are given.
+    if (!tensors_.empty()) tensors_[0] = {1, relations_.columns, relations_.row(relation)};
+    for (std::size_t from = 0; from < others.size(); from += kAtOnce) {
+      const auto some = others.subspan(from, std::min(kAtOnce, others.size() - from));
+      fixed_.assign(some.size(), fixed);
+      const auto *one = some.data(), *other = fixed_.data();
+      decoder_->forward(cpu_, h, tensors_,
+                        {std::ssize(some), others_are_heads ? one : other, others_are_heads ? other : one},
+                        scores_.data() + from);
     }
-    const auto *one = others.data(), *other = fixed_.data();
-    if (!others.empty())
-      link_scores(cpu_, score_, h, of_relation,
-                  {std::ssize(others), others_are_heads ? one : other, others_are_heads ? other : one},
-                  scores_.data());
     return scores_;
   }
 
  private:
+  static constexpr std::size_t kAtOnce = 4096;  // a network keeps numbers of each
+
   const Cpu& cpu_;
-  LinkScore score_;
+  std::unique_ptr<LinkDecoder<Cpu>> decoder_;
+  std::vector<ConstMatrixView<float>> tensors_;
   ConstMatrixView<float> relations_;
   std::vector<std::int32_t> fixed_;
   std::vector<float> scores_;

@@ -161,6 +161,17 @@ double label_bytes(const TaskSize& size) {
   return bytes / size.ranks;
 }
 
+// Of each link and negative its ends and relation, twice, places of the three, two scores, and what
+// a network keeps.
+double loss_bytes(const GraphInfo& graph, const Config& config) {
+  const double scores =
+      static_cast<double>(std::min(config.sampler.batch_size, links_of(graph, Split::kTrain).links)) *
+      static_cast<double>(1 + config.train.negatives);
+  return scores *
+         static_cast<double>(2 * 12 + 12 + 8 +
+                             4 * link_network_numbers(link_score_of(config.train), outputs(graph, config)));
+}
+
 // Rows of the block row, and of all that this rank judges beside those that it ranks them for; or
 // those of candidates.
 double judging_bytes(const TaskSize& size) {
@@ -291,6 +302,7 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .seeds = count_seeds,
                                        .read_examples = read_examples,
                                        .label_bytes = label_bytes,
+                                       .loss_bytes = loss_bytes,
                                        .judging_bytes = judging_bytes,
                                        .preparing = preparing,
                                        .judging = judging,
@@ -326,25 +338,15 @@ LinkLoss link_loss_of(const TrainConfig& train) {
   return {&link_loss_kind_of(train.loss, "train.loss ="), train.margin, train.temperature};
 }
 
-std::vector<TensorShape> link_tensors(const LinkScore& score, std::int64_t relations, std::int64_t width) {
-  const auto columns = score.kind->relation_width(width);
-  if (columns == 0) return {};
-  return {{.name = "relations",
-           .rows = relations,
-           .columns = columns,
-           .start = score.kind->has_angles ? Start::kAngle : Start::kGlorot,
-           .parts = relations}};
-}
-
 void sum_link_losses(const Cpu& cpu, const LinkLoss& loss, std::int64_t count, std::int64_t negatives,
                      const float* positive, const float* negative, double scale, float* dpositive,
                      float* dnegative, double* sum) {
   *sum = link_losses(cpu, loss, count, negatives, positive, negative, scale, dpositive, dnegative);
 }
 
-std::unique_ptr<Task> make_links(const Cpu&, const Grid& grid, const Targets& targets,
+std::unique_ptr<Task> make_links(const Cpu& cpu, const Grid& grid, const Targets& targets,
                                  const TrainConfig& train) {
-  return std::make_unique<LinksOn<Cpu>>(grid, dynamic_cast<const LinkTargets&>(targets), train);
+  return std::make_unique<LinksOn<Cpu>>(cpu, grid, dynamic_cast<const LinkTargets&>(targets), train);
 }
 
 }  // namespace espalier

@@ -8,9 +8,9 @@ void sum_link_losses(const Cuda& cuda, const LinkLoss& loss, std::int64_t count,
   link_losses(cuda, loss, count, negatives, positive, negative, scale, dpositive, dnegative, sum);
 }
 
-std::unique_ptr<TaskOn<Cuda>> make_links(const Cuda&, const Grid& grid, const Targets& targets,
+std::unique_ptr<TaskOn<Cuda>> make_links(const Cuda& cuda, const Grid& grid, const Targets& targets,
                                          const TrainConfig& train) {
-  return std::make_unique<LinksOn<Cuda>>(grid, dynamic_cast<const LinkTargets&>(targets), train);
+  return std::make_unique<LinksOn<Cuda>>(cuda, grid, dynamic_cast<const LinkTargets&>(targets), train);
 }
 
 }  // namespace espalier

@@ -1,20 +1,19 @@
 // The task "links", for every space: links.cpp and links.cu instantiate it. Scores of a batch's
-// links and negatives (nn/link_scores.hpp), a loss of both (nn/link_losses.hpp), averaged over the
+// links and negatives (nn/link_decoder.hpp), a loss of both (nn/link_losses.hpp), averaged over the
 // links of a step; ranks on the host (link_judge.hpp).
 #pragma once
 
 #include "espalier/base/arrays.hpp"
+#include "espalier/nn/link_decoder.hpp"
 #include "espalier/nn/link_losses.hpp"
-#include "espalier/nn/link_scores.hpp"
 #include "espalier/train/links.hpp"
+#include "espalier/train/on_host.hpp"
 #include "link_judge.hpp"
-#include "on_host.hpp"
 
 namespace espalier {
 
 LinkScore link_score_of(const TrainConfig& train);
 LinkLoss link_loss_of(const TrainConfig& train);
-std::vector<TensorShape> link_tensors(const LinkScore& score, std::int64_t relations, std::int64_t width);
 
 // *sum, in memory of the space, = the sum of the losses.
 void sum_link_losses(const Cpu& cpu, const LinkLoss& loss, std::int64_t count, std::int64_t negatives,
@@ -24,18 +23,13 @@ void sum_link_losses(const Cuda& cuda, const LinkLoss& loss, std::int64_t count,
                      const float* positive, const float* negative, double scale, float* dpositive,
                      float* dnegative, double* sum);
 
-// What the score reads of a relation's rows, where it has any.
-template <class Space>
-ConstMatrixView<float, Space> relation_rows(std::span<const Parameter<float, Space>> tensors) {
-  return tensors.empty() ? ConstMatrixView<float, Space>() : ConstMatrixView<float, Space>(tensors[0].value);
-}
-
 template <class Space>
 class LinksOn final : public TaskOn<Space> {
  public:
-  LinksOn(const Grid& grid, const LinkTargets& targets, const TrainConfig& train)
+  LinksOn(const Space& space, const Grid& grid, const LinkTargets& targets, const TrainConfig& train)
       : targets_(targets),
         score_(link_score_of(train)),
+        decoder_(make_link_decoder(space, score_)),
         loss_(link_loss_of(train)),
         negatives_(train.negatives),
         judge_(grid, targets, score_, train.negatives_of == "both", train.ranked_against,
@@ -74,26 +68,24 @@ class LinksOn final : public TaskOn<Space> {
 
     scores_.resize(all);
     dscores_.resize(all);
-    const auto relations = relation_rows<Space>(tensors.values);
-    link_scores(space, score_, logits, relations, view, scores_.data());
+    tensors_.clear();
+    for (const auto& tensor : tensors.values) tensors_.push_back(tensor.value);
+    decoder_->forward(space, logits, tensors_, view, scores_.data());
     sum_link_losses(space, loss_, n, negatives_, scores_.data(), scores_.data() + n, scale, dscores_.data(),
                     dscores_.data() + n, loss);
-    find_link_places(space, view, logits.rows, relations.rows, places_);
+    find_link_places(space, view, logits.rows, tensors_.empty() ? 0 : tensors_[0].rows, places_);
     dlogits.resize(logits.rows, logits.columns);
     fill_zero(space, dlogits.data);
-    if (!tensors.gradients.empty()) fill_zero(space, tensors.gradients[0].data);
-    link_scores_backward(space, score_, logits, relations, view, places_, scores_.data(), dscores_.data(),
-                         dlogits, tensors.gradients.empty() ? no_gradient_ : tensors.gradients[0]);
+    decoder_->backward(space, logits, tensors_, view, places_, scores_.data(), dscores_.data(), dlogits,
+                       tensors.gradients);
   }
 
   Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
                    std::span<const Parameter<float, Space>> tensors) const override {
-    Buffer<float> rows, relations;
-    const auto on_host = [&](const Matrix<float, Space>& matrix, Buffer<float>& copy) {
-      return ConstMatrixView<float>(matrix.rows, matrix.columns, rows_on_host(space, matrix, copy));
-    };
-    return judge_.judge(Cpu{host_threads(space)}, on_host(logits, rows),
-                        tensors.empty() ? ConstMatrixView<float>() : on_host(tensors[0].value, relations));
+    Buffer<float> rows;
+    const TensorsOnHost<Space> on_host(space, tensors);
+    return judge_.judge(Cpu{host_threads(space)},
+                        {logits.rows, logits.columns, rows_on_host(space, logits, rows)}, on_host.views());
   }
 
  private:
@@ -102,6 +94,7 @@ class LinksOn final : public TaskOn<Space> {
   }
   const LinkTargets& targets_;
   LinkScore score_;
+  std::unique_ptr<LinkDecoder<Space>> decoder_;
   LinkLoss loss_;
   std::int64_t negatives_;
   LinkJudge judge_;
@@ -110,7 +103,7 @@ class LinksOn final : public TaskOn<Space> {
   Array<Space, std::int32_t> ends_;
   Array<Space, float> scores_, dscores_;
   LinkPlacesOn<Space> places_;
-  Matrix<float, Space> no_gradient_;
+  std::vector<ConstMatrixView<float, Space>> tensors_;
 };
 
 }  // namespace espalier

@@ -48,8 +48,8 @@ class LinksTest(ProgramTest):
                      (4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),
                      (6, ("grid.replication=2", "sampler.bulk=7", "run.threads=2")))
         for job, grids in (((), elsewhere),
-                           (("train.negatives_mode=in-batch", "train.score=distmult", "train.loss=softmax", "train.ranked_against=20"),
-                            elsewhere[1:2]),
+                           (("train.negatives_mode=in-batch", "train.score=mlp", "train.loss=softmax", "train.ranked_against=20"),
+                            elsewhere[1:3]),
                            (("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
                              "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial"), elsewhere[2:3])):
             expected = self.history(self.train(*job))
@@ -238,6 +238,15 @@ class LinksTest(ProgramTest):
         everything = self.answers("3\n17\n", "--top", 10**9, ranks=2)
         self.assertEqual(len(everything), 2 * 599)
         self.assertEqual([(u, v, known) for u, _, v, _, known in everything[:5]], expected[:5])
+        # By a network.
+        self.train("train.score=mlp")
+        h = self.inferred("train.score=mlp")[0]["embeddings"].astype(np.float64)
+        with h5py.File(self.output / "weights.h5") as file:
+            w = {name: file["weights"][f"task.{name}"][:] for name in ("relations", "hidden", "hidden_bias", "output", "output_bias")}
+        for (u, v), (*_, score, _) in zip(pairs, self.answers("".join(f"{u}\t{v}\n" for u, v in pairs), "train.score=mlp", ranks=2)):
+            hidden = np.maximum(h[u] * w["relations"][0] * h[v] @ w["hidden"] + w["hidden_bias"][0], 0)
+            self.assertAlmostEqual(float(score), (hidden @ w["output"] + w["output_bias"][0]).item(), delta=1e-5)
+        self.train()
         # By names.
         with h5py.File(self.graph, "a") as file:
             file["nodes/ids"] = np.array([f'p "{v}", x' for v in range(600)], "S")
@@ -298,7 +307,7 @@ class LinksTest(ProgramTest):
     @needs_emulation
     def test_rows_alone_on_the_emulated_gpu(self):
         self.make_triples()
-        job = (*self.ROWS_ALONE, "train.score=complex")
+        job = (*self.ROWS_ALONE, "train.score=mlp")
         cpu, gpu = self.train(*job), self.train(*job, "run.device=cuda", ranks=2, **on_gpus(2))
         for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
             self.assertEqual(ours["sample_digest"], theirs["sample_digest"])

@@ -12,12 +12,12 @@
 
 namespace espalier {
 
-/// Calls check(score) for every kind, and every norm it has.
+/// Calls check(score) for every kind that is a sum, and every norm it has.
 template <class Check>
 void for_each_link_score(const Check& check) {
   for (const auto& kind : link_score_kinds())
     for (const int norm : {1, 2})
-      if (norm == 1 || kind.has_norm) {
+      if (!kind.has_network && (norm == 1 || kind.has_norm)) {
         SCOPED_TRACE(testing::Message() << kind.name << " of norm " << norm);
         check(LinkScore{&kind, norm});
       }

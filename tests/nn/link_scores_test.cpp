@@ -215,7 +215,7 @@ TEST(LinkScores, KindsSayWhatRowsTheyTake) {
   } catch (const UserError& error) {
     EXPECT_STREQ(
         error.what(),
-        "train.link_score = distmul: not one of dot, distmult, complex, transe, rotate; did you mean "
+        "train.link_score = distmul: not one of dot, distmult, complex, transe, rotate, mlp; did you mean "
         "distmult?");
   }
 }

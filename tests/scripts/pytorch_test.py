@@ -247,23 +247,28 @@ class PyTorchTest(ProgramTest):
         beside.unlink()
         self.assertIn("embeddings.h5", self.run_script("to_pytorch.py", weights, "-o", there, code=3))
 
-    def test_rows_of_relations_that_scores_use(self):
+    def test_what_scores_are_trained_with(self):
         self.succeed("-q", "prepare", self.graph, "--split-links", "0.8,0.1,0.1", "-o", self.folder / "links.h5")
         self.graph = self.folder / "links.h5"
         self.config.write_text(job_text(self.graph, self.output, *JOB))
-        links = ("train.task=links", "train.score=distmult", "train.loss=sigmoid")
-        self.succeed("-q", "train", self.config, *links)
         weights, back, asked, answers = (self.output / "weights.h5", self.folder / "back.h5", self.folder / "asked.txt",
                                          [self.folder / "1.csv", self.folder / "2.csv"])
-        state, there, _ = self.state(weights)
-        with h5py.File(weights) as file:
-            np.testing.assert_array_equal(state["relations.weight"], file["weights/task.relations"][:])
         asked.write_text("1,2\n5,9\n")
-        for options in (("--like", weights), ("--config", self.output / "config.toml")):
-            self.run_script("from_pytorch.py", there, *options, "-o", back)
-            for checkpoint, answer in zip((weights, back), answers):
-                self.succeed("-q", "infer", self.config, *links, "--checkpoint", checkpoint, "--links", asked, "-o", answer, "--overwrite")
-            self.assertEqual(answers[0].read_text(), answers[1].read_text())
+        for score, names in (("distmult", ["relations.weight"]), ("mlp", ["relations.weight", "0.weight", "0.bias", "2.weight", "2.bias"])):
+            links = ("train.task=links", f"train.score={score}", "train.loss=sigmoid")
+            self.succeed("-q", "train", self.config, *links, "--overwrite")
+            state, there, _ = self.state(weights)
+            self.assertEqual({name for name in state if name.startswith("score.")}, {f"score.{name}" for name in names})
+            with h5py.File(weights) as file:
+                np.testing.assert_array_equal(state["score.relations.weight"], file["weights/task.relations"][:])
+                if score == "mlp":
+                    np.testing.assert_array_equal(state["score.0.weight"], file["weights/task.hidden"][:].T)
+                    np.testing.assert_array_equal(state["score.2.weight"], file["weights/task.output"][:].T)
+            for options in (("--like", weights), ("--config", self.output / "config.toml")):
+                self.run_script("from_pytorch.py", there, *options, "-o", back)
+                for checkpoint, answer in zip((weights, back), answers):
+                    self.succeed("-q", "infer", self.config, *links, "--checkpoint", checkpoint, "--links", asked, "-o", answer, "--overwrite")
+                self.assertEqual(answers[0].read_text(), answers[1].read_text())
 
     @needs_pyg
     def test_rgcnconv_of_pytorch_geometric_gives_the_same_logits(self):

@@ -3,7 +3,8 @@
 //
 // What a score is stands in a table of kinds (src/nn/link_score_table.hpp), each a file. All are a
 // function of one sum over the numbers of a row, or over complex numbers: the first half of a row
-// is then the real parts, the second the imaginary ones.
+// is then the real parts, the second the imaginary ones. Or a small network takes the numbers in
+// the place of the sum: nn/link_decoder.hpp.
 //
 // Rows are float32. Arithmetic is in double, from products to sums, and rounded once: no finite
 // row overflows on the way.
@@ -30,6 +31,7 @@ struct LinkScoreKind {
   int relation_numbers;  ///< in a relation's row for as many; 0: relations have no rows
   bool has_norm;         ///< is it a distance, by norm 1 or 2?
   bool has_angles;       ///< are relations' rows angles?
+  bool has_network;      ///< are numbers not added, but given to a network?
   const char* about;
 
   std::int64_t relation_width(std::int64_t width) const { return width / numbers * relation_numbers; }
@@ -45,8 +47,8 @@ struct LinkScore {
   int norm = 1;  ///< of a distance
 };
 
-/// scores [links], memory of the space. h [rows, width] and relations [R, relation_width(width)]
-/// are what links name rows of. The host does not wait for a GPU.
+/// Of a kind without a network: scores [links], memory of the space. h [rows, width] and relations
+/// [R, relation_width(width)] are what links name rows of. The host does not wait for a GPU.
 void link_scores(const Cpu&, const LinkScore& score, ConstMatrixView<float> h,
                  ConstMatrixView<float> relations, const LinksView& links, float* scores);
 void link_scores(const Cuda&, const LinkScore& score, ConstMatrixView<float, Cuda> h,
@@ -64,5 +66,22 @@ void link_scores_backward(const Cuda&, const LinkScore& score, ConstMatrixView<f
                           ConstMatrixView<float, Cuda> relations, const LinksView& links,
                           const LinkPlacesOn<Cuda>& places, const float* scores, const float* dscores,
                           MatrixView<float, Cuda> dh, MatrixView<float, Cuda> drelations);
+
+/// products [links, width] = h r t of each link, number by number.
+void link_products(const Cpu&, ConstMatrixView<float> h, ConstMatrixView<float> relations,
+                   const LinksView& links, MatrixView<float> products);
+void link_products(const Cuda&, ConstMatrixView<float, Cuda> h, ConstMatrixView<float, Cuda> relations,
+                   const LinksView& links, MatrixView<float, Cuda> products);
+
+/// dh += and drelations += the gradients, as link_scores_backward adds them, where those by
+/// products are dproducts.
+void link_products_backward(const Cpu&, ConstMatrixView<float> h, ConstMatrixView<float> relations,
+                            const LinksView& links, const LinkPlaces& places,
+                            ConstMatrixView<float> dproducts, MatrixView<float> dh,
+                            MatrixView<float> drelations);
+void link_products_backward(const Cuda&, ConstMatrixView<float, Cuda> h,
+                            ConstMatrixView<float, Cuda> relations, const LinksView& links,
+                            const LinkPlacesOn<Cuda>& places, ConstMatrixView<float, Cuda> dproducts,
+                            MatrixView<float, Cuda> dh, MatrixView<float, Cuda> drelations);
 
 }  // namespace espalier

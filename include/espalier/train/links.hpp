@@ -52,10 +52,11 @@ struct LinkTargets : Targets {
 Negatives negatives_of(const TrainConfig& train);
 
 /// Collective. The scores of links, which every rank has all of, the same on every grid. `own`:
-/// rows of the vertices that this rank judges; `relations`: those of the task, or none.
+/// rows of the vertices that this rank judges; `tensors`: those of the task.
 std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
                                const TrainConfig& train, ConstMatrixView<float> own,
-                               ConstMatrixView<float> relations, std::span<const LinkTriple> links);
+                               std::span<const ConstMatrixView<float>> tensors,
+                               std::span<const LinkTriple> links);
 
 struct LinkAnswer {
   std::int64_t vertex;  ///< -1: there is no other
@@ -66,8 +67,8 @@ struct LinkAnswer {
 /// among all vertices that the relation allows but the head itself, best first, ties by id.
 std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
                                    const TrainConfig& train, ConstMatrixView<float> own,
-                                   ConstMatrixView<float> relations, std::span<const LinkTriple> heads,
-                                   std::int64_t k);
+                                   std::span<const ConstMatrixView<float>> tensors,
+                                   std::span<const LinkTriple> heads, std::int64_t k);
 
 /// Collective. Of each link, which every rank has all of: is it one of the file's, of any split?
 Buffer<std::uint8_t> links_of_file(const Grid& grid, const LinkTargets& targets, std::int64_t vertices,

@@ -104,6 +104,8 @@ struct TaskKind {
 
   /// Bytes of the targets on a rank, and of an epoch's plan, but for the ids of the splits.
   double (*label_bytes)(const TaskSize& size);
+  /// What the loss of a batch holds beside the logits and their gradient; nullptr: little.
+  double (*loss_bytes)(const GraphInfo& graph, const Config& config) = nullptr;
   /// What judging holds on a rank beside the logits.
   double (*judging_bytes)(const TaskSize& size);
   /// What a rank receives in an epoch for its examples, which it asks for in so many windows;
