@@ -80,7 +80,7 @@ Candidates broadcast(const Communicator& world, Candidates candidates) {
 
 std::optional<std::uint64_t> digest_of(const BatchGroups* groups) {
   if (groups == nullptr) return {};
-  return groups->digest();
+  return groups->digest;
 }
 
 // Of local batches, beside the keys: what graph.order says.

@@ -53,10 +53,13 @@ GraphView view_of(const Config& config) {
 }
 
 // Collective. The groups of local batches: stretches of the order.
-static std::shared_ptr<const BatchGroups> groups_of_job(const Order& order, const GraphFile& file,
-                                                        const Config& config) {
+static std::shared_ptr<const BatchGroups> groups_of_job(const Communicator& world, const Order& order,
+                                                        const GraphFile& file, const Config& config) {
+  const auto& task = task_kind_of(config.train.task);
+  const auto count = static_cast<std::int32_t>(config.sampler.groups);
   return std::make_shared<const BatchGroups>(
-      group_batches(order, file.read_split(Split::kTrain), static_cast<std::int32_t>(config.sampler.groups)));
+      task.places == nullptr ? group_batches(order, file.read_split(Split::kTrain), count)
+                             : group_spread_batches(world, order, task.places(world, file), count));
 }
 
 std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file) {
@@ -67,10 +70,10 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
   return order;
 }
 
-void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
-                  const Config& config, int rows) {
+void own_vertices(const Communicator& world, VertexOwners& owners, const std::optional<Order>& order,
+                  const GraphFile& file, const Config& config, int rows) {
   owners.blocks = order ? own_by(*order, rows) : own_types_evenly(file.info().schema, rows);
-  if (config.sampler.groups > 0) owners.groups = groups_of_job(*order, file, config);
+  if (config.sampler.groups > 0) owners.groups = groups_of_job(world, *order, file, config);
 }
 
 bool sees_relations(const Config& config) {
@@ -194,7 +197,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   check_job(Moment::kMemory, facts);
 
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
-  own_vertices(job.owners, order, *job.file, config, job.grid->rows());
+  own_vertices(world, job.owners, order, *job.file, config, job.grid->rows());
   if (job.samples_ahead)
     job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
   return job;

@@ -42,7 +42,7 @@ struct MetricsFile {
 struct VertexOwners {
   Ownership blocks;                           ///< a part for each block row
   std::optional<OrderInfo> order;             ///< what they were cut from, with graph.order
-  std::shared_ptr<const BatchGroups> groups;  ///< of training vertices, with local batches
+  std::shared_ptr<const BatchGroups> groups;  ///< of training examples, with local batches
 };
 
 struct Job {
@@ -86,8 +86,8 @@ std::optional<Order> read_job_order(const Communicator& world, const Config& con
 
 /// Collective. Fills in who owns what on a grid with so many block rows, by the order or in ranges,
 /// and the groups of local batches.
-void own_vertices(VertexOwners& owners, const std::optional<Order>& order, const GraphFile& file,
-                  const Config& config, int rows);
+void own_vertices(const Communicator& world, VertexOwners& owners, const std::optional<Order>& order,
+                  const GraphFile& file, const Config& config, int rows);
 
 /// What the network reads of the graph, and in which tables it lies.
 InputShape input_of(const Job& job);

@@ -168,9 +168,10 @@ void what_is_learnt(const JobFacts& job) {
 void groups(const JobFacts& job) {
   const auto& sampler = job.config.sampler;
   if (sampler.groups == 0) return;
-  if (sampler.groups > job.graph->train)
+  const auto& task = task_kind_of(job.config.train.task);
+  if (sampler.groups > task.examples(*job.graph))
     usage_error("sampler.groups = {}: {} has {}; give fewer groups", sampler.groups, job.config.graph.file,
-                counted(job.graph->train, "training vertex"));
+                counted(task.examples(*job.graph), fmt::format("training {}", task.example)));
   if (sampler.groups > job.order->clusters())
     usage_error(
         "sampler.groups = {}: {} has {}; give fewer groups, or make an order of more "

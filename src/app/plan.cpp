@@ -101,9 +101,10 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
   const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency(), /*warns=*/false).count};
   note_activity("counting minibatches");
-  plan.work = count_epoch(
-      cpu, a, plan.epoch,
-      *task_kind_of(plan.job.config.train.task).read_examples(world, file, plan.job.config), draw);
+  plan.work = count_epoch(cpu, a, plan.epoch,
+                          *task_kind_of(plan.job.config.train.task)
+                               .read_examples(world, file, plan.job.config, plan.epoch.groups.get()),
+                          draw);
   const auto blocks = plan.epoch.blocks(a.rows());
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     plan.judged[static_cast<std::size_t>(split)] =
@@ -192,7 +193,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   plan.copies = compare_copies(estimated);
   plan.largest_bulk = largest_bulk(estimated, static_cast<double>(plan.offer.bytes));
   VertexOwners owners;
-  own_vertices(owners, order, file, config, plan.epoch.rows());
+  own_vertices(world, owners, order, file, config, plan.epoch.rows());
   plan.epoch.map = std::move(owners.blocks);
   plan.epoch.groups = std::move(owners.groups);
 

@@ -60,7 +60,8 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
   const Watchdog watchdog(config.run.stall_minutes);
   auto job = open_job(world, config, JobKind::kSample);
   note_activity("reading the training examples");
-  const auto examples = task_kind_of(job.config.train.task).read_examples(world, *job.file, job.config);
+  const auto examples = task_kind_of(job.config.train.task)
+                            .read_examples(world, *job.file, job.config, job.owners.groups.get());
   with_matrix(job, [&](const auto& space, const auto& matrix) {
     const auto sampler = make_job_sampler(job, space, matrix);
     sample(job, space, *sampler, *examples, arguments.epochs);

@@ -69,7 +69,8 @@ void read_and_train(Job& job, Check check, Train train) {
   // 1. The matrix on the grid, and what is learnt from it.
   const auto a = read_model_matrix<Index>(job);
   note_activity("reading what is learnt");
-  const auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config);
+  const auto targets =
+      read_targets(*job.grid, *job.file, job.owners.blocks, job.config, job.owners.groups.get());
   auto features = read_job_features(job);
   auto edges = read_job_edges(job);
   if (const auto rows = most_cached_rows(job.config, features.stores); rows > 0)

@@ -200,9 +200,8 @@ std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeig
 }
 
 RowPartition cut_training(std::span<const ClusterWeights> weights, int groups) {
-  constexpr std::size_t kTrain = 2;
   std::vector<ClusterWeights> training(weights.size(), ClusterWeights{});
-  for (std::size_t k = 0; k < weights.size(); ++k) training[k][kTrain] = weights[k][kTrain];
+  for (std::size_t k = 0; k < weights.size(); ++k) training[k][kTrainWeight] = weights[k][kTrainWeight];
   return cut_order(training, groups);
 }
 

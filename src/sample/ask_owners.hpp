@@ -13,9 +13,10 @@ namespace espalier {
 
 /// Collective; each rank its own list. Answers to questions, each from the rank that
 /// owner(question) names, where answer(question) is called; they stand beside the questions.
+/// `weight`: that the traffic's prediction gives a question; 1 where owners are spread evenly.
 template <class Answer, class Question, class Owner, class Say>
 Buffer<Answer> ask_owners(const Communicator& comm, std::span<const Question> questions, const Owner& owner,
-                          const Say& answer, std::string_view label) {
+                          const Say& answer, std::string_view label, double weight = 1) {
   std::vector<std::int64_t> places(questions.size());
   std::iota(places.begin(), places.end(), std::int64_t{0});
   const auto counts =
@@ -27,7 +28,7 @@ Buffer<Answer> ask_owners(const Communicator& comm, std::span<const Question> qu
   for (std::size_t k = 0; k < said.size(); ++k) said[k] = answer(asked.data[k]);
   comm.all_to_all_v(std::span<const Answer>(said), asked.counts, counts, arrived, label);
   const auto expected =
-      ask_cost(comm.size(), static_cast<double>(questions.size()), sizeof(Question), sizeof(Answer));
+      ask_cost(comm.size(), weight * static_cast<double>(questions.size()), sizeof(Question), sizeof(Answer));
   comm.traffic().predict(label, expected.messages, expected.bytes);
   Buffer<Answer> answers(questions.size());
   for (std::size_t k = 0; k < places.size(); ++k) answers[places[k]] = arrived[k];

@@ -8,6 +8,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/keyed_permutation.hpp"
 #include "espalier/sample/draw.hpp"
+#include "group_order.hpp"
 
 namespace espalier {
 
@@ -83,31 +84,11 @@ void ShuffledExamples::shuffle(std::int64_t begin, std::int64_t end, std::uint64
   }
 }
 
-// A batch before the batches are put in order.
-struct GroupBatch {
-  std::uint64_t time;  // in the epoch, [0, 2^64)
-  std::int32_t group;
-  std::int64_t begin, end;  // of the seeds, group after group
-};
-
 // list[k] goes where the seeds of group of[k] stand, in the order of the list within a group.
 template <class T>
 void sort_by_group(Buffer<T>& list, const BatchGroups& groups, std::vector<std::int64_t> next) {
   const auto before = list;
   for (std::int64_t k = 0; k < std::ssize(before); ++k) list[next[groups.of[k]]++] = before[k];
-}
-
-// (j + u) / n of 2^64, where u is in 2^-32.
-std::uint64_t time_of(std::int64_t j, std::uint32_t u, std::int64_t n) {
-  const auto numerator = static_cast<unsigned __int128>(j) << 32 | u;
-  return static_cast<std::uint64_t>((numerator << 32) / static_cast<unsigned __int128>(n));
-}
-
-// The bits of a 32-bit number in reverse.
-std::uint32_t reversed(std::uint32_t x) {
-  std::uint32_t y = 0;
-  for (int bit = 0; bit < 32; ++bit, x >>= 1) y = y << 1 | (x & 1);
-  return y;
 }
 
 // Seeds group after group, each shuffled; then batch after batch.
@@ -120,24 +101,12 @@ void ShuffledExamples::gather(const BatchGroups& groups) {
   sort_by_group(order_, groups, begins);
   if (!tags_.empty()) sort_by_group(tags_, groups, begins);
 
-  const auto turn =
-      static_cast<std::uint32_t>(random64({.seed = seed_, .purpose = Purpose::kShuffle, .epoch = epoch_}, 0));
-  std::vector<GroupBatch> batches;
-  for (std::int32_t group = 0; group < groups.count; ++group) {
-    const auto begin = begins[group], size = begins[group + 1] - begin,
-               count = count_batches(size, batch_size_);
-    shuffle(begin, begin + size, static_cast<std::uint64_t>(group) + 1);
-    const auto u = reversed(static_cast<std::uint32_t>(group)) + turn;
-    for (std::int64_t j = 0; j < count; ++j)
-      batches.push_back(
-          {time_of(j, u, count), group, begin + size * j / count, begin + size * (j + 1) / count});
-  }
-  std::ranges::sort(batches, {}, [](const GroupBatch& b) { return std::pair(b.time, b.group); });
-
+  for (std::int32_t group = 0; group < groups.count; ++group)
+    shuffle(begins[group], begins[group + 1], static_cast<std::uint64_t>(group) + 1);
   const auto seeds = order_;
   const auto tags = tags_;
   begins_ = {0};
-  for (const auto& batch : batches) {
+  for (const auto& batch : order_group_batches(begins, batch_size_, seed_, epoch_)) {
     std::copy(seeds.begin() + batch.begin, seeds.begin() + batch.end, order_.begin() + begins_.back());
     if (!tags.empty())
       std::copy(tags.begin() + batch.begin, tags.begin() + batch.end, tags_.begin() + begins_.back());

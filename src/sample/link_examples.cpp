@@ -14,6 +14,7 @@
 #include "espalier/base/mix.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/comm/volumes.hpp"
+#include "group_order.hpp"
 
 namespace espalier {
 
@@ -28,11 +29,11 @@ constexpr Named<NegativesMode> kModes[] = {{"uniform", NegativesMode::kUniform},
 
 // Links by their numbers in the list.
 Buffer<LinkTriple> ask_for_links(const Communicator& comm, const LinkList& list,
-                                 std::span<const std::int64_t> ids) {
+                                 std::span<const std::int64_t> ids, double weight) {
   const auto first = even_range(list.count, comm.size(), comm.rank()).begin;
   return ask_owners<LinkTriple>(
       comm, ids, [&](std::int64_t id) { return even_owner(list.count, comm.size(), id); },
-      [&](std::int64_t id) { return list.link(id - first); }, "sample/links");
+      [&](std::int64_t id) { return list.link(id - first); }, "sample/links", weight);
 }
 
 // Links of some batches, one batch after another.
@@ -66,18 +67,37 @@ struct BatchedLinks {
 class KeyedLinks final : public LinkExamples {
  public:
   KeyedLinks(const LinkList& list, const std::vector<LinkEnds>& ends, const Negatives& negatives,
-             const KnownLinks* known, const DegreeWeights* weights, std::int64_t batch_size,
-             std::uint64_t seed, std::uint64_t epoch)
+             const KnownLinks* known, const DegreeWeights* weights, const EpochShape& shape)
       : list_(list),
         ends_(ends),
         negatives_(negatives),
         known_(known),
         weights_(weights),
-        batch_size_(std::clamp<std::int64_t>(batch_size, 1, std::max<std::int64_t>(1, list.count))),
-        shuffle_{.seed = seed, .purpose = Purpose::kShuffle, .epoch = epoch},
-        order_(shuffle_, std::max<std::int64_t>(1, list.count)) {}
+        batch_size_(std::clamp<std::int64_t>(shape.batch_size, 1, std::max<std::int64_t>(1, list.count))),
+        shuffle_{.seed = shape.seed, .purpose = Purpose::kShuffle, .epoch = shape.epoch},
+        batches_per_step_(std::min(shape.batches_per_step, count_batches(list.count, batch_size_))) {
+    if (list.group_begins.empty()) {
+      orders_.emplace_back(shuffle_, std::max<std::int64_t>(1, list.count));
+      return;
+    }
+    for (std::size_t group = 0; group + 1 < list.group_begins.size(); ++group) {
+      auto stream = shuffle_;
+      stream.row = group + 1;
+      orders_.emplace_back(
+          stream, std::max<std::int64_t>(1, list.group_begins[group + 1] - list.group_begins[group]));
+    }
+    begins_ = {0};
+    for (const auto& batch : order_group_batches(list.group_begins, batch_size_, shape.seed, shape.epoch)) {
+      begins_.push_back(begins_.back() + batch.end - batch.begin);
+      first_of_batch_.push_back(batch.begin - list.group_begins[batch.group]);
+      group_of_batch_.push_back(batch.group);
+    }
+  }
 
-  std::int64_t batches() const override { return count_batches(list_.count, batch_size_); }
+  std::int64_t batches() const override {
+    return begins_.empty() ? count_batches(list_.count, batch_size_) : std::ssize(begins_) - 1;
+  }
+  std::span<const std::int32_t> groups() const override { return group_of_batch_; }
   std::int64_t count_links(std::int64_t begin, std::int64_t end) const override {
     return batch_begin(end) - batch_begin(begin);
   }
@@ -88,12 +108,16 @@ class KeyedLinks final : public LinkExamples {
   void prepare(const Communicator& comm, std::span<const std::int64_t> batches) const override {
     BatchedLinks asked;
     for (const auto batch : batches)
-      for (auto place = batch_begin(batch); place < batch_begin(batch + 1); ++place) {
-        asked.ids.push_back(order_(place));
+      for (std::int64_t place = 0; place < count_links(batch, batch + 1); ++place) {
+        asked.ids.push_back(number_of(batch, place));
         asked.batches.push_back(batch);
-        asked.places.push_back(place - batch_begin(batch));
+        asked.places.push_back(place);
       }
-    asked.links = ask_for_links(comm, list_, asked.ids);
+    const auto groups = std::max<std::int64_t>(0, std::ssize(list_.group_begins) - 1);
+    const int ranks = comm.size();
+    asked.links = ask_for_links(
+        comm, list_, asked.ids,
+        ranks == 1 ? 1 : share_of_others(ranks, groups, batches_per_step_) / share_of_others(ranks, 0, 1));
     if (negatives_.mode == NegativesMode::kInBatch) asked.find_peers();
     // Those that take messages are drawn all at once, others batch by batch.
     const bool at_once = known_ != nullptr || weights_ != nullptr;
@@ -126,7 +150,15 @@ class KeyedLinks final : public LinkExamples {
   }
 
  private:
-  std::int64_t batch_begin(std::int64_t batch) const { return std::min(batch * batch_size_, list_.count); }
+  std::int64_t batch_begin(std::int64_t batch) const {
+    return begins_.empty() ? std::min(batch * batch_size_, list_.count) : begins_[batch];
+  }
+  // Of a link by its place in a batch.
+  std::int64_t number_of(std::int64_t batch, std::int64_t place) const {
+    if (begins_.empty()) return orders_[0](batch_begin(batch) + place);
+    const auto group = group_of_batch_[batch];
+    return list_.group_begins[group] + orders_[group](first_of_batch_[batch] + place);
+  }
   std::shared_ptr<const LinkBatch> prepared(std::int64_t batch) const {
     const std::lock_guard lock(mutex_);
     const auto found = prepared_.find(batch);
@@ -151,7 +183,11 @@ class KeyedLinks final : public LinkExamples {
   const DegreeWeights* weights_;  // where they are drawn by degree, or null
   std::int64_t batch_size_;
   RandomStream shuffle_;
-  KeyedPermutation order_;
+  std::int64_t batches_per_step_;
+  std::vector<KeyedPermutation> orders_;  // of all links, or of each group's
+  // [batches] with groups: where each begins, in the epoch [+ 1] and in its group.
+  std::vector<std::int64_t> begins_, first_of_batch_;
+  std::vector<std::int32_t> group_of_batch_;
   mutable bool told_ = false;
   mutable std::mutex mutex_;  // the thread that samples prepares, the caller reads
   mutable std::map<std::int64_t, std::shared_ptr<const LinkBatch>> prepared_;
@@ -316,6 +352,47 @@ std::vector<LinkTriple> triples_of(const LinkList& list) {
   return triples;
 }
 
+LinkList sort_by_group(const Communicator& comm, const LinkList& list, const BatchGroups& groups) {
+  const int ranks = comm.size(), me = comm.rank();
+  const auto mine = even_range(list.count, ranks, me);
+  ESPALIER_CHECK(std::ssize(groups.of) == mine.size(), "groups of {} of {} links", groups.of.size(),
+                 mine.size());
+  // 1. Where my links of each group go: behind the groups before, and those that ranks before have.
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(groups.count), 0);
+  for (const auto group : groups.of) ++counts[group];
+  const auto of_ranks = comm.all_gather_v(std::span<const std::int64_t>(counts), "setup");
+  LinkList sorted = {list.count, {}, {}, {}, {0}};
+  std::vector<std::int64_t> next;
+  for (std::int32_t group = 0; group < groups.count; ++group) {
+    auto end = sorted.group_begins.back();
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (rank == me) next.push_back(end);
+      end += of_ranks[static_cast<std::int64_t>(rank) * groups.count + group];
+    }
+    sorted.group_begins.push_back(end);
+  }
+  // 2. To whoever has the place.
+  struct Placed {
+    std::int64_t place;
+    LinkTriple link;
+  };
+  std::vector<Placed> sent;
+  for (std::int64_t k = 0; k < mine.size(); ++k) sent.push_back({next[groups.of[k]]++, list.link(k)});
+  const auto counted =
+      group_stably(sent, ranks, [&](const Placed& p) { return even_owner(list.count, ranks, p.place); });
+  const auto arrived = comm.all_to_all_v(std::span<const Placed>(sent), counted, "setup").data;
+  sorted.heads.resize(mine.size());
+  sorted.tails.resize(mine.size());
+  sorted.relations.resize(mine.size());
+  for (const auto& [place, link] : arrived) {
+    const auto k = place - mine.begin;
+    sorted.heads[k] = link.head;
+    sorted.tails[k] = link.tail;
+    sorted.relations[k] = link.relation;
+  }
+  return sorted;
+}
+
 LinkSource::LinkSource(const Communicator& comm, LinkList list, std::vector<LinkEnds> ends,
                        const Negatives& negatives, std::int64_t vertices, bool directed)
     : list_(std::move(list)), ends_(std::move(ends)), negatives_(negatives) {
@@ -336,12 +413,29 @@ LinkSource::LinkSource(const Communicator& comm, LinkList list, std::vector<Link
 }
 
 std::shared_ptr<const Examples> LinkSource::of_epoch(const EpochShape& shape) const {
-  return std::make_shared<KeyedLinks>(list_, ends_, negatives_, known_.get(), weights_.get(),
-                                      shape.batch_size, shape.seed, shape.epoch);
+  return std::make_shared<KeyedLinks>(list_, ends_, negatives_, known_.get(), weights_.get(), shape);
 }
 
-Cost link_request_cost(int ranks, double links) {
-  return ask_cost(ranks, links, sizeof(std::int64_t), sizeof(LinkTriple));
+// Of n batches of a step in the order of their groups, batch k is of the k-th n-th of the links,
+// and rank (k p / n) keeps it, who has the links of a p-th.
+double share_of_others(int ranks, std::int64_t groups, std::int64_t batches_per_step) {
+  const double even = static_cast<double>(ranks - 1) / ranks;
+  if (groups == 0 || ranks == 1) return even;
+  const auto n = std::max<std::int64_t>(1, batches_per_step);
+  double own = 0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const auto keeper = static_cast<double>(k * ranks / n), all = static_cast<double>(n);
+    const double begin = std::max(static_cast<double>(k) / all, keeper / ranks),
+                 end = std::min(static_cast<double>(k + 1) / all, (keeper + 1) / ranks);
+    own += std::max(0.0, end - begin);
+  }
+  return 1 - own;
+}
+
+Cost link_request_cost(int ranks, double links, double share) {
+  if (ranks == 1) return {};
+  return ask_cost(ranks, links * share / share_of_others(ranks, 0, 1), sizeof(std::int64_t),
+                  sizeof(LinkTriple));
 }
 
 Cost negatives_cost(int ranks, const Negatives& negatives, double links, double known_share) {

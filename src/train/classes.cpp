@@ -41,7 +41,7 @@ constinit const TaskKind kClassesKind = {.name = "classes",
                                          .judging = judging};
 
 std::unique_ptr<Targets> read_classes_targets(const Grid& grid, const GraphFile& file,
-                                              const Ownership& blocks, const Config&) {
+                                              const Ownership& blocks, const Config&, const BatchGroups*) {
   auto targets = std::make_unique<ClassTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;

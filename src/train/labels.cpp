@@ -135,7 +135,7 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .check = check_columns};
 
 std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                             const Config&) {
+                                             const Config&, const BatchGroups*) {
   auto targets = std::make_unique<LabelTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;

@@ -81,16 +81,23 @@ std::vector<LinkEnds> ends_of_relations(const GraphInfo& graph) {
   return ends;
 }
 
-std::unique_ptr<LinkSource> read_source(const Communicator& comm, const GraphFile& file,
-                                        const Config& config) {
+std::unique_ptr<LinkSource> read_source(const Communicator& comm, const GraphFile& file, const Config& config,
+                                        const BatchGroups* groups) {
   const auto& graph = file.info();
-  return std::make_unique<LinkSource>(comm, read_list(comm, file, Split::kTrain), ends_of_relations(graph),
+  auto list = read_list(comm, file, Split::kTrain);
+  if (groups != nullptr) list = sort_by_group(comm, list, *groups);
+  return std::make_unique<LinkSource>(comm, std::move(list), ends_of_relations(graph),
                                       negatives_of(config.train), graph.nodes, graph.links.directed);
 }
 
 std::unique_ptr<ExampleSource> read_examples(const Communicator& comm, const GraphFile& file,
-                                             const Config& config) {
-  return read_source(comm, file, config);
+                                             const Config& config, const BatchGroups* groups) {
+  return read_source(comm, file, config, groups);
+}
+
+// A link is where its head is.
+Buffer<std::int64_t> read_places(const Communicator& comm, const GraphFile& file) {
+  return read_list(comm, file, Split::kTrain).heads;
 }
 
 GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file, Split split) {
@@ -186,7 +193,11 @@ double judging_bytes(const TaskSize& size) {
 Cost preparing(const TaskSize& size, double windows) {
   const double links = count_of(size, Split::kTrain), a_window = links / size.ranks / windows,
                ways = size.graph.links.directed ? 1 : 2, vertices = static_cast<double>(size.graph.nodes);
-  Cost cost = windows * link_request_cost(size.ranks, a_window);
+  const auto& config = size.config;
+  const auto per_step = std::min(config.train.batches_per_step.value.value_or(size.ranks),
+                                 batches_of_epoch(size.graph, config));
+  Cost cost = windows * link_request_cost(size.ranks, a_window,
+                                          share_of_others(size.ranks, config.sampler.groups, per_step));
   cost += windows * negatives_cost(size.ranks, negatives_of(size.config.train), a_window,
                                    std::min(1.0, ways * links / (vertices * vertices)));
   return cost;
@@ -220,9 +231,6 @@ void check_link_keys(const Config& config) {
   if (config.history.kind != "none")
     usage_error("history.kind = {} has no meaning with train.task = links; leave it out",
                 config.history.kind);
-  if (config.sampler.groups > 0)
-    usage_error("sampler.groups = {} has no meaning with train.task = links; leave it out",
-                config.sampler.groups);
   if (config.sampler.batch_size > kMostScores / (1 + config.train.negatives))
     usage_error("sampler.batch_size = {} with train.negatives = {}: a batch can have {} links and negatives",
                 config.sampler.batch_size, config.train.negatives, kMostScores);
@@ -301,6 +309,7 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .splits = count_links,
                                        .seeds = count_seeds,
                                        .read_examples = read_examples,
+                                       .places = read_places,
                                        .label_bytes = label_bytes,
                                        .loss_bytes = loss_bytes,
                                        .judging_bytes = judging_bytes,
@@ -310,14 +319,14 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .check = check_file};
 
 std::unique_ptr<Targets> read_links_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                            const Config& config) {
+                                            const Config& config, const BatchGroups* groups) {
   auto targets = std::make_unique<LinkTargets>();
   const auto& world = grid.world();
   place_targets(grid, blocks, {}, *targets);
   targets->outputs = outputs(file.info(), config);
   targets->blocks = blocks;
   targets->directed = file.info().links.directed;
-  targets->train_links = read_source(world, file, config);
+  targets->train_links = read_source(world, file, config, groups);
   targets->valid = read_list(world, file, Split::kValid);
   targets->test = read_list(world, file, Split::kTest);
   targets->of_valid = read_candidates(world, file, Split::kValid);

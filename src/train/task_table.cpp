@@ -64,10 +64,10 @@ std::string scores_in_words(const TaskKind& task, const Metrics& metrics) {
 }
 
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                      const Config& config) {
+                                      const Config& config, const BatchGroups* groups) {
   const std::string_view name = task_kind_of(config.train.task).name;
 #define ESPALIER_READ(task, ...) \
-  if (name == #task) return read_##task##_targets(grid, file, blocks, config);
+  if (name == #task) return read_##task##_targets(grid, file, blocks, config, groups);
   ESPALIER_TASKS(ESPALIER_READ)
 #undef ESPALIER_READ
   return nullptr;

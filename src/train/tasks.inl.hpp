@@ -20,7 +20,8 @@ namespace espalier {
 
 #define ESPALIER_DECLARE(name, ...)                                                               \
   std::unique_ptr<Targets> read_##name##_targets(const Grid& grid, const GraphFile& file,         \
-                                                 const Ownership& blocks, const Config& config);  \
+                                                 const Ownership& blocks, const Config& config,   \
+                                                 const BatchGroups* groups);                      \
   std::unique_ptr<Task> make_##name(const Cpu&, const Grid&, const Targets&, const TrainConfig&); \
   std::unique_ptr<TaskOn<Cuda>> make_##name(const Cuda&, const Grid&, const Targets&, const TrainConfig&);
 ESPALIER_TASKS(ESPALIER_DECLARE)

@@ -53,7 +53,7 @@ inline std::array<std::int64_t, 3> count_vertices(const GraphInfo& graph) {
   return {graph.train, graph.valid, graph.test};
 }
 inline std::unique_ptr<ExampleSource> read_training_vertices(const Communicator&, const GraphFile& file,
-                                                             const Config&) {
+                                                             const Config&, const BatchGroups*) {
   return std::make_unique<VertexSource>(file.read_split(Split::kTrain));
 }
 

@@ -64,6 +64,26 @@ class LinksTest(ProgramTest):
         expected = self.history(self.train(*job))
         self.assertEqual(self.history(self.train(*job, f"graph.order={self.folder / 'order.h5'}", "grid.replication=2", ranks=4)), expected)
 
+    def test_local_batches(self):
+        self.make()
+        self.succeed("-q", "partition", self.graph, "--method", "metis", "--clusters", 64, "-o", self.folder / "order.h5")
+        order = f"graph.order={self.folder / 'order.h5'}"
+        job = (order, "sampler.groups=8", "train.batches_per_step=8")
+        expected = self.history(self.train(*job))
+        for ranks, grid in ((3, ()), (4, ("grid.replication=2", "run.overlap=true"))):
+            self.assertEqual(self.history(self.train(*job, *grid, ranks=ranks)), expected)
+        run, plan = self.train(*job, ranks=4), self.planned(*job, ranks=4)
+        self.assertEqual(plan["epochs"][0]["sample_digest"], run["epochs"][0]["sample_digest"])
+        self.compare_bytes(run, plan, job, off=0.02, evaluate=0.1)
+        # Negatives of the batch leave its seeds where its links are.
+        near = (order, "train.batches_per_step=8", "train.negatives_mode=in-batch", "sampler.fanout=[3, 2]")
+        local, uniform = self.train(*near, "sampler.groups=8", ranks=4), self.train(*near, ranks=4)
+        for stage in ("sample", "fetch"):
+            self.assertLess(local["epochs"][0]["bytes"][stage]["total"], 0.5 * uniform["epochs"][0]["bytes"][stage]["total"], stage)
+        self.stopped_run("-q", "train", self.config, "run.restart=never", *job, ranks=3)
+        self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+
     @needs_emulation
     def test_on_the_emulated_gpu(self):
         self.make()

@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 6
 // Laws of links as examples: every link once per epoch; a batch is a function of (seed, epoch,
 // batch) on every grid; negatives are keyed by their link, of vertices that the relation allows,
-// evenly; the seeds are the ends, once each. The batch's own links are in none of its blocks, and
+// evenly; the seeds are the ends, once each. With groups a batch is of one, and the batches of a
+// group are as even as can be. The batch's own links are in none of its blocks, and
 // nothing else has gone: what a row's other entries weigh together is as it was.
 #include "espalier/sample/link_examples.hpp"
 
@@ -136,6 +137,83 @@ TEST(LinkExamples, ABatchIsTheSameOnEveryGrid) {
     EXPECT_EQ(links_of(plan).count_links(0, plan.batches()), kLinks);
     EXPECT_EQ(links_of(plan).count_links(15, 16), kLinks - 300);
   }
+}
+
+// Groups of unequal size, one of them empty, by the head.
+std::int32_t group_of(const Triple& link) {
+  return link[0] < 10 ? 0 : link[0] < 60 ? 1 : 3;
+}
+
+LinkSource grouped_source_of(const Communicator& comm, const Negatives& negatives) {
+  const auto list = list_of(all_links(), comm);
+  BatchGroups groups;
+  groups.count = 5;
+  for (std::int64_t k = 0; k < std::ssize(list.heads); ++k)
+    groups.of.push_back(group_of({list.heads[k], list.relations[k], list.tails[k]}));
+  return {comm, sort_by_group(comm, list, groups), kEnds, negatives, kVertices, true};
+}
+
+TEST(LinkExamples, LinksStandGroupAfterGroupInTheirOrder) {
+  auto expected = all_links();
+  std::ranges::stable_sort(expected, {}, group_of);
+  const auto source = grouped_source_of(test_world(), kUniform);
+  const auto& list = source.list();
+  const auto mine = even_range(kLinks, test_world().size(), test_world().rank());
+  ASSERT_EQ(std::ssize(list.heads), mine.size());
+  for (std::int64_t k = 0; k < mine.size(); ++k)
+    EXPECT_EQ((Triple{list.heads[k], list.relations[k], list.tails[k]}), expected[mine.begin + k]);
+  ASSERT_EQ(list.group_begins.size(), 6u);
+  for (std::int32_t group = 0; group <= 5; ++group)
+    EXPECT_EQ(list.group_begins[group],
+              std::ranges::count_if(expected, [&](const Triple& link) { return group_of(link) < group; }));
+}
+
+TEST(LinkExamples, WithGroupsABatchIsOfOneOnEveryGrid) {
+  const Negatives negatives = {.per_link = 2, .of_both_ends = true, .filtered = true};
+  const auto self = alone();
+  const auto source = grouped_source_of(test_world(), negatives), whole = grouped_source_of(self, negatives);
+  std::vector<Triple> orders[2];
+  for (const std::uint64_t epoch : {1, 2}) {
+    const EpochPlan plan(source, shape_of(epoch, test_world().size())), expected(whole, shape_of(epoch));
+    const auto& links = links_of(expected);
+    std::map<std::int32_t, std::vector<std::int64_t>> sizes;
+    const auto all = expected.kept_by(0, 0, expected.batches());
+    ASSERT_EQ(std::ssize(all), expected.batches());
+    links.prepare(self, all);
+    for (const auto b : all) {
+      const auto& batch = links.links(b);
+      const auto group = links.groups()[b];
+      sizes[group].push_back(batch.links());
+      EXPECT_EQ(links.count_links(b, b + 1), batch.links());
+      for (std::int64_t i = 0; i < batch.links(); ++i) {
+        orders[epoch - 1].push_back(positive(batch, i));
+        EXPECT_EQ(group_of(positive(batch, i)), group);
+      }
+    }
+    for (const auto& [group, of] : sizes) {
+      const auto [least, most] = std::ranges::minmax(of);
+      EXPECT_LE(most - least, 1) << group;
+      EXPECT_LE(most, 20);
+    }
+    const auto mine = plan.kept_by(test_world().rank(), 0, plan.batches());
+    plan.examples().prepare(test_world(), mine);
+    for (const auto b : mine) EXPECT_EQ(plan.batch(b).digest, expected.batch(b).digest);
+  }
+  EXPECT_NE(orders[0], orders[1]);
+  auto sorted = all_links();
+  std::ranges::sort(sorted);
+  for (auto& order : orders) {
+    std::ranges::sort(order);
+    EXPECT_EQ(order, sorted);
+  }
+}
+
+TEST(LinkExamples, SharesOfOthersAreThoseOfBatches) {
+  EXPECT_DOUBLE_EQ(share_of_others(4, 0, 8), 0.75);
+  EXPECT_DOUBLE_EQ(share_of_others(4, 64, 8), 0);
+  EXPECT_DOUBLE_EQ(share_of_others(1, 64, 1), 0);
+  EXPECT_DOUBLE_EQ(share_of_others(4, 64, 1), 0.75);
+  EXPECT_DOUBLE_EQ(share_of_others(4, 64, 2), 0.5);
 }
 
 TEST(LinkExamples, SeedsAreTheEndsOnceEachAndEverythingIsInTheDigest) {

@@ -7,7 +7,7 @@
 // computed where it is asked for, and no rank holds it. Neither takes a message. *Links* have
 // several seeds each, and ranks ask each other for them (link_examples.hpp).
 //
-// With groups (sampler.groups) the shuffled seeds of a batch are of one group, which is shuffled by
+// With groups (sampler.groups) the examples of a batch are of one group, which is shuffled by
 // itself and cut into batches as even as can be, at most `batch_size` each.
 // Groups close in number have neighbouring vertices. Consecutive batches are of groups spread
 // over all of them:
@@ -25,7 +25,6 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/content_digest.hpp"
 
 namespace espalier {
 
@@ -56,12 +55,12 @@ struct SeedBatch {
   std::uint64_t digest = 0;  ///< of what its examples are beside their seeds
 };
 
-/// Training vertices in groups that are close in the graph.
+/// Training examples in groups that are close in the graph.
 struct BatchGroups {
-  Buffer<std::int32_t> of;  ///< of each training vertex, in their order: 0 .. count - 1
+  /// Of each training example that this rank has, in their order: 0 .. count - 1. Vertices: all.
+  Buffer<std::int32_t> of;
   std::int32_t count = 1;
-
-  std::uint64_t digest() const { return content_digest(std::span<const std::int32_t>(of), 0); }
+  std::uint64_t digest = 0;  ///< of all examples' groups, the same on every grid
 };
 
 /// Vertices that are learnt, with what their task knows each by.

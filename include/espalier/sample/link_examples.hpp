@@ -9,6 +9,9 @@
 // by a vertex that the relation allows there. Only those by degree and those that must not be links
 // take messages (link_lookup.hpp).
 //
+// With groups (examples.hpp) links stand group after group, so that the links of a batch and their
+// owner are near one another; each group has a permutation of its own.
+//
 // The seeds of a batch are the distinct ends of its links and negatives, ascending. Its own links
 // are left out of its blocks, in the other direction and as inverse relation, too: what a network
 // is asked about must not stand in its input.
@@ -32,9 +35,15 @@ struct LinkList {
   std::int64_t count = 0;               ///< of all ranks
   Buffer<std::int64_t> heads, tails;    ///< vertices
   Buffer<std::int32_t> relations = {};  ///< beside them; empty: all of relation 0
+  /// [groups + 1] where those of each group begin; empty: they are of no groups.
+  std::vector<std::int64_t> group_begins = {};
 
   LinkTriple link(std::int64_t k) const { return {heads[k], tails[k], relations.empty() ? 0 : relations[k]}; }
 };
+
+/// Collective. The links group after group, those of a group in the order of before. `groups`: of
+/// the links that this rank has.
+LinkList sort_by_group(const Communicator& comm, const LinkList& list, const BatchGroups& groups);
 
 /// What links of a relation join.
 struct LinkEnds {
@@ -107,9 +116,14 @@ class LinkSource final : public ExampleSource {
 /// The links of a list that this rank has.
 std::vector<LinkTriple> triples_of(const LinkList& list);
 
-/// What a rank receives that asks for so many links at once, and for the negatives of so many, of
-/// which a share are links and drawn again where they are filtered.
-Cost link_request_cost(int ranks, double links);
+/// The share of the links of a rank's batches that other ranks have, where links are of `groups`
+/// (0: of none) and a step has so many batches.
+double share_of_others(int ranks, std::int64_t groups, std::int64_t batches_per_step);
+
+/// What a rank receives that asks for so many links at once, of which others have that share,
+/// and for the negatives of so many, of which a share are links and drawn again where they
+/// are filtered.
+Cost link_request_cost(int ranks, double links, double share);
 Cost negatives_cost(int ranks, const Negatives& negatives, double links, double known_share);
 
 /// How many different vertices so many even draws meet on average.

@@ -17,6 +17,8 @@
 
 namespace espalier {
 
+struct BatchGroups;  // sample/examples.hpp
+
 /// What all tasks have in common; each adds its own (classes.hpp).
 struct Targets {
   Targets() = default;
@@ -50,9 +52,10 @@ Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Bu
                               std::int64_t width);
 
 /// Collective over the grid. What the task of a config trains and judges by, of a file that
-/// check_labels, check_splits and the task's own check have let through.
+/// check_labels, check_splits and the task's own check have let through. `groups`: of local
+/// batches, or null.
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                      const Config& config);
+                                      const Config& config, const BatchGroups* groups = nullptr);
 
 /// Throws UserError(kInput) when the task of that name cannot be learnt from the labels: none, all
 /// -1, several per vertex where it wants one.

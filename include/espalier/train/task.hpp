@@ -98,9 +98,13 @@ struct TaskKind {
   /// have; nullptr: as many.
   std::array<std::int64_t, 3> (*splits)(const GraphInfo& graph);
   std::int64_t (*seeds)(const GraphInfo& graph, const Config& config, std::int64_t examples) = nullptr;
-  /// Collective. Where an epoch's examples come from, without what is to be learnt of them.
+  /// Collective. Where an epoch's examples come from, without what is to be learnt of them; with
+  /// local batches their groups.
   std::unique_ptr<ExampleSource> (*read_examples)(const Communicator& comm, const GraphFile& file,
-                                                  const Config& config);
+                                                  const Config& config, const BatchGroups* groups);
+  /// Collective. Where the training examples are that this rank reads, an even share of all: a
+  /// vertex of each; nullptr: every rank has all of them, which are vertices.
+  Buffer<std::int64_t> (*places)(const Communicator& comm, const GraphFile& file) = nullptr;
 
   /// Bytes of the targets on a rank, and of an epoch's plan, but for the ids of the splits.
   double (*label_bytes)(const TaskSize& size);
