@@ -75,6 +75,7 @@ struct PrepareArguments {
   std::string shares;     ///< "0.8,0.1,0.1": of links, in train, valid and test
   std::string relations;  ///< "cites,writes"; empty: all, of two that are inverses the first
   std::int64_t seed = 0;
+  bool by_time = false;
   bool overwrite = false;  ///< may `output` be replaced?
   double stall_minutes = 0;
 };

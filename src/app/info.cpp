@@ -131,6 +131,7 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   line("features", features_in_words(world, file, 0));
   if (info.edge_features[0].has()) line("edge features", edge_features_in_words(world, file, 0));
+  if (info.edge_times[0] > 0) line("edge times", edge_times_in_words(world, file, 0));
   line("labels", labels_in_words(world, file, 0));
   line("splits", fmt::format("train {}, valid {}, test {}", info.train, info.valid, info.test));
 }

@@ -187,6 +187,7 @@ void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
       ->required();
   prepare->add_option("--relations", a.relations,
                       "of a graph with types: whose edges are links, NAME,... (all, but inverses)");
+  prepare->add_flag("--by-time", a.by_time, "the latest links of a relation are test, those before valid");
   add_whole_number(*prepare, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
                    "the same seed gives the same splits for every number of ranks")
       ->capture_default_str();

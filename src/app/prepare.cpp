@@ -44,8 +44,10 @@ LinkSplitOptions options_of(const PrepareArguments& arguments) {
   LinkSplitOptions options{shares_of(arguments.shares), static_cast<std::uint64_t>(arguments.seed)};
   if (!arguments.relations.empty()) options.relations = split_text(arguments.relations, ',');
   check_shares(options.shares);
+  options.by_time = arguments.by_time;
   options.words =
       fmt::format("espalier prepare --split-links {} --seed {}", arguments.shares, arguments.seed);
+  if (arguments.by_time) options.words += " --by-time";
   if (!arguments.relations.empty()) options.words += " --relations " + arguments.relations;
   return options;
 }

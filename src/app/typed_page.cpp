@@ -146,6 +146,9 @@ void show_contents(const Communicator& world, const GraphFile& file) {
   for (int r = 0; r < std::ssize(info.edge_features); ++r)
     if (info.edge_features[r].has())
       line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
+  for (int r = 0; r < std::ssize(info.edge_times); ++r)
+    if (info.edge_times[r] > 0)
+      line("edge times", info.schema.full_name(r) + ": " + edge_times_in_words(world, file, r));
 }
 
 }  // namespace

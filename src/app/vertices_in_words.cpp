@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "espalier/base/counted.hpp"
+#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {
@@ -114,6 +115,21 @@ std::string edge_features_in_words(const Communicator& world, const GraphFile& f
          numbers_in_words(world, mine, info.entries * info.features, [&](auto begin, auto end) {
            return file.read_edge_features<float>(relation, begin, end);
          });
+}
+
+std::string edge_times_in_words(const Communicator& world, const GraphFile& file, int relation) {
+  const auto entries = file.info().edge_times[relation];
+  std::int64_t earliest = std::numeric_limits<std::int64_t>::max(),
+               latest = std::numeric_limits<std::int64_t>::min();
+  in_row_parts(world, entries, [&](std::int64_t begin, std::int64_t end) {
+    for (const auto time : file.read_edge_times(relation, begin, end)) {
+      earliest = std::min(earliest, time);
+      latest = std::max(latest, time);
+    }
+  });
+  earliest = world.all_reduce(earliest, Reduction::kMin, kLabel);
+  latest = world.all_reduce(latest, Reduction::kMax, kLabel);
+  return fmt::format("{} to {}", earliest, latest);
 }
 
 }  // namespace espalier

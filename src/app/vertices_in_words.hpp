@@ -19,4 +19,7 @@ std::string labels_in_words(const Communicator& world, const GraphFile& file, in
 /// have some.
 std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation);
 
+/// Collective. "17 to 2041", of a relation whose edges have times.
+std::string edge_times_in_words(const Communicator& world, const GraphFile& file, int relation);
+
 }  // namespace espalier

@@ -7,23 +7,14 @@
 
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 
 /// Collective. Features, labels, splits and ids of the vertices of all types.
 void copy_vertices(const Communicator& comm, const GraphFile& file, GraphWriter& writer);
 
-/// Collective. Features of those entries of the even range `rows` of this rank that stay:
-/// stays(place of an entry in `rows`).
-template <class Index, class Stays>
-void copy_edge_features(const Communicator& comm, const GraphFile& file, const Csr<Index>& rows, Stays stays,
-                        GraphWriter& writer);
-
-// ---- implementation ----
-
-namespace copy_detail {
-
-// The places in `rows` of a relation's entries, in the order of its features.
+/// The places in `rows` of a relation's entries, in the order of its features and times.
 template <class Index>
 Buffer<std::int64_t> entries_of(const Schema& schema, const Csr<Index>& rows, int relation) {
   Buffer<std::int64_t> places;
@@ -32,6 +23,23 @@ Buffer<std::int64_t> entries_of(const Schema& schema, const Csr<Index>& rows, in
     if (rows.indices[e] >= begin && rows.indices[e] < end) places.push_back(e);
   return places;
 }
+
+/// Collective. Which of the relation's entries of all ranks are so many of this one.
+inline RowRange among_entries(const Communicator& comm, std::int64_t mine) {
+  const auto sizes = comm.all_gather(mine, "graph file");
+  const auto begin = std::accumulate(sizes.begin(), sizes.begin() + comm.rank(), std::int64_t{0});
+  return {begin, begin + mine};
+}
+
+/// Collective. Features and times of those entries of the even range `rows` of this rank that stay:
+/// stays(place of an entry in `rows`).
+template <class Index, class Stays>
+void copy_edges(const Communicator& comm, const GraphFile& file, const Csr<Index>& rows, Stays stays,
+                GraphWriter& writer);
+
+// ---- implementation ----
+
+namespace copy_detail {
 
 // Rows of a matrix that stay, in order.
 template <class T, class Keeps>
@@ -46,9 +54,8 @@ void keep_rows(Matrix<T>& rows, Keeps keeps) {
 template <class T, class Stays>
 void copy_relation(const Communicator& comm, const GraphFile& file, const Buffer<std::int64_t>& places,
                    int relation, Stays stays, GraphWriter& writer) {
-  const auto sizes = comm.all_gather(std::ssize(places), "graph file");
-  const auto begin = std::accumulate(sizes.begin(), sizes.begin() + comm.rank(), std::int64_t{0});
-  auto rows = file.read_edge_features<T>(relation, begin, begin + std::ssize(places));
+  const auto mine = among_entries(comm, std::ssize(places));
+  auto rows = file.read_edge_features<T>(relation, mine.begin, mine.end);
   keep_rows(rows, [&](std::int64_t k) { return stays(places[k]); });
   writer.write_edge_features(rows, relation);
 }
@@ -56,14 +63,24 @@ void copy_relation(const Communicator& comm, const GraphFile& file, const Buffer
 }  // namespace copy_detail
 
 template <class Index, class Stays>
-void copy_edge_features(const Communicator& comm, const GraphFile& file, const Csr<Index>& rows, Stays stays,
-                        GraphWriter& writer) {
+void copy_edges(const Communicator& comm, const GraphFile& file, const Csr<Index>& rows, Stays stays,
+                GraphWriter& writer) {
   const auto& info = file.info();
   for (int r = 0; r < std::ssize(info.edge_features); ++r) {
-    if (!info.edge_features[r].has()) continue;
-    const auto places = copy_detail::entries_of(info.schema, rows, r);
-    info.edge_features[r].half ? copy_detail::copy_relation<Half>(comm, file, places, r, stays, writer)
-                               : copy_detail::copy_relation<float>(comm, file, places, r, stays, writer);
+    const bool timed = info.edge_times[r] > 0;
+    if (!info.edge_features[r].has() && !timed) continue;
+    const auto places = entries_of(info.schema, rows, r);
+    if (info.edge_features[r].has())
+      info.edge_features[r].half ? copy_detail::copy_relation<Half>(comm, file, places, r, stays, writer)
+                                 : copy_detail::copy_relation<float>(comm, file, places, r, stays, writer);
+    if (!timed) continue;
+    const auto mine = among_entries(comm, std::ssize(places));
+    auto times = file.read_edge_times(r, mine.begin, mine.end);
+    std::int64_t kept = 0;
+    for (std::size_t k = 0; k < places.size(); ++k)
+      if (stays(places[k])) times[kept++] = times[k];
+    times.resize(kept);
+    writer.write_edge_times(times, r);
   }
 }
 

@@ -193,7 +193,8 @@ void open_types(OpenGraphFile& h) {
 void open_relations(OpenGraphFile& h) {
   for (int r = 0; r < std::ssize(h.info.schema.relations()); ++r) {
     const auto in = h.info.typed ? h.info.schema.full_name(r) + "/" : std::string();
-    h.relations.push_back({hdf5::open_dataset(h.file, "/edges/" + in + "features")});
+    h.relations.push_back({hdf5::open_dataset(h.file, "/edges/" + in + "features"),
+                           hdf5::open_dataset(h.file, "/edges/" + in + "time")});
   }
 }
 
@@ -323,13 +324,15 @@ void describe_types(OpenGraphFile& h, const Describer& describe) {
   }
 }
 
-// Features of a relation that the file has not would be overlooked.
+// What is of a relation that the file has not would be overlooked.
 void check_names_of_relations(const OpenGraphFile& h, const Describer& describe) {
   if (!hdf5::has_link(h.file, "edges")) return;
   for (const auto& name : hdf5::dataset_names(h.file))
-    if (name.starts_with("edges/") &&
-        std::ranges::none_of(h.relations, [&](const auto& of) { return of.features.name == "/" + name; }))
-      describe.fail("there is a dataset /{}, but features of edges are called {}", name,
+    if (name.starts_with("edges/") && std::ranges::none_of(h.relations, [&](const auto& of) {
+          return of.features.name == "/" + name || of.times.name == "/" + name;
+        }))
+      describe.fail("there is a dataset /{}, but features of edges are called {}, and their times ../time",
+                    name,
                     h.info.typed ? "/edges/SOURCE.RELATION.TARGET/features, of a relation of the file"
                                  : "/edges/features");
 }
@@ -337,7 +340,7 @@ void check_names_of_relations(const OpenGraphFile& h, const Describer& describe)
 void describe_relations(OpenGraphFile& h, const Describer& describe) {
   check_names_of_relations(h, describe);
   const bool one = h.relations.size() == 1;
-  for (auto& [features, info] : h.relations) {
+  for (auto& [features, times, info] : h.relations) {
     if (features.exists()) {
       describe.check_dimensions(features, 2, 2);
       describe.check_numbers(features);
@@ -348,6 +351,11 @@ void describe_relations(OpenGraphFile& h, const Describer& describe) {
       if (features.columns() > 0) info = {features.rows(), features.columns(), features.is_half()};
     }
     h.info.edge_features.push_back(one || h.view.apart ? info : EdgeInfo{});
+    if (times.exists()) {
+      describe_list(times, describe);
+      if (one) describe.check_length(times, h.info.edges, "edges");
+    }
+    h.info.edge_times.push_back(times.exists() ? times.rows() : 0);
   }
 }
 

@@ -89,7 +89,7 @@ template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t, int) 
 template <class T>
 Matrix<T> GraphFile::read_edge_features(int relation, std::int64_t begin, std::int64_t end) const {
   auto& h = *open_;
-  const auto& [features, info] = h.relations[relation];
+  const auto& [features, times, info] = h.relations[relation];
   if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
   ESPALIER_CHECK(0 <= begin && begin <= end && end <= info.entries, "entries [{}, {}) of {}", begin, end,
                  info.entries);
@@ -98,6 +98,15 @@ Matrix<T> GraphFile::read_edge_features(int relation, std::int64_t begin, std::i
 
 template Matrix<float> GraphFile::read_edge_features(int, std::int64_t, std::int64_t) const;
 template Matrix<Half> GraphFile::read_edge_features(int, std::int64_t, std::int64_t) const;
+
+Buffer<std::int64_t> GraphFile::read_edge_times(int relation, std::int64_t begin, std::int64_t end) const {
+  auto& h = *open_;
+  const auto& times = h.relations[relation].times;
+  if (!times.exists()) input_error("graph file {}: has no {}", h.path, times.name);
+  ESPALIER_CHECK(0 <= begin && begin <= end && end <= times.rows(), "entries [{}, {}) of {}", begin, end,
+                 times.rows());
+  return read_checked<std::int64_t>(h, times, {begin, end, 1}, [](const auto&) {});
+}
 
 // ---- ids ----
 
@@ -270,6 +279,9 @@ void check_edge_features(const GraphFile& file, std::span<const std::int64_t> en
     if (of.has() && of.entries != entries[r])
       input_error("graph file {}: /edges/{}/features has {} rows, but the relation has {} edges; {}",
                   file.path(), info.schema.full_name(r), of.entries, entries[r], kWriteAgain);
+    if (info.edge_times[r] != 0 && info.edge_times[r] != entries[r])
+      input_error("graph file {}: /edges/{}/time has {} entries, but the relation has {} edges; {}",
+                  file.path(), info.schema.full_name(r), info.edge_times[r], entries[r], kWriteAgain);
   }
 }
 
@@ -332,6 +344,9 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
         of.half ? void(file.read_edge_features<Half>(r, begin, end))
                 : void(file.read_edge_features<float>(r, begin, end));
       });
+    const auto timed = info.edge_times[r];
+    if (timed > 0)
+      in_parts({0, timed}, timed, [&](auto begin, auto end) { file.read_edge_times(r, begin, end); });
   }
   check_links(comm, file);
 }

@@ -22,8 +22,8 @@ struct GraphWriter::State {
   std::string path(const char* folder, int type, const std::string& name) const {
     return fmt::format("/{}/{}{}", folder, typed ? schema.types()[type].name + "/" : "", name);
   }
-  std::string edge_path(int relation) const {
-    return fmt::format("/edges/{}features", typed ? schema.full_name(relation) + "/" : "");
+  std::string edge_path(int relation, const char* name = "features") const {
+    return fmt::format("/edges/{}{}", typed ? schema.full_name(relation) + "/" : "", name);
   }
 };
 
@@ -213,6 +213,11 @@ void GraphWriter::write_features(const Matrix<T>& rows, int type) {
 template <class T>
 void GraphWriter::write_edge_features(const Matrix<T>& rows, int relation) {
   write_matrix(state_->edge_path(relation), rows);
+}
+
+void GraphWriter::write_edge_times(std::span<const std::int64_t> times, int relation) {
+  const auto place = place_of(state_->comm(), times.size());
+  write<std::int64_t>(state_->edge_path(relation, "time"), place.total, kVector, place.begin, times);
 }
 
 template void GraphWriter::write_features(const Matrix<float>&, int);

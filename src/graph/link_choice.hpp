@@ -52,13 +52,14 @@ class LinkChoice {
   /// Of a pair the bit beside its word: is the larger vertex the head?
   bool descends(const LinkOfEntry& pair) const { return (random_bits(pair) & 1) != 0; }
 
-  Split split(const LinkOfEntry& link) const {
-    const auto& [test, valid] = bounds_[place_[link.relation]];
-    const auto drawn = word(link);
-    return drawn < test ? Split::kTest : drawn < valid ? Split::kValid : Split::kTrain;
+  /// Of a link of the relation with this word.
+  Split split(int relation, std::int64_t word) const {
+    const auto& [test, valid] = bounds_[place_[relation]];
+    return word < test ? Split::kTest : word < valid ? Split::kValid : Split::kTrain;
   }
 
-  /// Collective. From the words of this rank's links that are counted, for each chosen relation.
+  /// Collective. From the words of this rank's links that are counted, for each chosen relation:
+  /// those drawn, or others, of which the smallest are in test. What is equal stays together.
   void set_bounds(const Communicator& comm, std::vector<std::vector<std::int64_t>> words,
                   const LinkShares& shares);
 

@@ -32,9 +32,9 @@ struct OpenType {
   std::array<hdf5::Dataset, 3> splits;
 };
 
-/// The data set of one relation.
+/// The data sets of one relation.
 struct OpenRelation {
-  hdf5::Dataset features;
+  hdf5::Dataset features, times;
   EdgeInfo info = {};  ///< what is in it, in whatever view
 };
 
@@ -78,7 +78,8 @@ struct OpenGraphFile {
       for (const auto* dataset :
            {&type.features, &type.labels, &type.ids, &type.splits[0], &type.splits[1], &type.splits[2]})
         all.push_back(dataset);
-    for (const auto& relation : relations) all.push_back(&relation.features);
+    for (const auto& relation : relations)
+      for (const auto* dataset : {&relation.features, &relation.times}) all.push_back(dataset);
     for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);
     for (const auto& split : links.splits)
       for (const auto* dataset : {&split.head, &split.tail, &split.relation, &split.negative_heads,

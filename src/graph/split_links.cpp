@@ -8,6 +8,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "link_choice.hpp"
+#include "link_times.hpp"
 
 namespace espalier {
 
@@ -38,6 +39,7 @@ class LinkSplitter {
     agree(comm_, [&] {
       check_edge_features(file_, entries);
       chosen = relations_of_links(file_, options_.relations, entries);
+      if (options_.by_time) check_times(chosen);
     });
     const auto reverses = find_reverses(comm_, schema_, range_, rows_, entries, chosen);
     agree(comm_, [&] { check_inverses(chosen, reverses); });
@@ -48,6 +50,7 @@ class LinkSplitter {
         counts_.reversed += reverses.answered[r];
       }
     choice_.emplace(schema_, std::move(chosen), reverses, options_.seed);
+    if (options_.by_time) find_times();
     choice_->set_bounds(comm_, words(), options_.shares);
     mark_entries();
     agree(comm_, [&] { check_splits_hold_links(); });
@@ -56,7 +59,7 @@ class LinkSplitter {
   void write(const Destination& output) {
     GraphWriter writer(comm_, output);
     if (file_.info().typed) writer.write_schema(schema_);
-    copy_edge_features(
+    copy_edges(
         comm_, file_, rows_, [&](std::int64_t e) { return stays(e); }, writer);
     write_links(writer);
     leave_out();
@@ -88,6 +91,47 @@ class LinkSplitter {
             file_.path(), schema_.full_name(schema_.relations()[r].inverse), schema_.full_name(r));
   }
 
+  void check_times(const std::vector<int>& chosen) const {
+    for (const int r : chosen)
+      if (file_.info().edge_times[r] == 0)
+        input_error("graph file {}: {} no times (/edges/{}time), so links cannot be split --by-time",
+                    file_.path(),
+                    file_.info().typed ? schema_.full_name(r) + " has" : std::string("its edges have"),
+                    file_.info().typed ? schema_.full_name(r) + "/" : "");
+  }
+
+  // Of each relation's links, how long before the latest.
+  void find_times() {
+    times_ = times_of_links(comm_, file_, *choice_, range_, rows_);
+    constexpr auto kLeast = std::numeric_limits<std::int64_t>::min() / 4, kMost = -kLeast;
+    std::vector<std::int64_t> latest(choice_->chosen().size(), kLeast);
+    bool far = false;
+    const auto each_link = [&](auto what) {
+      each_entry([&](std::int64_t e, std::int64_t v, std::int64_t column) {
+        if (const auto link = choice_->link_of(v, column); link.relation >= 0)
+          what(times_[e], choice_->place(link.relation));
+      });
+    };
+    each_link([&](std::int64_t time, int k) {
+      far |= time < kLeast || time > kMost;
+      latest[k] = std::max(latest[k], time);
+    });
+    comm_.all_reduce(std::span(latest), Reduction::kMax, kLabel);
+    agree(comm_, [&] {
+      if (far)
+        input_error(
+            "graph file {}: a time of its edges is beyond 2^61; count in another unit, or from another "
+            "moment",
+            file_.path());
+    });
+    each_link([&](std::int64_t& time, int k) { time = latest[k] - time; });
+  }
+
+  // By which the links of a relation are ordered.
+  std::int64_t word_of(std::int64_t entry, const LinkOfEntry& link) const {
+    return options_.by_time ? times_[entry] : choice_->word(link);
+  }
+
   template <class Do>
   void each_entry(Do what) const {
     for (std::int64_t row = 0; row < rows_.rows; ++row)
@@ -98,9 +142,9 @@ class LinkSplitter {
   // Of my links that are counted, by their relation.
   std::vector<std::vector<std::int64_t>> words() const {
     std::vector<std::vector<std::int64_t>> words(choice_->chosen().size());
-    each_entry([&](std::int64_t, std::int64_t v, std::int64_t column) {
+    each_entry([&](std::int64_t e, std::int64_t v, std::int64_t column) {
       const auto link = choice_->link_of(v, column);
-      if (link.is_first) words[choice_->place(link.relation)].push_back(choice_->word(link));
+      if (link.is_first) words[choice_->place(link.relation)].push_back(word_of(e, link));
     });
     return words;
   }
@@ -116,7 +160,9 @@ class LinkSplitter {
     marks_.resize(rows_.entries());
     each_entry([&](std::int64_t e, std::int64_t v, std::int64_t column) {
       const auto link = choice_->link_of(v, column);
-      marks_[e] = link.relation < 0 ? kNoLink : static_cast<std::uint8_t>(choice_->split(link));
+      marks_[e] = link.relation < 0
+                      ? kNoLink
+                      : static_cast<std::uint8_t>(choice_->split(link.relation, word_of(e, link)));
       if (link.relation < 0)
         counts_.loops += choice_->place(schema_.relation_of(column)) >= 0;
       else if (is_listed(v, column))
@@ -131,10 +177,13 @@ class LinkSplitter {
     for (std::size_t s = 0; s < kSplitNames.size(); ++s)
       if (counts_.links[s] == 0 && share_of(s) > 0)
         usage_error(
-            "--split-links {},{},{}: of {} links of {} none is for {} (of each relation shares are rounded "
-            "down); give it a larger share, or another graph",
+            "--split-links {},{},{}: of {} links of {} none is for {} ({}); give it a larger share, or "
+            "another "
+            "graph",
             options_.shares.train, options_.shares.valid, options_.shares.test, total, file_.path(),
-            kSplitNames[s]);
+            kSplitNames[s],
+            options_.by_time ? "those of one moment stay together"
+                             : "of each relation shares are rounded down");
   }
 
   double share_of(std::size_t split) const {
@@ -200,6 +249,7 @@ class LinkSplitter {
   RowRange range_;
   Csr<Index> rows_;
   std::optional<LinkChoice> choice_;
+  Buffer<std::int64_t> times_;  // [entries] by time: how long before the latest of its relation
   Buffer<std::uint8_t> marks_;  // [entries] a split, or kNoLink
   LinkSplitCounts counts_;
 };

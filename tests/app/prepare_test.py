@@ -2,8 +2,8 @@
 
 Laws, with numpy and h5py as the oracle: the links of the three splits are the edges of the original (pairs, where each edge has its
 reverse), each once, with shares of each relation rounded down; A has no link of valid or test, nor its entry in an inverse, nor the reverse
-where every edge has one, and all other edges with their weights and features; all else is copied; every number of ranks writes the same; every
-bad input is one message.
+where every edge has one, and all other edges with their weights, features and times; all else is copied; every number of ranks writes the same;
+by time no link is later than one of a later split, and those of one moment are together; every bad input is one message.
 """
 
 import unittest
@@ -19,7 +19,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def entries_of(path):
-    """{(row, relation, column): (weight, features)} of a graph file, relation 0 of one without types; columns are vertices."""
+    """{(row, relation, column): (weight, features and time)} of a graph file, relation 0 of one without types; columns are vertices."""
     with h5py.File(path) as file:
         indptr, columns = file["graph/indptr"][()], file["graph/indices"][()]
         rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
@@ -30,10 +30,10 @@ def entries_of(path):
         weights = file["graph/weights"][()] if "graph/weights" in file else np.ones(len(columns))
         features = [()] * len(columns)
         for r, name in enumerate(full_names(file)):
-            path_of = f"edges/{name}features"
-            if path_of in file:
-                for place, row in zip(np.flatnonzero(relations == r), file[path_of][()]):
-                    features[place] = tuple(row)
+            for path_of in (f"edges/{name}features", f"edges/{name}time"):
+                if path_of in file:
+                    for place, row in zip(np.flatnonzero(relations == r), file[path_of][()].reshape(np.sum(relations == r), -1)):
+                        features[place] += tuple(row)
     return {(int(v), int(r), int(u)): (float(w), f) for v, r, u, w, f in zip(rows, relations, columns, weights, features)}
 
 
@@ -260,6 +260,81 @@ class WithTypes(Prepare):
         for split in SPLITS:
             self.assertEqual({(h, t) for h, _, t in links[split]}, {(t, h) for h, _, t in links[split]})
         self.assertEqual({(h, t) for h, _, t in links["train"]}, {(u, v) for v, _, u in after})
+
+
+class ByTime(Prepare):
+    def add_times(self, most, least=-3):
+        """A time of every edge, few enough that many are the same."""
+        random = np.random.default_rng(5)
+        with h5py.File(self.graph, "a") as file:
+            columns = file["graph/indices"][()]
+            relations = np.zeros(len(columns), int)
+            if "graph/segment_begin" in file:
+                sizes = np.diff(np.append(file["graph/segment_begin"][()], len(columns)))
+                relations = np.repeat(file["graph/segment_relation"][()].astype(int), sizes)
+            for r, name in enumerate(full_names(file)):
+                file[f"edges/{name}time"] = random.integers(least, most, np.sum(relations == r))
+        self.succeed("digest", self.graph, "--write")
+
+    def check_times(self, times, shares):
+        """`times`: {(head, relation, tail): when} of all links."""
+        links = links_of(self.output)
+        self.assertEqual(sorted(link for of in links.values() for link in of), sorted(times))
+        for r in {r for _, r, _ in times}:
+            of = [sorted(times[link] for link in links[split] if link[1] == r) for split in SPLITS]
+            for earlier, later in (of[:2], of[1:], (of[0], of[2])):
+                if earlier and later:
+                    self.assertLess(earlier[-1], later[0])
+            # As few moments as hold the shares.
+            everything, count = sorted(sum(of, [])), sum(map(len, of))
+            wanted = {2: int(count * shares[2] + 1e-6)}
+            wanted[1] = wanted[2] + int(count * shares[1] + 1e-6)
+            for split, least in wanted.items():
+                first = sum(len(part) for part in of[split:])
+                bound = everything[count - least]
+                self.assertEqual(first, sum(when >= bound for when in everything), (r, split))
+
+    def test_pairs(self):
+        self.succeed("generate", "planted", "--nodes", 200, "--degree", 6, "--edge-features", 2, "--seed", 2, "-o", self.graph)
+        self.add_times(60)
+        self.same_on_all_ranks("--by-time", "--seed", 1)
+        before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
+        # Of a pair the edge into the larger vertex counts.
+        when = {(h, 0, t): before[max(h, t), 0, min(h, t)][1][-1] for of in links.values() for h, _, t in of}
+        self.check_times(when, (0.8, 0.1, 0.1))
+        hidden = {(min(h, t), max(h, t)) for split in ("valid", "test") for h, _, t in links[split]}
+        self.assertEqual(after, {place: value for place, value in before.items()
+                                 if (min(place[0], place[2]), max(place[0], place[2])) not in hidden})
+        self.assertIn("edge times", self.succeed("info", self.output))
+
+    def test_relations_and_their_inverses(self):
+        self.succeed("generate", "planted", *WithTypes.TYPES, "-o", self.graph)
+        self.add_times(40)
+        self.same_on_all_ranks("--by-time", shares="0.6,0.2,0.2")
+        before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
+        self.check_times({(h, r, t): before[t, r, h][1][-1] for of in links.values() for h, r, t in of}, (0.6, 0.2, 0.2))
+        with h5py.File(self.graph) as file:
+            inverse = file["relations/inverse"][()].tolist()
+        hidden = {(t, r, h) for split in ("valid", "test") for h, r, t in links[split]}
+        hidden |= {(h, inverse[r], t) for t, r, h in hidden if inverse[r] >= 0}
+        self.assertEqual(after, {place: value for place, value in before.items() if place not in hidden})
+
+    def test_bad_times(self):
+        self.succeed("generate", "planted", "--nodes", 60, "--degree", 4, "-o", self.graph)
+        prepare = ("prepare", self.graph, "-o", self.output, "--split-links", "0.8,0.1,0.1", "--by-time")
+        self.fail_with(3, ["its edges have no times (/edges/time)"], *prepare, ranks=2)
+        self.add_times(1, least=0)
+        self.fail_with(2, ["none is for train", "one moment stay together"], *prepare)
+        with h5py.File(self.graph, "a") as file:
+            times = file["edges/time"][()] + 2**62
+            file["edges/time"][:] = times
+        self.succeed("digest", self.graph, "--write")
+        self.fail_with(3, ["beyond 2^61"], *prepare, ranks=3)
+        for wrong, words in ((times[1:], "/edges/time has"), (times.astype(float), "does not hold integers"), (times[:, None], "dimension")):
+            with h5py.File(self.graph, "a") as file:
+                del file["edges/time"]
+                file["edges/time"] = wrong
+            self.fail_with(3, [words], *prepare)
 
 
 class BadInput(Prepare):

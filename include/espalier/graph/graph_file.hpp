@@ -12,6 +12,7 @@
 //                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //   /edges/features   float32 or float16 [m, f]   optional; row k is of entry k of /graph/indices
+//   /edges/time       int64 [m]               optional: when each was, in any unit
 //   /nodes/ids        fixed-length text [n]   optional: what the vertices are called
 //
 // A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
@@ -33,6 +34,7 @@
 //                                             "author.writes.paper", which one relation has; row k
 //                                             is of the k-th of the relation's m_r entries, row by
 //                                             row of the matrix, so by (target, source)
+//   /edges/RELATION/time     int64 [m_r]      optional, in the same order
 //
 //   /types/TYPE/ids          as /nodes/ids, of the type's vertices; optional
 //
@@ -98,9 +100,12 @@ struct GraphInfo : VertexInfo {
   bool wide_indices = false;  ///< /graph/indices is int64
   bool typed = false;         ///< version 2
   Schema schema;
-  std::vector<VertexInfo> types;        ///< of each type of the schema
-  std::vector<EdgeInfo> edge_features;  ///< of each relation of the schema; where several relations
-                                        ///< are merged no edge has any, as an entry is of several
+  std::vector<VertexInfo> types;         ///< of each type of the schema
+  std::vector<EdgeInfo> edge_features;   ///< of each relation of the schema; where several
+                                         ///< relations are merged no edge has any, as an entry is
+                                         ///< of several
+  std::vector<std::int64_t> edge_times;  ///< of each relation in the file, how many edges have a
+                                         ///< time; 0: none
   LinkInfo links;
   int target = 0;          ///< the type whose labels and splits count; -1: several
                            ///< have some, and none was named
@@ -186,6 +191,9 @@ class GraphFile {
   /// Checks: finite. That there is a row for each entry is check_edge_features()'s.
   template <class T>
   Matrix<T> read_edge_features(int relation, std::int64_t begin, std::int64_t end) const;
+
+  /// Collective. When these entries of the relation were, which has times.
+  Buffer<std::int64_t> read_edge_times(int relation, std::int64_t begin, std::int64_t end) const;
 
   /// Collective. Labels of [begin, end); -1 = none, as all vertices of other types have. Only where
   /// a vertex has one.

@@ -71,6 +71,9 @@ class GraphWriter {
   template <class T>
   void write_edge_features(const Matrix<T>& rows, int relation = 0);
 
+  /// Collective. When my entries of a relation were, in that order.
+  void write_edge_times(std::span<const std::int64_t> times, int relation = 0);
+
   /// Collective. Features of a relation's entries that rank 0 has, piece by piece, as above.
   template <class T>
   void write_edge_features(std::int64_t rows, std::int64_t columns,

@@ -14,6 +14,10 @@
 // smallest words are in test, the next floor(e valid) in valid, the others in train. So a relation
 // has links to train on, and everything is the same for any number of ranks.
 //
+// By time (`by_time`) the latest links of a relation are in test, those before in valid. What was
+// at one moment is in one split, so that these may be larger than asked for. The time of a pair is
+// that of the edge into the vertex with the larger id.
+//
 // A pair is written from one of its ends to the other, as a bit beside its word says: both are
 // replaced where negatives stand for tails alone.
 //
@@ -39,6 +43,7 @@ struct LinkShares {
 struct LinkSplitOptions {
   LinkShares shares;
   std::uint64_t seed = 0;
+  bool by_time = false;                     ///< not drawn
   std::vector<std::string> relations = {};  ///< by name; empty: of two that are inverses the first,
                                             ///< and those without an inverse, that have edges
   std::string words = {};                   ///< what was asked for; becomes part of the
@@ -64,8 +69,8 @@ void check_shares(const LinkShares& shares);
 /// A, a word for each link in them, and its even range of each table of features, one at a time.
 /// The shares have passed check_shares(). Throws UserError on every rank: kUsage for relations that
 /// the graph has not, two that are each other's inverse, a split that would be empty; kInput for a
-/// file that has links already, a relation without edges, or with an inverse of other edges. Then
-/// there is no `output`.
+/// file that has links already, a relation without edges, with an inverse of other edges, or, by
+/// time, without times. Then there is no `output`.
 LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
                             const Destination& output);
 
