@@ -119,8 +119,9 @@ static bool shares_features(const Job& job) {
 
 InputFeatures read_job_features(const Job& job, const Standardization& standard) {
   note_activity("reading the features");
-  auto features = read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job),
-                                job.config.graph.feature_norm, standard);
+  auto features =
+      read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job), job.config.graph.feature_norm,
+                    standard, job.config.graph.features_on == "disk");
   if (!shares_features(job)) return features;
   bool shared = true;
   for (auto& store : features.stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;

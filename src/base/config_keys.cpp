@@ -66,8 +66,8 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"none", "row", "standard"}),
       Key{"graph.features_on", kCost, &c.graph.features_on,
           "where features lie: device | host (of a GPU run) | node (the ranks of a node read each other's "
-          "where they lie, in memory that they share; CPU)"}
-          .among({"device", "host", "node"}),
+          "where they lie, in memory that they share; CPU) | disk (they stay in the graph file; CPU)"}
+          .among({"device", "host", "node", "disk"}),
       Key{"graph.verify", kCost, &c.graph.verify,
           "check what is read of the graph file against the digests that stand in it"},
       Key{"graph.target", kMeaning, &c.graph.target,

@@ -37,25 +37,32 @@ void normalize_rows(StoredRows<Cpu>& rows) {
 
 namespace {
 
+using Pieces = std::function<void(const PieceVisit&)>;
+
 // The exact sum over all vertices of term(column, value), column by column: fixed point with each
 // column's own bound.
-template <class T, class Term>
-std::vector<double> column_sums(const Matrix<T>& local, const Communicator& column, std::int64_t vertices,
-                                Term term) {
-  std::vector<double> bound(local.columns, 0.0);
-  for (std::int64_t i = 0; i < local.rows; ++i)
-    for (std::int64_t j = 0; j < local.columns; ++j) {
-      auto& largest = bound[j];
-      largest = std::max(largest, std::abs(term(j, static_cast<double>(to_float(local(i, j))))));
-    }
-  column.all_reduce(std::span<double>(bound), Reduction::kMax, "setup");
+template <class Term>
+std::vector<double> column_sums(const Pieces& each_piece, std::int64_t width, const Communicator& comm,
+                                std::int64_t vertices, Term term) {
+  const auto each_term = [&](auto use) {
+    each_piece([&](const StoredRows<Cpu>& rows) {
+      std::visit(
+          [&](const auto& piece) {
+            for (std::int64_t i = 0; i < piece.rows; ++i)
+              for (std::int64_t j = 0; j < piece.columns; ++j)
+                use(j, term(j, static_cast<double>(to_float(piece(i, j)))));
+          },
+          rows);
+    });
+  };
+  std::vector<double> bound(static_cast<std::size_t>(width), 0.0);
+  each_term([&](std::int64_t j, double x) { bound[j] = std::max(bound[j], std::abs(x)); });
+  comm.all_reduce(std::span<double>(bound), Reduction::kMax, "setup");
   std::vector<FixedPointScale> scale;
   for (const double largest : bound) scale.emplace_back(largest, vertices);
   std::vector<std::int64_t> fixed(bound.size(), 0);
-  for (std::int64_t i = 0; i < local.rows; ++i)
-    for (std::int64_t j = 0; j < local.columns; ++j)
-      fixed[j] += scale[j].to_fixed(term(j, static_cast<double>(to_float(local(i, j)))));
-  column.all_reduce(std::span<std::int64_t>(fixed), Reduction::kSum, "setup");
+  each_term([&](std::int64_t j, double x) { fixed[j] += scale[j].to_fixed(x); });
+  comm.all_reduce(std::span<std::int64_t>(fixed), Reduction::kSum, "setup");
   std::vector<double> sums;
   for (std::size_t j = 0; j < fixed.size(); ++j) sums.push_back(scale[j].to_double(fixed[j]));
   return sums;
@@ -63,21 +70,23 @@ std::vector<double> column_sums(const Matrix<T>& local, const Communicator& colu
 
 }  // namespace
 
-Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator& column,
+Standardization measure_columns(const Pieces& each_piece, std::int64_t width, const Communicator& comm,
                                 std::int64_t vertices) {
   const auto n = static_cast<double>(vertices);
-  return std::visit(
-      [&](const auto& local) -> Standardization {
-        auto mean = column_sums(local, column, vertices, [](std::int64_t, double x) { return x; });
-        for (auto& m : mean) m /= n;
-        auto deviation = column_sums(local, column, vertices, [&](std::int64_t j, double x) {
-          const double difference = x - mean[j];
-          return difference * difference;
-        });
-        for (auto& d : deviation) d = d > 0 ? std::sqrt(d / n) : 1.0;
-        return {std::move(mean), std::move(deviation)};
-      },
-      rows);
+  auto mean = column_sums(each_piece, width, comm, vertices, [](std::int64_t, double x) { return x; });
+  for (auto& m : mean) m /= n;
+  auto deviation = column_sums(each_piece, width, comm, vertices, [&](std::int64_t j, double x) {
+    const double difference = x - mean[j];
+    return difference * difference;
+  });
+  for (auto& d : deviation) d = d > 0 ? std::sqrt(d / n) : 1.0;
+  return {std::move(mean), std::move(deviation)};
+}
+
+Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator& column,
+                                std::int64_t vertices) {
+  const auto width = std::visit([](const auto& local) { return local.columns; }, rows);
+  return measure_columns([&](const PieceVisit& visit) { visit(rows); }, width, column, vertices);
 }
 
 void standardize(StoredRows<Cpu>& rows, const Standardization& by) {

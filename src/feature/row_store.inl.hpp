@@ -87,6 +87,13 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, St
       storage_(ownership_, ownership_.parts() > 1 ? grid.row() : 0, std::move(block)) {}
 
 template <class Space>
+RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership,
+                              std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
+    : grid_(&grid),
+      ownership_(std::move(ownership)),
+      storage_(ownership_, ownership_.parts() > 1 ? grid.row() : 0, std::move(disk)) {}
+
+template <class Space>
 RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, EntryIndexOn<Space> entries,
                               StoredRows<Space> block)
     : RowStoreOn(grid, std::move(ownership), std::move(block)) {
@@ -256,8 +263,15 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
   const auto first = to_rows(space, asked.data(), std::ssize(asked));
-  copy_rows<T>(space, own, asked.data(), first,
-               {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
+  if constexpr (std::is_same_v<Space, Cpu>)
+    if (storage_.on_disk()) {
+      std::vector<std::int64_t> places;
+      for (const auto row : asked) places.push_back(static_cast<std::int64_t>(row) - first);
+      storage_.read(space, places, fetch.reply_.data());
+    }
+  if (!storage_.on_disk())
+    copy_rows<T>(space, own, asked.data(), first,
+                 {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
   grid_->traffic().count(MemoryStep::kReplyFeatures,
                          {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
   fetch.arrived_.resize((fetch.remote_rows_ + fetch.cached_rows_) * row_bytes);
@@ -325,6 +339,26 @@ void RowStoreOn<Space>::send_changed(const Space& space, ConstMatrixView<float, 
 }
 
 template <class Space>
+template <class T>
+ConstMatrixView<T, Space> RowStoreOn<Space>::bring(const Space& space, PendingFetchOn<Space>& fetch,
+                                                   std::int64_t columns) const {
+  if constexpr (std::is_same_v<Space, Cpu>) {
+    std::vector<std::int64_t> places;
+    const bool all = storage_.has_all();
+    for (auto& source : fetch.source_) {
+      if (!all && source >= 0) continue;
+      const auto read = std::ssize(places);
+      places.push_back(all ? source : ~source);
+      source = all ? read : ~read;
+    }
+    fetch.read_.resize(places.size() * static_cast<std::size_t>(columns) * sizeof(T));
+    storage_.read(space, places, fetch.read_.data());
+    return {std::ssize(places), columns, reinterpret_cast<const T*>(fetch.read_.data())};
+  }
+  return {};
+}
+
+template <class Space>
 void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& fetch,
                                      std::vector<Matrix<float, Space>>& rows) const {
   ESPALIER_CHECK(fetch.done_ == FetchMove::kRows, "rows of a fetch that made move {}",
@@ -333,6 +367,7 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
   if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
+    if (storage_.on_disk()) own = bring<T>(space, fetch, own.columns);
     const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
                                             reinterpret_cast<const T*>(fetch.arrived_.data()));
     const auto* source = fetch.source_.data();

@@ -509,6 +509,7 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& name, hdf5::Wr
     : open_(new OpenGraphFile(comm, name, view)) {
   hdf5::silence();
   open_->file = hdf5::open_in_memory(bytes);
+  open_->in_memory = true;
   describe();
 }
 

@@ -83,6 +83,14 @@ Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int typ
   return read_matrix<T>(h, features, slab, h.info.types[type].half_features);
 }
 
+std::optional<GraphFile::PlainRows> GraphFile::plain_features(int type) const {
+  const auto& features = open_->types[type].features;
+  if (!features.exists() || open_->in_memory) return std::nullopt;
+  const auto offset = hdf5::plain_offset(features);
+  if (offset < 0) return std::nullopt;
+  return PlainRows{features.name, offset, features.rows(), features.is_half()};
+}
+
 template Matrix<float> GraphFile::read_features(std::int64_t, std::int64_t, int) const;
 template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t, int) const;
 

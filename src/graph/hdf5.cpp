@@ -207,6 +207,16 @@ bool Dataset::is_half() const {
   return H5Tequal(type.id(), half_type()) > 0 || H5Tequal(type.id(), big_endian.id()) > 0;
 }
 
+std::int64_t plain_offset(const Dataset& dataset) {
+  const Handle type(H5Dget_type(dataset.handle.id()), H5Tclose),
+      layout(H5Dget_create_plist(dataset.handle.id()), H5Pclose);
+  const bool plain = H5Tequal(type.id(), H5T_IEEE_F32LE) > 0 || H5Tequal(type.id(), half_type()) > 0;
+  if (!plain || H5Pget_layout(layout.id()) != H5D_CONTIGUOUS || H5Pget_external_count(layout.id()) != 0)
+    return -1;
+  const auto offset = H5Dget_offset(dataset.handle.id());
+  return offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
+}
+
 Dataset open_dataset(const Handle& file, const std::string& name) {
   Dataset dataset;
   dataset.name = name;

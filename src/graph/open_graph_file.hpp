@@ -66,6 +66,7 @@ struct OpenGraphFile {
   std::vector<OpenRelation> relations = {};  ///< [relations]
   OpenLinks links = {};
   bool has_digest = false;
+  bool in_memory = false;
   std::map<std::string, ContentCheck> contents = {};  ///< of the data sets that exist, by name
 
   /// The data sets that exist.

@@ -10,6 +10,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/index_type.hpp"
+#include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/sample/counted_work.hpp"
@@ -92,8 +93,16 @@ namespace {
 // Features, and those of edges where the model reads them, of a rank with such shares of the
 // vertices and of the edges.
 double rows_of_input(const GraphInfo& graph, const Config& config, double of_vertices, double of_edges) {
-  const double features =
-      of_vertices * table_bytes(input_tables(graph, config.model.embedding), graph.nodes, false);
+  const auto tables = input_tables(graph, config.model.embedding);
+  double features = 0;
+  if (config.graph.features_on != "disk") {
+    features = of_vertices * table_bytes(tables, graph.nodes, false);
+  } else {
+    for (const auto& table : tables)
+      if (!table.learnt)
+        features += DiskRows::memory_bytes(static_cast<double>(table.held.count(graph.nodes)),
+                                           static_cast<double>(table.row_bytes()));
+  }
   return config.model.edge_features ? features + of_edges * edge_store_bytes(graph) : features;
 }
 

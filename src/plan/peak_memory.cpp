@@ -77,6 +77,9 @@ Footprint input_rows(const Estimate& e, bool as_floats = true) {
     sum += fetch_footprint(lists, rows, lists * rows * e.remote(), e.id(),
                            static_cast<double>(e.tables[k].row_bytes()),
                            as_floats ? static_cast<double>(e.tables[k].width) : 0);
+    // As they were read, and in which order.
+    if (e.job.config.graph.features_on == "disk" && !e.tables[k].learnt)
+      sum.add(lists * rows * (1 - e.remote()) * (static_cast<double>(e.tables[k].row_bytes()) + 24));
   }
   if (e.epoch.edges.empty()) return sum;
   const auto table = edge_table(e.job.graph);

@@ -42,6 +42,14 @@ class LinksTest(ProgramTest):
         return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid")) for epoch in report["epochs"]] + [
             report["weights_digest"], report["test"]]
 
+    def every_grid(self):
+        """Every number of ranks and copies, with schedules, overlap and an order in turn."""
+        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5", "--overwrite")
+        kinds = (("grid.schedule=push", "run.overlap=true"), ("grid.schedule=staged", f"graph.order={self.folder / 'order.h5'}"),
+                 ("run.overlap=true", "run.prefetch_steps=2"), ("sampler.bulk=5", "run.threads=2"))
+        grids = [(p, c) for p in range(1, 9) for c in range(1, p + 1) if p % c == 0]
+        return [(p, (f"grid.replication={c}", *kinds[k % len(kinds)])) for k, (p, c) in enumerate(grids)]
+
     def test_one_history_on_every_grid(self):
         self.make()
         elsewhere = ((2, ("grid.schedule=push", "run.overlap=true")), (3, ("grid.schedule=staged",)),
@@ -53,7 +61,7 @@ class LinksTest(ProgramTest):
                            (("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
                              "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial"), elsewhere[2:3])):
             expected = self.history(self.train(*job))
-            for ranks, more in grids if not LONG else elsewhere:
+            for ranks, more in grids if not LONG else self.every_grid():
                 with self.subTest(job=job, ranks=ranks):
                     self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected)
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "espalier/comm/communicator.hpp"
@@ -23,6 +24,12 @@ void normalize_rows(StoredRows<Cpu>& rows);
 /// whose ranks have rows of so many vertices together.
 Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator& column,
                                 std::int64_t vertices);
+
+/// The same of rows that come in pieces: `each_piece` calls what it is given with every piece of
+/// this rank, and is called several times.
+using PieceVisit = std::function<void(const StoredRows<Cpu>&)>;
+Standardization measure_columns(const std::function<void(const PieceVisit&)>& each_piece, std::int64_t width,
+                                const Communicator& comm, std::int64_t vertices);
 
 void standardize(StoredRows<Cpu>& rows, const Standardization& by);
 

@@ -1,10 +1,12 @@
 // Where rows of a tall matrix lie that a rank reads without asking another: in its own memory (on a
-// GPU, in that or in pinned memory of the host, which kernels read over the bus), or in memory that
-// the ranks of a node share. What serves them to other ranks (row_store.hpp), and what keeps copies
-// of others (row_cache.hpp), asks here and knows no kind of storage.
+// GPU, in that or in pinned memory of the host, which kernels read over the bus), in memory that
+// the ranks of a node share, or on disk. What serves them to other ranks (row_store.hpp), and what
+// keeps copies of others (row_cache.hpp), asks here and knows no kind of storage.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -20,12 +22,17 @@ template <class Space>
 using StoredRows = ForSpace<Space, std::variant<Matrix<float>, Matrix<Half>>,
                             std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>>>;
 
+class DiskRows;
+
 template <class Space>
 class RowStorageOn {
  public:
   /// Rows in memory of this rank: those that part `part` owns, in the order of their places.
   RowStorageOn(Ownership owners, int part, StoredRows<Space> rows)
       : reach_(std::move(owners)), part_(part), rows_(std::move(rows)) {}
+  /// Rows on disk, by the owners' ids.
+  RowStorageOn(Ownership owners, int part,
+               std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>;
 
   /// The owners, as this rank sees them: rows that it reads here are of part `part`, whoever owns
   /// them.
@@ -47,8 +54,13 @@ class RowStorageOn {
         []<class T>(const Matrix<T, Space>& rows) { return rows.columns * std::int64_t{sizeof(T)}; }, rows_);
   }
 
+  bool on_disk() const { return disk_ != nullptr; }
+  /// Of rows on disk those at `places` in reach(), of this part, as they are stored, to `to`.
+  void read(const Cpu& cpu, std::span<const std::int64_t> places,
+            std::byte* to) const requires std::is_same_v<Space, Cpu>;
+
   /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
-  /// reach().
+  /// reach(); on disk with none, in the type that they have.
   template <class Visit>
   void with_rows(Visit visit) const {
     std::visit(
@@ -73,9 +85,10 @@ class RowStorageOn {
  private:
   Ownership reach_;
   int part_, parts_here_ = 1;
-  StoredRows<Space> rows_;                    // when they are shared, none, in the type
-                                              // that they have
+  StoredRows<Space> rows_;                    // when they are shared, or on disk, none, in
+                                              // the type that they have
   std::shared_ptr<const NodeMemory> shared_;  // or null
+  std::shared_ptr<const DiskRows> disk_;      // or null
 };
 using RowStorage = RowStorageOn<Cpu>;
 

@@ -89,6 +89,7 @@ class PendingFetchOn {
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
   Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
                                              // and of wanted, those of a cache last
+  Array<Space, std::byte> read_;             // my rows, where they were on disk
   PendingExchange counts_exchange_;
   PendingExchangeOn<Space> exchange_;  // of ids, then of rows; last: it uses the arrays
 };
@@ -100,6 +101,9 @@ class RowStoreOn {
   /// `block`: this rank's rows, ownership.size(grid.row()) x f: row k is that of
   /// ownership.vertex(grid.row(), k). The grid must stay.
   RowStoreOn(const GridOn<Space>& grid, Ownership ownership, StoredRows<Space> block);
+  /// Rows that stay on disk.
+  RowStoreOn(const GridOn<Space>& grid, Ownership ownership,
+             std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>;
   /// Rows of entries: `ownership` is of the matrix' rows, `block` has a row for each entry of
   /// `entries`, and one of zeros. It is asked for numbers of entries, and only read.
   RowStoreOn(const GridOn<Space>& grid, Ownership ownership, EntryIndexOn<Space> entries,
@@ -183,6 +187,10 @@ class RowStoreOn {
   void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class Id>
   void send_ids(PendingFetchOn<Space>& fetch, std::string_view label) const;
+  /// Rows of mine that a fetch needs, from disk to its memory, and where they are now in source_.
+  template <class T>
+  ConstMatrixView<T, Space> bring(const Space& space, PendingFetchOn<Space>& fetch,
+                                  std::int64_t columns) const;
   template <class T, class Id>
   void send_rows(const Space& space, ConstMatrixView<T, Space> own, PendingFetchOn<Space>& fetch,
                  std::string_view label) const;

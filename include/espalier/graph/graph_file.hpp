@@ -186,6 +186,15 @@ class GraphFile {
   template <class T>
   Matrix<T> read_features(std::int64_t begin, std::int64_t end, int type = 0) const;
 
+  /// Features of a type as they lie in the file, if that is as they do in memory: float32 or Half,
+  /// little endian, one after another. On every rank alike.
+  struct PlainRows {
+    std::string name;
+    std::int64_t offset = 0, rows = 0;  ///< bytes from the file's beginning
+    bool half = false;
+  };
+  std::optional<PlainRows> plain_features(int type = 0) const;
+
   /// Collective; every rank its own range (may be empty). Features of the relation's entries
   /// [begin, end), counted by (target, source), as stored values converted to T (float or Half).
   /// Checks: finite. That there is a row for each entry is check_edge_features()'s.

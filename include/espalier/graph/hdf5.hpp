@@ -88,6 +88,10 @@ struct Dataset {
   bool is_half() const;
 };
 
+/// Where a dataset of float32 or float16 begins in the file, in bytes, if it lies there as it does
+/// in memory; -1: compressed, in pieces, of another type or byte order, or not written yet.
+std::int64_t plain_offset(const Dataset& dataset);
+
 /// Collective. The group `name` ("/links"), for its attributes; not valid where there is none. The
 /// second makes it, below the root.
 Handle open_group(const Handle& file, const std::string& name);

@@ -1,0 +1,82 @@
+// Rows of a table that stay in the graph file: they are read, a chunk of neighbours at a time, when
+// somebody asks for them. What the system keeps of the file in memory that nobody else wants is its
+// cache.
+//
+// A chunk's digest is its share of the digest of its data set (graph/content_digest.hpp), found
+// when all rows are read once at the start; with graph.verify what is read later is held
+// against it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "espalier/base/ranged_file.hpp"
+#include "espalier/feature/input_tables.hpp"
+#include "espalier/feature/normalize_rows.hpp"
+#include "espalier/graph/graph_file.hpp"
+
+namespace espalier {
+
+class DiskRows {
+ public:
+  /// Collective over all ranks of the file. The rows of a table of features, by their numbers
+  /// (HeldTypes); reads all of them once. Throws UserError as GraphFile::read_features does, and
+  /// kInput where a data set does not lie in the file as it does in memory.
+  DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table);
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t width() const { return width_; }
+  bool half() const { return half_; }
+
+  /// graph.feature_norm for what is read from here on. Collective as above. `standard` as in
+  /// read_features().
+  void normalize(const Communicator& comm, const std::string& norm, Standardization& standard);
+
+  /// to(k, :) = the row of number numbers[k]. T: float, or Half where half(). By several threads at
+  /// once, and may be called by several. What cannot be read, or is damaged, ends the job.
+  template <class T>
+  void read(const Cpu& cpu, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
+
+  /// Bytes that this rank has read since it was made, after the first time.
+  std::int64_t bytes_read() const { return bytes_read_; }
+  /// Bytes of memory for so many rows of so many bytes.
+  static double memory_bytes(double rows, double row_bytes);
+
+ private:
+  // A data set with rows [begin, end) of the table.
+  struct Part {
+    std::int64_t begin, end, offset;
+    bool half;
+    std::string name;
+    std::int64_t first_chunk;
+    std::int64_t row_bytes(std::int64_t width) const { return width * (half ? 2 : 4); }
+  };
+  struct Chunk {
+    const Part* part;
+    std::int64_t begin, end;  // rows of the table
+  };
+  Chunk chunk_of(std::int64_t number) const;
+  std::int64_t number_of(const Chunk& chunk) const;
+  template <class S>
+  void digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part);
+  template <class T>
+  const char* read_chunk(const Chunk& chunk, std::span<const std::int64_t> numbers,
+                         std::span<const std::int64_t> wanted, MatrixView<T> to) const;
+
+  std::string path_;
+  RangedFile file_;
+  bool verify_;
+  std::int64_t rows_ = 0, width_, chunk_rows_;
+  bool half_;
+  std::vector<Part> parts_;
+  std::vector<std::uint64_t> digests_;  // [chunks]
+  std::string norm_ = "none";
+  Standardization standard_;
+  mutable std::atomic<std::int64_t> bytes_read_ = 0;
+};
+
+}  // namespace espalier

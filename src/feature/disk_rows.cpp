@@ -1,0 +1,248 @@
+#include "espalier/feature/disk_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "espalier/base/error.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/feature/row_storage.hpp"
+#include "espalier/graph/content_digest.hpp"
+#include "espalier/graph/row_range.hpp"
+
+namespace espalier {
+
+namespace {
+
+// A chunk is a page or more, so that the disk has no use for less, and digests fit in 128 MiB.
+constexpr std::int64_t kPage = 4096, kMostChunks = std::int64_t{1} << 24;
+
+std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) {
+  const auto per_page = std::max<std::int64_t>(1, kPage / std::max<std::int64_t>(1, row_bytes));
+  return std::max(per_page, rows / kMostChunks);
+}
+
+}  // namespace
+
+DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table)
+    : path_(file.path()),
+      file_(RangedFile::open(path_)),
+      verify_(file.view().verify == Verify::kYes),
+      width_(table.width),
+      half_(table.half) {
+  const auto& types = file.info().schema.types();
+  std::vector<int> held;
+  std::int64_t chunks = 0;
+  for (int t = 0; t < std::ssize(types); ++t)
+    if (table.held.holds_type(t)) rows_ += types[t].size();
+  chunk_rows_ = rows_of_chunk(rows_, table.row_bytes());
+  agree(comm, [&] {
+    for (int t = 0; t < std::ssize(types); ++t) {
+      if (!table.held.holds_type(t)) continue;
+      const auto plain = file.plain_features(t);
+      if (!plain)
+        input_error(
+            "graph file {}: features of {} cannot stay on disk: they are compressed, in pieces, or in "
+            "another "
+            "type than little-endian float32 or float16; write the file again without, or leave "
+            "graph.features_on = \"disk\" out",
+            path_, types[t].name.empty() ? "its vertices" : types[t].name);
+      const auto begin = parts_.empty() ? 0 : parts_.back().end;
+      parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half, plain->name, chunks});
+      chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
+      held.push_back(t);
+    }
+  });
+  digests_.assign(static_cast<std::size_t>(chunks), 0);
+  for (std::size_t k = 0; k < parts_.size(); ++k)
+    parts_[k].half ? digest_part<Half>(comm, file, held[k], parts_[k])
+                   : digest_part<float>(comm, file, held[k], parts_[k]);
+  comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
+}
+
+// Each rank its even share of the chunks, some at a time.
+template <class S>
+void DiskRows::digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part) {
+  constexpr std::int64_t kBytesAtOnce = std::int64_t{8} << 20;
+  const auto rows = part.end - part.begin, chunks = (rows + chunk_rows_ - 1) / chunk_rows_,
+             at_once = std::max<std::int64_t>(1, kBytesAtOnce / (chunk_rows_ * part.row_bytes(width_)));
+  const auto mine = even_range(chunks, comm.size(), comm.rank());
+  const auto rounds = (chunks / comm.size() + at_once) / at_once;
+  const auto vertices = file.info().schema.types()[type].begin;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto some = even_range(mine.size(), rounds, round);
+    const auto first = mine.begin + some.begin, last = mine.begin + some.end;
+    const auto begin = std::min(rows, first * chunk_rows_), end = std::min(rows, last * chunk_rows_);
+    const auto read = file.read_features<S>(vertices + begin, vertices + end, type);
+    for (auto chunk = first; chunk < last; ++chunk) {
+      const auto from = chunk * chunk_rows_, to = std::min(rows, from + chunk_rows_);
+      digests_[part.first_chunk + chunk] =
+          content_digest(std::span<const S>(read.row(from - begin), (to - from) * width_), from * width_);
+    }
+  }
+}
+
+DiskRows::Chunk DiskRows::chunk_of(std::int64_t number) const {
+  const auto& part = *std::ranges::upper_bound(parts_, number, {}, &Part::end);
+  const auto begin = part.begin + (number - part.begin) / chunk_rows_ * chunk_rows_;
+  return {&part, begin, std::min(part.end, begin + chunk_rows_)};
+}
+
+std::int64_t DiskRows::number_of(const Chunk& chunk) const {
+  return chunk.part->first_chunk + (chunk.begin - chunk.part->begin) / chunk_rows_;
+}
+
+namespace {
+
+template <class T, class S>
+T as_kept(S value) {
+  if constexpr (std::is_same_v<T, S>)
+    return value;
+  else if constexpr (std::is_same_v<T, float>)
+    return to_float(value);
+  else
+    return to_half(value);
+}
+
+template <class T, class S>
+void copy_chunk_rows(const std::byte* chunk, std::int64_t width, std::int64_t begin,
+                     std::span<const std::int64_t> numbers, std::span<const std::int64_t> wanted,
+                     Matrix<T>& rows) {
+  for (std::int64_t k = 0; k < rows.rows; ++k) {
+    const auto* from = reinterpret_cast<const S*>(chunk) + (numbers[wanted[k]] - begin) * width;
+    std::transform(from, from + width, rows.row(k), as_kept<T, S>);
+  }
+}
+
+template <class S>
+std::uint64_t digest_of(const std::vector<std::byte>& bytes, std::int64_t first) {
+  return content_digest(std::span(reinterpret_cast<const S*>(bytes.data()), bytes.size() / sizeof(S)), first);
+}
+
+}  // namespace
+
+// Those of `numbers` whose places are `wanted`, all of one chunk. Null, or what is wrong.
+template <class T>
+const char* DiskRows::read_chunk(const Chunk& chunk, std::span<const std::int64_t> numbers,
+                                 std::span<const std::int64_t> wanted, MatrixView<T> to) const {
+  const auto& part = *chunk.part;
+  const auto row_bytes = part.row_bytes(width_), row = chunk.begin - part.begin;
+  thread_local std::vector<std::byte> bytes;
+  bytes.resize(static_cast<std::size_t>((chunk.end - chunk.begin) * row_bytes));
+  const auto count = std::ssize(bytes);
+  if (file_.read(part.offset + row * row_bytes, bytes.data(), count) != count) return "ends too early";
+  bytes_read_ += count;
+  if (verify_ && (part.half ? digest_of<Half>(bytes, row * width_) : digest_of<float>(bytes, row * width_)) !=
+                     digests_[number_of(chunk)])
+    return "does not hold what it held when the job began";
+  Matrix<T> rows(std::ssize(wanted), width_);
+  if (part.half)
+    copy_chunk_rows<T, Half>(bytes.data(), width_, chunk.begin, numbers, wanted, rows);
+  else
+    copy_chunk_rows<T, float>(bytes.data(), width_, chunk.begin, numbers, wanted, rows);
+  StoredRows<Cpu> normalized(std::move(rows));
+  if (norm_ == "row") normalize_rows(normalized);
+  if (norm_ == "standard") standardize(normalized, standard_);
+  const auto& done = std::get<Matrix<T>>(normalized);
+  for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width_, to.row(wanted[k]));
+  return nullptr;
+}
+
+template <class T>
+void DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers, MatrixView<T> to) const {
+  std::vector<std::int64_t> order(numbers.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::ranges::sort(order, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
+  std::vector<std::int64_t> begins;  // of each chunk's in `order`
+  for (std::int64_t k = 0, end = 0; k < std::ssize(order); ++k) {
+    if (k > 0 && numbers[order[k]] < end) continue;
+    end = chunk_of(numbers[order[k]]).end;
+    begins.push_back(k);
+  }
+  begins.push_back(std::ssize(order));
+  std::atomic<const char*> wrong = nullptr;
+  std::atomic<std::int64_t> where = 0;
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 16)
+  for (std::int64_t c = 0; c < std::ssize(begins) - 1; ++c) {
+    if (wrong != nullptr) continue;
+    const auto wanted = std::span<const std::int64_t>(order).subspan(begins[c], begins[c + 1] - begins[c]);
+    try {
+      const auto chunk = chunk_of(numbers[wanted[0]]);
+      if (const auto* const what = read_chunk(chunk, numbers, wanted, to)) {
+        where = chunk.begin;
+        wrong = what;
+      }
+    } catch (const std::exception&) {
+      where = numbers[wanted[0]];
+      wrong = "cannot be read";
+    }
+  }
+  if (wrong == nullptr) return;
+  const auto chunk = chunk_of(where);
+  fail_job(ExitCode::kInput,
+           fmt::format("graph file {}: {} {} in rows {} to {}; its disk is failing, or another program has "
+                       "changed it",
+                       path_, chunk.part->name, wrong.load(), chunk.begin - chunk.part->begin,
+                       chunk.end - chunk.part->begin - 1));
+}
+
+template void DiskRows::read(const Cpu&, std::span<const std::int64_t>, MatrixView<float>) const;
+template void DiskRows::read(const Cpu&, std::span<const std::int64_t>, MatrixView<Half>) const;
+
+void DiskRows::normalize(const Communicator& comm, const std::string& norm, Standardization& standard) {
+  if (norm == "standard" && standard.mean.empty()) {
+    constexpr std::int64_t kBytesAtOnce = std::int64_t{8} << 20;
+    const auto mine = even_range(rows_, comm.size(), comm.rank());
+    const auto at_once = std::max<std::int64_t>(1, kBytesAtOnce / std::max<std::int64_t>(1, 4 * width_));
+    const auto each_piece = [&](const PieceVisit& visit) {
+      std::vector<std::int64_t> numbers;
+      for (auto begin = mine.begin; begin < mine.end; begin += at_once) {
+        numbers.resize(static_cast<std::size_t>(std::min(at_once, mine.end - begin)));
+        std::iota(numbers.begin(), numbers.end(), begin);
+        const auto piece = [&]<class T>(T) {
+          Matrix<T> rows(std::ssize(numbers), width_);
+          read<T>(Cpu{1}, numbers, rows);
+          visit(StoredRows<Cpu>(std::move(rows)));
+        };
+        half_ ? piece(Half{}) : piece(float{});
+      }
+    };
+    standard = measure_columns(each_piece, width_, comm, rows_);
+  }
+  norm_ = norm;
+  standard_ = standard;
+}
+
+double DiskRows::memory_bytes(double rows, double row_bytes) {
+  const auto of_chunk = rows_of_chunk(static_cast<std::int64_t>(rows), static_cast<std::int64_t>(row_bytes));
+  return 8 * rows / static_cast<double>(of_chunk);
+}
+
+// ---- as the rows that a rank has ----
+
+template <class Space>
+RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
+                                  std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
+    : reach_(std::move(owners)), part_(part), disk_(std::move(disk)) {
+  if (disk_->half())
+    rows_ = Matrix<Half>(0, disk_->width());
+  else
+    rows_ = Matrix<float>(0, disk_->width());
+}
+
+template <class Space>
+void RowStorageOn<Space>::read(const Cpu& cpu, std::span<const std::int64_t> places,
+                               std::byte* to) const requires std::is_same_v<Space, Cpu> {
+  std::vector<std::int64_t> numbers;
+  numbers.reserve(places.size());
+  for (const auto place : places) numbers.push_back(reach_.vertex(part_, place));
+  const auto as = [&]<class T>(T) {
+    disk_->read<T>(cpu, numbers, {std::ssize(numbers), width(), reinterpret_cast<T*>(to)});
+  };
+  disk_->half() ? as(Half{}) : as(float{});
+}
+
+template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
+template void RowStorage::read(const Cpu&, std::span<const std::int64_t>, std::byte*) const;
+
+}  // namespace espalier

@@ -1,0 +1,99 @@
+"""Features that stay on disk (graph.features_on = "disk").
+
+Laws: histories, weights and rows of infer are those with features in memory, bit for bit, on every grid, with orders, types, halves,
+norms, rows sent ahead and rows kept; a rank plans for less memory; what cannot stay on disk is refused in one message, and a file that
+changes while the job runs ends it, naming the place.
+"""
+
+import subprocess
+import time
+
+import h5py
+import numpy as np
+
+from tests.app.program import PROGRAM, ProgramTest, needs_emulation, on_gpus
+from tests.launcher import LAUNCHER
+
+DISK = "graph.features_on=disk"
+
+
+class DiskFeatures(ProgramTest):
+    JOB = ("sampler.fanout=[5, 3]", "sampler.batch_size=64", "model.hidden=16", "model.layers=2", "train.epochs=2", "train.reproducible=true",
+           "train.batches_per_step=4", "train.learning_rate=0.01", "run.threads=1")
+
+    def make(self, *more):
+        self.succeed("-q", "generate", "planted", *(more or ("--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24)), "--seed", 3,
+                     "-o", self.graph, "--overwrite")
+
+    def history(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, *overrides, **options)
+        report = self.report(self.output)
+        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid")) for epoch in report["epochs"]], report["weights_digest"], report["test"]
+
+    def test_the_bits_of_memory(self):
+        self.make()
+        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
+        order = f"graph.order={self.folder / 'order.h5'}"
+        for job, grids in ((('graph.feature_norm="standard"',), ((1, "run.threads=2"), (3, order), (4, "grid.replication=2", "run.overlap=true"))),
+                           (('graph.feature_norm="row"', "sampler.kind=ladies", "sampler.fanout=[60,80]"), ((2, "grid.replication=2"),)),
+                           (("history.memory=64KiB", "run.overlap=true", "run.prefetch_steps=2"), ((3,), (2, order)))):
+            expected = self.history(*job)
+            for ranks, *grid in grids:
+                self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (job, ranks, grid))
+        rows = self.inferred()
+        for ranks in (1, 3):
+            np.testing.assert_array_equal(self.inferred(DISK, ranks=ranks)[0]["logits"], rows[0]["logits"])
+
+    def test_types_of_several_widths(self):
+        self.make("--types", "paper=400:8,author=300:8,field=50:3,venue=20", "--relations", "author.writes.paper=1500,paper.about.field=900,"
+                  "paper.at.venue=400", "--classes", 3)
+        with h5py.File(self.graph, "a") as file:  # a table of halves and floats
+            features = file["nodes/author/features"][:]
+            del file["nodes/author/features"]
+            file["nodes/author/features"] = features.astype(np.float16)
+        self.succeed("-q", "digest", self.graph, "--write")
+        job = ("model.kind=rgcn", "model.bases=2", "model.embedding=4")
+        expected = self.history(*job)
+        for ranks, *grid in ((1,), (4, "grid.replication=2")):
+            self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (ranks, grid))
+
+    def test_less_memory_is_planned(self):
+        self.make("--nodes", 20000, "--degree", 4, "--classes", 5, "--features", 500)
+        kept = [self.planned(*more, ranks=2)["plan"]["memory"]["step"]["features"] for more in ((), (DISK,))]
+        self.assertEqual(kept[0], 20000 * 500 * 4 / 2)
+        self.assertLess(kept[1], kept[0] / 50)
+
+    def test_what_cannot_stay_there(self):
+        self.make()
+        with h5py.File(self.graph, "a") as file:
+            features = file["nodes/features"][:]
+        for stored in ({"compression": "gzip"}, {"chunks": (10, 24)}, {"dtype": ">f4"}, {"dtype": "f8"}):
+            with h5py.File(self.graph, "a") as file:
+                del file["nodes/features"]
+                file.create_dataset("nodes/features", data=features, **stored)
+            self.fail_with(3, ["cannot stay on disk", "graph.features_on"], "train", self.config, DISK, "graph.verify=false", ranks=2)
+
+    @needs_emulation
+    def test_gpus(self):
+        self.make()
+        self.fail_with(2, ["graph.features_on = disk is for CPUs"], "train", self.config, DISK, "run.device=cuda", **on_gpus(1))
+
+    def test_a_file_that_changes(self):
+        self.make()
+        process = subprocess.Popen(LAUNCHER.command(2, PROGRAM, "train", self.config, DISK, "train.epochs=100000"), stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        lines = []
+        while not any(line.startswith("epoch    2") for line in lines):
+            lines.append(process.stdout.readline())
+            self.assertNotEqual(lines[-1], "", "".join(lines))
+        with h5py.File(self.graph) as file:
+            offset = file["nodes/features"].id.get_offset()
+        with open(self.graph, "r+b") as file:
+            file.seek(offset + 700 * 24 * 4)
+            file.write(b"\x11" * (200 * 24 * 4))
+        end = time.monotonic() + 60
+        output = process.communicate(timeout=end - time.monotonic())[0]
+        self.assertEqual(process.returncode, 3, output)
+        self.assertRegex(output, "/nodes/features does not hold what it held when the job began in rows [67]")
