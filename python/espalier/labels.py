@@ -78,7 +78,7 @@ def own_ids(value: Any, what: str, vertices: int) -> NDArray[Any]:
     order = np.argsort(ids, kind="stable")
     if (repeated := ids[order][1:] == ids[order][:-1]).any():
         (at,) = first(repeated)
-        raise DataError(f"{what}[{order[at + 1]}] is {array[order[at]]!r}, as {what}[{order[at]}] is; ids name one vertex each")
+        raise DataError(f"{what}[{order[at + 1]}] is {array.tolist()[order[at]]!r}, as {what}[{order[at]}] is; ids name one vertex each")
     return ids
 
 

@@ -58,7 +58,8 @@ class Vertices:
     def _add_ids(self, piece: Piece) -> None:
         column = self.of.id or ""
         for row, name in enumerate(cells.ids(piece, column)):
-            if self.numbers.setdefault(name, len(self.numbers)) != len(self.numbers) - 1:
+            count = len(self.numbers)
+            if self.numbers.setdefault(name, count) != count:
                 piece.fail(row, column, f"{name!r} is the id of an earlier row, too")
 
     def _truth(self, piece: Piece, column: str) -> NDArray[np.int64]:
