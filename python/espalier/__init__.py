@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from .comparison import Comparison, compare
 from .errors import DataError, DataWarning
+from .plotting import plot
 from .results import Predictions, Rows, read_predictions, read_report, read_rows, read_weights
 from .tables import from_tables
-from .version import version
+from .version import version as _version
 from .write import Summary, write_graph
 
-__version__ = version()
-__all__ = ["DataError", "DataWarning", "Predictions", "Rows", "Summary", "from_tables", "read_predictions", "read_report", "read_rows",
-           "read_weights", "write_graph"]
+__version__ = _version()
+__all__ = ["Comparison", "DataError", "DataWarning", "Predictions", "Rows", "Summary", "compare", "from_tables", "plot", "read_predictions",
+           "read_report", "read_rows", "read_weights", "write_graph"]
