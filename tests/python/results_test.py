@@ -6,6 +6,7 @@ table of several runs has the settings that differ, and no other.
 
 import importlib.util
 import json
+import math
 import unittest
 
 import h5py
@@ -45,6 +46,8 @@ class OfTheProgram(ProgramTest):
         self.assertEqual((rows.kind, rows.values.shape, rows.values.dtype, rows.predictions), ("embeddings", (60, 8), np.float16, None))
         found = espalier.read_predictions(logits)
         self.assertEqual((found.ids.tolist(), found.names.tolist()), (list(range(60)), found.classes.tolist()))
+        for row, of, probability in zip(espalier.read_rows(logits).values.tolist(), found.classes, found.probability):
+            self.assertAlmostEqual(math.exp(row[of]) / sum(map(math.exp, row)), probability, 5)
         with self.assertRaisesRegex(espalier.DataError, "hidden.h5 has no predictions; `espalier infer --predictions` writes them"):
             espalier.read_predictions(hidden)
 

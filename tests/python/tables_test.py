@@ -9,6 +9,8 @@ import datetime
 import gzip
 import importlib.util
 import io
+import os
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -110,6 +112,18 @@ class Shop(TableTest):
         self.put(**{"items.tsv.gz": gzip.compress("\n".join(["\t".join(HEADER), *['\t'.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row)
                                                                                     for row in ITEMS]]).encode())})
         self.same(self.shop(SHOP.replace("items.csv", "items.tsv.gz")), expected)
+
+    def test_dates_are_the_same_in_every_time_zone(self):
+        """Without a zone they are UTC; parts of a second before 1970 are rounded down, as after."""
+        description = SHOP.replace('weight = "pieces"', 'time = "pieces"')
+        orders = table([["who", "sku", "amount", "pieces"], ["7", "b\"2", "1", "1969-12-31T23:59:59.5"], ["7", "ä", "1", "1970-01-01T09:00:00.5+09:00"]])
+        self.addCleanup(time.tzset)
+        for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+            with unittest.mock.patch.dict(os.environ, TZ=zone):
+                time.tzset()
+                arrays = self.shop(description, orders=orders)
+                self.assertEqual(arrays["edges/customer.buys.item/time"].tolist(), [-1, 0])
+                self.assertEqual(arrays["nodes/item/features"][:, 2].tolist(), [1, -1, -3652.75, 11016])
 
     def test_a_graph_without_types(self):
         self.put(**{"graph.toml": """

@@ -27,8 +27,8 @@ def planted(vertices=300, edges=1500, seed=3):
 
 
 class Training(ProgramTest):
-    JOB = ("model.layers=2", "model.hidden=16", "model.dropout=0.0", "sampler.fanout=[10,10]", "sampler.batch_size=64", "train.learning_rate=0.02",
-           "train.epochs=15", "train.batches_per_step=1", "run.threads=1")
+    JOB = ("model.layers=2", "model.hidden=16", "model.dropout=0.0", "sampler.fanout=[10,10]", "sampler.batch_size=40", "train.learning_rate=0.05",
+           "train.epochs=8", "train.batches_per_step=2", "run.threads=1")
 
     def setUp(self):
         super().setUp()
@@ -76,7 +76,6 @@ class Training(ProgramTest):
         self.assertLess(accuracy[1], 0.5)
 
     def test_types(self):
-        """Items are told by the users who bought them, and of some labels nobody knows the name."""
         users = np.repeat(np.arange(60), 10) % 60
         items = np.arange(600) % 300
         espalier.write_graph(self.graph, {("user", "buys", "item"): [users, items], ("item", "like", "item"): self.edges}, {"item": self.x},
