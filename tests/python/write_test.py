@@ -93,6 +93,12 @@ class Edges(WriteTest):
                          ["edge_index: 2 of 4 edges are listed before; those became one"])
         self.assertEqual(caught[0].filename, __file__)
 
+    def test_a_loop_is_not_listed_before_by_its_own_reverse(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            arrays = self.write([[0, 1], [0, 0]], directed=False, duplicates="refuse")
+        self.assertEqual((arrays["graph/indices"].tolist(), caught), ([0, 1, 0], []))
+
     def test_times_stand_beside_their_edges(self):
         dates = np.array(["1969-12-31T23:59:58", "1970-01-01", "2000-01-01"], dtype="datetime64[s]")
         arrays = self.write([[2, 0, 1], [0, 1, 0]], edge_time=dates)
