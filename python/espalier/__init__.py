@@ -11,5 +11,19 @@ from .version import version as _version
 from .write import Summary, write_graph
 
 __version__ = _version()
-__all__ = ["Comparison", "DataError", "DataWarning", "Predictions", "Rows", "Summary", "compare", "from_tables", "plot", "read_predictions",
-           "read_report", "read_rows", "read_weights", "write_graph"]
+__all__ = [
+    "Comparison",
+    "DataError",
+    "DataWarning",
+    "Predictions",
+    "Rows",
+    "Summary",
+    "compare",
+    "from_tables",
+    "plot",
+    "read_predictions",
+    "read_report",
+    "read_rows",
+    "read_weights",
+    "write_graph",
+]

@@ -16,7 +16,8 @@ FOLDER = "output.dir"  # differs between any two runs
 
 @dataclass
 class Comparison:
-    """`rows`: of each run {column: value}. As text a table of those columns that some run has, with one score of each split."""
+    """`rows`: of each run {column: value}. As text a table of those columns that some run has, with
+    one score of each split."""
 
     rows: list[dict[str, Any]]
 
@@ -29,11 +30,20 @@ class Comparison:
             split, _, metric = name.partition(" ")
             if metric and split in ("train", "valid", "test"):
                 scores.setdefault(split, name)
-        shown = [name for name in self.columns() if name.split(" ")[0] not in scores or name in scores.values()]
+        shown = [
+            name
+            for name in self.columns()
+            if name.split(" ")[0] not in scores or name in scores.values()
+        ]
         lines = [shown] + [[_as_text(row.get(name)) for name in shown] for row in self.rows]
         widths = [max(map(len, column)) for column in zip(*lines)]
-        return "\n".join("  ".join(cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths)))
-                         .rstrip() for line in lines)
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if at == 0 else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(line, widths))
+            ).rstrip()
+            for line in lines
+        )
 
     def to_pandas(self) -> Any:
         try:
@@ -53,33 +63,55 @@ def _as_text(value: Any) -> str:
 
 def _settings(report: dict[str, Any]) -> dict[str, Any]:
     """What was asked for, and of what graph: {"section.key": value}."""
-    settings = {f"{section}.{key}": value for section, keys in report["config"].items() for key, value in keys.items()}
+    settings = {
+        f"{section}.{key}": value
+        for section, keys in report["config"].items()
+        for key, value in keys.items()
+    }
     settings.pop(FOLDER, None)
-    return settings | {"ranks": report.get("ranks"), "device": report.get("device"), "graph digest": report.get("graph", {}).get("digest")}
+    return settings | {
+        "ranks": report.get("ranks"),
+        "device": report.get("device"),
+        "graph digest": report.get("graph", {}).get("digest"),
+    }
 
 
 def _results(report: dict[str, Any]) -> dict[str, Any]:
     epochs = report.get("epochs", [])
     best = report.get("best_epoch")
-    of_best = next((epoch for epoch in epochs if epoch["epoch"] == best), {})
+    of_best: dict[str, Any] = next((epoch for epoch in epochs if epoch["epoch"] == best), {})
     seconds = sum(epoch["seconds"]["total"] for epoch in epochs)
     moved = sum(stage["total"] for epoch in epochs for stage in epoch.get("bytes", {}).values())
     found: dict[str, Any] = {"epochs": len(epochs), "best epoch": best}
-    for split, scores in (("train", report.get("train")), ("valid", of_best.get("valid")), ("test", report.get("test"))):
+    for split, scores in (
+        ("train", report.get("train")),
+        ("valid", of_best.get("valid")),
+        ("test", report.get("test")),
+    ):
         found |= {f"{split} {metric}": value for metric, value in (scores or {}).items()}
-    found |= {"seconds": seconds, "seconds an epoch": seconds / len(epochs) if epochs else None, "MB between ranks": moved / MEGABYTE}
+    found |= {
+        "seconds": seconds,
+        "seconds an epoch": seconds / len(epochs) if epochs else None,
+        "MB between ranks": moved / MEGABYTE,
+    }
     if (peak := report.get("peak_memory_bytes")) is not None:
         found["peak MB of a rank"] = peak["max"] / MEGABYTE
     return {name: value for name, value in found.items() if value is not None}
 
 
 def compare(runs: Iterable[str | os.PathLike[str]]) -> Comparison:
-    """A row for each output folder: settings that differ between them, scores with the weights of the best epoch, seconds and
-    bytes of all epochs that the report has."""
+    """A row for each output folder: settings that differ between them, scores with the weights of
+    the best epoch, seconds and bytes of all epochs that the report has."""
     runs = [os.fspath(run) for run in ([runs] if isinstance(runs, (str, os.PathLike)) else runs)]
     reports = [read_report(run) for run in runs]
     settings = [_settings(report) for report in reports]
     names = list(dict.fromkeys(name for of in settings for name in of))
-    differ = [name for name in names if any(of.get(name) != settings[0].get(name) for of in settings)]
-    return Comparison([{"run": run} | {name: of.get(name) for name in differ} | _results(report)
-                       for run, of, report in zip(runs, settings, reports)])
+    differ = [
+        name for name in names if any(of.get(name) != settings[0].get(name) for of in settings)
+    ]
+    return Comparison(
+        [
+            {"run": run} | {name: of.get(name) for name in differ} | _results(report)
+            for run, of, report in zip(runs, settings, reports)
+        ]
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class DataError(ValueError):
-    """Data that cannot become a graph file, or a file that is not what it should be. The message says what is wrong, where
-    first, and what to do."""
+    """Data that cannot become a graph file, or a file that is not what it should be. The message
+    says what is wrong, where first, and what to do."""
 
 
 class DataWarning(UserWarning):

@@ -1,4 +1,5 @@
-"""What a user gave of a graph, before anything of it was checked: by type and relation, where there are some."""
+"""What a user gave of a graph, before anything of it was checked: by type and relation, where there
+are some."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
 
 @dataclass
 class Given:
-    """`edge_index`: {(source, relation, target): edges}; each of `parts`: {type or such a triple: value}."""
+    """`edge_index`: {(source, relation, target): edges}; each of `parts`: {type or such a triple:
+    value}."""
 
     typed: bool
     edge_index: dict[Any, Any]

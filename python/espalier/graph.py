@@ -1,4 +1,5 @@
-"""A graph in memory, as it will stand in the file: types of vertices, relations between them, ids that count within a type.
+"""A graph in memory, as it will stand in the file: types of vertices, relations between them, ids
+that count within a type.
 
 A graph without types has one of each; whether the file names them is `typed`.
 """
@@ -59,7 +60,9 @@ class Graph:
         return sum(len(of.entries) for of in self.relations)
 
     def full_name(self, relation: Relation) -> str:
-        return f"{self.types[relation.source].name}.{relation.name}.{self.types[relation.target].name}"
+        return (
+            f"{self.types[relation.source].name}.{relation.name}.{self.types[relation.target].name}"
+        )
 
 
 def check_name(noun: str, name: Any) -> str:
@@ -77,15 +80,28 @@ def check_splits(of: VertexType, said: dict[str, str]) -> None:
         ids = of.splits[name]
         if (taken := owner[ids] >= 0).any():
             vertex = int(ids[np.argmax(taken)])
-            raise DataError(f"vertex {vertex} is in {said[names[owner[vertex]]]} and in {said[name]}; splits share no vertex")
+            raise DataError(
+                f"vertex {vertex} is in {said[names[owner[vertex]]]} and in {said[name]}; splits "
+                "share no vertex"
+            )
         owner[ids] = at
-        if of.labels is not None and of.labels.values.ndim == 1 and (bare := of.labels.values[ids] < 0).any():
-            raise DataError(f"vertex {int(ids[np.argmax(bare)])} of {said[name]} has no label; leave it out of the split")
+        if (
+            of.labels is not None
+            and of.labels.values.ndim == 1
+            and (bare := of.labels.values[ids] < 0).any()
+        ):
+            raise DataError(
+                f"vertex {int(ids[np.argmax(bare)])} of {said[name]} has no label; leave it out of "
+                "the split"
+            )
 
 
 def check_graph(graph: Graph) -> None:
     if len(graph.types) > MOST_TYPES or len(graph.relations) > MOST_TYPES:
-        raise DataError(f"{len(graph.types)} types and {len(graph.relations)} relations; a file holds {MOST_TYPES} of each at most")
+        raise DataError(
+            f"{len(graph.types)} types and {len(graph.relations)} relations; a file holds "
+            f"{MOST_TYPES} of each at most"
+        )
     if graph.vertices == 0:
         raise DataError("the graph is empty: it has no vertices")
     if graph.edges == 0:

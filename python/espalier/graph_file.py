@@ -1,4 +1,5 @@
-"""Writes a graph as an HDF5 file that Espalier reads (docs/design.md, section 7): whole, or not at all."""
+"""Writes a graph as an HDF5 file that Espalier reads (docs/design.md, section 7): whole, or not at
+all."""
 
 from __future__ import annotations
 
@@ -47,29 +48,43 @@ def _link(temporary: str, path: str) -> None:
     try:
         os.link(temporary, path)
     except FileExistsError:
-        raise DataError(f"{path} was written by somebody else meanwhile; give another name") from None
+        raise DataError(
+            f"{path} was written by somebody else meanwhile; give another name"
+        ) from None
     except OSError:  # a file system without links
         os.replace(temporary, path)
 
 
-def _write_rows(file: h5py.File, name: str, rows: NDArray[Any], what: str, order: NDArray[np.int64] | None = None) -> None:
-    """A matrix of finite numbers, in pieces; row k is row order[k] of `rows`, which messages count by."""
+def _write_rows(
+    file: h5py.File,
+    name: str,
+    rows: NDArray[Any],
+    what: str,
+    order: NDArray[np.int64] | None = None,
+) -> None:
+    """A matrix of finite numbers, in pieces; row k is row order[k] of `rows`, which messages count
+    by."""
     count = len(rows) if order is None else len(order)
     kind = np.float16 if rows.dtype == np.float16 else np.float32
     dataset = file.create_dataset(name, shape=(count, rows.shape[1]), dtype=kind)
     if order is not None:
         for begin in range(0, len(rows), ROWS_AT_ONCE):
-            finite(rows[begin:begin + ROWS_AT_ONCE], what, begin)
+            finite(rows[begin : begin + ROWS_AT_ONCE], what, begin)
     for begin in range(0, count, ROWS_AT_ONCE):
         end = min(begin + ROWS_AT_ONCE, count)
-        dataset[begin:end] = finite(rows[begin:end] if order is None else rows[order[begin:end]], what, begin)
+        dataset[begin:end] = finite(
+            rows[begin:end] if order is None else rows[order[begin:end]], what, begin
+        )
 
 
 def _write_matrix(file: h5py.File, graph: Graph, begins: NDArray[np.int64]) -> None:
-    """All relations side by side: entries ascend by (row, relation, source), and segments are the runs of one relation."""
+    """All relations side by side: entries ascend by (row, relation, source), and segments are the
+    runs of one relation."""
     rows = np.concatenate([of.entries.targets + begins[of.target] for of in graph.relations])
     columns = np.concatenate([of.entries.sources + begins[of.source] for of in graph.relations])
-    relation = np.repeat(np.arange(len(graph.relations)), [len(of.entries) for of in graph.relations])
+    relation = np.repeat(
+        np.arange(len(graph.relations)), [len(of.entries) for of in graph.relations]
+    )
     order = np.argsort(rows, kind="stable")
     indptr = np.zeros(graph.vertices + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=graph.vertices), out=indptr[1:])
@@ -77,8 +92,14 @@ def _write_matrix(file: h5py.File, graph: Graph, begins: NDArray[np.int64]) -> N
     file["graph/indptr"] = indptr
     file["graph/indices"] = columns[order].astype(np.int64 if wide else np.int32)
     if any(of.entries.weights is not None for of in graph.relations):
-        file["graph/weights"] = np.concatenate([np.ones(len(of.entries), np.float32) if of.entries.weights is None
-                                                else of.entries.weights for of in graph.relations])[order]
+        file["graph/weights"] = np.concatenate(
+            [
+                np.ones(len(of.entries), np.float32)
+                if of.entries.weights is None
+                else of.entries.weights
+                for of in graph.relations
+            ]
+        )[order]
     if not graph.typed:
         return
     rows, relation = rows[order], relation[order]
@@ -97,7 +118,9 @@ def _write_schema(file: h5py.File, graph: Graph, begins: NDArray[np.int64]) -> N
     file["types/offset"] = begins
     file["relations/name"] = fixed_texts([of.name for of in graph.relations], "relations")
     for name in ("source", "target", "inverse"):
-        file[f"relations/{name}"] = np.array([getattr(of, name) for of in graph.relations], dtype=np.int32)
+        file[f"relations/{name}"] = np.array(
+            [getattr(of, name) for of in graph.relations], dtype=np.int32
+        )
 
 
 def _write_vertices(file: h5py.File, graph: Graph) -> None:
@@ -131,7 +154,9 @@ def write_file(path: str | os.PathLike[str], graph: Graph, overwrite: bool) -> N
     path = os.fspath(path)
     with replaced(path, overwrite) as temporary:
         with h5py.File(temporary, "w") as file:
-            begins = np.concatenate(([0], np.cumsum([of.count for of in graph.types]))).astype(np.int64)
+            begins = np.concatenate(([0], np.cumsum([of.count for of in graph.types]))).astype(
+                np.int64
+            )
             file.attrs["format"] = np.bytes_("espalier-graph")
             file.attrs["version"] = np.int64(TYPED if graph.typed else PLAIN)
             file.attrs["directed"] = np.uint8(graph.directed)

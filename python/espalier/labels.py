@@ -1,4 +1,5 @@
-"""Labels and names: classes from what users call them, ids of their own, both as texts of fixed length for the file."""
+"""Labels and names: classes from what users call them, ids of their own, both as texts of fixed
+length for the file."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from .arrays import as_array, first, integers, place
 from .errors import DataError
 
 NONE, UNKNOWN = -1, 255  # no class; one of several labels that nobody knows
-MOST_LETTERS = 1024      # bytes of a name in the file
+MOST_LETTERS = 1024  # bytes of a name in the file
 
 
 class Labels(NamedTuple):
-    values: NDArray[Any]      # int32 [n], or uint8 [n, C] of several labels
+    values: NDArray[Any]  # int32 [n], or uint8 [n, C] of several labels
     classes: int
     names: list[str] | None
 
@@ -37,7 +38,9 @@ def texts(value: Any, what: str, missing: bool = False) -> NDArray[np.object_]:
             try:
                 item = item.decode()
             except UnicodeDecodeError:
-                raise DataError(f"{what}[{at}] is {item!r}, which is not UTF-8; decode it first") from None
+                raise DataError(
+                    f"{what}[{at}] is {item!r}, which is not UTF-8; decode it first"
+                ) from None
         if missing and is_missing(item):
             continue
         if not isinstance(item, str):
@@ -62,8 +65,13 @@ def fixed_texts(names: Sequence[str], what: str) -> NDArray[np.bytes_]:
         except UnicodeEncodeError:
             raise DataError(f"{what}[{at}] is {name!r}, which UTF-8 cannot say") from None
         if not text or b"\0" in text or len(text) > MOST_LETTERS:
-            why = f"has {len(text)} bytes; at most {MOST_LETTERS} are kept" if len(text) > MOST_LETTERS else \
-                "holds a null byte" if text else "is empty; give each a name"
+            why = (
+                f"has {len(text)} bytes; at most {MOST_LETTERS} are kept"
+                if len(text) > MOST_LETTERS
+                else "holds a null byte"
+                if text
+                else "is empty; give each a name"
+            )
             raise DataError(f"{what}[{at}] {why}")
         encoded.append(text)
     return np.array(encoded, dtype=f"S{max(map(len, encoded), default=1)}")
@@ -73,12 +81,20 @@ def own_ids(value: Any, what: str, vertices: int) -> NDArray[Any]:
     """The user's own ids, int64 or texts, each once."""
     array = as_array(value, what)
     if array.ndim != 1 or len(array) != vertices:
-        raise DataError(f"{what} has the shape {list(array.shape)}, but there are {vertices} vertices; give an id for each")
-    ids = fixed_texts(texts(array, what).tolist(), what) if is_text(array) else integers(array, what)
+        raise DataError(
+            f"{what} has the shape {list(array.shape)}, but there are {vertices} vertices; give an "
+            "id for each"
+        )
+    ids = (
+        fixed_texts(texts(array, what).tolist(), what) if is_text(array) else integers(array, what)
+    )
     order = np.argsort(ids, kind="stable")
     if (repeated := ids[order][1:] == ids[order][:-1]).any():
         (at,) = first(repeated)
-        raise DataError(f"{what}[{order[at + 1]}] is {array.tolist()[order[at]]!r}, as {what}[{order[at]}] is; ids name one vertex each")
+        raise DataError(
+            f"{what}[{order[at + 1]}] is {array.tolist()[order[at]]!r}, as {what}[{order[at]}] is; "
+            "ids name one vertex each"
+        )
     return ids
 
 
@@ -118,18 +134,27 @@ def _whole(array: NDArray[Any], what: str, missing: int) -> NDArray[np.int64]:
     unknown = np.isnan(array)
     known = np.where(unknown, 0, array)
     if (wrong := (known != np.floor(known)) | (np.abs(known) > 2.0**31)).any():
-        raise DataError(f"{what}{place(first(wrong))} is {array[first(wrong)]}; labels are classes, whole numbers from 0")
+        raise DataError(
+            f"{what}{place(first(wrong))} is {array[first(wrong)]}; labels are classes, whole "
+            "numbers from 0"
+        )
     return np.where(unknown, missing, known.astype(np.int64))
 
 
-def labels(value: Any, what: str, vertices: int, class_names: Any = None, names_are: str = "class_names") -> Labels:
-    """One class for each vertex (texts, or whole numbers with -1 or nan for none), or [n, C] of 0 and 1 (-1, 255, nan: unknown)."""
+def labels(
+    value: Any, what: str, vertices: int, class_names: Any = None, names_are: str = "class_names"
+) -> Labels:
+    """One class for each vertex (texts, or whole numbers with -1 or nan for none), or [n, C] of 0
+    and 1 (-1, 255, nan: unknown)."""
     array = as_array(value, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim not in (1, 2) or len(array) != vertices or 0 in array.shape:
-        raise DataError(f"{what} has the shape {list(array.shape)}, but there are {vertices} vertices; give a label for each, or "
-                        "a row of 0 and 1")
+        raise DataError(
+            f"{what} has the shape {list(array.shape)}, but there are {vertices} vertices; give a "
+            "label for each, or "
+            "a row of 0 and 1"
+        )
     names = _checked_names(class_names, names_are)
     if array.ndim == 1 and is_text(array):
         return _from_texts(array, what, names)
@@ -144,9 +169,16 @@ def labels(value: Any, what: str, vertices: int, class_names: Any = None, names_
         wrong = (values < least) | (values >= min(2**31 - 1, len(names) if names else 2**31 - 1))
     if wrong.any():
         at = first(wrong)
-        allowed = "0, 1, or -1 where nobody knows" if several else \
-            f"-1 (none) or 0 to {len(names) - 1}, as there are {len(names)} class_names" if names else "-1 (none) or classes from 0"
+        allowed = (
+            "0, 1, or -1 where nobody knows"
+            if several
+            else f"-1 (none) or 0 to {len(names) - 1}, as there are {len(names)} class_names"
+            if names
+            else "-1 (none) or classes from 0"
+        )
         raise DataError(f"{what}{place(at)} is {array[at]}; labels are {allowed}")
     if names and several and len(names) != classes:
         raise DataError(f"{names_are} has {len(names)} names, but {what} has {classes} columns")
-    return Labels(values.astype(np.uint8 if several else np.int32), len(names) if names else classes, names)
+    return Labels(
+        values.astype(np.uint8 if several else np.int32), len(names) if names else classes, names
+    )

@@ -9,11 +9,17 @@ from .errors import DataError
 from .results import read_report
 
 STAGES = ("sample", "fetch", "forward", "backward", "reduce", "optimizer", "evaluate")
-ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1), "ncols": 4, "fontsize": "small"}
+ABOVE: dict[str, Any] = {
+    "loc": "lower center",
+    "bbox_to_anchor": (0.5, 1),
+    "ncols": 4,
+    "fontsize": "small",
+}
 
 
 def plot(run: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> Any:
-    """Loss and scores by epoch, seconds by stage; of an output folder or its report.json. Returns the figure; `path`: saves it."""
+    """Loss and scores by epoch, seconds by stage; of an output folder or its report.json. Returns
+    the figure; `path`: saves it."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -32,7 +38,12 @@ def plot(run: str | os.PathLike[str], path: str | os.PathLike[str] | None = None
         judged = [epoch for epoch in epochs if epoch.get(split)]
         if judged:
             metric = next(iter(judged[0][split]))
-            scores.plot([epoch["epoch"] for epoch in judged], [epoch[split][metric] for epoch in judged], marker=".", label=f"{split} {metric}")
+            scores.plot(
+                [epoch["epoch"] for epoch in judged],
+                [epoch[split][metric] for epoch in judged],
+                marker=".",
+                label=f"{split} {metric}",
+            )
             scores.set(ylabel=metric)
     lines = [*learnt.get_lines(), *scores.get_lines()]
     learnt.legend(lines, [str(line.get_label()) for line in lines], **ABOVE)

@@ -1,4 +1,5 @@
-"""The version: the program's, as the package was installed with it, or as the header beside it says."""
+"""The version: the program's, as the package was installed with it, or as the header beside it
+says."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ import importlib.metadata
 import pathlib
 import re
 
-HEADER = pathlib.Path(__file__).resolve().parents[2] / "include" / "espalier" / "base" / "version.hpp"
+HEADER = (
+    pathlib.Path(__file__).resolve().parents[2] / "include" / "espalier" / "base" / "version.hpp"
+)
 
 
 def version() -> str:

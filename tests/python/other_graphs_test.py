@@ -1,7 +1,7 @@
 """Graphs of other libraries: the file is that of their edges, given as arrays.
 
-SciPy and NetworkX themselves where they are; PyTorch Geometric and DGL by objects that answer as theirs do, and themselves
-where they are.
+SciPy and NetworkX themselves where they are; PyTorch Geometric and DGL by objects that answer as
+theirs do, and themselves where they are.
 """
 
 import importlib.util
@@ -51,7 +51,10 @@ class GraphTest(FolderTest):
         self.random = np.random.default_rng(SEED)
         warnings.simplefilter("ignore", espalier.DataWarning)
         self.addCleanup(warnings.resetwarnings)
-        self.ends, self.x = self.random.integers(0, 20, (2, 90)), self.random.normal(size=(20, 3)).astype(np.float32)
+        self.ends, self.x = (
+            self.random.integers(0, 20, (2, 90)),
+            self.random.normal(size=(20, 3)).astype(np.float32),
+        )
         self.y, self.mask = self.random.integers(0, 3, 20), self.random.random(20) < 0.5
 
     def written(self, *arguments, **options):
@@ -59,7 +62,14 @@ class GraphTest(FolderTest):
         return {name: array.tolist() for name, array in arrays_of(self.folder / "graph.h5").items()}
 
     def expected(self):
-        return self.written(self.ends, self.x, self.y, train=self.mask, valid=~self.mask, edge_features=self.features)
+        return self.written(
+            self.ends,
+            self.x,
+            self.y,
+            train=self.mask,
+            valid=~self.mask,
+            edge_features=self.features,
+        )
 
     @property
     def features(self):
@@ -68,8 +78,14 @@ class GraphTest(FolderTest):
     def typed(self):
         """The parts of a graph with two types, by type and relation, and its file."""
         edges = {("a", "to", "b"): self.ends, ("b", "on", "b"): self.ends[::-1]}
-        return edges, self.written(edges, {"b": self.x}, {"b": self.y}, train={"b": self.mask}, num_nodes={"a": 20},
-                                   edge_features={("a", "to", "b"): self.features})
+        return edges, self.written(
+            edges,
+            {"b": self.x},
+            {"b": self.y},
+            train={"b": self.mask},
+            num_nodes={"a": 20},
+            edge_features={("a", "to", "b"): self.features},
+        )
 
 
 class SciPy(GraphTest):
@@ -81,12 +97,21 @@ class SciPy(GraphTest):
         source, target = matrix.nonzero()
         weights = np.asarray(matrix[source, target]).ravel()
         for kind in ("csr", "csc", "coo", "lil"):
-            self.assertEqual(self.written(matrix.asformat(kind), matrix_rows="sources"),
-                             self.written([source, target], num_nodes=15, edge_weight=weights))
-        self.assertEqual(self.written(matrix, matrix_rows="targets"), self.written([target, source], num_nodes=15, edge_weight=weights))
-        with self.assertRaisesRegex(espalier.DataError, "not symmetric: say which end of an edge its rows are"):
+            self.assertEqual(
+                self.written(matrix.asformat(kind), matrix_rows="sources"),
+                self.written([source, target], num_nodes=15, edge_weight=weights),
+            )
+        self.assertEqual(
+            self.written(matrix, matrix_rows="targets"),
+            self.written([target, source], num_nodes=15, edge_weight=weights),
+        )
+        with self.assertRaisesRegex(
+            espalier.DataError, "not symmetric: say which end of an edge its rows are"
+        ):
             self.written(matrix)
-        self.assertEqual(self.written(matrix + matrix.T)["graph/indptr"][-1], (matrix + matrix.T).nnz)
+        self.assertEqual(
+            self.written(matrix + matrix.T)["graph/indptr"][-1], (matrix + matrix.T).nnz
+        )
 
     @needs("scipy")
     def test_ones_are_no_weights(self):
@@ -99,14 +124,19 @@ class SciPy(GraphTest):
         import scipy.sparse
 
         matrix = scipy.sparse.coo_matrix((np.ones(2), ([0, 1], [4, 2])), shape=(3, 6))
-        self.assertEqual(self.written({("a", "to", "b"): matrix}, matrix_rows="sources"),
-                         self.written({("a", "to", "b"): [[0, 1], [4, 2]]}, num_nodes={"a": 3, "b": 6}))
+        self.assertEqual(
+            self.written({("a", "to", "b"): matrix}, matrix_rows="sources"),
+            self.written({("a", "to", "b"): [[0, 1], [4, 2]]}, num_nodes={"a": 3, "b": 6}),
+        )
 
     @needs("scipy")
     def test_features_that_are_sparse(self):
         import scipy.sparse
 
-        self.assertEqual(self.written(self.ends, scipy.sparse.csr_matrix(self.x)), self.written(self.ends, self.x))
+        self.assertEqual(
+            self.written(self.ends, scipy.sparse.csr_matrix(self.x)),
+            self.written(self.ends, self.x),
+        )
 
 
 class NetworkX(GraphTest):
@@ -119,8 +149,16 @@ class NetworkX(GraphTest):
             graph.add_node(name, x=[at, 1.0], **({"y": "even"} if name != "b" else {}))
         graph.add_edge("a", "c", weight=2.0)
         graph.add_edge("b", "b")
-        self.assertEqual(self.written(graph), self.written(
-            [[0, 1, 2], [1, 0, 2]], [[1, 1], [2, 1], [3, 1]], ["even", "even", None], edge_weight=[2, 2, 1], ids=list("cab")))
+        self.assertEqual(
+            self.written(graph),
+            self.written(
+                [[0, 1, 2], [1, 0, 2]],
+                [[1, 1], [2, 1], [3, 1]],
+                ["even", "even", None],
+                edge_weight=[2, 2, 1],
+                ids=list("cab"),
+            ),
+        )
 
     @needs("networkx")
     def test_with_a_direction(self):
@@ -130,30 +168,62 @@ class NetworkX(GraphTest):
         networkx.set_node_attributes(graph, {0: True, 2: True}, "train")
         self.assertEqual(self.written(graph), self.written([[0, 1], [1, 2]], train=[0, 2]))
         graph.add_edge(0, (1, 2))
-        with self.assertRaisesRegex(espalier.DataError, r"names of nodes are texts, or whole numbers"):
+        with self.assertRaisesRegex(
+            espalier.DataError, r"names of nodes are texts, or whole numbers"
+        ):
             self.written(graph)
 
 
 class PyTorchGeometric(GraphTest):
     def check_data(self, array, data):
-        parts = {"x": self.x, "y": self.y, "train_mask": self.mask, "val_mask": ~self.mask, "edge_index": self.ends, "edge_attr": self.features}
+        parts = {
+            "x": self.x,
+            "y": self.y,
+            "train_mask": self.mask,
+            "val_mask": ~self.mask,
+            "edge_index": self.ends,
+            "edge_attr": self.features,
+        }
         expected = self.expected()
         graph = data(**{name: array(value) for name, value in parts.items()})
         self.assertEqual(self.written(graph), expected)
-        self.assertNotEqual(self.written(graph, train=~self.mask, valid=self.mask), expected)  # what is said wins
+        self.assertNotEqual(
+            self.written(graph, train=~self.mask, valid=self.mask), expected
+        )  # what is said wins
 
     def check_hetero(self, array, hetero):
         edges, expected = self.typed()
-        self.assertEqual(self.written(hetero({
-            "b": {"x": array(self.x), "y": array(self.y), "train_mask": array(self.mask)}, "a": {"num_nodes": 20},
-            ("a", "to", "b"): {"edge_index": array(edges["a", "to", "b"]), "edge_attr": array(self.features)},
-            ("b", "on", "b"): {"edge_index": array(edges["b", "on", "b"].copy())}})), expected)
+        self.assertEqual(
+            self.written(
+                hetero(
+                    {
+                        "b": {
+                            "x": array(self.x),
+                            "y": array(self.y),
+                            "train_mask": array(self.mask),
+                        },
+                        "a": {"num_nodes": 20},
+                        ("a", "to", "b"): {
+                            "edge_index": array(edges["a", "to", "b"]),
+                            "edge_attr": array(self.features),
+                        },
+                        ("b", "on", "b"): {"edge_index": array(edges["b", "on", "b"].copy())},
+                    }
+                )
+            ),
+            expected,
+        )
 
     def test_what_answers_as_data(self):
         self.check_data(np.asarray, lambda **parts: Store(**parts, num_nodes=20))
 
     def test_what_answers_as_hetero_data(self):
-        self.check_hetero(np.asarray, lambda stores: Hetero({key: Store(**({"num_nodes": 20} | parts)) for key, parts in stores.items()}))
+        self.check_hetero(
+            np.asarray,
+            lambda stores: Hetero(
+                {key: Store(**({"num_nodes": 20} | parts)) for key, parts in stores.items()}
+            ),
+        )
 
     @needs("torch_geometric")
     def test_data(self):
@@ -189,20 +259,42 @@ class View:
 
 class Dgl(GraphTest):
     def check(self, array, make):
-        of_vertices = {"feat": array(self.x), "label": array(self.y), "train_mask": array(self.mask)}
+        of_vertices = {
+            "feat": array(self.x),
+            "label": array(self.y),
+            "train_mask": array(self.mask),
+        }
         edges = {"feat": array(self.features)}
-        plain = make({("_N", "_E", "_N"): self.ends}, {"_N": of_vertices | {"val_mask": array(~self.mask)}}, {("_N", "_E", "_N"): edges})
+        plain = make(
+            {("_N", "_E", "_N"): self.ends},
+            {"_N": of_vertices | {"val_mask": array(~self.mask)}},
+            {("_N", "_E", "_N"): edges},
+        )
         self.assertEqual(self.written(plain), self.expected())
         given, _ = self.typed()
         graph = make(given, {"b": of_vertices}, {("a", "to", "b"): edges})
-        self.assertEqual(self.written(graph), self.written(
-            {key: given[key] for key in graph.canonical_etypes}, {"b": self.x}, {"b": self.y}, train={"b": self.mask}, num_nodes={"a": 20},
-            edge_features={("a", "to", "b"): self.features}))
+        self.assertEqual(
+            self.written(graph),
+            self.written(
+                {key: given[key] for key in graph.canonical_etypes},
+                {"b": self.x},
+                {"b": self.y},
+                train={"b": self.mask},
+                num_nodes={"a": 20},
+                edge_features={("a", "to", "b"): self.features},
+            ),
+        )
 
     def test_what_answers_as_dgl(self):
         def make(edges, vertices, of_edges):
-            return Store(canonical_etypes=list(edges), ntypes=sorted({end for key in edges for end in (key[0], key[2])}),
-                         edges=View(of_edges, {key: tuple(ends) for key, ends in edges.items()}), nodes=View(vertices), num_nodes=lambda kind: 20)
+            return Store(
+                canonical_etypes=list(edges),
+                ntypes=sorted({end for key in edges for end in (key[0], key[2])}),
+                edges=View(of_edges, {key: tuple(ends) for key, ends in edges.items()}),
+                nodes=View(vertices),
+                num_nodes=lambda kind: 20,
+            )
+
         self.check(np.asarray, make)
 
     @needs("dgl")
@@ -211,13 +303,19 @@ class Dgl(GraphTest):
         import torch
 
         def make(edges, vertices, of_edges):
-            graph = dgl.heterograph({key: (torch.tensor(ends[0].copy()), torch.tensor(ends[1].copy())) for key, ends in edges.items()},
-                                    {end: 20 for key in edges for end in (key[0], key[2])})
+            graph = dgl.heterograph(
+                {
+                    key: (torch.tensor(ends[0].copy()), torch.tensor(ends[1].copy()))
+                    for key, ends in edges.items()
+                },
+                {end: 20 for key in edges for end in (key[0], key[2])},
+            )
             for kind, parts in vertices.items():
                 graph.nodes[kind].data.update(parts)
             for kind, parts in of_edges.items():
                 graph.edges[kind].data.update(parts)
             return graph
+
         self.check(torch.from_numpy, make)
 
 

@@ -1,5 +1,5 @@
-"""The package: one version with the program, typed, installed by pip, without torch or any optional library.
-"""
+"""The package: one version with the program, typed, installed by pip, without torch or any optional
+library."""
 
 import ast
 import importlib.util
@@ -24,8 +24,13 @@ class Package(FolderTest):
         allowed = set(sys.stdlib_module_names) | {"numpy", "h5py", "espalier"}
         for path in SOURCES:
             for node in ast.parse(path.read_text()).body:
-                names = [name.name for name in node.names] if isinstance(node, ast.Import) else \
-                    [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+                names = (
+                    [name.name for name in node.names]
+                    if isinstance(node, ast.Import)
+                    else [node.module]
+                    if isinstance(node, ast.ImportFrom) and node.level == 0
+                    else []
+                )
                 self.assertLessEqual({name.partition(".")[0] for name in names}, allowed, path)
 
     def test_every_function_has_its_types(self):
@@ -34,16 +39,44 @@ class Package(FolderTest):
                 if isinstance(node, ast.FunctionDef):
                     said = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
                     self.assertTrue(node.returns, f"{path}: {node.name}")
-                    self.assertEqual([item.arg for item in said if item.annotation is None and item.arg != "self"], [], f"{path}: {node.name}")
+                    self.assertEqual(
+                        [
+                            item.arg
+                            for item in said
+                            if item.annotation is None and item.arg != "self"
+                        ],
+                        [],
+                        f"{path}: {node.name}",
+                    )
 
     def test_files_are_short(self):
         for path in SOURCES:
             self.assertLessEqual(len(path.read_text().splitlines()), 300, path)
 
-    @unittest.skipUnless(importlib.util.find_spec("pip") and importlib.util.find_spec("wheel"), "pip or wheel is not installed")
+    @unittest.skipUnless(
+        importlib.util.find_spec("pip") and importlib.util.find_spec("wheel"),
+        "pip or wheel is not installed",
+    )
     def test_pip_builds_it(self):
-        done = subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "-q", "-w", self.folder,
-                               self.copy()], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "--no-index",
+                "--no-deps",
+                "--no-build-isolation",
+                "-q",
+                "-w",
+                self.folder,
+                self.copy(),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stdout)
         [wheel] = self.folder.glob("*.whl")
         self.assertTrue(wheel.name.startswith(f"espalier-{espalier.__version__}-py3-none-any"))
@@ -52,10 +85,13 @@ class Package(FolderTest):
             for path in [*SOURCES, PACKAGE / "py.typed"]:
                 self.assertIn(str(path.relative_to(PACKAGE.parent)), names)
             [entry] = [name for name in names if name.endswith("entry_points.txt")]
-            self.assertIn("espalier-tables = espalier.tables.command:main", packed.read(entry).decode())
+            self.assertIn(
+                "espalier-tables = espalier.tables.command:main", packed.read(entry).decode()
+            )
 
     def copy(self):
-        """The package and the header with the version, so that a build leaves nothing in the checkout."""
+        """The package and the header with the version, so that a build leaves nothing in the
+        checkout."""
         for name in ("python", "include/espalier/base/version.hpp"):
             target = self.folder / "checkout" / name
             target.parent.mkdir(parents=True, exist_ok=True)

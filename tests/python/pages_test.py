@@ -1,6 +1,7 @@
 """docs/data.md: every block runs, in the order of the page, in one folder; what it promises is so.
 
-Blocks of `python` and `sh` run; those of other languages are files, named by the last `NAME` before them.
+Blocks of `python` and `sh` run; those of other languages are files, named by the last `NAME` before
+them.
 """
 
 import os
@@ -19,17 +20,35 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 
 class Page(FolderTest):
     def run_block(self, language, text):
-        command = {"python": [sys.executable, "-W", "ignore", "-c", text], "sh": ["bash", "-ec", text]}[language]
+        command = {
+            "python": [sys.executable, "-W", "ignore", "-c", text],
+            "sh": ["bash", "-ec", text],
+        }[language]
         programs = self.folder / "bin"
         with environment_apart() as environment:
-            environment |= {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"}
-            done = subprocess.run(command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            environment |= {
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "PYTHONPATH": str(ROOT / "python"),
+                "OMP_NUM_THREADS": "1",
+            }
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
         self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}")
         return done.stdout
 
     def test_every_block(self):
         self.script("bin/espalier", f'#!/bin/sh\nexec "{PROGRAM}" "$@"\n')
-        self.script("bin/espalier-tables", f'#!/bin/sh\nexec "{sys.executable}" -m espalier.tables.command "$@"\n')
+        self.script(
+            "bin/espalier-tables",
+            f'#!/bin/sh\nexec "{sys.executable}" -m espalier.tables.command "$@"\n',
+        )
         ran, printed = [], ""
         for block in BLOCK.finditer(PAGE):
             language, text = block.groups()
@@ -37,18 +56,30 @@ class Page(FolderTest):
                 printed += self.run_block(language, text)
                 ran.append(language)
             else:
-                (self.folder / re.findall(r"`([\w.]+)`", PAGE[:block.start()])[-1]).write_text(text)
+                (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
+                    text
+                )
         self.assertEqual((ran.count("python"), ran.count("sh")), (5, 3))
         self.assertGreater(espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.8)
-        for words in ("shop.h5: 5 vertices, 8 edges", "of 2 relations", "undirected (each both ways)"):
+        for words in (
+            "shop.h5: 5 vertices, 8 edges",
+            "of 2 relations",
+            "undirected (each both ways)",
+        ):
             self.assertIn(words, printed)
 
     def test_from_arrays_to_accuracy_is_short(self):
         """Ten lines of Python and three commands, pip included."""
         blocks = [text for language, text in BLOCK.findall(PAGE)[:3]]
-        statements = [line for line in (blocks[0] + blocks[2]).splitlines() if line.strip() and not line.startswith((" ", "import"))]
+        statements = [
+            line
+            for line in (blocks[0] + blocks[2]).splitlines()
+            if line.strip() and not line.startswith((" ", "import"))
+        ]
         self.assertLessEqual(len(statements), 10)
-        self.assertEqual(len([line for line in blocks[1].splitlines() if line.startswith("espalier")]), 2)
+        self.assertEqual(
+            len([line for line in blocks[1].splitlines() if line.startswith("espalier")]), 2
+        )
 
     def test_the_table_names_all_arguments(self):
         import inspect

@@ -1,7 +1,8 @@
 """from_tables: the graph file holds what the tables say.
 
-Laws: ids, features, labels and splits of the rows in their order, edges as a loop over the rows makes them; the same graph whatever
-the line ends, the quotes, the order of columns, the size of pieces, CSV or Parquet; splits by share depend on the seed alone.
+Laws: ids, features, labels and splits of the rows in their order, edges as a loop over the rows
+makes them; the same graph whatever the line ends, the quotes, the order of columns, the size of
+pieces, CSV or Parquet; splits by share depend on the seed alone.
 """
 
 import csv
@@ -43,11 +44,18 @@ numbers = ["amount"]
 weight = "pieces"
 """
 HEADER = ["sku", "price", "weight", "added", "colour", "kind", "part"]
-ITEMS = [["a,1", "1.5", "2", "1970-01-02", "red", "toys, new", "train"],
-         ['b"2', "-3e2", "", "1969-12-31", "", "books\nold", "valid"],
-         ["c\n3", "", "4", "1960-01-01T12:00:00+06:00", "blue", "", "test"],
-         ["ä", "0", "6", "2000-02-29", "red", "toys, new", ""]]
-ORDERS = [["7", "ä", "2.5", "3"], ["-1", "a,1", "1", "1"], ["7", "c\n3", "0", "2"], ["7", "ä", "9", "4"]]
+ITEMS = [
+    ["a,1", "1.5", "2", "1970-01-02", "red", "toys, new", "train"],
+    ['b"2', "-3e2", "", "1969-12-31", "", "books\nold", "valid"],
+    ["c\n3", "", "4", "1960-01-01T12:00:00+06:00", "blue", "", "test"],
+    ["ä", "0", "6", "2000-02-29", "red", "toys, new", ""],
+]
+ORDERS = [
+    ["7", "ä", "2.5", "3"],
+    ["-1", "a,1", "1", "1"],
+    ["7", "c\n3", "0", "2"],
+    ["7", "ä", "9", "4"],
+]
 SPLITS = ("train", "valid", "test")
 
 
@@ -71,34 +79,64 @@ class TableTest(FolderTest):
 
     def shop(self, description=SHOP, items=None, orders=None):
         """The arrays of the file that the tables make."""
-        self.put(**{"shop.toml": description, "items": items or table([HEADER, *ITEMS]),
-                    "orders": orders or table([["who", "sku", "amount", "pieces"], *ORDERS])})
+        self.put(
+            **{
+                "shop.toml": description,
+                "items": items or table([HEADER, *ITEMS]),
+                "orders": orders or table([["who", "sku", "amount", "pieces"], *ORDERS]),
+            }
+        )
         espalier.from_tables(self.folder / "shop.toml", overwrite=True)
         return arrays_of(self.folder / "shop.h5")
 
     def same(self, one, other):
-        self.assertEqual({name: array.tolist() for name, array in one.items()}, {name: array.tolist() for name, array in other.items()})
+        self.assertEqual(
+            {name: array.tolist() for name, array in one.items()},
+            {name: array.tolist() for name, array in other.items()},
+        )
 
 
 class Shop(TableTest):
     def test_what_stands_in_the_file(self):
         arrays = self.shop()
-        self.assertEqual([name.decode() for name in arrays["types/item/ids"]], [row[0] for row in ITEMS])
+        self.assertEqual(
+            [name.decode() for name in arrays["types/item/ids"]], [row[0] for row in ITEMS]
+        )
         self.assertEqual(arrays["types/customer/ids"].tolist(), [7, -1])
-        np.testing.assert_allclose(arrays["nodes/item/features"], [  # price, weight, days since 1970, blue, red
-            [1.5, 2, 1, 0, 1], [-300, 4, -1, 0, 0], [-99.5, 4, -3652.75, 1, 0], [0, 6, 11016, 0, 1]], rtol=1e-6)
-        self.assertEqual([name.decode() for name in arrays["labels/item/names"]], ["books\nold", "toys, new"])
+        np.testing.assert_allclose(
+            arrays["nodes/item/features"],
+            [  # price, weight, days since 1970, blue, red
+                [1.5, 2, 1, 0, 1],
+                [-300, 4, -1, 0, 0],
+                [-99.5, 4, -3652.75, 1, 0],
+                [0, 6, 11016, 0, 1],
+            ],
+            rtol=1e-6,
+        )
+        self.assertEqual(
+            [name.decode() for name in arrays["labels/item/names"]], ["books\nold", "toys, new"]
+        )
         self.assertEqual(arrays["nodes/item/labels"].tolist(), [1, 0, -1, 1])
-        self.assertEqual([arrays[f"split/item/{name}"].tolist() for name in SPLITS], [[0], [1], []])  # c has no label
-        self.assertEqual(entries_of_file(self.folder / "shop.h5", "customer.buys.item"),
-                         entries_by_loop([0, 1, 0, 0], [3, 0, 2, 3], [3, 1, 2, 4], [[2.5], [1], [0], [9]]))
+        self.assertEqual(
+            [arrays[f"split/item/{name}"].tolist() for name in SPLITS], [[0], [1], []]
+        )  # c has no label
+        self.assertEqual(
+            entries_of_file(self.folder / "shop.h5", "customer.buys.item"),
+            entries_by_loop([0, 1, 0, 0], [3, 0, 2, 3], [3, 1, 2, 4], [[2.5], [1], [0], [9]]),
+        )
 
     def test_line_ends_quotes_marks_and_order_of_columns(self):
         expected = self.shop()
         plain = table([HEADER, *ITEMS])
-        for items in (table([HEADER, *ITEMS], "\r\n"), table([HEADER, *ITEMS], quote=csv.QUOTE_ALL), plain.removesuffix("\n"),
-                      "\ufeff" + plain, plain + "\n\n", table([HEADER, *ITEMS[:2]], "\r\n") + table(ITEMS[2:], "\n"),
-                      table([["more", *HEADER[::-1]], *[["", *row[::-1]] for row in ITEMS]])):
+        for items in (
+            table([HEADER, *ITEMS], "\r\n"),
+            table([HEADER, *ITEMS], quote=csv.QUOTE_ALL),
+            plain.removesuffix("\n"),
+            "\ufeff" + plain,
+            plain + "\n\n",
+            table([HEADER, *ITEMS[:2]], "\r\n") + table(ITEMS[2:], "\n"),
+            table([["more", *HEADER[::-1]], *[["", *row[::-1]] for row in ITEMS]]),
+        ):
             self.same(self.shop(items=items), expected)
 
     def test_pieces_of_any_size(self):
@@ -109,24 +147,47 @@ class Shop(TableTest):
 
     def test_packed_and_by_tabs(self):
         expected = self.shop()
-        self.put(**{"items.tsv.gz": gzip.compress("\n".join(["\t".join(HEADER), *['\t'.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row)
-                                                                                    for row in ITEMS]]).encode())})
+        self.put(
+            **{
+                "items.tsv.gz": gzip.compress(
+                    "\n".join(
+                        [
+                            "\t".join(HEADER),
+                            *[
+                                "\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row)
+                                for row in ITEMS
+                            ],
+                        ]
+                    ).encode()
+                )
+            }
+        )
         self.same(self.shop(SHOP.replace("items.csv", "items.tsv.gz")), expected)
 
     def test_dates_are_the_same_in_every_time_zone(self):
         """Without a zone they are UTC; parts of a second before 1970 are rounded down, as after."""
         description = SHOP.replace('weight = "pieces"', 'time = "pieces"')
-        orders = table([["who", "sku", "amount", "pieces"], ["7", "b\"2", "1", "1969-12-31T23:59:59.5"], ["7", "ä", "1", "1970-01-01T09:00:00.5+09:00"]])
+        orders = table(
+            [
+                ["who", "sku", "amount", "pieces"],
+                ["7", 'b"2', "1", "1969-12-31T23:59:59.5"],
+                ["7", "ä", "1", "1970-01-01T09:00:00.5+09:00"],
+            ]
+        )
         self.addCleanup(time.tzset)
         for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
             with unittest.mock.patch.dict(os.environ, TZ=zone):
                 time.tzset()
                 arrays = self.shop(description, orders=orders)
                 self.assertEqual(arrays["edges/customer.buys.item/time"].tolist(), [-1, 0])
-                self.assertEqual(arrays["nodes/item/features"][:, 2].tolist(), [1, -1, -3652.75, 11016])
+                self.assertEqual(
+                    arrays["nodes/item/features"][:, 2].tolist(), [1, -1, -3652.75, 11016]
+                )
 
     def test_a_graph_without_types(self):
-        self.put(**{"graph.toml": """
+        self.put(
+            **{
+                "graph.toml": """
             directed = false
             [types.page]
             file = "pages.csv"
@@ -137,24 +198,57 @@ class Shop(TableTest):
             source = { type = "page", column = "from" }
             target = { type = "page", column = "to" }
             time = "when"
-            """, "pages": "page,length\n10,1\n5,2\n7,3\n", "links": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n"})
+            """,
+                "pages": "page,length\n10,1\n5,2\n7,3\n",
+                "links": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n",
+            }
+        )
         said = espalier.from_tables(self.folder / "graph.toml", self.folder / "g.h5")
         self.assertIn("3 vertices, 4 edges, 1 features", str(said))
         arrays = arrays_of(self.folder / "g.h5")
         self.assertEqual(arrays["nodes/ids"].tolist(), [10, 5, 7])
-        self.assertEqual(entries_of_file(self.folder / "g.h5").keys(), {(1, 2), (2, 1), (0, 1), (1, 0)})
-        self.assertEqual(dict(zip(arrays["graph/indices"].tolist()[1:3], arrays["edges/time"].tolist()[1:3])), {0: -5, 2: -1})
+        self.assertEqual(
+            entries_of_file(self.folder / "g.h5").keys(), {(1, 2), (2, 1), (0, 1), (1, 0)}
+        )
+        self.assertEqual(
+            dict(zip(arrays["graph/indices"].tolist()[1:3], arrays["edges/time"].tolist()[1:3])),
+            {0: -5, 2: -1},
+        )
 
     def test_numbers_as_classes_keep_their_order(self):
-        arrays = self.shop(items=table([HEADER, *[[row[0], "1", "1", "2000-01-01", "", kind, ""] for row, kind in zip(ITEMS, ("10", "9", "", "-2"))]]))
+        arrays = self.shop(
+            items=table(
+                [
+                    HEADER,
+                    *[
+                        [row[0], "1", "1", "2000-01-01", "", kind, ""]
+                        for row, kind in zip(ITEMS, ("10", "9", "", "-2"))
+                    ],
+                ]
+            )
+        )
         self.assertEqual([name.decode() for name in arrays["labels/item/names"]], ["-2", "9", "10"])
         self.assertEqual(arrays["nodes/item/labels"].tolist(), [2, 1, -1, 0])
 
     def test_several_labels(self):
-        description = SHOP.replace('label = "kind"', 'labels = ["price", "weight"]').replace('numbers = ["price", "weight"]', "")
-        arrays = self.shop(description, items=table([HEADER, *[[row[0], one, two, "2000-01-01", "", "", "train"]
-                                                               for row, one, two in zip(ITEMS, ("1", "0", "", ""), ("0", "", "1", ""))]]))
-        self.assertEqual(arrays["nodes/item/labels"].tolist(), [[1, 0], [0, 255], [255, 1], [255, 255]])
+        description = SHOP.replace('label = "kind"', 'labels = ["price", "weight"]').replace(
+            'numbers = ["price", "weight"]', ""
+        )
+        arrays = self.shop(
+            description,
+            items=table(
+                [
+                    HEADER,
+                    *[
+                        [row[0], one, two, "2000-01-01", "", "", "train"]
+                        for row, one, two in zip(ITEMS, ("1", "0", "", ""), ("0", "", "1", ""))
+                    ],
+                ]
+            ),
+        )
+        self.assertEqual(
+            arrays["nodes/item/labels"].tolist(), [[1, 0], [0, 255], [255, 1], [255, 255]]
+        )
         self.assertEqual(arrays["split/item/train"].tolist(), [0, 1, 2])
 
     def test_ids_that_no_table_has_may_be_skipped(self):
@@ -171,24 +265,49 @@ class Shop(TableTest):
         import pyarrow.parquet
 
         expected = self.shop()
-        kinds = {"price": float, "weight": float, "added": lambda text: datetime.datetime.fromisoformat(text)}
-        columns = {name: [None if row[at] == "" else kinds.get(name, str)(row[at]) for row in ITEMS] for at, name in enumerate(HEADER)}
-        columns["added"] = [moment.astimezone(datetime.timezone.utc) if moment.tzinfo else moment.replace(tzinfo=datetime.timezone.utc)
-                            for moment in columns["added"]]
+        kinds = {
+            "price": float,
+            "weight": float,
+            "added": lambda text: datetime.datetime.fromisoformat(text),
+        }
+        columns = {
+            name: [None if row[at] == "" else kinds.get(name, str)(row[at]) for row in ITEMS]
+            for at, name in enumerate(HEADER)
+        }
+        columns["added"] = [
+            moment.astimezone(datetime.timezone.utc)
+            if moment.tzinfo
+            else moment.replace(tzinfo=datetime.timezone.utc)
+            for moment in columns["added"]
+        ]
         pyarrow.parquet.write_table(pyarrow.table(columns), self.folder / "items.parquet")
-        pyarrow.parquet.write_table(pyarrow.table({"who": [int(row[0]) for row in ORDERS], "sku": [row[1] for row in ORDERS],
-                                                   "amount": [float(row[2]) for row in ORDERS], "pieces": [int(row[3]) for row in ORDERS]}),
-                                    self.folder / "orders.parquet")
+        pyarrow.parquet.write_table(
+            pyarrow.table(
+                {
+                    "who": [int(row[0]) for row in ORDERS],
+                    "sku": [row[1] for row in ORDERS],
+                    "amount": [float(row[2]) for row in ORDERS],
+                    "pieces": [int(row[3]) for row in ORDERS],
+                }
+            ),
+            self.folder / "orders.parquet",
+        )
         self.same(self.shop(SHOP.replace(".csv", ".parquet")), expected)
-        with self.assertRaisesRegex(espalier.DataError, r"orders.parquet, row 0, column 'sku': 'ä' is no id of item"):
-            self.shop(SHOP.replace("orders.csv", "orders.parquet"), items=table([HEADER, *ITEMS[:3]]))
+        with self.assertRaisesRegex(
+            espalier.DataError, r"orders.parquet, row 0, column 'sku': 'ä' is no id of item"
+        ):
+            self.shop(
+                SHOP.replace("orders.csv", "orders.parquet"), items=table([HEADER, *ITEMS[:3]])
+            )
 
 
 class Splits(TableTest):
     ROWS = [[f"v{k}", str(k % 3) if k % 4 else "", f"{1950 + k}-06-01"] for k in range(100)]
 
     def split(self, said, seed=0):
-        self.put(**{"t.toml": f"""
+        self.put(
+            **{
+                "t.toml": f"""
             graph = "t.h5"
             seed = {seed}
             [types.v]
@@ -200,7 +319,11 @@ class Splits(TableTest):
             file = "e.csv"
             source = {{ type = "v", column = "a" }}
             target = {{ type = "v", column = "b" }}
-            """, "v": table([["id", "y", "born"], *self.ROWS]), "e": "a,b\nv1,v2\n"})
+            """,
+                "v": table([["id", "y", "born"], *self.ROWS]),
+                "e": "a,b\nv1,v2\n",
+            }
+        )
         espalier.from_tables(self.folder / "t.toml", overwrite=True)
         return [arrays_of(self.folder / "t.h5")[f"split/{name}"].tolist() for name in SPLITS]
 
@@ -213,8 +336,10 @@ class Splits(TableTest):
         self.assertTrue(all(k % 4 for k in sum(one, [])))  # those have a label
 
     def test_by_time(self):
-        self.assertEqual(self.split('{ time = "born", valid = 1969-06-01, test = 1971-06-01T12:00:00Z }'),
-                         [[k for k in range(19) if k % 4], [19, 21], [k for k in range(22, 100) if k % 4]])
+        self.assertEqual(
+            self.split('{ time = "born", valid = 1969-06-01, test = 1971-06-01T12:00:00Z }'),
+            [[k for k in range(19) if k % 4], [19, 21], [k for k in range(22, 100) if k % 4]],
+        )
 
 
 if __name__ == "__main__":

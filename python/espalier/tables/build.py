@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..checked import make_graph
 from ..errors import DataError, DataWarning
 from ..given import EDGE, VERTEX, Given
 from ..graph_file import write_file
-from ..write import Summary, make_graph, summary
+from ..write import Summary, summary
 from . import cells
 from .description import Description, RelationTable, read_description
 from .features import FeatureColumns
@@ -26,8 +27,13 @@ def _ends(piece: Piece, end: dict[str, str], vertices: Vertices, unknown: str) -
     for row, name in enumerate(cells.ids(piece, end["column"])):
         number = vertices.number(name)
         if number is None and unknown == "refuse":
-            piece.fail(row, end["column"], f"{name!r} is no id of {end['type']}, whose table is {vertices.of.file}; add it there, or say "
-                       'unknown = "skip"')
+            piece.fail(
+                row,
+                end["column"],
+                f"{name!r} is no id of {end['type']}, whose table is {vertices.of.file}; add it "
+                "there, or say "
+                'unknown = "skip"',
+            )
         found[row] = -1 if number is None else number
     return found
 
@@ -37,9 +43,16 @@ def _edges(of: RelationTable, types: dict[str, Vertices]) -> dict[str, Any]:
     assert of.file is not None
     sources, targets, weights, times, skipped = [], [], [], [], 0
     features = FeatureColumns(of, f"{of.file}")
-    columns = [of.source["column"], of.target["column"], *of.columns(), *[name for name in (of.weight, of.time) if name]]
+    columns = [
+        of.source["column"],
+        of.target["column"],
+        *of.columns(),
+        *[name for name in (of.weight, of.time) if name],
+    ]
     for piece in pieces(of.file, columns):
-        source, target = (_ends(piece, end, types[end["type"]], of.unknown) for end in (of.source, of.target))
+        source, target = (
+            _ends(piece, end, types[end["type"]], of.unknown) for end in (of.source, of.target)
+        )
         kept = (source >= 0) & (target >= 0)
         skipped += int((~kept).sum())
         sources.append(source[kept])
@@ -50,10 +63,18 @@ def _edges(of: RelationTable, types: dict[str, Vertices]) -> dict[str, Any]:
         if of.time:
             times.append(cells.times(piece, of.time)[kept])
     if skipped:
-        warnings.warn(f"{of.file}: {skipped} rows name ids that no table has; they are left out", DataWarning, stacklevel=3)
+        warnings.warn(
+            f"{of.file}: {skipped} rows name ids that no table has; they are left out",
+            DataWarning,
+            stacklevel=3,
+        )
     nothing = [np.zeros(0, dtype=np.int64)]
-    return {"edge_index": (np.concatenate(sources or nothing), np.concatenate(targets or nothing)), "edge_features": features.matrix(),
-            "edge_weight": np.concatenate(weights) if weights else None, "edge_time": np.concatenate(times) if times else None}
+    return {
+        "edge_index": (np.concatenate(sources or nothing), np.concatenate(targets or nothing)),
+        "edge_features": features.matrix(),
+        "edge_weight": np.concatenate(weights) if weights else None,
+        "edge_time": np.concatenate(times) if times else None,
+    }
 
 
 def _weights(piece: Piece, column: str) -> Any:
@@ -61,7 +82,13 @@ def _weights(piece: Piece, column: str) -> Any:
     if (wrong := np.isnan(values) | (values < 0)).any():
         row = int(np.argmax(wrong))
         cell = piece.columns[column][row]
-        piece.fail(row, column, "is empty; give each edge a weight" if cell is None else f"{cell!r} is negative; a weight is not")
+        piece.fail(
+            row,
+            column,
+            "is empty; give each edge a weight"
+            if cell is None
+            else f"{cell!r} is negative; a weight is not",
+        )
     return values
 
 
@@ -82,14 +109,23 @@ def _given(description: Description) -> Given:
     return given
 
 
-def from_tables(description: str | os.PathLike[str], path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> Summary:
-    """Writes the graph file that a TOML file describes (espalier/tables/description.py, docs/data.md) to its `graph`, or to `path`.
-    DataError names file, line and column of what does not fit."""
+def from_tables(
+    description: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    overwrite: bool = False,
+) -> Summary:
+    """Writes the graph file that a TOML file describes (espalier/tables/description.py,
+    docs/data.md) to its `graph`, or to `path`. DataError names file, line and column of what does
+    not fit."""
     said = read_description(pathlib.Path(description))
     path = path if path is not None else said.graph
     if path is None:
         raise DataError(f'{description} says no file to write; add graph = "NAME.h5", or give one')
     graph = make_graph(_given(said), directed=said.directed, duplicates=said.duplicates)
-    graph.name, graph.source = pathlib.Path(path).stem, f"tables of {pathlib.Path(description).name}"
+    graph.name, graph.source = (
+        pathlib.Path(path).stem,
+        f"tables of {pathlib.Path(description).name}",
+    )
     write_file(path, graph, overwrite)
     return summary(path, graph)

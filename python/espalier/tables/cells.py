@@ -1,4 +1,5 @@
-"""Cells of a piece as numbers, dates, ids and names; what does not fit is named with file, line and column."""
+"""Cells of a piece as numbers, dates, ids and names; what does not fit is named with file, line and
+column."""
 
 from __future__ import annotations
 
@@ -25,7 +26,13 @@ def numbers(piece: Piece, column: str) -> NDArray[np.float64]:
         except (TypeError, ValueError):
             piece.fail(row, column, f"{cell!r} is no number")
         if cell is not None and not abs(values[row]) <= MOST:
-            piece.fail(row, column, f"{cell!r} is no finite number" if not math.isfinite(values[row]) else f"{cell!r} is too large for float32")
+            piece.fail(
+                row,
+                column,
+                f"{cell!r} is no finite number"
+                if not math.isfinite(values[row])
+                else f"{cell!r} is too large for float32",
+            )
     return values
 
 
@@ -51,7 +58,9 @@ def dates(piece: Piece, column: str) -> NDArray[np.float64]:
         try:
             values[row] = math.nan if is_missing(cell) else _moment_of(cell) / SECONDS_A_DAY
         except (ValueError, OverflowError):
-            piece.fail(row, column, f"{cell!r} is no date; write 2020-01-31, or 2020-01-31T12:00:00+01:00")
+            piece.fail(
+                row, column, f"{cell!r} is no date; write 2020-01-31, or 2020-01-31T12:00:00+01:00"
+            )
     return values
 
 
@@ -60,7 +69,7 @@ def _time_of(cell: Any) -> int:
     text = cell.strip() if isinstance(cell, str) else cell
     if isinstance(text, int) or (isinstance(text, str) and text.lstrip("-").isdigit()):
         time = int(text)
-        if not -2**63 <= time < 2**63:
+        if not -(2**63) <= time < 2**63:
             raise ValueError
         return time
     return math.floor(_moment_of(cell))
@@ -74,7 +83,12 @@ def times(piece: Piece, column: str) -> NDArray[np.int64]:
         try:
             values[row] = _time_of(cell)
         except (ValueError, OverflowError):
-            piece.fail(row, column, f"{cell!r} is no time; write 2020-01-31, 2020-01-31T12:00:00+01:00, or a whole number of 64 bits")
+            piece.fail(
+                row,
+                column,
+                f"{cell!r} is no time; write 2020-01-31, 2020-01-31T12:00:00+01:00, or a whole "
+                "number of 64 bits",
+            )
     return values
 
 
@@ -89,7 +103,11 @@ def names(piece: Piece, column: str) -> list[str | None]:
             piece.fail(row, column, f"{cell!r} is neither a text nor a whole number")
         name = str(cell)
         if "\0" in name or len(name.encode("utf-8", "surrogatepass")) > MOST_LETTERS:
-            piece.fail(row, column, "holds a null byte" if "\0" in name else f"has more than {MOST_LETTERS} bytes")
+            piece.fail(
+                row,
+                column,
+                "holds a null byte" if "\0" in name else f"has more than {MOST_LETTERS} bytes",
+            )
         found.append(name)
     return found
 

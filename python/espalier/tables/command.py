@@ -1,4 +1,5 @@
-"""espalier-tables shop.toml [-o shop.h5] [--overwrite]: makes a graph file of CSV and Parquet tables.
+"""espalier-tables shop.toml [-o shop.h5] [--overwrite]: makes a graph file of CSV and Parquet
+tables.
 
 Exit codes: 0 done, 2 usage, 3 tables that cannot be read or do not fit together.
 """
@@ -14,9 +15,18 @@ from .build import from_tables
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="espalier-tables", description=(__doc__ or ""), formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("description", help="the TOML file that says which tables and columns there are: docs/data.md")
-    parser.add_argument("-o", "--output", help="the graph file to write, in place of the description's")
+    parser = argparse.ArgumentParser(
+        prog="espalier-tables",
+        description=(__doc__ or ""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "description",
+        help="the TOML file that says which tables and columns there are: docs/data.md",
+    )
+    parser.add_argument(
+        "-o", "--output", help="the graph file to write, in place of the description's"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     said = parser.parse_args(arguments)
     with warnings.catch_warnings(record=True) as caught:

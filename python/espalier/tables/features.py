@@ -14,7 +14,8 @@ MOST_CATEGORIES = 1000
 
 
 class FeatureColumns:
-    """Takes pieces, then has a matrix [rows, f] of float32: numbers, dates, categories, as described."""
+    """Takes pieces, then has a matrix [rows, f] of float32: numbers, dates, categories, as
+    described."""
 
     def __init__(self, of: Features, where: str) -> None:
         self.of, self.where = of, where
@@ -32,13 +33,23 @@ class FeatureColumns:
             table[:, at] = values = read(piece, column)
             empty = np.isnan(values)
             if self.of.missing == "refuse" and empty.any():
-                piece.fail(int(np.argmax(empty)), column, 'is empty; fill it, or say missing = "mean" or a number')
+                piece.fail(
+                    int(np.argmax(empty)),
+                    column,
+                    'is empty; fill it, or say missing = "mean" or a number',
+                )
         self.values.append(table[rows])
         for column, places in self.places.items():
-            codes = [-1 if name is None else places.setdefault(name, len(places)) for name in cells.names(piece, column)]
+            codes = [
+                -1 if name is None else places.setdefault(name, len(places))
+                for name in cells.names(piece, column)
+            ]
             if len(places) > MOST_CATEGORIES:
-                raise DataError(f"{self.where}: categories {column!r} has more than {MOST_CATEGORIES} values; make it a type of its own and "
-                                "a relation to it")
+                raise DataError(
+                    f"{self.where}: categories {column!r} has more than {MOST_CATEGORIES} values; "
+                    "make it a type of its own and "
+                    "a relation to it"
+                )
             self.codes[column].append(np.array(codes, dtype=np.int32)[rows])
 
     def matrix(self) -> NDArray[np.float32] | None:
@@ -62,5 +73,9 @@ class FeatureColumns:
                 continue
             if self.of.missing == "mean" and empty.all():
                 raise DataError(f"{self.where}: all of {column!r} is empty; it has no mean")
-            table[empty, at] = table[~empty, at].mean(dtype=np.float64) if self.of.missing == "mean" else self.of.missing
+            table[empty, at] = (
+                table[~empty, at].mean(dtype=np.float64)
+                if self.of.missing == "mean"
+                else self.of.missing
+            )
         return table

@@ -1,4 +1,5 @@
-"""Tables in pieces: CSV by the csv module, Parquet by pyarrow where it is installed. No more than a piece is in memory."""
+"""Tables in pieces: CSV by the csv module, Parquet by pyarrow where it is installed. No more than a
+piece is in memory."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ ROWS_AT_ONCE = 1 << 16
 
 @dataclass
 class Piece:
-    """Some rows of a table. `lines`: where each begins, as an editor counts; of Parquet the number of the row, from 0.
-    Cells are texts of CSV, Python's values of Parquet, and None where there is nothing."""
+    """Some rows of a table. `lines`: where each begins, as an editor counts; of Parquet the number
+    of the row, from 0. Cells are texts of CSV, Python's values of Parquet, and None where there is
+    nothing."""
 
     file: pathlib.Path
     noun: str
@@ -46,9 +48,13 @@ def pieces(path: pathlib.Path, columns: list[str], rows: int = ROWS_AT_ONCE) -> 
 def _check_columns(path: pathlib.Path, found: list[str], wanted: list[str]) -> None:
     for column in wanted:
         if column not in found:
-            raise DataError(f"{path} has no column {column!r}; it has {', '.join(map(repr, found))}")
+            raise DataError(
+                f"{path} has no column {column!r}; it has {', '.join(map(repr, found))}"
+            )
         if found.count(column) > 1:
-            raise DataError(f"{path} has {found.count(column)} columns {column!r}; give each a name of its own")
+            raise DataError(
+                f"{path} has {found.count(column)} columns {column!r}; give each a name of its own"
+            )
 
 
 def _records(path: pathlib.Path, file: io.TextIOBase) -> Iterator[tuple[int, list[str]]]:
@@ -63,7 +69,9 @@ def _records(path: pathlib.Path, file: io.TextIOBase) -> Iterator[tuple[int, lis
     except csv.Error as problem:
         raise DataError(f"{path}, line {line}: {problem}") from None
     except UnicodeDecodeError as problem:
-        raise DataError(f"{path}, after line {line}: is not UTF-8: {problem.reason}; write it anew in UTF-8") from None
+        raise DataError(
+            f"{path}, after line {line}: is not UTF-8: {problem.reason}; write it anew in UTF-8"
+        ) from None
     except (EOFError, gzip.BadGzipFile, OSError) as problem:
         raise DataError(f"{path}, after line {line}: {problem}") from None
 
@@ -81,7 +89,10 @@ def _of_csv(path: pathlib.Path, columns: list[str], rows: int) -> Iterator[Piece
         cells: list[list[str | None]] = [[] for _ in columns]
         for line, record in records:
             if len(record) != len(header):
-                raise DataError(f"{path}, line {line}: has {len(record)} cells, but the first line names {len(header)} columns")
+                raise DataError(
+                    f"{path}, line {line}: has {len(record)} cells, but the first line names "
+                    f"{len(header)} columns"
+                )
             lines.append(line)
             for column, place in zip(cells, places):
                 column.append(record[place] or None)
@@ -97,7 +108,9 @@ def _of_parquet(path: pathlib.Path, columns: list[str], rows: int) -> Iterator[P
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise DataError(f"{path}: Parquet wants pyarrow (pip install pyarrow); or write it as CSV") from None
+        raise DataError(
+            f"{path}: Parquet wants pyarrow (pip install pyarrow); or write it as CSV"
+        ) from None
     try:
         file = pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as problem:
@@ -106,5 +119,10 @@ def _of_parquet(path: pathlib.Path, columns: list[str], rows: int) -> Iterator[P
         _check_columns(path, file.schema_arrow.names, columns)
         begin = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns):
-            yield Piece(path, "row", list(range(begin, begin + len(batch))), {name: batch.column(name).to_pylist() for name in columns})
+            yield Piece(
+                path,
+                "row",
+                list(range(begin, begin + len(batch))),
+                {name: batch.column(name).to_pylist() for name in columns},
+            )
             begin += len(batch)

@@ -14,13 +14,26 @@ from .description import TypeTable
 from .features import FeatureColumns
 from .reading import Piece, pieces
 
-CALLED = {"train": "train", "training": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
+CALLED = {
+    "train": "train",
+    "training": "train",
+    "valid": "valid",
+    "val": "valid",
+    "validation": "valid",
+    "test": "test",
+}
 
 
 def is_whole(name: str) -> bool:
     """A whole number of 64 bits, written as Python would?"""
     digits = name.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 20 and str(int(name)) == name and -2**63 <= int(name) < 2**63
+    return (
+        digits.isascii()
+        and digits.isdigit()
+        and len(digits) < 20
+        and str(int(name)) == name
+        and -(2**63) <= int(name) < 2**63
+    )
 
 
 class Vertices:
@@ -39,7 +52,12 @@ class Vertices:
     def _columns(self) -> list[str]:
         of, split = self.of, self.of.split
         named = [of.label, split.get("column"), split.get("time")]
-        return [*([of.id] if of.id else []), *of.columns(), *of.labels, *[name for name in named if name]]
+        return [
+            *([of.id] if of.id else []),
+            *of.columns(),
+            *of.labels,
+            *[name for name in named if name],
+        ]
 
     def _read(self) -> None:
         assert self.of.file is not None
@@ -49,11 +67,16 @@ class Vertices:
             if self.of.label:
                 self.classes += cells.names(piece, self.of.label)
             if self.of.labels:
-                self.several.append(np.stack([self._truth(piece, column) for column in self.of.labels], axis=1))
+                self.several.append(
+                    np.stack([self._truth(piece, column) for column in self.of.labels], axis=1)
+                )
             if self.of.split:
                 self.parts.append(self._parts(piece))
         if not self.numbers:
-            raise DataError(f"{self.of.file} has no rows below its first line; the type {self.of.name} would be empty")
+            raise DataError(
+                f"{self.of.file} has no rows below its first line; the type {self.of.name} would "
+                "be empty"
+            )
 
     def _add_ids(self, piece: Piece) -> None:
         column = self.of.id or ""
@@ -68,7 +91,11 @@ class Vertices:
         known = ~np.isnan(values)
         if (wrong := known & (values != 0) & (values != 1)).any():
             row = int(np.argmax(wrong))
-            piece.fail(row, column, f"{piece.columns[column][row]!r} is neither 0 nor 1, as several labels are")
+            piece.fail(
+                row,
+                column,
+                f"{piece.columns[column][row]!r} is neither 0 nor 1, as several labels are",
+            )
         return np.where(known, values, -1).astype(np.int64)
 
     def _parts(self, piece: Piece) -> NDArray[Any]:
@@ -80,8 +107,14 @@ class Vertices:
         found = cells.names(piece, split["column"])
         for row, name in enumerate(found):
             if name is not None and name.strip().lower() not in CALLED:
-                piece.fail(row, split["column"], f"{name!r} is no split; write train, valid, test, or nothing")
-        return np.array(["" if name is None else CALLED[name.strip().lower()] for name in found], dtype="U5")
+                piece.fail(
+                    row,
+                    split["column"],
+                    f"{name!r} is no split; write train, valid, test, or nothing",
+                )
+        return np.array(
+            ["" if name is None else CALLED[name.strip().lower()] for name in found], dtype="U5"
+        )
 
     def number(self, name: str) -> int | None:
         """The vertex of an id. A type without a table has those that edges name, in their order."""
@@ -91,12 +124,20 @@ class Vertices:
 
     def given(self, seed: int) -> dict[str, Any]:
         """Arguments of write_graph."""
-        given: dict[str, Any] = {"num_nodes": len(self.numbers), "ids": self._own_ids(), "x": self.features.matrix()}
+        given: dict[str, Any] = {
+            "num_nodes": len(self.numbers),
+            "ids": self._own_ids(),
+            "x": self.features.matrix(),
+        }
         if self.classes:
             known = {name for name in self.classes if name is not None}
             whole = all(is_whole(name) for name in known)
             given["class_names"] = sorted(known, key=int) if whole else sorted(known)
-            given["y"] = np.array([*self.classes, None], dtype=object)[:-1] if known else np.full(len(self.numbers), -1)
+            given["y"] = (
+                np.array([*self.classes, None], dtype=object)[:-1]
+                if known
+                else np.full(len(self.numbers), -1)
+            )
             given["class_names"] = given["class_names"] or None
         if self.several:
             given["y"] = np.concatenate(self.several)
@@ -104,7 +145,11 @@ class Vertices:
 
     def _own_ids(self) -> Any:
         names = list(self.numbers)
-        return np.array([int(name) for name in names], dtype=np.int64) if all(map(is_whole, names)) else names
+        return (
+            np.array([int(name) for name in names], dtype=np.int64)
+            if all(map(is_whole, names))
+            else names
+        )
 
     def _splits(self, seed: int, labels: Any) -> dict[str, NDArray[np.int64]]:
         """Ids of those that have a label."""
@@ -119,9 +164,15 @@ class Vertices:
         if "column" in split:
             return {name: np.flatnonzero((parts == name) & labelled) for name in SPLITS}
         if "time" in split:
-            valid, test = (moment if isinstance(moment, int) else cells.moment(moment) for moment in (split["valid"], split["test"]))
+            valid, test = (
+                moment if isinstance(moment, int) else cells.moment(moment)
+                for moment in (split["valid"], split["test"])
+            )
             if valid > test:
-                raise DataError(f"{self.of.file}: split.valid is later than split.test; vertices before valid are to train on")
+                raise DataError(
+                    f"{self.of.file}: split.valid is later than split.test; vertices before valid "
+                    "are to train on"
+                )
             masks = (parts < valid, (parts >= valid) & (parts < test), parts >= test)
             return {name: np.flatnonzero(mask & labelled) for name, mask in zip(SPLITS, masks)}
         order = np.random.default_rng(seed).permutation(np.flatnonzero(labelled))
