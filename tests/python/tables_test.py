@@ -252,12 +252,33 @@ class Shop(TableTest):
         self.assertEqual(arrays["split/item/train"].tolist(), [0, 1, 2])
 
     def test_ids_that_no_table_has_may_be_skipped(self):
-        orders = table([["who", "sku", "amount", "pieces"], ["1", "nobody", "1", "1"], *ORDERS])
+        """All that the relation has of those rows goes with them."""
+        more = 'time = "when"\ncategories = ["way"]\nunknown = "skip"\n'
+        rows = [[*row, str(at), way] for at, (row, way) in enumerate(zip(ORDERS, "xyxz"))]
+        nobody = ["1", "nobody", "1", "1", "9", "x"]
+        orders = table([["who", "sku", "amount", "pieces", "when", "way"], nobody, *rows])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            arrays = self.shop(SHOP + 'unknown = "skip"\n', orders=orders)
+            arrays = self.shop(SHOP + more, orders=orders)
         self.assertIn("1 rows name ids that no table has", str(caught[0].message))
-        self.assertEqual(arrays["edges/customer.buys.item/features"].ravel().tolist(), [1, 0, 2.5])
+        within = "edges/customer.buys.item"
+        self.assertEqual(
+            arrays[f"{within}/features"].tolist(), [[1, 0, 1, 0], [0, 1, 0, 0], [2.5, 1, 0, 0]]
+        )
+        self.assertEqual(arrays[f"{within}/time"].tolist(), [1, 2, 0])
+
+    def test_ids_stay_as_they_are_written(self):
+        """Whole numbers are such only where all are, written as numbers are."""
+        for given in (
+            ["1", "01", "2", "3"],
+            ["1", "+2", "3", "4"],
+            ["1", "x", "2", "3"],
+            ["1", "2", "3", str(2**63)],
+        ):
+            items = table([HEADER, *[[name, *row[1:]] for name, row in zip(given, ITEMS)]])
+            orders = table([["who", "sku", "amount", "pieces"], ["5", given[1], "1", "1"]])
+            found = self.shop(items=items, orders=orders)["types/item/ids"].tolist()
+            self.assertEqual([name.decode() for name in found], given)
 
     @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
     def test_parquet_is_as_csv(self):
