@@ -23,6 +23,9 @@ def as_array(value: Any, what: str) -> NDArray[Any]:
     sparse matrix all of it."""
     if value is None:
         raise DataError(f"{what} is None")
+    if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
+        at = first(np.ma.getmaskarray(value))
+        raise DataError(f"{what}{place(at)} is masked; say by .filled(..) what stands there")
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     elif hasattr(value, "toarray"):
@@ -31,6 +34,9 @@ def as_array(value: Any, what: str) -> NDArray[Any]:
         array = np.asarray(value)
     except ValueError as problem:
         raise DataError(f"{what} is no array: {problem}; its rows must be equally long") from None
+    if array.dtype.kind == "U" and isinstance(value, (list, tuple)):
+        if not all(isinstance(item, (str, list, tuple)) for item in value):
+            array = np.array(value, dtype=object)  # numpy made texts of what is none
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

@@ -31,8 +31,6 @@ class _Listed:
 def _of_matrix(matrix: Any, what: str, rows: str | None) -> _Listed:
     """The entries of a SciPy matrix, whose values are weights unless all are 1."""
     entries = matrix.tocoo()
-    if rows not in (None, "sources", "targets"):
-        raise DataError(f'matrix_rows is {rows!r}; say "sources" or "targets"')
     if rows is None and (matrix.shape[0] != matrix.shape[1] or abs(matrix - matrix.T).sum() != 0):
         raise DataError(
             f"{what} is a matrix that is not symmetric: say which end of an edge its rows are, "
@@ -97,7 +95,11 @@ def _count(given: Given, name: str, listed: dict[Any, _Listed]) -> int:
         return int(said)
     for part in ("x", "y", "ids"):
         if (value := given.of(part, name)) is not None:
-            return len(value) if not hasattr(value, "shape") else int(value.shape[0])
+            try:
+                return int(value.shape[0]) if hasattr(value, "shape") else len(value)
+            except (TypeError, IndexError):
+                said = given.said(part, name)
+                raise DataError(f"{said} is {value!r}; give an array") from None
     for (source, _, target), edges in listed.items():
         if edges.shape is not None and name in (source, target):
             return edges.shape[0] if name == source else edges.shape[1]
@@ -236,6 +238,8 @@ def make_graph(
     duplicates: str = "sum",
 ) -> Graph:
     """What was given, checked and in the file's order."""
+    if matrix_rows not in (None, "sources", "targets"):
+        raise DataError(f'matrix_rows is {matrix_rows!r}; say "sources" or "targets"')
     listed = {key: _listed(given, key, matrix_rows) for key in given.edge_index}
     types = [
         _vertex_type(given, name, _count(given, name, listed)) for name in _names_of_types(given)

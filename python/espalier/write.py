@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .checked import make_graph
+from .errors import DataError
 from .given import VERTEX
 from .graph import Graph
 from .graph_file import write_file
@@ -35,6 +36,12 @@ class Summary:
         return f"{self.path}: {', '.join(of)}" + "".join(
             f"; {n} to {name}" for name, n in self.splits.items()
         )
+
+
+def _check_kinds(kind: type, **options: Any) -> None:
+    for option, value in options.items():
+        if value is not None and not isinstance(value, kind):
+            raise DataError(f"{option} is {value!r}; give a {kind.__name__}")
 
 
 def write_graph(
@@ -83,6 +90,8 @@ def write_graph(
     duplicates     edges that are listed more than once become one: the "sum" of their weights, the
                    "max", the "first"; a DataWarning says how many. "refuse": DataError
     """
+    _check_kinds(str, name=name, source=source, matrix_rows=matrix_rows, duplicates=duplicates)
+    _check_kinds(bool, directed=directed, overwrite=overwrite)
     parts = {
         "x": x,
         "y": y,

@@ -1,6 +1,7 @@
 """write_graph: bad input is one DataError that says what, where first and what to do, and leaves no
 file."""
 
+import itertools
 import unittest
 import warnings
 
@@ -36,6 +37,10 @@ WRONG = [
         "edge_features: row 2, column 1 is inf",
         {"edge_index": EDGES[:, ::-1], "edge_features": changed(np.ones((3, 2)), (2, 1), np.inf)},
     ),
+    ("x[0, 0] is masked; say by .filled", {"x": np.ma.masked_less(X, 1)}),
+    ("matrix_rows is 'rows'; say", {"matrix_rows": "rows"}),
+    ("directed is 'no'; give a bool", {"directed": "no"}),
+    ("y[0] is True; give texts", {"y": [True, "a", "b", "c"]}),
     ("x has 3 rows, but there are 4 vertices", {"x": X[:3], "num_nodes": 4}),
     ("x has 3 dimensions", {"x": X.reshape(4, 2, 1)}),
     ("x has no columns", {"x": X[:, :0]}),
@@ -187,6 +192,20 @@ WRONG = [
 ]
 
 
+JUNK = [
+    3, 2.5, True, "x", b"x", float("nan"), 2**70, object(), iter([1]), {1: 2}, {"a": 1}, set(),
+    [], [[]], [[], []], [None], ["a", None], [object()], [True, "a", 3, 4], [2**70, 1, 1, 1],
+    np.array("x"), np.array(5), np.zeros(0), np.zeros((4, 0)), np.zeros((0, 4)), np.zeros((2, 2, 2)),
+    np.array([1j]), np.array(["NaT"], dtype="datetime64[s]"), np.array([1], dtype="timedelta64[s]"),
+    np.zeros(4, dtype=[("a", int)]), np.array([[1, 2], [3]], dtype=object), np.array([b"\xff"] * 4),
+    np.ma.masked_array([1, 2, 3, 4], [0, 1, 0, 0]), {("a", "b", "c"): None},
+]  # fmt: skip
+PARTS = (
+    "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time", "ids",
+    "class_names", "directed", "matrix_rows", "duplicates", "name",
+)  # fmt: skip
+
+
 class Refusal(FolderTest):
     def test_each_in_its_words(self):
         warnings.simplefilter("ignore", espalier.DataWarning)
@@ -198,6 +217,28 @@ class Refusal(FolderTest):
                     espalier.write_graph(**arguments)
                 self.assertIn(words, str(raised.exception))
                 self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_junk_is_taken_or_refused(self):
+        """Whatever stands for an argument: no exception but DataError, and no file where there is one."""
+        path = self.folder / "graph.h5"
+        for typed, part, junk in itertools.product((False, True), PARTS, JUNK):
+            key = ("a", "to", "a") if part.startswith("edge") else "a"
+            given = {
+                "edge_index": {("a", "to", "a"): EDGES},
+                "x": {"a": X},
+                "y": {"a": [0, 1, 0, 1]},
+            }
+            if not typed:
+                given = {name: next(iter(value.values())) for name, value in given.items()}
+            of_kind = typed and part not in ("directed", "matrix_rows", "duplicates", "name")
+            given[part] = {key: junk} if of_kind else junk
+            with self.subTest(part=part, typed=typed, junk=repr(junk)):
+                try:
+                    espalier.write_graph(path, **given)
+                    path.unlink()
+                except espalier.DataError as refused:
+                    self.assertNotIn("\n", str(refused).replace(repr(junk), ""))
+                    self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_the_right_ones_are_taken(self):
         """So that no refusal above is of something else."""

@@ -7,6 +7,7 @@ or not at all.
 
 import itertools
 import os
+import pathlib
 import unittest
 import warnings
 
@@ -17,6 +18,7 @@ from tests.app.program import FolderTest, arrays_of
 from tests.python.loops import entries_by_loop, entries_of_file
 
 import espalier
+from espalier.graph_file import replaced
 
 SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
@@ -176,6 +178,8 @@ class Vertices(WriteTest):
         names = [name.decode() for name in arrays["labels/names"]]
         self.assertEqual(names, ["a\nb", "b,c", "ä"])
         self.assertEqual([None if k < 0 else names[k] for k in arrays["nodes/labels"]], given)
+        arrays = self.write([[0], [1]], y=["x", float("nan"), None])  # numpy would make "nan" of it
+        self.assertEqual(arrays["nodes/labels"].tolist(), [0, -1, -1])
         arrays = self.write([[0], [1]], y=["x", "y"], class_names=["y", "none", "x"])
         self.assertEqual(arrays["nodes/labels"].tolist(), [2, 0])
         with h5py.File(self.path) as file:
@@ -236,6 +240,14 @@ class Whole(WriteTest):
         with self.assertRaisesRegex(espalier.DataError, "exists; say overwrite=True"):
             espalier.write_graph(self.path, [[0], [1]])
         self.assertEqual(self.path.read_text(), "mine")
+
+    def test_what_somebody_else_wrote_meanwhile_is_kept(self):
+        with self.assertRaisesRegex(espalier.DataError, "was written by somebody else meanwhile"):
+            with replaced(str(self.path), overwrite=False) as temporary:
+                pathlib.Path(temporary).write_text("ours")
+                self.path.write_text("theirs")
+        self.assertEqual(self.path.read_text(), "theirs")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["graph.h5"])
 
     def test_what_fails_leaves_nothing_behind_and_the_old_file(self):
         self.write([[0], [1]])
