@@ -230,10 +230,10 @@ def read_report(run: Path) -> dict[str, Any]:
     """report.json of an output folder, or that file itself: docs/design.md, section 7, has its
     fields."""
     path = pathlib.Path(run)
-    path = path / "report.json" if path.is_dir() else path
+    path = path / "report.json" if path.suffix != ".json" else path
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DataError(f"{path} is not there; a run writes it at its end") from None
     except ValueError as problem:
         raise DataError(f"{path} is no report: {problem}") from None

@@ -1,5 +1,5 @@
-"""write_graph and `espalier import ogb` make the same data sets of the same edges, weights, features,
-labels and splits, whatever becomes of edges that are listed more than once.
+"""write_graph and `espalier import ogb` make the same data sets of the same edges, weights,
+features, labels and splits, whatever becomes of edges that are listed more than once.
 """
 
 import gzip

@@ -195,14 +195,15 @@ WRONG = [
 JUNK = [
     3, 2.5, True, "x", b"x", float("nan"), 2**70, object(), iter([1]), {1: 2}, {"a": 1}, set(),
     [], [[]], [[], []], [None], ["a", None], [object()], [True, "a", 3, 4], [2**70, 1, 1, 1],
-    np.array("x"), np.array(5), np.zeros(0), np.zeros((4, 0)), np.zeros((0, 4)), np.zeros((2, 2, 2)),
+    np.array("x"), np.array(5), np.zeros(0), np.zeros((4, 0)), np.zeros((0, 4)),
+    np.zeros((2, 2, 2)),
     np.array([1j]), np.array(["NaT"], dtype="datetime64[s]"), np.array([1], dtype="timedelta64[s]"),
     np.zeros(4, dtype=[("a", int)]), np.array([[1, 2], [3]], dtype=object), np.array([b"\xff"] * 4),
     np.ma.masked_array([1, 2, 3, 4], [0, 1, 0, 0]), {("a", "b", "c"): None},
 ]  # fmt: skip
 PARTS = (
-    "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time", "ids",
-    "class_names", "directed", "matrix_rows", "duplicates", "name",
+    "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time",
+    "ids", "class_names", "directed", "matrix_rows", "duplicates", "name",
 )  # fmt: skip
 
 
@@ -219,7 +220,7 @@ class Refusal(FolderTest):
                 self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_junk_is_taken_or_refused(self):
-        """Whatever stands for an argument: no exception but DataError, and no file where there is one."""
+        """Whatever stands for an argument: no exception but DataError, and then no file."""
         path = self.folder / "graph.h5"
         for typed, part, junk in itertools.product((False, True), PARTS, JUNK):
             key = ("a", "to", "a") if part.startswith("edge") else "a"

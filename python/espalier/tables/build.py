@@ -109,6 +109,13 @@ def _given(description: Description) -> Given:
     return given
 
 
+def _check_inputs_stay(path: pathlib.Path, description: pathlib.Path, said: Description) -> None:
+    tables = [of.file for of in (*said.types.values(), *said.relations.values()) if of.file]
+    for of in (description, *tables):
+        if path.exists() and of.exists() and path.samefile(of):
+            raise DataError(f"{path} is one of the files that are read; give another to write to")
+
+
 def from_tables(
     description: str | os.PathLike[str],
     path: str | os.PathLike[str] | None = None,
@@ -122,6 +129,7 @@ def from_tables(
     path = path if path is not None else said.graph
     if path is None:
         raise DataError(f'{description} says no file to write; add graph = "NAME.h5", or give one')
+    _check_inputs_stay(pathlib.Path(path), pathlib.Path(description), said)
     graph = make_graph(_given(said), directed=said.directed, duplicates=said.duplicates)
     graph.name, graph.source = (
         pathlib.Path(path).stem,

@@ -123,19 +123,19 @@ class _Section:
                     f"{self.where}: there is no key {key!r}; "
                     + (f"did you mean {near[0]!r}?" if near else f"it has {known}")
                 )
-            kinds = KINDS.get(key)
-            if kinds is None and not (
-                isinstance(value, list) and all(isinstance(item, str) for item in value)
-            ):
-                raise DataError(f"{self.where}: {key} is {value!r}; give a list of columns")
-            if kinds is not None and (
-                not isinstance(value, kinds) or isinstance(value, bool) != (kinds == (bool,))
-            ):
-                raise DataError(
-                    f"{self.where}: {key} is {value!r}; give "
-                    f"{' or '.join(kind.__name__ for kind in kinds)}"
-                )
+            self._check_kind(key, value)
         self.values = values
+
+    def _check_kind(self, key: str, value: Any) -> None:
+        kinds = KINDS.get(key)
+        if kinds is None:
+            good = isinstance(value, list) and all(isinstance(item, str) for item in value)
+            wanted = "a list of columns"
+        else:
+            good = isinstance(value, kinds) and isinstance(value, bool) == (kinds == (bool,))
+            good = good and value != ""
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+        self.require(good, f"{key} is {value!r}; give {wanted}")
 
     def require(self, condition: bool, message: str) -> None:
         if not condition:
@@ -170,7 +170,7 @@ def _split(section: _Section) -> None:
     )
     if kind in ("column", "time"):
         section.require(
-            isinstance(split[kind], str),
+            isinstance(split[kind], str) and split[kind] != "",
             f"split.{kind} is {split[kind]!r}; give the name of a column",
         )
     if kind == "shares":
@@ -219,7 +219,8 @@ def _relation(
     for end in ("source", "target"):
         said = values.get(end, {})
         section.require(
-            set(said) == {"type", "column"}, f"say {end} = {{ type = .., column = .. }}"
+            set(said) == {"type", "column"} and all(type(name) is str for name in said.values()),
+            f"say {end} = {{ type = .., column = .. }}",
         )
         section.require(
             said["type"] in types, f"{end}.type is {said['type']!r}; [types] has {sorted(types)}"

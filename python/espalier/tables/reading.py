@@ -37,8 +37,8 @@ class Piece:
 def pieces(path: pathlib.Path, columns: list[str], rows: int = ROWS_AT_ONCE) -> Iterator[Piece]:
     """These columns, each once however often it is named."""
     columns = list(dict.fromkeys(columns))
-    if not path.exists():
-        raise DataError(f"{path} is not there")
+    if not path.is_file():
+        raise DataError(f"{path} is " + ("no file" if path.exists() else "not there"))
     if path.suffix in (".parquet", ".pq"):
         yield from _of_parquet(path, columns, rows)
     else:
