@@ -32,6 +32,8 @@ def as_array(value: Any, what: str) -> NDArray[Any]:
         value = value.toarray()
     try:
         array = np.asarray(value)
+    except TypeError as problem:  # as of bfloat16
+        raise DataError(f"{what} is no array: {problem}") from None
     except ValueError as problem:
         raise DataError(f"{what} is no array: {problem}; its rows must be equally long") from None
     if array.dtype.kind == "U" and isinstance(value, (list, tuple)):

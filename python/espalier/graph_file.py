@@ -34,6 +34,8 @@ def replaced(path: str, overwrite: bool) -> Iterator[str]:
     temporary = f"{path}.{secrets.token_hex(4)}.tmp"
     try:
         yield temporary
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
         if overwrite:
             os.replace(temporary, path)
         else:
@@ -151,7 +153,7 @@ def _write_edges(file: h5py.File, graph: Graph, of: Relation) -> None:
 
 
 def write_file(path: str | os.PathLike[str], graph: Graph, overwrite: bool) -> None:
-    path = os.fspath(path)
+    path = os.path.realpath(path)  # a link stays one
     with replaced(path, overwrite) as temporary:
         with h5py.File(temporary, "w") as file:
             begins = np.concatenate(([0], np.cumsum([of.count for of in graph.types]))).astype(

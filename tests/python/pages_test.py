@@ -60,7 +60,9 @@ class Page(FolderTest):
                     text
                 )
         self.assertEqual((ran.count("python"), ran.count("sh")), (5, 3))
-        self.assertGreater(espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.8)
+        self.assertGreater(
+            espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
+        )
         for words in (
             "shop.h5: 5 vertices, 8 edges",
             "of 2 relations",
@@ -70,7 +72,7 @@ class Page(FolderTest):
 
     def test_from_arrays_to_accuracy_is_short(self):
         """Ten lines of Python and three commands, pip included."""
-        blocks = [text for language, text in BLOCK.findall(PAGE)[:3]]
+        blocks = [text for language, text in BLOCK.findall(PAGE)[:4] if language != "toml"]
         statements = [
             line
             for line in (blocks[0] + blocks[2]).splitlines()

@@ -301,7 +301,7 @@ class Refusals(TablesTest):
         code, out, errors = run()
         self.assertEqual((code, out), (3, ""))
         self.assertRegex(
-            errors, r"^espalier-tables: error: \S+shop.h5 exists; say overwrite=True[^\n]*\n$"
+            errors, r"^espalier-tables: error: \S+shop.h5 exists; say --overwrite[^\n]*\n$"
         )
         code, out, errors = run("--overwrite")
         self.assertEqual((code, out.count("\n")), (0, 1))

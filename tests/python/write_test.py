@@ -249,6 +249,14 @@ class Whole(WriteTest):
         self.assertEqual(self.path.read_text(), "theirs")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["graph.h5"])
 
+    def test_a_link_stays_one(self):
+        link = self.folder / "link.h5"
+        link.symlink_to("graph.h5")
+        espalier.write_graph(link, [[0], [1]])
+        espalier.write_graph(link, [[0], [1]], num_nodes=5, overwrite=True)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(len(arrays_of(self.path)["graph/indptr"]), 6)
+
     def test_what_fails_leaves_nothing_behind_and_the_old_file(self):
         self.write([[0], [1]])
         before = self.path.read_bytes()

@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         try:
             written = from_tables(said.description, said.output, overwrite=said.overwrite)
         except (DataError, OSError) as problem:
-            print(f"espalier-tables: error: {problem}", file=sys.stderr)
+            message = str(problem).replace("overwrite=True", "--overwrite")
+            print(f"espalier-tables: error: {message}", file=sys.stderr)
             return 3
     for warning in caught:
         print(f"espalier-tables: warning: {warning.message}", file=sys.stderr)
