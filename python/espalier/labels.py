@@ -24,7 +24,7 @@ class Labels(NamedTuple):
 
 def is_missing(item: Any) -> bool:
     """None, or nan: also what pandas writes for either."""
-    return item is None or item != item or type(item).__name__ in ("NAType", "NaTType")
+    return item is None or type(item).__name__ in ("NAType", "NaTType") or bool(item != item)
 
 
 def texts(value: Any, what: str, missing: bool = False) -> NDArray[np.object_]:

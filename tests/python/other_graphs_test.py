@@ -139,6 +139,28 @@ class SciPy(GraphTest):
         )
 
 
+class Pandas(GraphTest):
+    @needs("pandas")
+    def test_frames_and_series(self):
+        import pandas
+
+        edges = pandas.DataFrame({"from": self.ends[0], "to": self.ends[1]})
+        names = [f"v{k}" for k in range(20)]
+        kinds = ["a", "b", None, "a"] * 5
+        known = np.array([kind is not None for kind in kinds])
+        expected = self.written(self.ends, self.x, kinds, train=known & self.mask, ids=names)
+        frame = pandas.DataFrame(self.x, index=names)
+        mask = pandas.Series(known & self.mask, index=names)
+        for kind in ("object", "string", "category"):
+            y = pandas.Series(kinds, index=names, dtype=kind)
+            found = self.written(edges.T, frame, y, train=mask, ids=frame.index)
+            self.assertEqual(found, expected, kind)
+            found = self.written((edges["from"], edges.to), frame, y, train=mask, ids=frame.index)
+            self.assertEqual(found, expected, kind)
+        with self.assertRaisesRegex(espalier.DataError, r"train(\[1\] is <NA>| holds floats)"):
+            self.written(self.ends, self.x, train=pandas.Series([1, pandas.NA], dtype="Int64"))
+
+
 class NetworkX(GraphTest):
     @needs("networkx")
     def test_nodes_keep_their_names_and_edges_go_both_ways(self):
