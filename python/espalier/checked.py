@@ -28,26 +28,30 @@ class _Listed:
     shape: tuple[int, int] | None = None  # of a matrix: sources, targets
 
 
+def _is_symmetric_matrix(matrix: Any) -> bool:
+    """In its entries, zeros that are stored included, and in their values."""
+    as_given, turned = matrix.tocsr(copy=True), matrix.T.tocsr(copy=True)
+    for of in (as_given, turned):
+        of.sum_duplicates()
+    return as_given.shape == turned.shape and all(
+        np.array_equal(getattr(as_given, part), getattr(turned, part))
+        for part in ("indptr", "indices", "data")
+    )
+
+
 def _of_matrix(matrix: Any, what: str, rows: str | None) -> _Listed:
     """The entries of a SciPy matrix, whose values are weights unless all are 1."""
-    entries = matrix.tocoo()
-    if rows is None and (matrix.shape[0] != matrix.shape[1] or abs(matrix - matrix.T).sum() != 0):
+    if rows is None and not _is_symmetric_matrix(matrix):
         raise DataError(
             f"{what} is a matrix that is not symmetric: say which end of an edge its rows are, "
-            'matrix_rows="sources" '
-            "(messages flow from row to column, as NetworkX, PyG and DGL read matrices) or "
-            '"targets"'
+            'matrix_rows="sources" (messages flow from row to column, as NetworkX, PyG and DGL '
+            'read matrices) or "targets"'
         )
+    entries = matrix.tocoo()
+    sources, targets, shape = entries.row, entries.col, matrix.shape
     if rows == "targets":
-        return _Listed(
-            entries.col.astype(np.int64),
-            entries.row.astype(np.int64),
-            entries.data,
-            matrix.shape[::-1],
-        )
-    return _Listed(
-        entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data, matrix.shape
-    )
+        sources, targets, shape = targets, sources, shape[::-1]
+    return _Listed(sources.astype(np.int64), targets.astype(np.int64), entries.data, shape)
 
 
 def _listed(given: Given, key: Any, rows: str | None) -> _Listed:

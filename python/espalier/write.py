@@ -85,7 +85,8 @@ def write_graph(
     ids            the vertices' own ids: texts or whole numbers
     class_names    of class 0, 1, ..; of texts without it: sorted
     directed       False: every edge goes both ways, too; with types each relation NAME gets its
-                   inverse rev_NAME. None, True: edges as they are listed
+                   inverse rev_NAME. None, True: edges as they are listed. (In a "sum" of weights
+                   a loop then counts twice, as with `espalier import --symmetrize`.)
     matrix_rows    of a SciPy matrix that is not symmetric: "sources" or "targets"
     duplicates     edges that are listed more than once become one: the "sum" of their weights, the
                    "max", the "first"; a DataWarning says how many. "refuse": DataError

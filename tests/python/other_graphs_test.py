@@ -114,6 +114,26 @@ class SciPy(GraphTest):
         )
 
     @needs("scipy")
+    def test_symmetric_is_so_in_entries_and_values(self):
+        import scipy.sparse
+
+        for given, symmetric in (
+            (([1, 1], ([0, 1], [1, 0])), True),
+            (([1, 2], ([0, 1], [1, 0])), False),
+            (([1, 1, 0], ([0, 1, 2], [1, 0, 1])), False),  # a zero that is stored is an edge
+            (([1, 2, 1], ([0, 1, 0], [1, 0, 1])), True),  # 1 + 1 = 2
+        ):
+            for kind in (float, int, bool) if 2 not in given[0] else (float, int):
+                matrix = scipy.sparse.coo_matrix((np.array(given[0], kind), given[1]), shape=(3, 3))
+                before = matrix.toarray().tolist(), matrix.nnz
+                if symmetric:
+                    self.written(matrix)
+                else:
+                    with self.assertRaisesRegex(espalier.DataError, "is not symmetric"):
+                        self.written(matrix)
+                self.assertEqual((matrix.toarray().tolist(), matrix.nnz), before)
+
+    @needs("scipy")
     def test_ones_are_no_weights(self):
         import scipy.sparse
 

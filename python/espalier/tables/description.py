@@ -47,8 +47,9 @@ from ..errors import DataError
 
 @dataclass
 class Features:
-    """Columns that become numbers."""
+    """A table, and its columns that become numbers."""
 
+    file: pathlib.Path | None = None
     numbers: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
     categories: list[str] = field(default_factory=list)
@@ -61,7 +62,6 @@ class Features:
 @dataclass
 class TypeTable(Features):
     name: str = ""
-    file: pathlib.Path | None = None
     id: str | None = None
     label: str | None = None
     labels: list[str] = field(default_factory=list)
@@ -71,7 +71,6 @@ class TypeTable(Features):
 @dataclass
 class RelationTable(Features):
     name: str = ""
-    file: pathlib.Path | None = None
     source: dict[str, str] = field(default_factory=dict)
     target: dict[str, str] = field(default_factory=dict)
     weight: str | None = None
