@@ -16,6 +16,7 @@ from .graph import SPLITS, Graph, Relation, VertexType, check_graph, check_name,
 from .sources import is_matrix
 
 INVERSE = "rev_"
+MOST_UNSAID, MOST_PER_EDGE = 10**7, 1000  # vertices that nothing but an id in the edges tells of
 
 
 @dataclass
@@ -107,13 +108,20 @@ def _count(given: Given, name: str, listed: dict[Any, _Listed]) -> int:
     for (source, _, target), edges in listed.items():
         if edges.shape is not None and name in (source, target):
             return edges.shape[0] if name == source else edges.shape[1]
-    most = [
-        int(ids.max()) + 1
+    named = [
+        ids
         for (source, _, target), edges in listed.items()
         for end, ids in ((source, edges.sources), (target, edges.targets))
         if end == name and ids.size
     ]
-    return max(0, *most) if most else 0
+    count = max((int(ids.max()) + 1 for ids in named), default=0)
+    if count > MOST_UNSAID and count > MOST_PER_EDGE * sum(ids.size for ids in named):
+        raise DataError(
+            f"edges name the vertex {count - 1}, but there are few of them: number the vertices "
+            "from 0 (ids, numbers = numpy.unique(edge_index, return_inverse=True); edges are then "
+            "numbers.reshape(2, -1), and ids= keeps the ids), or say num_nodes="
+        )
+    return max(count, 0)
 
 
 def _vertex_type(given: Given, name: str, count: int) -> VertexType:

@@ -61,7 +61,8 @@ def _of_dictionaries(graph: dict[Any, Any], parts: dict[str, Any]) -> Given:
                 + ("(source, relation, target)" if part.startswith("edge") else "type")
             )
     for key in graph:
-        if not (isinstance(key, tuple) and len(key) == 3):
+        texts = isinstance(key, tuple) and all(isinstance(name, str) for name in key)
+        if not (texts and len(key) == 3):
             raise DataError(f"edge_index has the key {key!r}; give (source, relation, target)")
     return Given(
         True, dict(graph), {part: dict(value) for part, value in parts.items() if value is not None}

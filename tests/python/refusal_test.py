@@ -90,6 +90,14 @@ WRONG = [
     ("the graph is empty: it has no vertices", {"edge_index": np.zeros((2, 0)), "x": None}),
     ("edge_index is None", {"edge_index": None}),
     (
+        "edge_index has the key (1, 'to', 1); give (source, relation, target)",
+        {"edge_index": {(1, "to", 1): EDGES, ("a", "to", "a"): EDGES}, "x": None},
+    ),
+    (
+        "edges name the vertex 900719925474099, but there are few of them: number the vertices",
+        {"edge_index": changed(EDGES, (0, 1), 900719925474099), "x": None},
+    ),
+    (
         "edge_index: edge 3 (1 to 2) is listed before, as edge 1; say duplicates=",
         {"edge_index": np.array([[0, 1, 2, 1], [1, 2, 3, 2]]), "duplicates": "refuse"},
     ),

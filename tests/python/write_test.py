@@ -155,6 +155,16 @@ class Edges(WriteTest):
         x = self.random.normal(size=(70001, 1)).astype(np.float32)
         np.testing.assert_array_equal(self.write([[0], [70000]], x)["nodes/features"], x)
 
+    def test_vertices_that_have_large_ids_are_numbered_as_the_refusal_says(self):
+        edges = np.array([[10**15, 7, 10**15], [7, 8, 8]])
+        with self.assertRaisesRegex(espalier.DataError, "numbers.reshape"):
+            self.write(edges)
+        ids, numbers = np.unique(edges, return_inverse=True)
+        arrays = self.write(numbers.reshape(2, -1), ids=ids)
+        rows = np.repeat(arrays["nodes/ids"], np.diff(arrays["graph/indptr"]))
+        columns = arrays["nodes/ids"][arrays["graph/indices"]]
+        self.assertEqual(set(zip(columns, rows)), set(zip(*edges)))
+
 
 class Vertices(WriteTest):
     def test_splits_by_mask_and_by_ids(self):
