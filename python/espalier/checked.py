@@ -1,0 +1,282 @@
+"""What a user gave, checked part by part, becomes a graph in the order of the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import arrays, labels
+from .edges import Entries, ends, entries_of
+from .errors import DataError
+from .given import OF_RELATIONS, OF_TYPES, Given
+from .graph import SPLITS, Graph, Relation, VertexType, check_graph, check_name, check_splits
+from .sources import is_matrix
+
+INVERSE = "rev_"
+MOST_UNSAID, MOST_PER_EDGE = 10**7, 1000  # vertices that nothing but an id in the edges tells of
+
+
+@dataclass
+class _Listed:
+    """The edges of a relation as they were given."""
+
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    weights: Any = None
+    shape: tuple[int, int] | None = None  # of a matrix: sources, targets
+
+
+def _is_symmetric_matrix(matrix: Any) -> bool:
+    """In its entries, zeros that are stored included, and in their values."""
+    as_given, turned = matrix.tocsr(copy=True), matrix.T.tocsr(copy=True)
+    for of in (as_given, turned):
+        of.sum_duplicates()
+    return as_given.shape == turned.shape and all(
+        np.array_equal(getattr(as_given, part), getattr(turned, part))
+        for part in ("indptr", "indices", "data")
+    )
+
+
+def _of_matrix(matrix: Any, what: str, rows: str | None) -> _Listed:
+    """The entries of a SciPy matrix, whose values are weights unless all are 1."""
+    if rows is None and not _is_symmetric_matrix(matrix):
+        raise DataError(
+            f"{what} is a matrix that is not symmetric: say which end of an edge its rows are, "
+            'matrix_rows="sources" (messages flow from row to column, as NetworkX, PyG and DGL '
+            'read matrices) or "targets"'
+        )
+    entries = matrix.tocoo()
+    sources, targets, shape = entries.row, entries.col, matrix.shape
+    if rows == "targets":
+        sources, targets, shape = targets, sources, shape[::-1]
+    return _Listed(sources.astype(np.int64), targets.astype(np.int64), entries.data, shape)
+
+
+def _listed(given: Given, key: Any, rows: str | None) -> _Listed:
+    edges, what = given.edge_index[key], given.said("edge_index", key)
+    if not is_matrix(edges):
+        return _Listed(*ends(edges, what))
+    listed = _of_matrix(edges, what, rows)
+    if not np.all(listed.weights == 1):
+        given.fill("edge_weight", key, listed.weights)
+    return listed
+
+
+def _names_of_types(given: Given) -> list[str]:
+    """Those with features first, in their order."""
+    names: dict[str, None] = {}
+    for part in ("x", "num_nodes"):
+        names.update(dict.fromkeys(given.parts.get(part, {})))
+    in_edges = {name for source, _, target in given.edge_index for name in (source, target)}
+    names.update(
+        (name, None) for source, _, target in given.edge_index for name in (source, target)
+    )
+    for part in OF_TYPES:
+        for name in given.parts.get(part, {}):
+            if name not in in_edges:
+                raise DataError(
+                    f"{part} names the type {name!r}, but edge_index has only {sorted(in_edges)}"
+                )
+    for part in OF_RELATIONS:
+        for key in given.parts.get(part, {}):
+            if key not in given.edge_index:
+                raise DataError(
+                    f"{part} names {key!r}, which edge_index has not; it has "
+                    f"{sorted(given.edge_index)}"
+                )
+    return [check_name("type", name) for name in names]
+
+
+def _count(given: Given, name: str, listed: dict[Any, _Listed]) -> int:
+    """How many vertices there are of a type: as the user says, else as many as rows, else as edges
+    name."""
+    said = given.of("num_nodes", name)
+    if said is not None:
+        if isinstance(said, bool) or not isinstance(said, (int, np.integer)) or said < 0:
+            raise DataError(f"{given.said('num_nodes', name)} is {said!r}; give a whole number")
+        return int(said)
+    for part in ("x", "y", "ids"):
+        if (value := given.of(part, name)) is not None:
+            try:
+                return int(value.shape[0]) if hasattr(value, "shape") else len(value)
+            except (TypeError, IndexError):
+                said = given.said(part, name)
+                raise DataError(f"{said} is {value!r}; give an array") from None
+    for (source, _, target), edges in listed.items():
+        if edges.shape is not None and name in (source, target):
+            return edges.shape[0] if name == source else edges.shape[1]
+    named = [
+        ids
+        for (source, _, target), edges in listed.items()
+        for end, ids in ((source, edges.sources), (target, edges.targets))
+        if end == name and ids.size
+    ]
+    count = max((int(ids.max()) + 1 for ids in named), default=0)
+    if count > MOST_UNSAID and count > MOST_PER_EDGE * sum(ids.size for ids in named):
+        raise DataError(
+            f"edges name the vertex {count - 1}, but there are few of them: number the vertices "
+            "from 0 (ids, numbers = numpy.unique(edge_index, return_inverse=True); edges are then "
+            "numbers.reshape(2, -1), and ids= keeps the ids), or say num_nodes="
+        )
+    return max(count, 0)
+
+
+def _vertex_type(given: Given, name: str, count: int) -> VertexType:
+    of = VertexType(name, count)
+    said = {part: given.said(part, name) for part in OF_TYPES}
+    if (x := given.of("x", name)) is not None:
+        of.features = arrays.numbers(x, said["x"], count, "vertices")
+        if of.features.shape[1] == 0:
+            raise DataError(f"{said['x']} has no columns; leave it out where there are no features")
+    if (y := given.of("y", name)) is not None:
+        of.labels = labels.labels(
+            y, said["y"], count, given.of("class_names", name), said["class_names"]
+        )
+    elif given.of("class_names", name) is not None:
+        raise DataError(f"{said['class_names']} names classes, but there is no {said['y']}")
+    if (ids := given.of("ids", name)) is not None:
+        of.ids = labels.own_ids(ids, said["ids"], count)
+    for split in SPLITS:
+        if (value := given.of(split, name)) is not None:
+            of.splits[split] = arrays.split_ids(value, said[split], count)
+    check_splits(of, said)
+    return of
+
+
+def _relation(
+    given: Given,
+    key: Any,
+    types: list[VertexType],
+    listed: _Listed,
+    duplicates: str,
+    both_ways: bool,
+) -> Relation:
+    """Of edges in the user's order, with their weights, features and times."""
+    names = [of.name for of in types]
+    source, target = names.index(key[0]), names.index(key[2])
+    what = given.said("edge_index", key)
+    for end, ids, of in ((0, listed.sources, types[source]), (1, listed.targets, types[target])):
+        arrays.check_ids(
+            ids, of.count, f"{what}[{end}]", f"the type {of.name}" if given.typed else "the graph"
+        )
+    edges = len(listed.sources)
+    weights = given.of("edge_weight", key)
+    if weights is not None:
+        weights = arrays.weights(weights, given.said("edge_weight", key), edges)
+    features = given.of("edge_features", key)
+    if features is not None:
+        features = arrays.numbers(features, given.said("edge_features", key), edges, "edges")
+    time = given.of("edge_time", key)
+    if time is not None:
+        time = _time(time, given.said("edge_time", key), edges)
+    entries = entries_of(
+        listed.sources,
+        listed.targets,
+        types[source].count,
+        types[target].count,
+        weights=weights,
+        duplicates=duplicates,
+        both_ways=both_ways,
+        what=what,
+    )
+    return Relation(source, check_name("relation", key[1]), target, entries, features, time)
+
+
+def _time(value: Any, what: str, edges: int) -> NDArray[np.int64]:
+    """Whole numbers as they are, dates as seconds since 1970."""
+    array = arrays.as_array(value, what)
+    if array.dtype.kind == "M":
+        if (wrong := np.isnat(array)).any():
+            raise DataError(
+                f"{what}{arrays.place(arrays.first(wrong))} is no date; give each edge one"
+            )
+        array = array.astype("datetime64[s]").astype(np.int64)
+    times = arrays.integers(array, what)
+    if times.shape != (edges,):
+        raise DataError(
+            f"{what} has the shape {list(times.shape)}, but there are {edges} edges; give a time "
+            "for each"
+        )
+    return times
+
+
+def _join_inverses(types: list[VertexType], relations: list[Relation]) -> None:
+    """NAME and rev_NAME that have the same edges are inverses."""
+    place = {(of.source, of.name, of.target): at for at, of in enumerate(relations)}
+    for at, of in enumerate(relations):
+        other = place.get((of.target, INVERSE + of.name, of.source))
+        if other is not None and relations[other].entries.same_places(of.entries.reversed()):
+            of.inverse, relations[other].inverse = other, at
+
+
+def _add_inverses(relations: list[Relation]) -> None:
+    """Of relations that have none; one that is its own needs none."""
+    for at, of in enumerate(list(relations)):
+        if of.inverse >= 0 or (of.source == of.target and _is_symmetric(of.entries)):
+            continue
+        of.inverse = len(relations)
+        relations.append(
+            Relation(
+                of.target,
+                INVERSE + of.name,
+                of.source,
+                of.entries.reversed(),
+                of.features,
+                of.time,
+                at,
+            )
+        )
+
+
+def _is_symmetric(entries: Entries) -> bool:
+    return entries.same_places(entries.reversed())
+
+
+def _is_directed(relations: list[Relation]) -> bool:
+    return not all(
+        of.inverse >= 0 or (of.source == of.target and _is_symmetric(of.entries))
+        for of in relations
+    )
+
+
+def make_graph(
+    given: Given,
+    *,
+    directed: bool | None = None,
+    matrix_rows: str | None = None,
+    duplicates: str = "sum",
+) -> Graph:
+    """What was given, checked and in the file's order."""
+    if matrix_rows not in (None, "sources", "targets"):
+        raise DataError(f'matrix_rows is {matrix_rows!r}; say "sources" or "targets"')
+    listed = {key: _listed(given, key, matrix_rows) for key in given.edge_index}
+    types = [
+        _vertex_type(given, name, _count(given, name, listed)) for name in _names_of_types(given)
+    ]
+    relations = []
+    for key in list(listed):
+        relations.append(
+            _relation(
+                given,
+                key,
+                types,
+                listed.pop(key),
+                duplicates,
+                directed is False and not given.typed,
+            )
+        )
+    if given.typed:
+        _join_inverses(types, relations)
+        if directed is False:
+            _add_inverses(relations)
+    graph = Graph(
+        types,
+        relations,
+        given.typed,
+        bool(directed) if directed is not None else _is_directed(relations),
+    )
+    check_graph(graph)
+    return graph

@@ -1,0 +1,194 @@
+"""Edges as the graph file has them: entries of a matrix, row by row, each once.
+
+Messages flow from the source of an edge to its target, and the target is the row: row v of A lists
+the sources of the edges into v, ascending. Of a list [2, m], as PyTorch Geometric has it, the first
+line is sources, the second targets.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arrays import integers
+from .errors import DataError, DataWarning
+
+DUPLICATES = ("sum", "max", "first", "refuse")  # as `espalier import --duplicates` has them
+
+
+@dataclass
+class Entries:
+    """Entries in ascending order of (target, source). `listed`: the edge of the user's list whose
+    features the entry has."""
+
+    targets: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    listed: NDArray[np.int64]
+    weights: NDArray[np.float32] | None
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def reversed(self) -> Entries:
+        """The same edges the other way round."""
+        order = np.lexsort((self.targets, self.sources))
+        return Entries(
+            self.sources[order],
+            self.targets[order],
+            self.listed[order],
+            None if self.weights is None else self.weights[order],
+        )
+
+    def same_places(self, other: Entries) -> bool:
+        return np.array_equal(self.targets, other.targets) and np.array_equal(
+            self.sources, other.sources
+        )
+
+
+def ends(value: Any, what: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sources and targets of a list [2, m], or of two lists."""
+    if isinstance(value, (tuple, list)) and len(value) == 2 and np.ndim(value[0]) == 1:
+        sources, targets = integers(value[0], f"{what}[0]"), integers(value[1], f"{what}[1]")
+        if sources.shape != targets.shape:
+            raise DataError(
+                f"{what} has {len(sources)} sources, but {len(targets)} targets; an edge has one "
+                "of each"
+            )
+        return sources, targets
+    edges = integers(value, what)
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        remedy = (
+            f"give its transpose, {what}.T"
+            if edges.ndim == 2 and edges.shape[1] == 2
+            else "give [2, edges]: sources, targets"
+        )
+        raise DataError(f"{what} has the shape {list(edges.shape)}; {remedy}")
+    return edges[0], edges[1]
+
+
+def _order(
+    targets: NDArray[np.int64], sources: NDArray[np.int64], num_sources: int, num_targets: int
+) -> NDArray[np.intp]:
+    """By (target, source); equal ones stay in their order."""
+    if num_sources * num_targets < 2**63:
+        return np.argsort(targets * num_sources + sources, kind="stable")
+    return np.lexsort((sources, targets))
+
+
+def _refuse_repeated(
+    edges: NDArray[np.int64],
+    earlier: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    what: str,
+) -> None:
+    at = int(np.argmin(edges))
+    edge, other = int(edges[at]), int(earlier[at])
+    mirrored = sources[edge] != sources[other]
+    raise DataError(
+        f"{what}: edge {edge} ({sources[edge]} to {targets[edge]}) is listed before, as edge "
+        f"{other}"
+        + (", the other way round" if mirrored else "")
+        + '; say duplicates="sum", "max" or "first"'
+        + (", or leave out directed=False" if mirrored else "")
+    )
+
+
+def _warn_of_repeated(
+    edges: NDArray[np.int64], of: int, both_ways: bool, weighted: bool, how: str, what: str
+) -> None:
+    kept = {
+        "sum": "the sum of theirs",
+        "max": "the largest of theirs",
+        "first": "that of the first",
+    }
+    warnings.warn(
+        f"{what}: {len(np.unique(edges))} of {of} edges are listed before"
+        + " in this direction or the other" * both_ways
+        + "; those became one"
+        + (f", whose weight is {kept[how]}" if weighted else ""),
+        DataWarning,
+        stacklevel=6,  # the line that called write_graph
+    )
+
+
+def _merged_weights(
+    weights: NDArray[np.float32], order: NDArray[np.intp], starts: NDArray[np.intp], how: str
+) -> NDArray[np.float32]:
+    if how == "sum":
+        with np.errstate(over="ignore"):
+            return np.add.reduceat(weights[order].astype(np.float64), starts).astype(np.float32)
+    return np.maximum.reduceat(weights[order], starts) if how == "max" else weights[order[starts]]
+
+
+def _first_of_largest(
+    weights: NDArray[np.float32],
+    order: NDArray[np.intp],
+    starts: NDArray[np.intp],
+    most: NDArray[np.float32],
+) -> NDArray[np.intp]:
+    """Places in `order`: of each run the first whose weight is the largest."""
+    sizes = np.diff(np.append(starts, len(order)))
+    best = np.flatnonzero(weights[order] == np.repeat(most, sizes))
+    runs = np.repeat(np.arange(len(starts)), sizes)[best]
+    return best[np.unique(runs, return_index=True)[1]]
+
+
+def entries_of(
+    sources: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    num_sources: int,
+    num_targets: int,
+    *,
+    weights: NDArray[np.float32] | None = None,
+    duplicates: str = "sum",
+    both_ways: bool = False,
+    what: str = "edge_index",
+) -> Entries:
+    """Edges that are listed more than once become one, which is warned of; with `both_ways` every
+    edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Their
+    features are those of the first, with "max" of the one whose weight stays."""
+    if duplicates not in DUPLICATES:
+        raise DataError(f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}")
+    listed = np.arange(len(sources), dtype=np.int64)
+    rows, columns = targets, sources
+    if both_ways:
+        rows, columns = (
+            np.stack((targets, sources), 1).reshape(-1),
+            np.stack((sources, targets), 1).reshape(-1),
+        )
+        listed = np.repeat(listed, 2)
+        weights = None if weights is None else np.repeat(weights, 2)
+    order = _order(rows, columns, num_sources, num_targets)
+    rows, columns = rows[order], columns[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    starts = np.flatnonzero(begins)
+    if len(starts) == len(order):
+        return Entries(rows, columns, listed[order], None if weights is None else weights[order])
+
+    repeated = np.flatnonzero(~begins)
+    earlier = listed[order[starts[np.cumsum(begins)[repeated] - 1]]]
+    again = listed[order[repeated]]
+    if (met := again != earlier).any():  # a loop is its own reverse
+        if duplicates == "refuse":
+            _refuse_repeated(again[met], earlier[met], sources, targets, what)
+        _warn_of_repeated(
+            again[met], len(sources), both_ways, weights is not None, duplicates, what
+        )
+    kept_at, merged = starts, None
+    if weights is not None:
+        merged = _merged_weights(weights, order, starts, duplicates)
+        if not np.isfinite(merged).all():
+            at = int(np.argmax(~np.isfinite(merged)))
+            raise DataError(
+                f"{what}: the weights of {columns[starts[at]]} to {rows[starts[at]]} add up to "
+                "more than float32 holds"
+            )
+        if duplicates == "max":
+            kept_at = _first_of_largest(weights, order, starts, merged)
+    return Entries(rows[starts], columns[starts], listed[order[kept_at]], merged)

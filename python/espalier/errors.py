@@ -1,0 +1,12 @@
+"""What is raised and warned of: one kind each, so that a program can tell bad data from a bug."""
+
+from __future__ import annotations
+
+
+class DataError(ValueError):
+    """Data that cannot become a graph file, or a file that is not what it should be. The message
+    says what is wrong, where first, and what to do."""
+
+
+class DataWarning(UserWarning):
+    """What was changed on the way into the file, as edges that became one."""

@@ -1,0 +1,33 @@
+"""What a user gave of a graph, before anything of it was checked: by type and relation, where there
+are some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+VERTEX, EDGE = "vertex", ("vertex", "edge", "vertex")  # of a graph without types
+OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names")
+OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
+
+
+@dataclass
+class Given:
+    """`edge_index`: {(source, relation, target): edges}; each of `parts`: {type or such a triple:
+    value}."""
+
+    typed: bool
+    edge_index: dict[Any, Any]
+    parts: dict[str, dict[Any, Any]] = field(default_factory=dict)
+
+    def of(self, part: str, key: Any) -> Any:
+        return self.parts.get(part, {}).get(key)
+
+    def said(self, part: str, key: Any) -> str:
+        """What the user calls it."""
+        return f"{part}[{key!r}]" if self.typed else part
+
+    def fill(self, part: str, key: Any, value: Any) -> None:
+        """What an object knows counts where the user said nothing."""
+        if value is not None:
+            self.parts.setdefault(part, {}).setdefault(key, value)

@@ -1,0 +1,132 @@
+"""write_graph: arrays, or a graph of another library, become a file that `espalier train` reads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from .checked import make_graph
+from .errors import DataError
+from .given import VERTEX
+from .graph import Graph
+from .graph_file import write_file
+from .sources import described
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was written."""
+
+    path: str
+    vertices: int
+    edges: int
+    features: dict[str, int]
+    classes: dict[str, int]
+    splits: dict[str, int]
+
+    def __str__(self) -> str:
+        of = [f"{self.vertices} vertices", f"{self.edges} edges"]
+        of += [
+            f"{n} features" + f" of {name}" * (name != VERTEX) for name, n in self.features.items()
+        ]
+        of += [
+            f"{n} classes" + f" of {name}" * (name != VERTEX) for name, n in self.classes.items()
+        ]
+        return f"{self.path}: {', '.join(of)}" + "".join(
+            f"; {n} to {name}" for name, n in self.splits.items()
+        )
+
+
+def _check_kinds(kind: type, **options: Any) -> None:
+    for option, value in options.items():
+        if value is not None and not isinstance(value, kind):
+            raise DataError(f"{option} is {value!r}; give a {kind.__name__}")
+
+
+def write_graph(
+    path: str | os.PathLike[str],
+    edge_index: Any,
+    x: Any = None,
+    y: Any = None,
+    *,
+    train: Any = None,
+    valid: Any = None,
+    test: Any = None,
+    num_nodes: Any = None,
+    edge_weight: Any = None,
+    edge_features: Any = None,
+    edge_time: Any = None,
+    ids: Any = None,
+    class_names: Any = None,
+    directed: bool | None = None,
+    matrix_rows: str | None = None,
+    duplicates: str = "sum",
+    name: str | None = None,
+    source: str | None = None,
+    overwrite: bool = False,
+) -> Summary:
+    """Writes a graph file, whole or not at all, and says what is in it. Raises DataError, which
+    names the first wrong entry.
+
+    edge_index     [2, edges], sources above targets: messages flow from source to target, and the
+                   target is the row of the file's matrix. Or a SciPy matrix, a Data or HeteroData
+                   of PyTorch Geometric, a graph of DGL or NetworkX, which bring what follows along.
+                   Or {(source, relation, target): edges}; all that follows is then {type: ..} or
+                   {(source, relation, target): ..}, with ids that count within a type
+    x              features [vertices, f], stored as float32, or as float16 where they are that
+    y              labels: texts, or classes from 0 (-1, nan: none); [vertices, C] of 0 and 1:
+                   several labels each
+    train, valid, test   masks of truth values, or ids
+    num_nodes      where nothing else says it
+    edge_weight    [edges], not negative
+    edge_features  [edges, f]
+    edge_time      [edges], whole numbers, or datetime64
+    ids            the vertices' own ids: texts or whole numbers
+    class_names    of class 0, 1, ..; of texts without it: sorted
+    directed       False: every edge goes both ways, too; with types each relation NAME gets its
+                   inverse rev_NAME. None, True: edges as they are listed. (In a "sum" of weights
+                   a loop then counts twice, as with `espalier import --symmetrize`.)
+    matrix_rows    of a SciPy matrix that is not symmetric: "sources" or "targets"
+    duplicates     edges that are listed more than once become one: the "sum" of their weights, the
+                   "max", the "first"; a DataWarning says how many. "refuse": DataError
+    """
+    _check_kinds(str, name=name, source=source, matrix_rows=matrix_rows, duplicates=duplicates)
+    _check_kinds(bool, directed=directed, overwrite=overwrite)
+    parts = {
+        "x": x,
+        "y": y,
+        "train": train,
+        "valid": valid,
+        "test": test,
+        "num_nodes": num_nodes,
+        "ids": ids,
+        "class_names": class_names,
+        "edge_weight": edge_weight,
+        "edge_features": edge_features,
+        "edge_time": edge_time,
+    }
+    graph = make_graph(
+        described(edge_index, parts),
+        directed=directed,
+        matrix_rows=matrix_rows,
+        duplicates=duplicates,
+    )
+    graph.name, graph.source = name, source
+    write_file(path, graph, overwrite)
+    return summary(path, graph)
+
+
+def summary(path: str | os.PathLike[str], graph: Graph) -> Summary:
+    splits: dict[str, int] = {}
+    for of in graph.types:
+        for split, members in of.splits.items():
+            splits[split] = splits.get(split, 0) + len(members)
+    return Summary(
+        os.fspath(path),
+        graph.vertices,
+        graph.edges,
+        {of.name: of.features.shape[1] for of in graph.types if of.features is not None},
+        {of.name: of.labels.classes for of in graph.types if of.labels is not None},
+        splits,
+    )

@@ -1,0 +1,76 @@
+"""write_graph and `espalier import ogb` make the same data sets of the same edges, weights,
+features, labels and splits, whatever becomes of edges that are listed more than once.
+"""
+
+import gzip
+import itertools
+import os
+import unittest
+import warnings
+
+import numpy as np
+
+from tests.app.program import ProgramTest, arrays_of
+
+import espalier
+
+SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
+
+
+class AsImport(ProgramTest):
+    def put(self, name, rows):
+        path = self.folder / "ogb" / (name + ".csv.gz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [",".join(map(str, np.atleast_1d(row).tolist())) for row in np.asarray(rows)]
+        path.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
+
+    def test_the_same_data_sets(self):
+        random, vertices, edges = np.random.default_rng(SEED), 12, 90
+        ends, x = (
+            random.integers(0, vertices, (2, edges)),
+            random.integers(0, 99, (vertices, 3)) / 4,
+        )
+        of_edges, y = random.integers(0, 40, (edges, 3)) / 4, random.integers(0, 4, vertices)
+        splits = dict(
+            zip(("train", "valid", "test"), np.split(random.permutation(vertices), [6, 9]))
+        )
+        for name, rows in (("edge", ends.T), ("edge-feat", of_edges), ("node-feat", x)):
+            self.put(f"raw/{name}", rows)
+        for name, rows in (
+            ("node-label", y),
+            ("num-node-list", [vertices]),
+            ("num-edge-list", [edges]),
+        ):
+            self.put(f"raw/{name}", rows)
+        for name, ids in splits.items():
+            self.put(f"split/one/{name}", np.sort(ids))
+        warnings.simplefilter("ignore", espalier.DataWarning)
+        self.addCleanup(warnings.resetwarnings)
+        for how, both_ways in itertools.product(("sum", "max", "first"), (False, True)):
+            with self.subTest(seed=SEED, how=how, both_ways=both_ways):
+                options = ["--symmetrize"] * both_ways
+                self.succeed(
+                    "-q", "import", "ogb", self.folder / "ogb", "-o", self.graph, "--overwrite",
+                    "--edge-weight", 1, "--duplicates", how, *options,
+                )  # fmt: skip
+                espalier.write_graph(
+                    self.folder / "ours.h5",
+                    ends,
+                    x,
+                    y,
+                    **splits,
+                    edge_weight=of_edges[:, 1],
+                    edge_features=of_edges[:, [0, 2]],
+                    duplicates=how,
+                    directed=False if both_ways else None,
+                    overwrite=True,
+                )
+                theirs, ours = arrays_of(self.graph), arrays_of(self.folder / "ours.h5")
+                self.assertEqual(sorted(theirs), sorted(ours))
+                for name, array in theirs.items():
+                    self.assertEqual(array.dtype, ours[name].dtype, name)
+                    np.testing.assert_array_equal(array, ours[name], name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,365 @@
+"""Graphs of other libraries: the file is that of their edges, given as arrays.
+
+SciPy and NetworkX themselves where they are; PyTorch Geometric and DGL by objects that answer as
+theirs do, and themselves where they are.
+"""
+
+import importlib.util
+import unittest
+import warnings
+
+import numpy as np
+
+from tests.app.program import FolderTest, arrays_of
+
+import espalier
+
+SEED = 5
+
+
+def needs(library):
+    return unittest.skipUnless(importlib.util.find_spec(library), f"{library} is not installed")
+
+
+class Store:
+    """As a storage of PyTorch Geometric is: parts by their names, as attributes, too."""
+
+    def __init__(self, **parts):
+        self.__dict__.update(parts)
+        self.get, self.keys = self.__dict__.get, self.__dict__.keys
+
+    def __getitem__(self, name):
+        return self.__dict__[name]
+
+    def __contains__(self, name):
+        return name in self.__dict__
+
+
+class Hetero:
+    def __init__(self, stores):
+        self.stores = stores
+        self.node_types = [key for key in stores if isinstance(key, str)]
+        self.edge_types = [key for key in stores if not isinstance(key, str)]
+
+    def __getitem__(self, key):
+        return self.stores[key]
+
+
+class GraphTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.random = np.random.default_rng(SEED)
+        warnings.simplefilter("ignore", espalier.DataWarning)
+        self.addCleanup(warnings.resetwarnings)
+        self.ends, self.x = (
+            self.random.integers(0, 20, (2, 90)),
+            self.random.normal(size=(20, 3)).astype(np.float32),
+        )
+        self.y, self.mask = self.random.integers(0, 3, 20), self.random.random(20) < 0.5
+
+    def written(self, *arguments, **options):
+        espalier.write_graph(self.folder / "graph.h5", *arguments, overwrite=True, **options)
+        return {name: array.tolist() for name, array in arrays_of(self.folder / "graph.h5").items()}
+
+    def expected(self):
+        return self.written(
+            self.ends,
+            self.x,
+            self.y,
+            train=self.mask,
+            valid=~self.mask,
+            edge_features=self.features,
+        )
+
+    @property
+    def features(self):
+        return np.arange(90.0)
+
+    def typed(self):
+        """The parts of a graph with two types, by type and relation, and its file."""
+        edges = {("a", "to", "b"): self.ends, ("b", "on", "b"): self.ends[::-1]}
+        return edges, self.written(
+            edges,
+            {"b": self.x},
+            {"b": self.y},
+            train={"b": self.mask},
+            num_nodes={"a": 20},
+            edge_features={("a", "to", "b"): self.features},
+        )
+
+
+class SciPy(GraphTest):
+    @needs("scipy")
+    def test_the_rows_are_said(self):
+        import scipy.sparse
+
+        matrix = scipy.sparse.random(15, 15, 0.2, format="csr", random_state=SEED)
+        source, target = matrix.nonzero()
+        weights = np.asarray(matrix[source, target]).ravel()
+        for kind in ("csr", "csc", "coo", "lil"):
+            self.assertEqual(
+                self.written(matrix.asformat(kind), matrix_rows="sources"),
+                self.written([source, target], num_nodes=15, edge_weight=weights),
+            )
+        self.assertEqual(
+            self.written(matrix, matrix_rows="targets"),
+            self.written([target, source], num_nodes=15, edge_weight=weights),
+        )
+        with self.assertRaisesRegex(
+            espalier.DataError, "not symmetric: say which end of an edge its rows are"
+        ):
+            self.written(matrix)
+        self.assertEqual(
+            self.written(matrix + matrix.T)["graph/indptr"][-1], (matrix + matrix.T).nnz
+        )
+
+    @needs("scipy")
+    def test_symmetric_is_so_in_entries_and_values(self):
+        import scipy.sparse
+
+        for given, symmetric in (
+            (([1, 1], ([0, 1], [1, 0])), True),
+            (([1, 2], ([0, 1], [1, 0])), False),
+            (([1, 1, 0], ([0, 1, 2], [1, 0, 1])), False),  # a zero that is stored is an edge
+            (([1, 2, 1], ([0, 1, 0], [1, 0, 1])), True),  # 1 + 1 = 2
+        ):
+            for kind in (float, int, bool) if 2 not in given[0] else (float, int):
+                matrix = scipy.sparse.coo_matrix((np.array(given[0], kind), given[1]), shape=(3, 3))
+                before = matrix.toarray().tolist(), matrix.nnz
+                if symmetric:
+                    self.written(matrix)
+                else:
+                    with self.assertRaisesRegex(espalier.DataError, "is not symmetric"):
+                        self.written(matrix)
+                self.assertEqual((matrix.toarray().tolist(), matrix.nnz), before)
+
+    @needs("scipy")
+    def test_ones_are_no_weights(self):
+        import scipy.sparse
+
+        self.assertNotIn("graph/weights", self.written(scipy.sparse.identity(4), directed=True))
+
+    @needs("scipy")
+    def test_between_types(self):
+        import scipy.sparse
+
+        matrix = scipy.sparse.coo_matrix((np.ones(2), ([0, 1], [4, 2])), shape=(3, 6))
+        self.assertEqual(
+            self.written({("a", "to", "b"): matrix}, matrix_rows="sources"),
+            self.written({("a", "to", "b"): [[0, 1], [4, 2]]}, num_nodes={"a": 3, "b": 6}),
+        )
+
+    @needs("scipy")
+    def test_features_that_are_sparse(self):
+        import scipy.sparse
+
+        self.assertEqual(
+            self.written(self.ends, scipy.sparse.csr_matrix(self.x)),
+            self.written(self.ends, self.x),
+        )
+
+
+class Pandas(GraphTest):
+    @needs("pandas")
+    def test_frames_and_series(self):
+        import pandas
+
+        edges = pandas.DataFrame({"from": self.ends[0], "to": self.ends[1]})
+        names = [f"v{k}" for k in range(20)]
+        kinds = ["a", "b", None, "a"] * 5
+        known = np.array([kind is not None for kind in kinds])
+        expected = self.written(self.ends, self.x, kinds, train=known & self.mask, ids=names)
+        frame = pandas.DataFrame(self.x, index=names)
+        mask = pandas.Series(known & self.mask, index=names)
+        for kind in ("object", "string", "category"):
+            y = pandas.Series(kinds, index=names, dtype=kind)
+            found = self.written(edges.T, frame, y, train=mask, ids=frame.index)
+            self.assertEqual(found, expected, kind)
+            found = self.written((edges["from"], edges.to), frame, y, train=mask, ids=frame.index)
+            self.assertEqual(found, expected, kind)
+        with self.assertRaisesRegex(espalier.DataError, r"train(\[1\] is <NA>| holds floats)"):
+            self.written(self.ends, self.x, train=pandas.Series([1, pandas.NA], dtype="Int64"))
+
+
+class NetworkX(GraphTest):
+    @needs("networkx")
+    def test_nodes_keep_their_names_and_edges_go_both_ways(self):
+        import networkx
+
+        graph = networkx.Graph()
+        for at, name in enumerate("ccab"):
+            graph.add_node(name, x=[at, 1.0], **({"y": "even"} if name != "b" else {}))
+        graph.add_edge("a", "c", weight=2.0)
+        graph.add_edge("b", "b")
+        self.assertEqual(
+            self.written(graph),
+            self.written(
+                [[0, 1, 2], [1, 0, 2]],
+                [[1, 1], [2, 1], [3, 1]],
+                ["even", "even", None],
+                edge_weight=[2, 2, 1],
+                ids=list("cab"),
+            ),
+        )
+
+    @needs("networkx")
+    def test_with_a_direction(self):
+        import networkx
+
+        graph = networkx.DiGraph([(0, 1), (1, 2)])
+        networkx.set_node_attributes(graph, {0: True, 2: True}, "train")
+        self.assertEqual(self.written(graph), self.written([[0, 1], [1, 2]], train=[0, 2]))
+        graph.add_edge(0, (1, 2))
+        with self.assertRaisesRegex(
+            espalier.DataError, r"names of nodes are texts, or whole numbers"
+        ):
+            self.written(graph)
+
+
+class PyTorchGeometric(GraphTest):
+    def check_data(self, array, data):
+        parts = {
+            "x": self.x,
+            "y": self.y,
+            "train_mask": self.mask,
+            "val_mask": ~self.mask,
+            "edge_index": self.ends,
+            "edge_attr": self.features,
+        }
+        expected = self.expected()
+        graph = data(**{name: array(value) for name, value in parts.items()})
+        self.assertEqual(self.written(graph), expected)
+        self.assertNotEqual(
+            self.written(graph, train=~self.mask, valid=self.mask), expected
+        )  # what is said wins
+
+    def check_hetero(self, array, hetero):
+        edges, expected = self.typed()
+        self.assertEqual(
+            self.written(
+                hetero(
+                    {
+                        "b": {
+                            "x": array(self.x),
+                            "y": array(self.y),
+                            "train_mask": array(self.mask),
+                        },
+                        "a": {"num_nodes": 20},
+                        ("a", "to", "b"): {
+                            "edge_index": array(edges["a", "to", "b"]),
+                            "edge_attr": array(self.features),
+                        },
+                        ("b", "on", "b"): {"edge_index": array(edges["b", "on", "b"].copy())},
+                    }
+                )
+            ),
+            expected,
+        )
+
+    def test_what_answers_as_data(self):
+        self.check_data(np.asarray, lambda **parts: Store(**parts, num_nodes=20))
+
+    def test_what_answers_as_hetero_data(self):
+        self.check_hetero(
+            np.asarray,
+            lambda stores: Hetero(
+                {key: Store(**({"num_nodes": 20} | parts)) for key, parts in stores.items()}
+            ),
+        )
+
+    @needs("torch_geometric")
+    def test_data(self):
+        import torch
+        from torch_geometric.data import Data
+
+        self.check_data(torch.from_numpy, Data)
+
+    @needs("torch_geometric")
+    def test_hetero_data(self):
+        import torch
+        from torch_geometric.data import HeteroData
+
+        self.check_hetero(lambda array: torch.from_numpy(np.ascontiguousarray(array)), HeteroData)
+
+    def test_without_edge_index(self):
+        with self.assertRaisesRegex(espalier.DataError, "has no edge_index; make it of adj_t"):
+            self.written(Store(edge_index=None, adj_t=1, num_nodes=2))
+
+
+class View:
+    """As graph.nodes and graph.edges of DGL are: called, or asked for the data of a type."""
+
+    def __init__(self, data, edges=None):
+        self.data, self.edges = data, edges
+
+    def __getitem__(self, kind):
+        return Store(data=self.data.get(kind, {}))
+
+    def __call__(self, etype, order):
+        return self.edges[etype]
+
+
+class Dgl(GraphTest):
+    def check(self, array, make):
+        of_vertices = {
+            "feat": array(self.x),
+            "label": array(self.y),
+            "train_mask": array(self.mask),
+        }
+        edges = {"feat": array(self.features)}
+        plain = make(
+            {("_N", "_E", "_N"): self.ends},
+            {"_N": of_vertices | {"val_mask": array(~self.mask)}},
+            {("_N", "_E", "_N"): edges},
+        )
+        self.assertEqual(self.written(plain), self.expected())
+        given, _ = self.typed()
+        graph = make(given, {"b": of_vertices}, {("a", "to", "b"): edges})
+        self.assertEqual(
+            self.written(graph),
+            self.written(
+                {key: given[key] for key in graph.canonical_etypes},
+                {"b": self.x},
+                {"b": self.y},
+                train={"b": self.mask},
+                num_nodes={"a": 20},
+                edge_features={("a", "to", "b"): self.features},
+            ),
+        )
+
+    def test_what_answers_as_dgl(self):
+        def make(edges, vertices, of_edges):
+            return Store(
+                canonical_etypes=list(edges),
+                ntypes=sorted({end for key in edges for end in (key[0], key[2])}),
+                edges=View(of_edges, {key: tuple(ends) for key, ends in edges.items()}),
+                nodes=View(vertices),
+                num_nodes=lambda kind: 20,
+            )
+
+        self.check(np.asarray, make)
+
+    @needs("dgl")
+    def test_dgl(self):
+        import dgl
+        import torch
+
+        def make(edges, vertices, of_edges):
+            graph = dgl.heterograph(
+                {
+                    key: (torch.tensor(ends[0].copy()), torch.tensor(ends[1].copy()))
+                    for key, ends in edges.items()
+                },
+                {end: 20 for key in edges for end in (key[0], key[2])},
+            )
+            for kind, parts in vertices.items():
+                graph.nodes[kind].data.update(parts)
+            for kind, parts in of_edges.items():
+                graph.edges[kind].data.update(parts)
+            return graph
+
+        self.check(torch.from_numpy, make)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,103 @@
+"""The package: one version with the program, typed, installed by pip, without torch or any optional
+library."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+import unittest
+import zipfile
+
+from tests.app.program import ROOT, FolderTest, espalier as run_program
+
+import espalier
+
+PACKAGE = ROOT / "python" / "espalier"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+class Package(FolderTest):
+    def test_it_has_the_version_of_the_program(self):
+        self.assertEqual(run_program("version")[1].split(), ["espalier", espalier.__version__])
+
+    def test_what_is_imported_at_once_is_numpy_and_h5py(self):
+        allowed = set(sys.stdlib_module_names) | {"numpy", "h5py", "espalier"}
+        for path in SOURCES:
+            for node in ast.parse(path.read_text()).body:
+                names = (
+                    [name.name for name in node.names]
+                    if isinstance(node, ast.Import)
+                    else [node.module]
+                    if isinstance(node, ast.ImportFrom) and node.level == 0
+                    else []
+                )
+                self.assertLessEqual({name.partition(".")[0] for name in names}, allowed, path)
+
+    def test_every_function_has_its_types(self):
+        for path in SOURCES:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef):
+                    said = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                    self.assertTrue(node.returns, f"{path}: {node.name}")
+                    self.assertEqual(
+                        [
+                            item.arg
+                            for item in said
+                            if item.annotation is None and item.arg != "self"
+                        ],
+                        [],
+                        f"{path}: {node.name}",
+                    )
+
+    def test_files_are_short(self):
+        for path in SOURCES:
+            self.assertLessEqual(len(path.read_text().splitlines()), 300, path)
+
+    @unittest.skipUnless(
+        importlib.util.find_spec("pip") and importlib.util.find_spec("wheel"),
+        "pip or wheel is not installed",
+    )
+    def test_pip_builds_it(self):
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "--no-index",
+                "--no-deps",
+                "--no-build-isolation",
+                "-q",
+                "-w",
+                self.folder,
+                self.copy(),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        [wheel] = self.folder.glob("*.whl")
+        self.assertTrue(wheel.name.startswith(f"espalier-{espalier.__version__}-py3-none-any"))
+        with zipfile.ZipFile(wheel) as packed:
+            names = packed.namelist()
+            for path in [*SOURCES, PACKAGE / "py.typed"]:
+                self.assertIn(str(path.relative_to(PACKAGE.parent)), names)
+            [entry] = [name for name in names if name.endswith("entry_points.txt")]
+            self.assertIn(
+                "espalier-tables = espalier.tables.command:main", packed.read(entry).decode()
+            )
+
+    def copy(self):
+        """The package and the header with the version, so that a build leaves nothing in the
+        checkout."""
+        for name in ("python", "include/espalier/base/version.hpp"):
+            target = self.folder / "checkout" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "-r", ROOT / name, target], check=True)
+        return self.folder / "checkout" / "python"
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,96 @@
+"""docs/data.md: every block runs, in the order of the page, in one folder; what it promises is so.
+
+Blocks of `python` and `sh` run; those of other languages are files, named by the last `NAME` before
+them.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+from tests.app.program import PROGRAM, ROOT, FolderTest, environment_apart
+
+import espalier
+
+PAGE = (ROOT / "docs" / "data.md").read_text()
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
+
+
+class Page(FolderTest):
+    def run_block(self, language, text):
+        command = {
+            "python": [sys.executable, "-W", "ignore", "-c", text],
+            "sh": ["bash", "-ec", text],
+        }[language]
+        programs = self.folder / "bin"
+        with environment_apart() as environment:
+            environment |= {
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "PYTHONPATH": str(ROOT / "python"),
+                "OMP_NUM_THREADS": "1",
+            }
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
+        self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}")
+        return done.stdout
+
+    def test_every_block(self):
+        self.script("bin/espalier", f'#!/bin/sh\nexec "{PROGRAM}" "$@"\n')
+        self.script(
+            "bin/espalier-tables",
+            f'#!/bin/sh\nexec "{sys.executable}" -m espalier.tables.command "$@"\n',
+        )
+        ran, printed = [], ""
+        for block in BLOCK.finditer(PAGE):
+            language, text = block.groups()
+            if language in ("python", "sh"):
+                printed += self.run_block(language, text)
+                ran.append(language)
+            else:
+                (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
+                    text
+                )
+        self.assertEqual((ran.count("python"), ran.count("sh")), (5, 3))
+        self.assertGreater(
+            espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
+        )
+        for words in (
+            "shop.h5: 5 vertices, 8 edges",
+            "of 2 relations",
+            "undirected (each both ways)",
+        ):
+            self.assertIn(words, printed)
+
+    def test_from_arrays_to_accuracy_is_short(self):
+        """Ten lines of Python and three commands, pip included."""
+        blocks = [text for language, text in BLOCK.findall(PAGE)[:4] if language != "toml"]
+        statements = [
+            line
+            for line in (blocks[0] + blocks[2]).splitlines()
+            if line.strip() and not line.startswith((" ", "import"))
+        ]
+        self.assertLessEqual(len(statements), 10)
+        self.assertEqual(
+            len([line for line in blocks[1].splitlines() if line.startswith("espalier")]), 2
+        )
+
+    def test_the_table_names_all_arguments(self):
+        import inspect
+
+        said = set(re.findall(r"`(\w+)", PAGE)) | set(re.findall(r"(\w+)=", PAGE))
+        for name in inspect.signature(espalier.write_graph).parameters:
+            if name not in ("path", "edge_index", "num_nodes", "name", "source"):
+                self.assertIn(name, said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,273 @@
+"""write_graph: bad input is one DataError that says what, where first and what to do, and leaves no
+file."""
+
+import itertools
+import unittest
+import warnings
+
+import numpy as np
+
+from tests.app.program import FolderTest
+
+import espalier
+
+EDGES, N = np.array([[0, 1, 2], [1, 2, 3]]), 4
+X = np.arange(8.0).reshape(4, 2)
+
+
+def changed(array, at, value):
+    array = np.array(array)
+    array[at] = value
+    return array
+
+
+# Words of the message, and what is wrong in a call.
+WRONG = [
+    ("x: row 2, column 1 is nan, but features are finite", {"x": changed(X, (2, 1), np.nan)}),
+    ("x: row 0, column 0 is -inf, but features are finite", {"x": changed(X, (0, 0), -np.inf)}),
+    (
+        "x: row 1, column 0 is 1e+39, which is too large for float32",
+        {"x": changed(X, (1, 0), 1e39)},
+    ),
+    (
+        "x: row 70000, column 0 is nan",
+        {"x": changed(np.zeros((70001, 1)), (70000, 0), np.nan)},
+    ),
+    (
+        "edge_features: row 2, column 1 is inf",
+        {"edge_index": EDGES[:, ::-1], "edge_features": changed(np.ones((3, 2)), (2, 1), np.inf)},
+    ),
+    ("x[0, 0] is masked; say by .filled", {"x": np.ma.masked_less(X, 1)}),
+    ("matrix_rows is 'rows'; say", {"matrix_rows": "rows"}),
+    ("directed is 'no'; give a bool", {"directed": "no"}),
+    ("y[0] is True; give texts", {"y": [True, "a", "b", "c"]}),
+    ("x has 3 rows, but there are 4 vertices", {"x": X[:3], "num_nodes": 4}),
+    ("x has 3 dimensions", {"x": X.reshape(4, 2, 1)}),
+    ("x has no columns", {"x": X[:, :0]}),
+    (
+        "x[1, 1] is 'a', a Python object; give numbers",
+        {"x": np.array([[1, 2], [3, "a"], [1, 1], [1, 1]], dtype=object)},
+    ),
+    ("x is an array of Python objects; give numbers", {"x": X.astype(object)}),
+    ("x holds <U3", {"x": [["1.0"], ["2.0"], ["3.0"], ["4.0"]]}),
+    ("x holds complex128", {"x": X * 1j}),
+    ("x is no array", {"x": [[1], [2, 3], [1], [1]]}),
+    (
+        "edge_index[1][2] is 4, but the graph has the vertices 0 to 3; ids count from 0",
+        {"edge_index": changed(EDGES, (1, 2), 4)},
+    ),
+    (
+        "edge_index[1][2] is 9, but the graph has the vertices 0 to 3; say num_nodes=",
+        {"edge_index": changed(EDGES, (1, 2), 9)},
+    ),
+    (
+        "edge_index[0][1] is -1, but the graph has the vertices 0 to 3",
+        {"edge_index": changed(EDGES, (0, 1), -1)},
+    ),
+    (
+        "edge_index holds floats (float64), the first is 0.0; give whole numbers: "
+        "edge_index.astype(numpy.int64)",
+        {"edge_index": EDGES.astype(float)},
+    ),
+    ("edge_index holds bool", {"edge_index": EDGES.astype(bool)}),
+    ("edge_index holds <U1", {"edge_index": EDGES.astype("U1")}),
+    ("edge_index has the shape [3, 2]; give its transpose", {"edge_index": EDGES.T}),
+    ("edge_index has the shape [3]", {"edge_index": EDGES[0]}),
+    ("edge_index has 3 sources, but 2 targets", {"edge_index": (EDGES[0], EDGES[1, :2])}),
+    (
+        "edge_index[0, 1] is 18446744073709551615, which does not fit 64 bits",
+        {"edge_index": changed(EDGES.astype(np.uint64), (0, 1), 2**64 - 1)},
+    ),
+    (
+        "edge_index[1][1] is 36893488147419103232, which does not fit 64 bits",
+        {"edge_index": [[0, 1], [1, 2**65]]},
+    ),
+    (
+        "edge_index[0, 1] is None, a Python object; give whole numbers",
+        {"edge_index": np.array([[0, None], [1, 2]])},
+    ),
+    ("the graph is empty: it has no edges", {"edge_index": np.zeros((2, 0))}),
+    ("the graph is empty: it has no vertices", {"edge_index": np.zeros((2, 0)), "x": None}),
+    ("edge_index is None", {"edge_index": None}),
+    (
+        "edge_index has the key (1, 'to', 1); give (source, relation, target)",
+        {"edge_index": {(1, "to", 1): EDGES, ("a", "to", "a"): EDGES}, "x": None},
+    ),
+    (
+        "edges name the vertex 900719925474099, but there are few of them: number the vertices",
+        {"edge_index": changed(EDGES, (0, 1), 900719925474099), "x": None},
+    ),
+    (
+        "edge_index: edge 3 (1 to 2) is listed before, as edge 1; say duplicates=",
+        {"edge_index": np.array([[0, 1, 2, 1], [1, 2, 3, 2]]), "duplicates": "refuse"},
+    ),
+    (
+        "edge_index: edge 3 (2 to 1) is listed before, as edge 1, the other way round",
+        {
+            "edge_index": np.array([[0, 1, 2, 2], [1, 2, 3, 1]]),
+            "duplicates": "refuse",
+            "directed": False,
+        },
+    ),
+    ("duplicates is 'mean'; say one of sum, max, first, refuse", {"duplicates": "mean"}),
+    ("edge_weight[1] is -2.0; weights are not negative", {"edge_weight": [1, -2, 3]}),
+    ("edge_weight: row 2, column 0 is nan", {"edge_weight": [1, 2, np.nan]}),
+    ("edge_weight has 2 rows, but there are 3 edges", {"edge_weight": [1, 2]}),
+    ("edge_weight has 2 columns", {"edge_weight": np.ones((3, 2))}),
+    (
+        "the weights of 1 to 2 add up to more than float32 holds",
+        {"edge_index": np.array([[0, 1, 1], [1, 2, 2]]), "edge_weight": [1, 3e38, 3e38]},
+    ),
+    ("edge_features has 4 rows, but there are 3 edges", {"edge_features": np.ones((4, 1))}),
+    ("edge_features: row 2, column 0 is inf", {"edge_features": [[1], [2], [np.inf]]}),
+    (
+        "edge_time[1] is no date",
+        {"edge_time": np.array(["2000-01-01", "NaT", "2000-01-01"], dtype="datetime64[s]")},
+    ),
+    ("edge_time has the shape [2], but there are 3 edges", {"edge_time": [1, 2]}),
+    ("y has the shape [3], but there are 4 vertices", {"y": [0, 1, 2]}),
+    ("y[1] is -2; labels are -1 (none) or classes from 0", {"y": [0, -2, 1, 1]}),
+    ("y[2] is 0.5; labels are classes", {"y": [0, 1, 0.5, 1]}),
+    ("y[3] is 4294967296", {"y": [0, 1, 1, 2**32]}),
+    ("y[2, 1] is 2; labels are 0, 1, or -1", {"y": [[0, 1], [1, 1], [1, 2], [0, 0]]}),
+    ("y[1] is 'b', which is none of class_names", {"y": list("abca"), "class_names": ["a", "c"]}),
+    (
+        "y[1] is 2; labels are -1 (none) or 0 to 1, as there are 2 class_names",
+        {"y": [0, 2, 1, 1], "class_names": ["a", "b"]},
+    ),
+    ("class_names has 'a' twice", {"y": [0, 0, 0, 0], "class_names": ["a", "b", "a"]}),
+    ("class_names[1] is empty", {"y": [0, 0, 0, 0], "class_names": ["a", ""]}),
+    ("class_names names classes, but there is no y", {"class_names": ["a"]}),
+    ("y[2] is 7; give texts", {"y": np.array(["a", "b", 7, "c"], dtype=object)}),
+    ("train is a mask of 3 entries, but there are 4 vertices", {"train": [True, False, True]}),
+    ("train[1] is 4, but the graph has the vertices 0 to 3", {"train": [0, 4]}),
+    ("train[2] is 0, as train[0] is; name each vertex once", {"train": [0, 1, 0]}),
+    ("train has an entry of 0 or 1 for each vertex, as a mask has", {"train": [0, 1, 1, 0]}),
+    ("train holds floats (float64), the first is 0.0", {"train": [0.0, 1.0]}),
+    (
+        "valid has the shape [4, 3]; give one split, a column of it",
+        {"valid": np.ones((4, 3), dtype=bool)},
+    ),
+    ("vertex 2 is in train and in test; splits share no vertex", {"train": [0, 2], "test": [3, 2]}),
+    ("vertex 2 of train has no label", {"train": [0, 2], "y": [0, 1, -1, 0]}),
+    ("vertex 2 of test has no label", {"test": [2], "y": ["a", "b", None, "b"]}),
+    ("ids has the shape [3], but there are 4 vertices", {"ids": list("abc")}),
+    ("ids[3] is 'a', as ids[0] is", {"ids": list("abca")}),
+    ("ids[2] is 5, as ids[0] is", {"ids": [5, 6, 5, 7]}),
+    ("ids holds floats", {"ids": [1.0, 2.0, 3.0, 4.0]}),
+    ("ids[1] is empty", {"ids": ["a", "", "b", "c"]}),
+    ("ids[1] holds a null byte", {"ids": ["a", "b\0c", "b", "c"]}),
+    ("ids[1] has 1025 bytes; at most 1024 are kept", {"ids": ["a", "b" * 1025, "b", "c"]}),
+    ("ids[1] is '\\ud800', which UTF-8 cannot say", {"ids": ["a", "\ud800", "b", "c"]}),
+    ("ids[1] is None; give texts", {"ids": np.array(["a", None, "b", "c"], dtype=object)}),
+    ("num_nodes is 4.0; give a whole number", {"num_nodes": 4.0}),
+    ("x is a dictionary by type, but edge_index is not", {"x": {"a": X}}),
+    ("x is no dictionary, but edge_index is one", {"edge_index": {("a", "to", "a"): EDGES}}),
+    (
+        "edge_index has the key 'to'; give (source, relation, target)",
+        {"edge_index": {"to": EDGES}, "x": None},
+    ),
+    (
+        "x names the type 'b', but edge_index has only ['a']",
+        {"edge_index": {("a", "to", "a"): EDGES}, "x": {"a": X, "b": X}},
+    ),
+    (
+        "edge_weight names ('a', 'on', 'a'), which edge_index has not",
+        {
+            "edge_index": {("a", "to", "a"): EDGES},
+            "x": {"a": X},
+            "edge_weight": {("a", "on", "a"): [1, 1, 1]},
+        },
+    ),
+    (
+        "the type 'a b': names hold letters, digits",
+        {"edge_index": {("a b", "to", "a b"): EDGES}, "x": None},
+    ),
+    (
+        "the relation 'to.b': names hold letters, digits",
+        {"edge_index": {("a", "to.b", "a"): EDGES}, "x": None},
+    ),
+    (
+        "edge_index[('a', 'to', 'b')][1][1] is 2, but the type b has the vertices 0 to 1",
+        {"edge_index": {("a", "to", "b"): EDGES}, "x": {"a": X}, "num_nodes": {"b": 2}},
+    ),
+    (
+        "x['a']: row 3, column 0 is nan",
+        {"edge_index": {("a", "to", "a"): EDGES}, "x": {"a": changed(X, (3, 0), np.nan)}},
+    ),
+    ("257 relations", {"edge_index": {("a", f"to{k}", "a"): EDGES for k in range(257)}, "x": None}),
+    ("the folder /nowhere is not there", {"path": "/nowhere/graph.h5"}),
+]
+
+
+JUNK = [
+    3, 2.5, True, "x", b"x", float("nan"), 2**70, object(), iter([1]), {1: 2}, {"a": 1}, set(),
+    [], [[]], [[], []], [None], ["a", None], [object()], [True, "a", 3, 4], [2**70, 1, 1, 1],
+    np.array("x"), np.array(5), np.zeros(0), np.zeros((4, 0)), np.zeros((0, 4)),
+    np.zeros((2, 2, 2)),
+    np.array([1j]), np.array(["NaT"], dtype="datetime64[s]"), np.array([1], dtype="timedelta64[s]"),
+    np.zeros(4, dtype=[("a", int)]), np.array([[1, 2], [3]], dtype=object), np.array([b"\xff"] * 4),
+    np.ma.masked_array([1, 2, 3, 4], [0, 1, 0, 0]), {("a", "b", "c"): None},
+]  # fmt: skip
+PARTS = (
+    "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time",
+    "ids", "class_names", "directed", "matrix_rows", "duplicates", "name",
+)  # fmt: skip
+
+
+class Refusal(FolderTest):
+    def test_each_in_its_words(self):
+        warnings.simplefilter("ignore", espalier.DataWarning)
+        self.addCleanup(warnings.resetwarnings)
+        for words, wrong in WRONG:
+            with self.subTest(words):
+                arguments = {"path": self.folder / "graph.h5", "edge_index": EDGES, "x": X} | wrong
+                with self.assertRaises(espalier.DataError) as raised:
+                    espalier.write_graph(**arguments)
+                self.assertIn(words, str(raised.exception))
+                self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_junk_is_taken_or_refused(self):
+        """Whatever stands for an argument: no exception but DataError, and then no file."""
+        path = self.folder / "graph.h5"
+        for typed, part, junk in itertools.product((False, True), PARTS, JUNK):
+            key = ("a", "to", "a") if part.startswith("edge") else "a"
+            given = {
+                "edge_index": {("a", "to", "a"): EDGES},
+                "x": {"a": X},
+                "y": {"a": [0, 1, 0, 1]},
+            }
+            if not typed:
+                given = {name: next(iter(value.values())) for name, value in given.items()}
+            of_kind = typed and part not in ("directed", "matrix_rows", "duplicates", "name")
+            given[part] = {key: junk} if of_kind else junk
+            with self.subTest(part=part, typed=typed, junk=repr(junk)):
+                try:
+                    espalier.write_graph(path, **given)
+                    path.unlink()
+                except espalier.DataError as refused:
+                    self.assertNotIn("\n", str(refused).replace(repr(junk), ""))
+                    self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_the_right_ones_are_taken(self):
+        """So that no refusal above is of something else."""
+        self.assertEqual(
+            espalier.write_graph(
+                self.folder / "graph.h5",
+                EDGES,
+                X,
+                [0, 1, 1, 0],
+                train=[0, 2],
+                edge_weight=[1, 2, 3],
+                ids=list("abcd"),
+                class_names=["no", "yes"],
+            ).edges,
+            3,
+        )
+
+    def test_a_data_error_is_a_value_error(self):
+        self.assertTrue(issubclass(espalier.DataError, ValueError))
+
+
+if __name__ == "__main__":
+    unittest.main()

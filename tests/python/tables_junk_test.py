@@ -1,0 +1,92 @@
+"""from_tables: a damaged table and whatever stands in a description are taken, or refused by
+DataError, never by another exception; what was read stays as it was.
+"""
+
+import contextlib
+import copy
+import datetime
+import itertools
+import os
+import tomllib
+import unittest
+import unittest.mock
+
+import numpy as np
+
+from tests.python.table_refusals_test import GOOD, SHOP, TablesTest
+
+import espalier
+from espalier.tables import description
+
+SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
+JUNK = [
+    3, -1, 2.5, True, "x", "", ".", [], {}, ["x"], [1], ["price", "price"], "sku", "items.csv",
+    datetime.date(2000, 1, 1), float("nan"), {"a": 1}, {"type": 1, "column": 2}, {"column": 3},
+    {"type": "item", "column": ["price"]}, {"shares": ["a", 1, 2]}, {"shares": [1, 0, 0]},
+    {"time": "added", "valid": 1, "test": "x"}, {"time": "price", "valid": 1, "test": 2},
+]  # fmt: skip
+LEFT_OUT = (
+    "seed", "directed", "duplicates", "types.item.labels", "types.item.missing",
+    "relations.buys.unknown", "relations.buys.numbers", "relations.buys.categories",
+)  # fmt: skip
+
+
+def paths_of(sections, before=()):
+    """Of every key, and of every section."""
+    for key, value in sections.items():
+        yield (*before, key)
+        if isinstance(value, dict):
+            yield from paths_of(value, (*before, key))
+
+
+class Junk(TablesTest):
+    def test_junk_in_the_description(self):
+        """Whatever stands for a value: no exception but DataError."""
+        taken, base = 0, tomllib.loads(SHOP)
+        self.make({})
+        places = [*paths_of(base), *((*name.split("."),) for name in LEFT_OUT)]
+        for path, junk in itertools.product(places, JUNK):
+            described = copy.deepcopy(base)
+            section = described
+            for key in path[:-1]:
+                section = section[key]
+            section[path[-1]] = junk
+            with (
+                self.subTest(path=path, junk=junk),
+                unittest.mock.patch.object(
+                    description.tomllib, "loads", lambda text, described=described: described
+                ),
+            ):
+                with contextlib.suppress(espalier.DataError):
+                    espalier.from_tables(self.folder / "shop.toml", overwrite=True)
+                    taken += 1
+        self.assertGreater(taken, 20)
+        for name, content in GOOD.items():
+            self.assertEqual((self.folder / name).read_text(), content)
+
+    def test_random_damage(self):
+        """A byte of a table that is another one, is gone, or is there twice."""
+        random, taken = np.random.default_rng(SEED), 0
+        for case in range(150):
+            name = ("items.csv", "customers.csv", "orders.csv")[case % 3]
+            content = bytearray(GOOD[name].encode())
+            at = int(random.integers(len(content)))
+            content[at : at + 1] = [
+                b"",
+                content[at : at + 1] * 2,
+                bytes(random.integers(0, 256, 1, dtype=np.uint8)),
+                b'"',
+                b",",
+                b"\n",
+            ][random.integers(6)]
+            with self.subTest(seed=SEED, case=case, name=name, content=bytes(content)):
+                try:
+                    self.make({name: bytes(content)})
+                    taken += 1
+                except espalier.DataError as refused:
+                    self.assertNotIn("\n", str(refused))
+        self.assertGreater(taken, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

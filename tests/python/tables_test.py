@@ -1,0 +1,367 @@
+"""from_tables: the graph file holds what the tables say.
+
+Laws: ids, features, labels and splits of the rows in their order, edges as a loop over the rows
+makes them; the same graph whatever the line ends, the quotes, the order of columns, the size of
+pieces, CSV or Parquet; splits by share depend on the seed alone.
+"""
+
+import csv
+import datetime
+import gzip
+import importlib.util
+import io
+import os
+import time
+import unittest
+import unittest.mock
+import warnings
+
+import numpy as np
+
+from tests.app.program import FolderTest, arrays_of
+from tests.python.loops import entries_by_loop, entries_of_file
+
+import espalier
+from espalier.tables import reading
+
+SHOP = """
+graph = "shop.h5"
+[types.item]
+file = "items.csv"
+id = "sku"
+numbers = ["price", "weight"]
+dates = ["added"]
+categories = ["colour"]
+missing = "mean"
+label = "kind"
+split = { column = "part" }
+[types.customer]
+[relations.buys]
+file = "orders.csv"
+source = { type = "customer", column = "who" }
+target = { type = "item", column = "sku" }
+numbers = ["amount"]
+weight = "pieces"
+"""
+HEADER = ["sku", "price", "weight", "added", "colour", "kind", "part"]
+ITEMS = [
+    ["a,1", "1.5", "2", "1970-01-02", "red", "toys, new", "train"],
+    ['b"2', "-3e2", "", "1969-12-31", "", "books\nold", "valid"],
+    ["c\n3", "", "4", "1960-01-01T12:00:00+06:00", "blue", "", "test"],
+    ["ä", "0", "6", "2000-02-29", "red", "toys, new", ""],
+]
+ORDERS = [
+    ["7", "ä", "2.5", "3"],
+    ["-1", "a,1", "1", "1"],
+    ["7", "c\n3", "0", "2"],
+    ["7", "ä", "9", "4"],
+]
+SPLITS = ("train", "valid", "test")
+
+
+def table(rows, line_end="\n", quote=csv.QUOTE_MINIMAL):
+    text = io.StringIO()
+    csv.writer(text, lineterminator=line_end, quoting=quote).writerows(rows)
+    return text.getvalue()
+
+
+class TableTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        warnings.simplefilter("ignore", espalier.DataWarning)
+        self.addCleanup(warnings.resetwarnings)
+
+    def put(self, **files):
+        """File NAME.csv (or what stands for its full name) of each."""
+        for name, content in files.items():
+            path = self.folder / (name if "." in name else f"{name}.csv")
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    def shop(self, description=SHOP, items=None, orders=None):
+        """The arrays of the file that the tables make."""
+        self.put(
+            **{
+                "shop.toml": description,
+                "items": items or table([HEADER, *ITEMS]),
+                "orders": orders or table([["who", "sku", "amount", "pieces"], *ORDERS]),
+            }
+        )
+        espalier.from_tables(self.folder / "shop.toml", overwrite=True)
+        return arrays_of(self.folder / "shop.h5")
+
+    def same(self, one, other):
+        self.assertEqual(
+            {name: array.tolist() for name, array in one.items()},
+            {name: array.tolist() for name, array in other.items()},
+        )
+
+
+class Shop(TableTest):
+    def test_what_stands_in_the_file(self):
+        arrays = self.shop()
+        self.assertEqual(
+            [name.decode() for name in arrays["types/item/ids"]], [row[0] for row in ITEMS]
+        )
+        self.assertEqual(arrays["types/customer/ids"].tolist(), [7, -1])
+        np.testing.assert_allclose(
+            arrays["nodes/item/features"],
+            [  # price, weight, days since 1970, blue, red
+                [1.5, 2, 1, 0, 1],
+                [-300, 4, -1, 0, 0],
+                [-99.5, 4, -3652.75, 1, 0],
+                [0, 6, 11016, 0, 1],
+            ],
+            rtol=1e-6,
+        )
+        self.assertEqual(
+            [name.decode() for name in arrays["labels/item/names"]], ["books\nold", "toys, new"]
+        )
+        self.assertEqual(arrays["nodes/item/labels"].tolist(), [1, 0, -1, 1])
+        self.assertEqual(
+            [arrays[f"split/item/{name}"].tolist() for name in SPLITS], [[0], [1], []]
+        )  # c has no label
+        self.assertEqual(
+            entries_of_file(self.folder / "shop.h5", "customer.buys.item"),
+            entries_by_loop([0, 1, 0, 0], [3, 0, 2, 3], [3, 1, 2, 4], [[2.5], [1], [0], [9]]),
+        )
+
+    def test_line_ends_quotes_marks_and_order_of_columns(self):
+        expected = self.shop()
+        plain = table([HEADER, *ITEMS])
+        for items in (
+            table([HEADER, *ITEMS], "\r\n"),
+            table([HEADER, *ITEMS], quote=csv.QUOTE_ALL),
+            plain.removesuffix("\n"),
+            "\ufeff" + plain,
+            plain + "\n\n",
+            table([HEADER, *ITEMS[:2]], "\r\n") + table(ITEMS[2:], "\n"),
+            table([["more", *HEADER[::-1]], *[["", *row[::-1]] for row in ITEMS]]),
+        ):
+            self.same(self.shop(items=items), expected)
+
+    def test_pieces_of_any_size(self):
+        expected = self.shop()
+        for rows in (1, 2, 3):
+            with unittest.mock.patch.object(reading.pieces, "__defaults__", (rows,)):
+                self.same(self.shop(), expected)
+
+    def test_packed_and_by_tabs(self):
+        expected = self.shop()
+        self.put(
+            **{
+                "items.tsv.gz": gzip.compress(
+                    "\n".join(
+                        [
+                            "\t".join(HEADER),
+                            *[
+                                "\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row)
+                                for row in ITEMS
+                            ],
+                        ]
+                    ).encode()
+                )
+            }
+        )
+        self.same(self.shop(SHOP.replace("items.csv", "items.tsv.gz")), expected)
+
+    def test_dates_are_the_same_in_every_time_zone(self):
+        """Without a zone they are UTC; parts of a second before 1970 are rounded down, as after."""
+        description = SHOP.replace('weight = "pieces"', 'time = "pieces"')
+        orders = table(
+            [
+                ["who", "sku", "amount", "pieces"],
+                ["7", 'b"2', "1", "1969-12-31T23:59:59.5"],
+                ["7", "ä", "1", "1970-01-01T09:00:00.5+09:00"],
+            ]
+        )
+        self.addCleanup(time.tzset)
+        for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+            with unittest.mock.patch.dict(os.environ, TZ=zone):
+                time.tzset()
+                arrays = self.shop(description, orders=orders)
+                self.assertEqual(arrays["edges/customer.buys.item/time"].tolist(), [-1, 0])
+                self.assertEqual(
+                    arrays["nodes/item/features"][:, 2].tolist(), [1, -1, -3652.75, 11016]
+                )
+
+    def test_a_graph_without_types(self):
+        self.put(
+            **{
+                "graph.toml": """
+            directed = false
+            [types.page]
+            file = "pages.csv"
+            id = "page"
+            numbers = ["length"]
+            [relations.links]
+            file = "links.csv"
+            source = { type = "page", column = "from" }
+            target = { type = "page", column = "to" }
+            time = "when"
+            """,
+                "pages": "page,length\n10,1\n5,2\n7,3\n",
+                "links": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n",
+            }
+        )
+        said = espalier.from_tables(self.folder / "graph.toml", self.folder / "g.h5")
+        self.assertIn("3 vertices, 4 edges, 1 features", str(said))
+        arrays = arrays_of(self.folder / "g.h5")
+        self.assertEqual(arrays["nodes/ids"].tolist(), [10, 5, 7])
+        self.assertEqual(
+            entries_of_file(self.folder / "g.h5").keys(), {(1, 2), (2, 1), (0, 1), (1, 0)}
+        )
+        self.assertEqual(
+            dict(zip(arrays["graph/indices"].tolist()[1:3], arrays["edges/time"].tolist()[1:3])),
+            {0: -5, 2: -1},
+        )
+
+    def test_numbers_as_classes_keep_their_order(self):
+        arrays = self.shop(
+            items=table(
+                [
+                    HEADER,
+                    *[
+                        [row[0], "1", "1", "2000-01-01", "", kind, ""]
+                        for row, kind in zip(ITEMS, ("10", "9", "", "-2"))
+                    ],
+                ]
+            )
+        )
+        self.assertEqual([name.decode() for name in arrays["labels/item/names"]], ["-2", "9", "10"])
+        self.assertEqual(arrays["nodes/item/labels"].tolist(), [2, 1, -1, 0])
+
+    def test_several_labels(self):
+        description = SHOP.replace('label = "kind"', 'labels = ["price", "weight"]').replace(
+            'numbers = ["price", "weight"]', ""
+        )
+        arrays = self.shop(
+            description,
+            items=table(
+                [
+                    HEADER,
+                    *[
+                        [row[0], one, two, "2000-01-01", "", "", "train"]
+                        for row, one, two in zip(ITEMS, ("1", "0", "", ""), ("0", "", "1", ""))
+                    ],
+                ]
+            ),
+        )
+        self.assertEqual(
+            arrays["nodes/item/labels"].tolist(), [[1, 0], [0, 255], [255, 1], [255, 255]]
+        )
+        self.assertEqual(arrays["split/item/train"].tolist(), [0, 1, 2])
+
+    def test_ids_that_no_table_has_may_be_skipped(self):
+        """All that the relation has of those rows goes with them."""
+        more = 'time = "when"\ncategories = ["way"]\nunknown = "skip"\n'
+        rows = [[*row, str(at), way] for at, (row, way) in enumerate(zip(ORDERS, "xyxz"))]
+        nobody = ["1", "nobody", "1", "1", "9", "x"]
+        orders = table([["who", "sku", "amount", "pieces", "when", "way"], nobody, *rows])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            arrays = self.shop(SHOP + more, orders=orders)
+        self.assertIn("1 rows name ids that no table has", str(caught[0].message))
+        within = "edges/customer.buys.item"
+        self.assertEqual(
+            arrays[f"{within}/features"].tolist(), [[1, 0, 1, 0], [0, 1, 0, 0], [2.5, 1, 0, 0]]
+        )
+        self.assertEqual(arrays[f"{within}/time"].tolist(), [1, 2, 0])
+
+    def test_ids_stay_as_they_are_written(self):
+        """Whole numbers are such only where all are, written as numbers are."""
+        for given in (
+            ["1", "01", "2", "3"],
+            ["1", "+2", "3", "4"],
+            ["1", "x", "2", "3"],
+            ["1", "2", "3", str(2**63)],
+        ):
+            items = table([HEADER, *[[name, *row[1:]] for name, row in zip(given, ITEMS)]])
+            orders = table([["who", "sku", "amount", "pieces"], ["5", given[1], "1", "1"]])
+            found = self.shop(items=items, orders=orders)["types/item/ids"].tolist()
+            self.assertEqual([name.decode() for name in found], given)
+
+    @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+    def test_parquet_is_as_csv(self):
+        import pyarrow
+        import pyarrow.parquet
+
+        expected = self.shop()
+        kinds = {
+            "price": float,
+            "weight": float,
+            "added": lambda text: datetime.datetime.fromisoformat(text),
+        }
+        columns = {
+            name: [None if row[at] == "" else kinds.get(name, str)(row[at]) for row in ITEMS]
+            for at, name in enumerate(HEADER)
+        }
+        columns["added"] = [
+            moment.astimezone(datetime.timezone.utc)
+            if moment.tzinfo
+            else moment.replace(tzinfo=datetime.timezone.utc)
+            for moment in columns["added"]
+        ]
+        pyarrow.parquet.write_table(pyarrow.table(columns), self.folder / "items.parquet")
+        pyarrow.parquet.write_table(
+            pyarrow.table(
+                {
+                    "who": [int(row[0]) for row in ORDERS],
+                    "sku": [row[1] for row in ORDERS],
+                    "amount": [float(row[2]) for row in ORDERS],
+                    "pieces": [int(row[3]) for row in ORDERS],
+                }
+            ),
+            self.folder / "orders.parquet",
+        )
+        self.same(self.shop(SHOP.replace(".csv", ".parquet")), expected)
+        with self.assertRaisesRegex(
+            espalier.DataError, r"orders.parquet, row 0, column 'sku': 'ä' is no id of item"
+        ):
+            self.shop(
+                SHOP.replace("orders.csv", "orders.parquet"), items=table([HEADER, *ITEMS[:3]])
+            )
+
+
+class Splits(TableTest):
+    ROWS = [[f"v{k}", str(k % 3) if k % 4 else "", f"{1950 + k}-06-01"] for k in range(100)]
+
+    def split(self, said, seed=0):
+        self.put(
+            **{
+                "t.toml": f"""
+            graph = "t.h5"
+            seed = {seed}
+            [types.v]
+            file = "v.csv"
+            id = "id"
+            label = "y"
+            split = {said}
+            [relations.e]
+            file = "e.csv"
+            source = {{ type = "v", column = "a" }}
+            target = {{ type = "v", column = "b" }}
+            """,
+                "v": table([["id", "y", "born"], *self.ROWS]),
+                "e": "a,b\nv1,v2\n",
+            }
+        )
+        espalier.from_tables(self.folder / "t.toml", overwrite=True)
+        return [arrays_of(self.folder / "t.h5")[f"split/{name}"].tolist() for name in SPLITS]
+
+    def test_by_share(self):
+        one, again, other = (self.split("{ shares = [0.6, 0.2, 0.1] }", seed) for seed in (1, 1, 2))
+        self.assertEqual(one, again)
+        self.assertNotEqual(one, other)
+        self.assertEqual([len(ids) for ids in one], [45, 15, 8])
+        self.assertEqual(len(set(sum(one, []))), sum(map(len, one)))
+        self.assertTrue(all(k % 4 for k in sum(one, [])))  # those have a label
+
+    def test_by_time(self):
+        self.assertEqual(
+            self.split('{ time = "born", valid = 1969-06-01, test = 1971-06-01T12:00:00Z }'),
+            [[k for k in range(19) if k % 4], [19, 21], [k for k in range(22, 100) if k % 4]],
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

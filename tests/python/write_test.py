@@ -1,0 +1,280 @@
+"""write_graph: what stands in the file is what was given.
+
+Laws: entry (target, source) for each edge, each once, as a loop over edges makes them; the same
+file from every width, byte order and memory order; ids, names, splits and labels come back; whole
+or not at all.
+"""
+
+import itertools
+import os
+import pathlib
+import unittest
+import warnings
+
+import h5py
+import numpy as np
+
+from tests.app.program import FolderTest, arrays_of
+from tests.python.loops import entries_by_loop, entries_of_file
+
+import espalier
+from espalier.graph_file import replaced
+
+SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
+
+
+class WriteTest(FolderTest):
+    def setUp(self):
+        super().setUp()
+        self.random, self.path = np.random.default_rng(SEED), self.folder / "graph.h5"
+        warnings.simplefilter("ignore", espalier.DataWarning)
+        self.addCleanup(warnings.resetwarnings)
+
+    def write(self, *arguments, **options):
+        espalier.write_graph(self.path, *arguments, overwrite=True, **options)
+        return arrays_of(self.path)
+
+
+class Edges(WriteTest):
+    def test_a_message_flows_from_source_to_target_and_the_target_is_the_row(self):
+        arrays = self.write([[0, 0, 2], [1, 2, 1]])
+        np.testing.assert_array_equal(arrays["graph/indptr"], [0, 0, 2, 3])
+        np.testing.assert_array_equal(arrays["graph/indices"], [0, 2, 0])
+
+    def test_as_a_loop_over_edges(self):
+        for case, how, both_ways, weighted in itertools.product(
+            range(4), ("sum", "max", "first"), (False, True), (False, True)
+        ):
+            with self.subTest(
+                seed=SEED, case=case, how=how, both_ways=both_ways, weighted=weighted
+            ):
+                vertices, edges = int(self.random.integers(1, 12)), int(self.random.integers(1, 60))
+                ends = self.random.integers(0, vertices, (2, edges))
+                weights = self.random.integers(0, 5, edges) / 4 if weighted else None
+                features = self.random.integers(0, 99, (edges, 2)).astype(np.float32)
+                self.write(
+                    ends,
+                    num_nodes=vertices,
+                    edge_weight=weights,
+                    edge_features=features,
+                    duplicates=how,
+                    directed=False if both_ways else None,
+                )
+                self.assertEqual(
+                    entries_of_file(self.path),
+                    entries_by_loop(*ends, weights, features, how, both_ways),
+                )
+
+    def test_relations_as_loops_over_edges(self):
+        for case, both_ways in itertools.product(range(6), (False, True)):
+            with self.subTest(seed=SEED, case=case, both_ways=both_ways):
+                counts = {name: int(self.random.integers(1, 9)) for name in "abc"}
+                keys = [("a", "to", "b"), ("b", "to", "b"), ("a", "on", "b"), ("c", "to", "a")]
+                edges = {
+                    (s, r, t): np.stack(
+                        [
+                            self.random.integers(0, counts[s], 20),
+                            self.random.integers(0, counts[t], 20),
+                        ]
+                    )
+                    for s, r, t in keys
+                }
+                weights = {keys[1]: self.random.integers(1, 9, 20) / 2}
+                features = {keys[0]: self.random.integers(0, 99, (20, 3)).astype(np.float32)}
+                self.write(
+                    edges,
+                    num_nodes=counts,
+                    edge_weight=weights,
+                    edge_features=features,
+                    directed=False if both_ways else None,
+                )
+                for key in keys:
+                    of = entries_by_loop(*edges[key], weights.get(key), features.get(key))
+                    self.assertEqual(entries_of_file(self.path, ".".join(key)), of)
+                    symmetric = key[0] == key[2] and set(of) == {
+                        (column, row) for row, column in of
+                    }
+                    if both_ways and not symmetric:
+                        turned = {(column, row): held for (row, column), held in of.items()}
+                        self.assertEqual(
+                            entries_of_file(self.path, f"{key[2]}.rev_{key[1]}.{key[0]}"), turned
+                        )
+
+    def test_inverses_are_known_where_their_edges_are_the_same(self):
+        edges = {
+            ("a", "to", "b"): [[0, 1], [2, 0]],
+            ("b", "rev_to", "a"): [[2, 0], [0, 1]],
+            ("b", "on", "a"): [[0], [0]],
+            ("a", "rev_on", "b"): [[1], [0]],
+        }
+        self.assertEqual(self.write(edges)["relations/inverse"].tolist(), [1, 0, -1, -1])
+
+    def test_the_same_file_of_every_width_and_order(self):
+        ends, x = self.random.integers(0, 100, (2, 300)), self.random.integers(0, 9, (100, 4))
+        expected = self.write(ends, x)
+        for kind in ("<i1", "u1", "<i2", ">i2", "<u4", ">u4", "<i8", ">i8", "<u8", ">u8"):
+            for order in "CF":
+                found = self.write(
+                    np.array(ends, dtype=kind, order=order), np.array(x, dtype=kind, order=order)
+                )
+                self.assertEqual(
+                    {name: (array.dtype, array.tolist()) for name, array in found.items()},
+                    {name: (array.dtype, array.tolist()) for name, array in expected.items()},
+                    kind,
+                )
+        for floats in (">f8", ">f4", "<f8"):
+            np.testing.assert_array_equal(self.write(ends, x.astype(floats))["nodes/features"], x)
+        self.assertEqual(self.write(ends, x.astype(np.float16))["nodes/features"].dtype, np.float16)
+        self.assertEqual(
+            self.write(ends, x[::-1][::-1, ::-1][:, ::-1])["nodes/features"].tolist(), x.tolist()
+        )
+
+    def test_what_became_one_is_warned_of_in_the_line_of_the_user(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            espalier.write_graph(self.path, [[0, 0, 0, 1], [1, 1, 1, 1]])
+        self.assertEqual(
+            [str(item.message) for item in caught],
+            ["edge_index: 2 of 4 edges are listed before; those became one"],
+        )
+        self.assertEqual(caught[0].filename, __file__)
+
+    def test_a_loop_is_not_listed_before_by_its_own_reverse(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            arrays = self.write([[0, 1], [0, 0]], directed=False, duplicates="refuse")
+        self.assertEqual((arrays["graph/indices"].tolist(), caught), ([0, 1, 0], []))
+
+    def test_times_stand_beside_their_edges(self):
+        dates = np.array(["1969-12-31T23:59:58", "1970-01-01", "2000-01-01"], dtype="datetime64[s]")
+        arrays = self.write([[2, 0, 1], [0, 1, 0]], edge_time=dates)
+        self.assertEqual(arrays["graph/indices"].tolist(), [1, 2, 0])
+        self.assertEqual(arrays["edges/time"].tolist(), [946684800, -2, 0])
+
+    def test_features_in_pieces(self):
+        x = self.random.normal(size=(70001, 1)).astype(np.float32)
+        np.testing.assert_array_equal(self.write([[0], [70000]], x)["nodes/features"], x)
+
+    def test_vertices_that_have_large_ids_are_numbered_as_the_refusal_says(self):
+        edges = np.array([[10**15, 7, 10**15], [7, 8, 8]])
+        with self.assertRaisesRegex(espalier.DataError, "numbers.reshape"):
+            self.write(edges)
+        ids, numbers = np.unique(edges, return_inverse=True)
+        arrays = self.write(numbers.reshape(2, -1), ids=ids)
+        rows = np.repeat(arrays["nodes/ids"], np.diff(arrays["graph/indptr"]))
+        columns = arrays["nodes/ids"][arrays["graph/indices"]]
+        self.assertEqual(set(zip(columns, rows)), set(zip(*edges)))
+
+
+class Vertices(WriteTest):
+    def test_splits_by_mask_and_by_ids(self):
+        mask = self.random.random(50) < 0.5
+        ids = self.random.permutation(np.flatnonzero(~mask))
+        arrays = self.write(
+            [[0], [1]],
+            num_nodes=50,
+            train=mask,
+            valid=ids[:9].tolist(),
+            test=ids[9:].astype(np.uint16),
+        )
+        self.assertEqual(
+            [arrays[f"split/{name}"].tolist() for name in ("train", "valid", "test")],
+            [np.flatnonzero(mask).tolist(), sorted(ids[:9]), sorted(ids[9:])],
+        )
+
+    def test_labels_that_are_texts_become_classes_with_names(self):
+        given = ["b,c", "a\nb", None, "b,c", "ä"]
+        arrays = self.write([[0], [1]], y=np.array(given, dtype=object))
+        names = [name.decode() for name in arrays["labels/names"]]
+        self.assertEqual(names, ["a\nb", "b,c", "ä"])
+        self.assertEqual([None if k < 0 else names[k] for k in arrays["nodes/labels"]], given)
+        arrays = self.write([[0], [1]], y=["x", float("nan"), None])  # numpy would make "nan" of it
+        self.assertEqual(arrays["nodes/labels"].tolist(), [0, -1, -1])
+        arrays = self.write([[0], [1]], y=["x", "y"], class_names=["y", "none", "x"])
+        self.assertEqual(arrays["nodes/labels"].tolist(), [2, 0])
+        with h5py.File(self.path) as file:
+            self.assertEqual(file["nodes/labels"].attrs["classes"], 3)
+
+    def test_labels_that_are_numbers(self):
+        for given, kept in (
+            ([0, 2, -1], [0, 2, -1]),
+            ([[0], [2], [1]], [0, 2, 1]),
+            ([1.0, np.nan, 0.0], [1, -1, 0]),
+            ([True, False, True], [1, 0, 1]),
+            (np.array([7, 0, 3], dtype=">u8"), [7, 0, 3]),
+        ):
+            arrays = self.write([[0], [1]], y=given)
+            self.assertEqual(
+                (arrays["nodes/labels"].tolist(), arrays["nodes/labels"].dtype), (kept, np.int32)
+            )
+
+    def test_several_labels(self):
+        arrays = self.write([[0], [1]], y=np.array([[1, 0], [np.nan, 1], [-1, 0]]))
+        self.assertEqual(
+            (arrays["nodes/labels"].tolist(), arrays["nodes/labels"].dtype),
+            ([[1, 0], [255, 1], [255, 0]], np.uint8),
+        )
+
+    def test_own_ids(self):
+        for given in (["b", "ä" * 9, "a b"], [7, -3, 2**62], np.array([5, 1, 3], dtype=">i4")):
+            kept = self.write([[0], [1]], x=np.ones((3, 1)), ids=given)["nodes/ids"]
+            self.assertEqual(
+                [item.decode() if isinstance(item, bytes) else item for item in kept.tolist()],
+                list(given),
+            )
+
+    def test_types_have_their_own(self):
+        arrays = self.write(
+            {("user", "buys", "item"): [[0, 3], [1, 0]]},
+            {"item": np.eye(2)},
+            {"item": ["b", "a"]},
+            train={"item": [1]},
+            num_nodes={"user": 5},
+            ids={"user": list("vwxyz"), "item": [8, 9]},
+            class_names={"item": ["a", "b", "c"]},
+        )
+        self.assertEqual(arrays["types/offset"].tolist(), [0, 2, 7])
+        self.assertEqual(arrays["types/name"].tolist(), [b"item", b"user"])
+        self.assertEqual(arrays["nodes/item/labels"].tolist(), [1, 0])
+        self.assertEqual(arrays["labels/item/names"].tolist(), [b"a", b"b", b"c"])
+        self.assertEqual(arrays["split/item/train"].tolist(), [1])
+        self.assertEqual(
+            (arrays["types/user/ids"].tolist(), arrays["types/item/ids"].tolist()),
+            ([b"v", b"w", b"x", b"y", b"z"], [8, 9]),
+        )
+
+
+class Whole(WriteTest):
+    def test_a_file_is_kept_unless_it_may_be_replaced(self):
+        self.path.write_text("mine")
+        with self.assertRaisesRegex(espalier.DataError, "exists; say overwrite=True"):
+            espalier.write_graph(self.path, [[0], [1]])
+        self.assertEqual(self.path.read_text(), "mine")
+
+    def test_what_somebody_else_wrote_meanwhile_is_kept(self):
+        with self.assertRaisesRegex(espalier.DataError, "was written by somebody else meanwhile"):
+            with replaced(str(self.path), overwrite=False) as temporary:
+                pathlib.Path(temporary).write_text("ours")
+                self.path.write_text("theirs")
+        self.assertEqual(self.path.read_text(), "theirs")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["graph.h5"])
+
+    def test_a_link_stays_one(self):
+        link = self.folder / "link.h5"
+        link.symlink_to("graph.h5")
+        espalier.write_graph(link, [[0], [1]])
+        espalier.write_graph(link, [[0], [1]], num_nodes=5, overwrite=True)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(len(arrays_of(self.path)["graph/indptr"]), 6)
+
+    def test_what_fails_leaves_nothing_behind_and_the_old_file(self):
+        self.write([[0], [1]])
+        before = self.path.read_bytes()
+        with self.assertRaises(espalier.DataError):  # noticed while features are written
+            self.write([[0], [1]], x=[[1.0], [np.inf]])
+        self.assertEqual(self.path.read_bytes(), before)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["graph.h5"])
+
+
+if __name__ == "__main__":
+    unittest.main()
