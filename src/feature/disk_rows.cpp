@@ -231,18 +231,21 @@ RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
 }
 
 template <class Space>
-void RowStorageOn<Space>::read(const Cpu& cpu, std::span<const std::int64_t> places,
-                               std::byte* to) const requires std::is_same_v<Space, Cpu> {
+std::future<void> RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places,
+                                                  std::byte* to) const requires std::is_same_v<Space, Cpu> {
   std::vector<std::int64_t> numbers;
   numbers.reserve(places.size());
   for (const auto place : places) numbers.push_back(reach_.vertex(part_, place));
-  const auto as = [&]<class T>(T) {
-    disk_->read<T>(cpu, numbers, {std::ssize(numbers), width(), reinterpret_cast<T*>(to)});
-  };
-  disk_->half() ? as(Half{}) : as(float{});
+  return std::async(std::launch::async, [disk = disk_, cpu, numbers = std::move(numbers), to] {
+    const auto as = [&]<class T>(T) {
+      disk->read<T>(cpu, numbers, {std::ssize(numbers), disk->width(), reinterpret_cast<T*>(to)});
+    };
+    disk->half() ? as(Half{}) : as(float{});
+  });
 }
 
 template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
-template void RowStorage::read(const Cpu&, std::span<const std::int64_t>, std::byte*) const;
+template std::future<void> RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>,
+                                                  std::byte*) const;
 
 }  // namespace espalier

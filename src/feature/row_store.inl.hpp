@@ -161,6 +161,7 @@ void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFe
 template <class Space>
 void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
                                      std::string_view label, RowCacheOn<Space>* cache) const {
+  if (fetch.reading_.valid()) fetch.reading_.get();
   fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.exchange_.finish();
   take_up(space, lists, fetch);
@@ -215,6 +216,8 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
 template <class Space>
 void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                                 std::string_view label) const {
+  const bool ends = storage_.has_all() || move == FetchMove::kRows;
+  if (storage_.on_disk() && ends && fetch.done_ != FetchMove::kRows) begin_reading(space, fetch);
   if (storage_.has_all()) fetch.done_ = FetchMove::kRows;
   with_index_type(ids(), [&]<class Id>(Id) {
     if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
@@ -267,7 +270,7 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
     if (storage_.on_disk()) {
       std::vector<std::int64_t> places;
       for (const auto row : asked) places.push_back(static_cast<std::int64_t>(row) - first);
-      storage_.read(space, places, fetch.reply_.data());
+      storage_.begin_read(space, places, fetch.reply_.data()).get();
     }
   if (!storage_.on_disk())
     copy_rows<T>(space, own, asked.data(), first,
@@ -339,9 +342,7 @@ void RowStoreOn<Space>::send_changed(const Space& space, ConstMatrixView<float, 
 }
 
 template <class Space>
-template <class T>
-ConstMatrixView<T, Space> RowStoreOn<Space>::bring(const Space& space, PendingFetchOn<Space>& fetch,
-                                                   std::int64_t columns) const {
+void RowStoreOn<Space>::begin_reading(const Space& space, PendingFetchOn<Space>& fetch) const {
   if constexpr (std::is_same_v<Space, Cpu>) {
     std::vector<std::int64_t> places;
     const bool all = storage_.has_all();
@@ -351,11 +352,9 @@ ConstMatrixView<T, Space> RowStoreOn<Space>::bring(const Space& space, PendingFe
       places.push_back(all ? source : ~source);
       source = all ? read : ~read;
     }
-    fetch.read_.resize(places.size() * static_cast<std::size_t>(columns) * sizeof(T));
-    storage_.read(space, places, fetch.read_.data());
-    return {std::ssize(places), columns, reinterpret_cast<const T*>(fetch.read_.data())};
+    fetch.read_.resize(places.size() * static_cast<std::size_t>(storage_.row_bytes()));
+    fetch.reading_ = storage_.begin_read(space, places, fetch.read_.data());
   }
-  return {};
 }
 
 template <class Space>
@@ -367,7 +366,11 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
   if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
-    if (storage_.on_disk()) own = bring<T>(space, fetch, own.columns);
+    if (storage_.on_disk()) {
+      fetch.reading_.get();
+      own = {std::ssize(fetch.read_) / storage_.row_bytes(), own.columns,
+             reinterpret_cast<const T*>(fetch.read_.data())};
+    }
     const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
                                             reinterpret_cast<const T*>(fetch.arrived_.data()));
     const auto* source = fetch.source_.data();

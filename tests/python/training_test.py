@@ -9,9 +9,10 @@ neighbours, so it sees the edges the right way round.
 import unittest
 import warnings
 
+import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, espalier as run_program
+from tests.app.program import ProgramTest
 
 import espalier
 
@@ -215,10 +216,18 @@ class Training(ProgramTest):
 
     def test_times_of_edges(self):
         espalier.write_graph(self.graph, self.edges, self.x, edge_time=np.arange(1500))
-        code, output = run_program("info", self.graph)
-        if "dataset /edges/time, but features of edges are called" in output:
-            self.skipTest("the program does not read graph files with /edges/time yet")
-        self.assertEqual(code, 0, output)
+        links = self.folder / "links.h5"
+        self.succeed("-q", "prepare", self.graph, "--split-links", "0.8,0.1,0.1", "--by-time", "-o", links)
+        when = {}
+        for time, edge in enumerate(np.asarray(self.edges).T.tolist()):
+            when.setdefault(tuple(edge), time)
+        with h5py.File(links) as file:
+            times = [
+                [when[ends] for ends in zip(*(file[f"links/{split}/{end}"][()].tolist() for end in ("head", "tail")))]
+                for split in ("train", "valid", "test")
+            ]
+        self.assertLess(max(times[0]), min(times[1]))
+        self.assertLess(max(times[1]), min(times[2]))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <future>
 #include <memory>
 #include <span>
 #include <utility>
@@ -55,9 +56,10 @@ class RowStorageOn {
   }
 
   bool on_disk() const { return disk_ != nullptr; }
-  /// Of rows on disk those at `places` in reach(), of this part, as they are stored, to `to`.
-  void read(const Cpu& cpu, std::span<const std::int64_t> places,
-            std::byte* to) const requires std::is_same_v<Space, Cpu>;
+  /// Of rows on disk those at `places` in reach(), of this part, as they are stored, to `to`, on
+  /// another thread, until the result is asked for.
+  std::future<void> begin_read(const Cpu& cpu, std::span<const std::int64_t> places,
+                               std::byte* to) const requires std::is_same_v<Space, Cpu>;
 
   /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
   /// reach(); on disk with none, in the type that they have.

@@ -16,6 +16,7 @@
 // the fetch ends (`correct`), so what it gives are the rows of that moment, however early it began.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -89,7 +90,8 @@ class PendingFetchOn {
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
   Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
                                              // and of wanted, those of a cache last
-  Array<Space, std::byte> read_;             // my rows, where they were on disk
+  Array<Space, std::byte> read_;             // my rows, where they are on disk
+  std::future<void> reading_;                // or are on their way from there
   PendingExchange counts_exchange_;
   PendingExchangeOn<Space> exchange_;  // of ids, then of rows; last: it uses the arrays
 };
@@ -187,10 +189,9 @@ class RowStoreOn {
   void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class Id>
   void send_ids(PendingFetchOn<Space>& fetch, std::string_view label) const;
-  /// Rows of mine that a fetch needs, from disk to its memory, and where they are now in source_.
-  template <class T>
-  ConstMatrixView<T, Space> bring(const Space& space, PendingFetchOn<Space>& fetch,
-                                  std::int64_t columns) const;
+  /// Begins to read rows of mine that a fetch needs from disk to its memory; source_ says where
+  /// they will be.
+  void begin_reading(const Space& space, PendingFetchOn<Space>& fetch) const;
   template <class T, class Id>
   void send_rows(const Space& space, ConstMatrixView<T, Space> own, PendingFetchOn<Space>& fetch,
                  std::string_view label) const;
