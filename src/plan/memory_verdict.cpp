@@ -14,6 +14,8 @@ namespace {
 // Beyond what the program holds at its start: what a running job touches of MPI, HDF5 and the
 // C library.
 constexpr double kRuntimeBytes = 11e6;
+// What a rank has from its launcher and for its neighbours, and a process alone has not.
+constexpr double kLaunchedBytes = 3 << 20;
 
 // Of the host: what stays; of an inference, or with a GPU, whose copies are here, too.
 MemoryPhase resident_phase(const PlannedJob& planned) {
@@ -68,6 +70,7 @@ PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const J
   planned.threads = threads;
   planned.program =
       comm.all_reduce(static_cast<double>(program_memory()), Reduction::kMax, "setup") + kRuntimeBytes;
+  if (comm.size() == 1 && job.ranks > 1) planned.program += kLaunchedBytes;
   planned.epoch.replication = static_cast<int>(*job.config.grid.replication.value);
   if (job.inference) return planned;
   planned.epoch = planned_epoch(job);

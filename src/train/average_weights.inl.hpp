@@ -48,7 +48,7 @@ class AverageWeightsOn final : public StepPartOn<Space> {
     return all;
   }
   std::string restore(const Space& space, std::int64_t next, bool, SavedTensors& tensors) override {
-    if (tensors.has(name_of(0, network_))) return {};
+    if (averages_.empty() || tensors.has(name_of(0, network_))) return {};
     begin_anew(space);
     return next == 0 ? "" : "no average of weights: it begins with the weights of that moment";
   }

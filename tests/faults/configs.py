@@ -43,6 +43,7 @@ KEPT = {
     534998257: "all types have features of one width: those of the first were asked for rows of the others",
     1125410: "a checkpoint after an evaluation of links was refused: it has no filtered ranks where some candidates were drawn",
     77202: "infer refused weights where learnt rows were wider than the features that graph.feature_norm standardised",
+    92057: "a network without tensors had the average of its first one read: a run that took a checkpoint up crashed",
     2199: "a checkpoint was refused: of another type than the target were the features that graph.feature_norm standardised",
 }
 
