@@ -133,6 +133,17 @@ void inputs(const JobFacts& job) {
         featured);
 }
 
+void features_on_disk(const JobFacts& job) {
+  if (job.config.graph.features_on != "disk") return;
+  const auto& types = job.graph->types;
+  for (int t = 0; t < std::ssize(types); ++t)
+    if (types[t].features > 0 && !job.file->plain_features(t))
+      input_error(
+          "{}: features{} cannot stay on disk: they are compressed, in pieces, or neither float32 nor "
+          "float16 of this byte order; write them so, or leave graph.features_on = \"disk\" out",
+          job.config.graph.file, types.size() > 1 ? " of " + job.graph->schema.types()[t].name : "");
+}
+
 void edge_features(const JobFacts& job) {
   const auto& config = job.config;
   if (!config.model.edge_features) return;
@@ -227,6 +238,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kSample | kTrain, examples},
     {Moment::kGraph, kSample | kTrain, weights},
     {Moment::kGraph, kTrain | kInfer, inputs},
+    {Moment::kGraph, kTrain | kInfer, features_on_disk},
     {Moment::kGraph, kAll, edge_features},
     {Moment::kGraph, kTrain | kJudge, what_is_learnt},
     {Moment::kGraph, kJudge, examples},

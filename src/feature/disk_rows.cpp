@@ -1,6 +1,7 @@
 #include "espalier/feature/disk_rows.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <utility>
 
@@ -26,7 +27,6 @@ std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) {
 
 DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table)
     : path_(file.path()),
-      file_(RangedFile::open(path_)),
       verify_(file.view().verify == Verify::kYes),
       width_(table.width),
       half_(table.half) {
@@ -36,23 +36,16 @@ DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputT
   for (int t = 0; t < std::ssize(types); ++t)
     if (table.held.holds_type(t)) rows_ += types[t].size();
   chunk_rows_ = rows_of_chunk(rows_, table.row_bytes());
-  agree(comm, [&] {
-    for (int t = 0; t < std::ssize(types); ++t) {
-      if (!table.held.holds_type(t)) continue;
-      const auto plain = file.plain_features(t);
-      if (!plain)
-        input_error(
-            "graph file {}: features of {} cannot stay on disk: they are compressed, in pieces, or in "
-            "another "
-            "type than little-endian float32 or float16; write the file again without, or leave "
-            "graph.features_on = \"disk\" out",
-            path_, types[t].name.empty() ? "its vertices" : types[t].name);
-      const auto begin = parts_.empty() ? 0 : parts_.back().end;
-      parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half, plain->name, chunks});
-      chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
-      held.push_back(t);
-    }
-  });
+  for (int t = 0; t < std::ssize(types); ++t) {
+    if (!table.held.holds_type(t)) continue;
+    const auto plain = file.plain_features(t);
+    ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, path_);
+    const auto begin = parts_.empty() ? 0 : parts_.back().end;
+    parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half, plain->name, chunks});
+    chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
+    held.push_back(t);
+  }
+  agree(comm, [&] { file_.emplace(RangedFile::open(path_)); });
   digests_.assign(static_cast<std::size_t>(chunks), 0);
   for (std::size_t k = 0; k < parts_.size(); ++k)
     parts_[k].half ? digest_part<Half>(comm, file, held[k], parts_[k])
@@ -130,8 +123,7 @@ const char* DiskRows::read_chunk(const Chunk& chunk, std::span<const std::int64_
   thread_local std::vector<std::byte> bytes;
   bytes.resize(static_cast<std::size_t>((chunk.end - chunk.begin) * row_bytes));
   const auto count = std::ssize(bytes);
-  if (file_.read(part.offset + row * row_bytes, bytes.data(), count) != count) return "ends too early";
-  bytes_read_ += count;
+  if (file_->read(part.offset + row * row_bytes, bytes.data(), count) != count) return "ends too early";
   if (verify_ && (part.half ? digest_of<Half>(bytes, row * width_) : digest_of<float>(bytes, row * width_)) !=
                      digests_[number_of(chunk)])
     return "does not hold what it held when the job began";

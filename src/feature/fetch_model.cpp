@@ -11,6 +11,10 @@ Footprint fetch_footprint(double lists, double rows, double remote, double id_by
   return sum.add(id_bytes * remote).add(row_bytes * remote, 2);
 }
 
+Footprint disk_read_footprint(double own, double row_bytes) {
+  return Footprint().add(row_bytes * own).add(8 * own, 3);
+}
+
 Footprint edge_fetch_footprint(double lists, double entries, double remote, double id_bytes, double row_bytes,
                                double width) {
   return fetch_footprint(lists, entries, remote, id_bytes, row_bytes, width)

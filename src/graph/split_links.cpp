@@ -119,10 +119,8 @@ class LinkSplitter {
     comm_.all_reduce(std::span(latest), Reduction::kMax, kLabel);
     agree(comm_, [&] {
       if (far)
-        input_error(
-            "graph file {}: a time of its edges is beyond 2^61; count in another unit, or from another "
-            "moment",
-            file_.path());
+        input_error("graph file {}: a time of its edges is beyond 2^61; count from another moment",
+                    file_.path());
     });
     each_link([&](std::int64_t& time, int k) { time = latest[k] - time; });
   }
@@ -176,14 +174,11 @@ class LinkSplitter {
     const auto total = std::accumulate(counts_.links.begin(), counts_.links.end(), std::int64_t{0});
     for (std::size_t s = 0; s < kSplitNames.size(); ++s)
       if (counts_.links[s] == 0 && share_of(s) > 0)
-        usage_error(
-            "--split-links {},{},{}: of {} links of {} none is for {} ({}); give it a larger share, or "
-            "another "
-            "graph",
-            options_.shares.train, options_.shares.valid, options_.shares.test, total, file_.path(),
-            kSplitNames[s],
-            options_.by_time ? "those of one moment stay together"
-                             : "of each relation shares are rounded down");
+        usage_error("--split-links {},{},{}: of {} links of {} none is for {} ({}); give it a larger share",
+                    options_.shares.train, options_.shares.valid, options_.shares.test, total, file_.path(),
+                    kSplitNames[s],
+                    options_.by_time ? "those of one moment stay together"
+                                     : "of each relation shares are rounded down");
   }
 
   double share_of(std::size_t split) const {

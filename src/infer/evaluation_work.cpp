@@ -110,8 +110,10 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
     }
     if (layer == 1 && !network.types.empty())
       working.add(4 * chunk.largest_input * static_cast<double>(network.hidden));
-    const auto fetching = fetch_footprint(1, chunk.largest_input, remote, of.id_bytes,
-                                          layer == 1 ? of.input_row_bytes : 4 * in, 0);
+    auto fetching = fetch_footprint(1, chunk.largest_input, remote, of.id_bytes,
+                                    layer == 1 ? of.input_row_bytes : 4 * in, 0);
+    if (layer == 1 && of.reads_disk)
+      fetching += disk_read_footprint(chunk.largest_input - remote, of.input_row_bytes);
     auto block = Footprint().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
     auto picks = entries_footprint(rows, chunk.largest_entries, of.id_bytes, of.pick_value_bytes);
     if (network.relations > 1) {

@@ -29,6 +29,7 @@ struct Estimate {
 
   double n() const { return static_cast<double>(job.graph.nodes); }
   double id() const { return index_bytes(job.graph.nodes); }
+  bool on_disk() const { return job.config.graph.features_on == "disk"; }
   double relations() const { return static_cast<double>(network.relations); }
   /// The share of a minibatch's vertices that have rows in a table.
   double share(std::size_t table) const {
@@ -77,9 +78,9 @@ Footprint input_rows(const Estimate& e, bool as_floats = true) {
     sum += fetch_footprint(lists, rows, lists * rows * e.remote(), e.id(),
                            static_cast<double>(e.tables[k].row_bytes()),
                            as_floats ? static_cast<double>(e.tables[k].width) : 0);
-    // As they were read, and in which order.
-    if (e.job.config.graph.features_on == "disk" && !e.tables[k].learnt)
-      sum.add(lists * rows * (1 - e.remote()) * (static_cast<double>(e.tables[k].row_bytes()) + 24));
+    if (e.on_disk() && !e.tables[k].learnt)
+      sum +=
+          disk_read_footprint(lists * rows * (1 - e.remote()), static_cast<double>(e.tables[k].row_bytes()));
   }
   if (e.epoch.edges.empty()) return sum;
   const auto table = edge_table(e.job.graph);
@@ -136,6 +137,7 @@ Footprint evaluation(const Estimate& e) {
                         .input_row_bytes = e.stored_row(),
                         .id_bytes = e.id(),
                         .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
+                        .reads_disk = e.on_disk(),
                         .reads_edges = !e.epoch.edges.empty(),
                         .edge_row_bytes = static_cast<double>(edges.row_bytes()),
                         .edge_width = static_cast<double>(edges.width)};

@@ -71,7 +71,9 @@ class DiskFeatures(ProgramTest):
             with h5py.File(self.graph, "a") as file:
                 del file["nodes/features"]
                 file.create_dataset("nodes/features", data=features, **stored)
-            self.fail_with(3, ["cannot stay on disk", "graph.features_on"], "train", self.config, DISK, "graph.verify=false", ranks=2)
+            for command in (("train", self.config), ("plan", self.config, "--ranks", 2)):
+                self.fail_with(3, ["cannot stay on disk", "graph.features_on"], *command, DISK, "graph.verify=false")
+            self.fail_with(3, ["cannot stay on disk"], "train", self.config, DISK, "graph.verify=false", ranks=3)
 
     @needs_emulation
     def test_gpus(self):

@@ -130,11 +130,16 @@ class ProgramTest(FolderTest):
                                  f"{what}: {stage}: counted {counted}, planned {said}")
             self.assertLessEqual(said["max_rank"], said["total"])
 
-    def inferred(self, *options, config=None, weights=None, **run):
-        """({name: array}, attributes) of the rows that the weights of a run give."""
-        rows = self.folder / "rows.h5"
+    def infer_to(self, name, *options, config=None, weights=None, **run):
+        """The file of this name, of the rows that the weights of a run give."""
+        rows = self.folder / name
         self.succeed("-q", "infer", config or self.config, "--checkpoint", weights or self.output / "weights.h5", "-o", rows,
                      "--overwrite", *options, **run)
+        return rows
+
+    def inferred(self, *options, config=None, weights=None, **run):
+        """({name: array}, attributes) of the rows that the weights of a run give."""
+        rows = self.infer_to("rows.h5", *options, config=config, weights=weights, **run)
         with h5py.File(rows) as file:
             about = dict(file.attrs)
         return arrays_of(rows), about

@@ -34,25 +34,11 @@ class OfTheProgram(ProgramTest):
         self.succeed("-q", "generate", "planted", "-o", self.graph, *graph)
         self.succeed("-q", "train", self.config)
 
-    def infer(self, name, *options):
-        path = self.folder / name
-        self.succeed(
-            "-q",
-            "infer",
-            self.config,
-            "--checkpoint",
-            self.output / "weights.h5",
-            "-o",
-            path,
-            *options,
-        )
-        return path
-
     def test_rows_and_weights(self):
         self.train("--nodes", 60, "--degree", 4, "--features", 3, "--classes", 2)
         logits, hidden = (
-            self.infer("logits.h5", "--predictions"),
-            self.infer("hidden.h5", "--layer", 1, "--half"),
+            self.infer_to("logits.h5", "--predictions"),
+            self.infer_to("hidden.h5", "--layer", 1, "--half"),
         )
         with h5py.File(logits) as file:
             rows = espalier.read_rows(logits)
@@ -122,8 +108,8 @@ class OfTheProgram(ProgramTest):
         self.write_job('model.kind="rgcn"')
         self.train("--types", "a=40:3,b=20", "--relations", "b.to.a=90")
         target, every = (
-            self.infer("target.h5", "--predictions"),
-            self.infer("every.h5", "--types", "all", "--predictions"),
+            self.infer_to("target.h5", "--predictions"),
+            self.infer_to("every.h5", "--types", "all", "--predictions"),
         )
         with h5py.File(every) as file:
             for kind, count in (("a", 40), ("b", 20)):
@@ -151,7 +137,7 @@ class OfTheProgram(ProgramTest):
     @needs("pandas")
     def test_as_pandas(self):
         self.train("--nodes", 60, "--degree", 4, "--features", 3, "--classes", 2)
-        rows = self.infer("logits.h5", "--predictions")
+        rows = self.infer_to("logits.h5", "--predictions")
         frame, found = espalier.read_predictions(rows, pandas=True), espalier.read_predictions(rows)
         self.assertEqual(
             list(frame.columns), ["vertex", "class", "name", "probability", "label", "split"]

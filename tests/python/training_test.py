@@ -66,21 +66,9 @@ class Training(ProgramTest):
         }
         self.ids = [f"v{v}é" for v in range(300)]
 
-    def train_and_read(self, ranks, *options):
-        rows = self.folder / "rows.h5"
+    def train_and_read(self, ranks):
         self.succeed("-q", "train", self.config, ranks=ranks)
-        self.succeed(
-            "-q",
-            "infer",
-            self.config,
-            "--checkpoint",
-            self.output / "weights.h5",
-            "-o",
-            rows,
-            "--predictions",
-            "--overwrite",
-            ranks=ranks,
-        )
+        rows = self.infer_to("rows.h5", "--predictions", ranks=ranks)
         return espalier.read_predictions(rows), espalier.read_report(self.output)
 
     def test_arrays_to_accuracy(self):
@@ -167,19 +155,9 @@ class Training(ProgramTest):
         )
         whole, _ = self.train_and_read(1)
         (self.folder / "asked.txt").write_text("3\n299\n17\n")
-        self.succeed(
-            "-q",
-            "infer",
-            self.config,
-            "--checkpoint",
-            self.output / "weights.h5",
-            "-o",
-            self.folder / "few.h5",
-            "--predictions",
-            "--nodes",
-            self.folder / "asked.txt",
+        few = espalier.read_predictions(
+            self.infer_to("few.h5", "--predictions", "--nodes", self.folder / "asked.txt")
         )
-        few = espalier.read_predictions(self.folder / "few.h5")
         self.assertEqual(few.vertices.tolist(), [3, 17, 299])
         for name, column in few.columns().items():
             self.assertEqual(column.tolist(), whole.columns()[name][[3, 17, 299]].tolist())

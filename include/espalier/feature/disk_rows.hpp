@@ -7,7 +7,6 @@
 // against it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,8 +23,8 @@ namespace espalier {
 class DiskRows {
  public:
   /// Collective over all ranks of the file. The rows of a table of features, by their numbers
-  /// (HeldTypes); reads all of them once. Throws UserError as GraphFile::read_features does, and
-  /// kInput where a data set does not lie in the file as it does in memory.
+  /// (HeldTypes), whose data sets lie in the file as they do in memory (plain_features); reads all
+  /// of them once. Throws UserError as GraphFile::read_features does.
   DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table);
 
   std::int64_t rows() const { return rows_; }
@@ -41,8 +40,6 @@ class DiskRows {
   template <class T>
   void read(const Cpu& cpu, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
 
-  /// Bytes that this rank has read since it was made, after the first time.
-  std::int64_t bytes_read() const { return bytes_read_; }
   /// Bytes of memory for so many rows of so many bytes.
   static double memory_bytes(double rows, double row_bytes);
 
@@ -68,7 +65,7 @@ class DiskRows {
                          std::span<const std::int64_t> wanted, MatrixView<T> to) const;
 
   std::string path_;
-  RangedFile file_;
+  std::optional<RangedFile> file_;
   bool verify_;
   std::int64_t rows_ = 0, width_, chunk_rows_;
   bool half_;
@@ -76,7 +73,6 @@ class DiskRows {
   std::vector<std::uint64_t> digests_;  // [chunks]
   std::string norm_ = "none";
   Standardization standard_;
-  mutable std::atomic<std::int64_t> bytes_read_ = 0;
 };
 
 }  // namespace espalier

@@ -64,6 +64,10 @@ inline Cost row_update_cost(int parts, int copies, double sent, double changed, 
 Footprint fetch_footprint(double lists, double rows, double remote, double id_bytes, double row_bytes,
                           double width);
 
+/// What it holds beside that where rows are on disk: `own` of them as they were read, numbers and
+/// order of those.
+Footprint disk_read_footprint(double own, double row_bytes);
+
 /// The same of the features of `entries` entries of blocks in each list (edge_store.hpp), whose
 /// numbers are made first, and which entries they are of.
 Footprint edge_fetch_footprint(double lists, double entries, double remote, double id_bytes, double row_bytes,
