@@ -77,11 +77,16 @@ std::vector<TensorShape> task_tensors(const Job& job, const GraphInfo& graph) {
   return task.tensors == nullptr ? std::vector<TensorShape>() : task.tensors(graph, job.config);
 }
 
-// With the classes of the graph that it was trained on, and the types of the one here, which
-// weights do not have.
-NetworkShape network_of_task(const Job& job, GraphInfo trained_on) {
-  trained_on.schema = job.graph.schema;
-  trained_on.types = job.graph.types;
+// The graph that the network was trained on, as its weights tell of it, with the types of the one
+// here, which weights do not have.
+GraphInfo trained_on(const Job& job, const TrainedWeights& weights) {
+  auto graph = weights.graph;
+  graph.schema = job.graph.schema;
+  graph.types = job.graph.types;
+  return graph;
+}
+
+NetworkShape network_of_task(const Job& job, const GraphInfo& trained_on) {
   return network_shape(job.config.model, input_of(job),
                        task_kind_of(job.config.train.task).outputs(trained_on, job.config),
                        task_tensors(job, trained_on));
@@ -91,7 +96,7 @@ Network<float> network_of(const Job& job, const TrainedWeights& weights, const s
   for (const auto& key : changed_keys(parse_saved_config(weights.config, path).config, job.config, job.graph))
     if (changes_network(key))
       usage_error("{} is of another network: {}; put the key back", path, in_words(key));
-  Network<float> network(network_of_task(job, weights.graph), 0);
+  Network<float> network(network_of_task(job, trained_on(job, weights)), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto columns = std::ssize(weights.standardization.mean);
   // Without learnt rows.
@@ -137,7 +142,8 @@ int layer_of(const InferArguments& arguments, int layers) {
 // Collective. Classes are those of the network.
 std::unique_ptr<Targets> targets_of(const Job& job, const Inference& inference) {
   const auto& checkpoint = inference.arguments.checkpoint;
-  const auto here = task_tensors(job, job.graph), there = task_tensors(job, inference.weights.graph);
+  const auto here = task_tensors(job, job.graph),
+             there = task_tensors(job, trained_on(job, inference.weights));
   for (std::size_t k = 0; k < here.size(); ++k)
     if (here[k].rows != there[k].rows)
       input_error("{}: has {} {}, and the network of {} knows {}; leave --metrics out", job.config.graph.file,

@@ -44,6 +44,7 @@ KEPT = {
     1125410: "a checkpoint after an evaluation of links was refused: it has no filtered ranks where some candidates were drawn",
     77202: "infer refused weights where learnt rows were wider than the features that graph.feature_norm standardised",
     92057: "a network without tensors had the average of its first one read: a run that took a checkpoint up crashed",
+    350997: "infer --metrics crashed without layers or learnt rows: the types of the graph were left out of the network's shape",
     2199: "a checkpoint was refused: of another type than the target were the features that graph.feature_norm standardised",
 }
 
