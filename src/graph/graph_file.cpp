@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "describe_datasets.hpp"
 #include "direction_of_links.hpp"
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/output_file.hpp"
@@ -98,41 +99,6 @@ void read_structure_alone(const std::string& path) {
   if (!sound) input_error("{}", message);  // one that HDF5 would fill the memory for, perhaps
 }
 
-// ---- the checks of one dataset each; they throw on all ranks or on none ----
-
-class Describer {
- public:
-  explicit Describer(const std::string& path) : path_(path) {}
-
-  template <class... Args>
-  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    input_error("graph file {}: {}; {}", path_, fmt::format(format, std::forward<Args>(args)...),
-                kWriteAgain);
-  }
-  void require(const hdf5::Dataset& dataset) const {
-    if (!dataset.exists()) fail("there is no dataset {}", dataset.name);
-  }
-  void check_dimensions(const hdf5::Dataset& dataset, std::size_t least, std::size_t most) const {
-    if (dataset.shape.size() < least || dataset.shape.size() > most)
-      fail("{} has {} dimensions, expected {}", dataset.name, dataset.shape.size(),
-           least == most ? std::to_string(least) : fmt::format("{} or {}", least, most));
-  }
-  void check_length(const hdf5::Dataset& dataset, std::int64_t rows, const char* what,
-                    const char* owner = "the graph") const {
-    if (dataset.rows() != rows)
-      fail("{} has {} rows, but {} has {} {}", dataset.name, dataset.rows(), owner, rows, what);
-  }
-  void check_integers(const hdf5::Dataset& dataset) const {
-    if (!dataset.is_integer()) fail("{} does not hold integers", dataset.name);
-  }
-  void check_numbers(const hdf5::Dataset& dataset) const {
-    if (!dataset.is_number()) fail("{} does not hold numbers", dataset.name);
-  }
-
- private:
-  const std::string& path_;
-};
-
 // Returns the version.
 std::int64_t check_format(const hdf5::Handle& file, const std::string& path, const Describer& describe) {
   std::string format;
@@ -151,12 +117,6 @@ std::int64_t check_format(const hdf5::Handle& file, const std::string& path, con
   return version;
 }
 
-}  // namespace
-
-// ---- opening ----
-
-namespace {
-
 void open_matrix(OpenGraphFile& h) {
   hdf5::Dataset* const datasets[] = {&h.indptr,          &h.indices,          &h.weights,
                                      &h.type_name,       &h.type_offset,      &h.relation_name,
@@ -166,197 +126,6 @@ void open_matrix(OpenGraphFile& h) {
   constexpr std::size_t kUntyped = 3;
   for (std::size_t k = 0; k < (h.info.typed ? std::size(datasets) : kUntyped); ++k)
     *datasets[k] = hdf5::open_dataset(h.file, kMatrixNames[k]);
-}
-
-// Are these the names of vertices, of a type or of all? Whatever else has that place is nobody's,
-// and so is what somebody put into a file whose digest is over all that it has.
-bool are_names(const OpenGraphFile& h, const hdf5::Dataset& ids, std::int64_t vertices) {
-  std::string digest;
-  return hdf5::holds_fixed_texts(ids) && ids.rows() == vertices && ids.type_size <= kMostNameLetters &&
-         (h.view.verify == Verify::kRenew || !hdf5::read_text_attribute(h.file, "digest", digest) ||
-          hdf5::read_text_attribute(ids.handle, "digest", digest));
-}
-
-void open_types(OpenGraphFile& h) {
-  for (const auto& type : h.info.schema.types()) {
-    auto& open = h.types.emplace_back();
-    const auto in = h.info.typed ? type.name + "/" : std::string();
-    open.features = hdf5::open_dataset(h.file, "/nodes/" + in + "features");
-    open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
-    open.ids = hdf5::open_dataset(h.file, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
-    if (!are_names(h, open.ids, type.size())) open.ids = {};
-    for (std::size_t s = 0; s < kSplitNames.size(); ++s)
-      open.splits[s] = hdf5::open_dataset(h.file, "/split/" + in + kSplitNames[s]);
-  }
-}
-
-void open_relations(OpenGraphFile& h) {
-  for (int r = 0; r < std::ssize(h.info.schema.relations()); ++r) {
-    const auto in = h.info.typed ? h.info.schema.full_name(r) + "/" : std::string();
-    h.relations.push_back({hdf5::open_dataset(h.file, "/edges/" + in + "features"),
-                           hdf5::open_dataset(h.file, "/edges/" + in + "time")});
-  }
-}
-
-// A list of whole numbers, which must be there.
-void describe_list(const hdf5::Dataset& dataset, const Describer& describe) {
-  describe.require(dataset);
-  describe.check_dimensions(dataset, 1, 1);
-  describe.check_integers(dataset);
-}
-
-void describe_graph(OpenGraphFile& h, const Describer& describe) {
-  for (const auto* dataset : {&h.indptr, &h.indices}) describe_list(*dataset, describe);
-  if (h.indptr.rows() < 2)
-    describe.fail("/graph/indptr has {} entries, so the graph has no vertex", h.indptr.rows());
-  h.info.nodes = h.indptr.rows() - 1;
-  h.info.edges = h.indices.rows();
-  h.info.wide_indices = h.indices.type_size > 4 || (h.indices.type_size == 4 && !h.indices.type_signed);
-  h.info.weighted = h.weights.exists();
-  if (!h.info.weighted) return;
-  describe.check_dimensions(h.weights, 1, 1);
-  describe.check_length(h.weights, h.info.edges, "edges");
-  describe.check_numbers(h.weights);
-}
-
-// Names, few and short.
-void describe_names(const hdf5::Dataset& names, std::int64_t most, const Describer& describe) {
-  describe.require(names);
-  describe.check_dimensions(names, 1, 1);
-  if (names.rows() < 1 || names.rows() > most)
-    describe.fail("{} has {} names, expected 1 to {}", names.name, names.rows(), most);
-  if (names.type_size > kMostNameLetters)
-    describe.fail("the names in {} have {} letters, expected {} at most", names.name, names.type_size,
-                  kMostNameLetters);
-}
-
-void describe_schema(OpenGraphFile& h, const Describer& describe) {
-  describe_names(h.type_name, kMostTypes, describe);
-  describe_names(h.relation_name, kMostRelations, describe);
-  for (const auto* list : {&h.type_offset, &h.relation_source, &h.relation_target, &h.relation_inverse,
-                           &h.segment_ptr, &h.segment_relation, &h.segment_begin})
-    describe_list(*list, describe);
-  if (h.type_offset.rows() != h.type_name.rows() + 1)
-    describe.fail("/types/offset has {} entries for {} types; give one more than types", h.type_offset.rows(),
-                  h.type_name.rows());
-  for (const auto* list : {&h.relation_source, &h.relation_target, &h.relation_inverse})
-    if (list->rows() != h.relation_name.rows())
-      describe.fail("{} has {} entries for {} relations", list->name, list->rows(), h.relation_name.rows());
-  if (h.segment_ptr.rows() != h.info.nodes + 1)
-    describe.fail("/graph/segment_ptr has {} entries, but the graph has {} vertices; give one more",
-                  h.segment_ptr.rows(), h.info.nodes);
-  if (h.segment_begin.rows() != h.segment_relation.rows())
-    describe.fail("/graph/segment_begin has {} entries, but /graph/segment_relation has {}",
-                  h.segment_begin.rows(), h.segment_relation.rows());
-}
-
-void describe_vertices(const OpenType& open, std::int64_t vertices, const char* owner,
-                       const Describer& describe, VertexInfo& info) {
-  if (open.features.exists()) {
-    describe.check_dimensions(open.features, 2, 2);
-    describe.check_length(open.features, vertices, "vertices", owner);
-    describe.check_numbers(open.features);
-    info.features = open.features.columns();
-    info.half_features = open.features.is_half();
-  }
-  info.has_ids = open.ids.exists();
-  if (!open.labels.exists()) return;
-  describe.check_dimensions(open.labels, 1, 2);
-  describe.check_length(open.labels, vertices, "vertices", owner);
-  describe.check_integers(open.labels);
-  if (open.labels.columns() == 0) describe.fail("{} has no columns", open.labels.name);
-  info.has_labels = true;
-  // One column: a label each.
-  info.multi_label = open.labels.shape.size() == 2 && open.labels.columns() != 1;
-  if (info.multi_label) info.classes = open.labels.columns();
-}
-
-// h5py writes truth values as an enum.
-[[noreturn]] void fail_of_mask(const Describer& describe, const hdf5::Dataset& split, const char* owner) {
-  describe.fail("{} is a mask: a truth value for each vertex of {}, not ids; write numpy.flatnonzero(mask)",
-                split.name, owner);
-}
-
-void describe_splits(const OpenType& open, std::int64_t vertices, const char* owner,
-                     const Describer& describe, VertexInfo& info) {
-  std::int64_t* const sizes[] = {&info.train, &info.valid, &info.test};
-  for (std::size_t s = 0; s < open.splits.size(); ++s) {
-    const auto& split = open.splits[s];
-    if (!split.exists()) continue;
-    describe.check_dimensions(split, 1, 1);
-    if (split.type_class == H5T_ENUM && split.rows() > 0) fail_of_mask(describe, split, owner);
-    if (split.rows() > 0) describe.check_integers(split);
-    if (split.rows() > vertices)
-      describe.fail("{} has {} ids, but {} has {} vertices", split.name, split.rows(), owner, vertices);
-    *sizes[s] = split.rows();
-  }
-}
-
-// What is called as features, labels or a split are, but of no type of the file, would be
-// overlooked.
-void check_names_of_types(const OpenGraphFile& h, const Describer& describe) {
-  const auto opened = h.datasets();
-  for (const auto& name : hdf5::dataset_names(h.file)) {
-    const auto last = name.substr(name.rfind('/') + 1);
-    const bool of_vertices = name.starts_with("nodes/") && (last == "features" || last == "labels"),
-               of_split =
-                   name.starts_with("split/") && std::ranges::find(kSplitNames, last) != kSplitNames.end();
-    if ((!of_vertices && !of_split) ||
-        std::ranges::any_of(opened, [&](const auto* of) { return of->name == "/" + name; }))
-      continue;
-    const auto* root = of_split ? "/split/" : "/nodes/";
-    if (h.info.typed)
-      describe.fail(
-          "there is a dataset /{}, but it is of none of the vertex types {}; it is called {}TYPE/{}", name,
-          h.info.schema.type_names(), root, last);
-    describe.fail("there is a dataset /{}, but in a file without types it is called {}{}", name, root, last);
-  }
-}
-
-void describe_types(OpenGraphFile& h, const Describer& describe) {
-  check_names_of_types(h, describe);
-  const char* owner = h.info.typed ? "the type" : "the graph";
-  for (std::size_t t = 0; t < h.types.size(); ++t) {
-    const auto vertices = h.info.schema.types()[t].size();
-    auto& info = h.info.types.emplace_back();
-    describe_vertices(h.types[t], vertices, owner, describe, info);
-    describe_splits(h.types[t], vertices, owner, describe, info);
-  }
-}
-
-// What is of a relation that the file has not would be overlooked.
-void check_names_of_relations(const OpenGraphFile& h, const Describer& describe) {
-  if (!hdf5::has_link(h.file, "edges")) return;
-  for (const auto& name : hdf5::dataset_names(h.file))
-    if (name.starts_with("edges/") && std::ranges::none_of(h.relations, [&](const auto& of) {
-          return of.features.name == "/" + name || of.times.name == "/" + name;
-        }))
-      describe.fail("there is a dataset /{}, but features of edges are called {}, and their times ../time",
-                    name,
-                    h.info.typed ? "/edges/SOURCE.RELATION.TARGET/features, of a relation of the file"
-                                 : "/edges/features");
-}
-
-void describe_relations(OpenGraphFile& h, const Describer& describe) {
-  check_names_of_relations(h, describe);
-  const bool one = h.relations.size() == 1;
-  for (auto& [features, times, info] : h.relations) {
-    if (features.exists()) {
-      describe.check_dimensions(features, 2, 2);
-      describe.check_numbers(features);
-      if (one) describe.check_length(features, h.info.edges, "edges");
-      if (features.rows() > h.info.edges)
-        describe.fail("{} has {} rows, but all relations together have {} edges", features.name,
-                      features.rows(), h.info.edges);
-      if (features.columns() > 0) info = {features.rows(), features.columns(), features.is_half()};
-    }
-    h.info.edge_features.push_back(one || h.view.apart ? info : EdgeInfo{});
-    if (times.exists()) {
-      describe_list(times, describe);
-      if (one) describe.check_length(times, h.info.edges, "edges");
-    }
-    h.info.edge_times.push_back(times.exists() ? times.rows() : 0);
-  }
 }
 
 // ---- digests ----
@@ -433,9 +202,7 @@ void describe_file(OpenGraphFile& h) {
 // The vertices, type by type, and the edges, relation by relation.
 void describe_contents(OpenGraphFile& h) {
   const Describer describe(h.path);
-  open_types(h);
   describe_types(h, describe);
-  open_relations(h);
   describe_relations(h, describe);
   describe_links(h);
   read_digests(h, describe);

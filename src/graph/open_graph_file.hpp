@@ -1,5 +1,5 @@
-// What an open graph file holds, shared by graph_file.cpp (opens and describes) and
-// graph_file_rows.cpp (reads).
+// What an open graph file holds, shared by graph_file.cpp (opens), describe_datasets.cpp (checks)
+// and graph_file_rows.cpp (reads).
 #pragma once
 
 #include <array>
