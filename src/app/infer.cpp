@@ -96,7 +96,12 @@ Network<float> network_of(const Job& job, const TrainedWeights& weights, const s
   for (const auto& key : changed_keys(parse_saved_config(weights.config, path).config, job.config, job.graph))
     if (changes_network(key))
       usage_error("{} is of another network: {}; put the key back", path, in_words(key));
-  Network<float> network(network_of_task(job, trained_on(job, weights)), 0);
+  const auto trained = trained_on(job, weights);
+  // What is scored then are the features themselves, of which no tensor tells.
+  if (job.config.model.layers == 0 && trained.features != job.graph.features)
+    input_error("{}: has {}, and the network of {} was trained on {}", job.config.graph.file,
+                counted(job.graph.features, "feature"), path, counted(trained.features, "feature"));
+  Network<float> network(network_of_task(job, trained), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto columns = std::ssize(weights.standardization.mean);
   // Without learnt rows.

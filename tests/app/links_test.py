@@ -355,6 +355,14 @@ class LinksTest(ProgramTest):
 
         self.fail_with(3, ["no features", "model.embedding"], *train, *job, "model.embedding=0")
 
+    def test_rows_alone_of_another_width(self):
+        job = (*self.ROWS_ALONE, "model.embedding=0")
+        self.make()
+        self.train(*job)
+        self.make("planted", "--nodes", 600, "--degree", 8, "--features", 5, "--classes", 5)
+        self.fail_with(3, [str(self.graph), "5 features", "weights.h5", "8 features"], "infer", self.config, "--checkpoint",
+                       self.output / "weights.h5", "-o", self.folder / "rows.h5", *job, ranks=2)
+
     def test_what_is_odd_is_said(self):
         lines = {"train": [(a, "likes", b) for a in range(12) for b in range(12)], "valid": [(0, "knows", 1)], "test": [(2, "likes", 2), (3, "likes", 4)]}
         for split, triples in lines.items():
