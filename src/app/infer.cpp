@@ -251,12 +251,12 @@ RowFileShape shape_of(const Job& job, const Inference& inference) {
 // The scores of --links, or the best tails.
 template <class Space>
 void answer_links(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
-                  SamplerOn<Space>& whole_rows, InputStoresOn<Space>&& input,
+                  SamplerOn<Space>& whole_rows, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
                   const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
   note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, job.graph.edges,
-                                    evaluation_memory(job), kLabel);
+  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, evaluation_memory(job),
+                                    kLabel);
   KeptRowsOn<Space> last(pass.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(inference.layers(), nullptr);
   sinks.back() = &last;
@@ -295,16 +295,17 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
 // On a space, with what was set up there.
 template <class Space>
 void infer(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
-           SamplerOn<Space>& whole_rows, InputStoresOn<Space>&& input, const Network<float, Space>& network) {
+           SamplerOn<Space>& whole_rows, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
+           const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
   if (!arguments.links.empty())
-    return answer_links(job, inference, space, grid, whole_rows, std::move(input), network);
+    return answer_links(job, inference, space, grid, whole_rows, entries, std::move(input), network);
   const auto& world = job.grid->world();
   const double start = now();
   const auto digest = weights_digest(space, network, input);
   note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, job.graph.edges,
-                                    evaluation_memory(job), kLabel);
+  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, evaluation_memory(job),
+                                    kLabel);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
   RowFileSinkOn<Space> rows(file, pass.shares(), world.rank(), true, false),
@@ -356,7 +357,7 @@ void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Inde
   const auto whole_rows = make_sampler(gpu, "graphsage", matrix, shape);
   Network<float, Cuda> network(gpu, inference.network.shape(), 0);
   copy_weights(gpu, inference.network, network);
-  infer(job, inference, gpu, grid, *whole_rows, std::move(input), network);
+  infer(job, inference, gpu, grid, *whole_rows, EntriesOfRows(a), std::move(input), network);
 }
 #endif
 
@@ -381,7 +382,8 @@ void run(Job& job, Inference& inference) {
   const auto whole_rows = make_sampler("graphsage", a, shape);
   InputStores input(std::move(features.stores), trained_embeddings(job, inference, job.cpu, *job.grid),
                     std::move(edges));
-  infer(job, inference, job.cpu, *job.grid, *whole_rows, std::move(input), inference.network);
+  infer(job, inference, job.cpu, *job.grid, *whole_rows, EntriesOfRows(a), std::move(input),
+        inference.network);
 }
 
 void introduce(const Job& job, const Inference& inference) {

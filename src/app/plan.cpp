@@ -115,13 +115,13 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
       fanouts.empty() ? std::span<const std::int64_t>() : std::span(fanouts[0]);
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     note_activity("counting an evaluation");
-    const auto step = chunk_rows(plan.job, plan.epoch.replication, layer);
+    const auto limit = evaluation_chunks(plan.job, plan.epoch.replication, layer);
     const bool as_before =
         layer > 2 || (layer == 2 && plan.epoch.tables.size() == 1 && plan.epoch.tables[0].all() &&
-                      step == chunk_rows(plan.job, plan.epoch.replication, 1));
+                      limit.reads == evaluation_chunks(plan.job, plan.epoch.replication, 1).reads);
     plan.evaluations.push_back(
         as_before ? plan.evaluations.back()
-                  : count_evaluation(a.local, blocks, plan.epoch.replication, step, a.columns.leaf(),
+                  : count_evaluation(a.local, blocks, plan.epoch.replication, limit, a.columns.leaf(),
                                      layer == 1 ? plan.epoch.tables : std::vector{HeldTypes()}, left_out,
                                      plan.epoch.shape.weighted));
   }

@@ -13,7 +13,7 @@ namespace espalier {
 
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step, const ColumnsOf& columns,
+                                const ChunkLimit& limit, const ColumnsOf& columns,
                                 const std::vector<HeldTypes>& tables, std::span<const std::int64_t> fanouts,
                                 bool weighted) {
   EvaluationWork work;
@@ -24,9 +24,9 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
   std::int64_t chunk = 0;
   for (int rank = 0; rank < shares.parts(); ++rank) {
     double remote = 0;
-    work.chunks = std::max(work.chunks, (shares.size(rank) + step - 1) / step);
-    for (std::int64_t from = 0; from < shares.size(rank); from += step, ++chunk) {
-      const auto to = std::min(from + step, shares.size(rank));
+    const auto first = chunk, rows = shares.size(rank);
+    for (std::int64_t from = 0, to = 0; from < rows; from = to, ++chunk) {
+      to = chunk_end(from, rows, limit, [&](std::int64_t k) { return a.row_size(shares.vertex(rank, k)); });
       std::int64_t input = to - from, entries = 0;  // the chunk's own rows come first
       for (auto k = from; k < to; ++k) seen[shares.vertex(rank, k)] = chunk;
       for (auto k = from; k < to; ++k) {
@@ -47,9 +47,11 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
           }
         }
       }
+      work.largest_rows = std::max(work.largest_rows, static_cast<double>(to - from));
       work.largest_input = std::max(work.largest_input, static_cast<double>(input));
       work.largest_entries = std::max(work.largest_entries, static_cast<double>(entries));
     }
+    work.chunks = std::max(work.chunks, chunk - first);
     work.remote_rows += remote;
     work.most_remote_rows = std::max(work.most_remote_rows, remote);
   }
@@ -57,18 +59,21 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
   return work;
 }
 
-template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, std::int64_t,
+template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, const ChunkLimit&,
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
                                          std::span<const std::int64_t>, bool);
-template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, std::int64_t,
+template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, const ChunkLimit&,
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
                                          std::span<const std::int64_t>, bool);
 
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
-                                   std::int64_t step) {
+                                   const ChunkLimit& limit) {
   const double ranks = static_cast<double>(rows) * replication, share = nodes / ranks;
-  const double chunks = std::max(1.0, std::ceil(share / static_cast<double>(step))), chunk = share / chunks;
-  const double degree = entries / std::max(nodes, 1.0), largest = std::min(static_cast<double>(step), share);
+  const double degree = entries / std::max(nodes, 1.0);
+  const double step = std::max(static_cast<double>(limit.least_rows),
+                               std::floor(static_cast<double>(limit.reads) / (degree + 1)));
+  const double chunks = std::max(1.0, std::ceil(share / step)), chunk = share / chunks;
+  const double largest = std::min(step, share);
   const auto distinct = [&](double of_rows) {
     return nodes * -std::expm1(-of_rows * degree / std::max(nodes, 1.0));
   };
@@ -76,6 +81,7 @@ EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int r
   work.chunks = static_cast<std::int64_t>(chunks);
   work.most_remote_rows = chunks * distinct(chunk) * (rows - 1) / rows;
   work.remote_rows = work.most_remote_rows * ranks;
+  work.largest_rows = largest;
   work.largest_input = largest + distinct(largest) * (1 - largest / std::max(nodes, 1.0));
   work.largest_entries = largest * degree;
   return work;
@@ -93,7 +99,7 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
   std::array<double, kMostLayerArrays> widest = {};
   for (std::size_t layer = 1; layer <= evaluated.size(); ++layer) {
     const auto& chunk = evaluated[layer - 1];
-    const double in = width(layer - 1), out = width(layer), rows = std::min(of.chunk_rows[layer - 1], share);
+    const double in = width(layer - 1), out = width(layer), rows = chunk.largest_rows;
     const double remote = chunk.most_remote_rows / std::max<double>(1, static_cast<double>(chunk.chunks));
     // Memory that all layers use: what a wider one has outgrown stays behind.
     const auto grow = [&](double& most_bytes, double bytes) {

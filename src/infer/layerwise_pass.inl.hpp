@@ -20,15 +20,14 @@ void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mi
 
 template <class Space>
 LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
-                                        const Ownership& ownership, std::int64_t edges,
+                                        const Ownership& ownership, const EntriesOfRows& entries,
                                         std::int64_t chunk_bytes, std::string label)
     : collectives_(grid),
       grid_(grid.host()),
       whole_rows_(whole_rows),
       ownership_(ownership),
       shares_(ownership.cut(grid_.replication())),
-      mean_degree_(static_cast<double>(edges) /
-                   static_cast<double>(std::max<std::int64_t>(1, ownership.rows()))),
+      entries_(entries),
       chunk_bytes_(chunk_bytes),
       label_(std::move(label)) {}
 
@@ -38,12 +37,17 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
                                            int layer, const InputStoresOn<Space>& input, Scratch& scratch,
                                            RowSinkOn<Space>& sink, const GoesOn& goes_on) const {
   const int me = grid_.world().rank();
-  const auto step = evaluation_chunk_rows(mean_degree_, input.width(), chunk_bytes_);
-  const auto chunks = grid_.world().all_reduce((rows() + step - 1) / step, Reduction::kMax, label_);
+  const auto limit = chunk_limit(input.width(), chunk_bytes_);
+  const auto end_of = [&](std::int64_t from) {
+    return chunk_end(from, rows(), limit, [&](std::int64_t k) { return entries_(shares_.vertex(me, k)); });
+  };
+  std::int64_t mine = 0;
+  for (std::int64_t from = 0; from < rows(); from = end_of(from)) ++mine;
+  const auto chunks = grid_.world().all_reduce(mine, Reduction::kMax, label_);
 
   Matrix<float, Space> output;
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-    const auto from = std::min(chunk * step, rows()), to = std::min(from + step, rows());
+  for (std::int64_t chunk = 0, from = 0, to = 0; chunk < chunks; ++chunk, from = to) {
+    to = end_of(from);
     std::vector<std::int64_t> vertices;
     for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};

@@ -131,18 +131,16 @@ TaskSize task_size(const Estimate& e) {
 
 Footprint evaluation(const Estimate& e) {
   const auto edges = edge_table(e.job.graph);
-  EvaluatedRows rows = {.block_rows = e.n() / e.epoch.rows() * e.part.vertices,
-                        .replication = e.epoch.replication,
-                        .input_width = e.input_width(),
-                        .input_row_bytes = e.stored_row(),
-                        .id_bytes = e.id(),
-                        .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
-                        .reads_disk = e.on_disk(),
-                        .reads_edges = !e.epoch.edges.empty(),
-                        .edge_row_bytes = static_cast<double>(edges.row_bytes()),
-                        .edge_width = static_cast<double>(edges.width)};
-  for (std::size_t layer = 1; layer <= e.evaluations.size(); ++layer)
-    rows.chunk_rows.push_back(static_cast<double>(chunk_rows(e.job, e.epoch.replication, layer)));
+  const EvaluatedRows rows = {.block_rows = e.n() / e.epoch.rows() * e.part.vertices,
+                              .replication = e.epoch.replication,
+                              .input_width = e.input_width(),
+                              .input_row_bytes = e.stored_row(),
+                              .id_bytes = e.id(),
+                              .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
+                              .reads_disk = e.on_disk(),
+                              .reads_edges = !e.epoch.edges.empty(),
+                              .edge_row_bytes = static_cast<double>(edges.row_bytes()),
+                              .edge_width = static_cast<double>(edges.width)};
   return evaluation_footprint(e.network, rows, e.evaluations,
                               task_kind_of(e.job.config.train.task).judging_bytes(task_size(e)));
 }
@@ -181,14 +179,11 @@ class Phases {
 
 }  // namespace
 
-std::int64_t chunk_rows(const JobSize& job, std::int64_t replication, std::size_t layer) {
-  const double degree =
-      static_cast<double>(job.graph.edges) / static_cast<double>(std::max<std::int64_t>(1, job.graph.nodes));
+ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer) {
   std::int64_t widest = 0;
   for (const auto& table : input_tables(job.graph, job.config.model.embedding))
     widest = std::max(widest, table.width);
-  return evaluation_chunk_rows(degree, layer == 1 ? widest : job.config.model.hidden,
-                               evaluation_memory(job, replication));
+  return chunk_limit(layer == 1 ? widest : job.config.model.hidden, evaluation_memory(job, replication));
 }
 
 double MemoryPhase::total() const {

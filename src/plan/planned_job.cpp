@@ -37,9 +37,9 @@ std::vector<EvaluationWork> estimate_evaluations(const JobSize& job, const Plann
   const auto& graph = job.graph;
   const auto entries = static_cast<double>(job.config.model.layers > 0 ? graph.edges : 0);
   for (std::size_t layer = 1; job.training && layer <= epoch.shape.fanout.size(); ++layer) {
-    layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), entries,
-                                         static_cast<int>(job.ranks / replication),
-                                         static_cast<int>(replication), chunk_rows(job, replication, layer)));
+    layers.push_back(estimate_evaluation(
+        static_cast<double>(graph.nodes), entries, static_cast<int>(job.ranks / replication),
+        static_cast<int>(replication), evaluation_chunks(job, replication, layer)));
     if (layer > 1) continue;
     auto& first = layers.back();
     first.table_shares.clear();  // as if types were met in proportion to their vertices

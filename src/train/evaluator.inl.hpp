@@ -11,8 +11,9 @@ namespace espalier {
 template <class Space>
 EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
                                 const InputStoresOn<Space>& input, const Ownership& ownership,
-                                const TaskOn<Space>& task, std::int64_t edges, std::int64_t chunk_bytes)
-    : input_(input), task_(task), pass_(grid, whole_rows, ownership, edges, chunk_bytes) {}
+                                const TaskOn<Space>& task, const EntriesOfRows& entries,
+                                std::int64_t chunk_bytes)
+    : input_(input), task_(task), pass_(grid, whole_rows, ownership, entries, chunk_bytes) {}
 
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,

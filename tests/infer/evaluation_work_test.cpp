@@ -17,22 +17,48 @@ namespace {
 TEST(EvaluationWork, CountedByHand) {
   // 0 <- 1 4 5, 1 <- 4, 2 <- 2, 3 <- 0 4 5, 4 <- 0, 5 <- 4
   const Csr<std::int32_t> a = {6, 6, {0, 3, 4, 5, 8, 9, 10}, {1, 4, 5, 4, 2, 0, 4, 5, 0, 4}, {}};
-  // Blocks {0 1 2} and {3 4 5}, chunks of two rows: {0 1} wants 4 5 of the other block, {2}
-  // nothing; {3 4} wants 0, {5} nothing.
-  const auto two = count_evaluation(a, block_partition(6, 2), 1, 2);
+  // Blocks {0 1 2} and {3 4 5}, chunks that read 6, a row each at least: {0 1} and its 4 entries
+  // want 4 5 of the other block, {2} nothing; {3 4} and its 4 entries want 0, {5} nothing.
+  const auto two = count_evaluation(a, block_partition(6, 2), 1, {6, 1});
   EXPECT_EQ(two.chunks, 2);
+  EXPECT_EQ(two.largest_rows, 2);
   EXPECT_EQ(two.remote_rows, 3);
   EXPECT_EQ(two.most_remote_rows, 2);
   EXPECT_EQ(two.largest_input, 4);    // {0 1} and 4 5; {3 4} and 0 5
   EXPECT_EQ(two.largest_entries, 4);  // of either
   // Two copies share each block: {0 1}, {2}, {3 4}, {5}; a vertex that both halves want
   // travels to each.
-  const auto shared = count_evaluation(a, block_partition(6, 2), 2, 64);
+  const auto shared = count_evaluation(a, block_partition(6, 2), 2, {64, 1});
   EXPECT_EQ(shared.chunks, 1);
   EXPECT_EQ(shared.remote_rows, 3);
   // Chunks of one row: 0 wants 4 5, 1 wants 4, 3 wants 0, 4 wants 0.
-  EXPECT_EQ(count_evaluation(a, block_partition(6, 2), 1, 1).remote_rows, 5);
-  EXPECT_EQ(count_evaluation(a, block_partition(6, 1), 3, 1).remote_rows, 0) << "one block row";
+  EXPECT_EQ(count_evaluation(a, block_partition(6, 2), 1, {0, 1}).remote_rows, 5);
+  EXPECT_EQ(count_evaluation(a, block_partition(6, 1), 3, {0, 1}).remote_rows, 0) << "one block row";
+  // Chunks of two rows at least, whatever they read.
+  const auto least = count_evaluation(a, block_partition(6, 2), 1, {0, 2});
+  EXPECT_EQ(least.chunks, 2);
+  EXPECT_EQ(least.largest_entries, 4);
+}
+
+// What one chunk reads is within the limit wherever the hubs are; every row is in one chunk.
+TEST(EvaluationWork, NoChunkReadsMoreForHubs) {
+  constexpr std::int64_t kRows = 500;
+  std::vector<std::int64_t> entries(kRows, 3);
+  for (std::int64_t k = 100; k < 110; ++k) entries[k] = 400;
+  const ChunkLimit limit = {900, 1};
+  std::int64_t total = 0, chunks = 0;
+  for (std::int64_t from = 0, to = 0; from < kRows; from = to, ++chunks) {
+    to = chunk_end(from, kRows, limit, [&](std::int64_t k) { return entries[k]; });
+    ASSERT_GT(to, from);
+    std::int64_t reads = 0;
+    for (auto k = from; k < to; ++k) reads += 1 + entries[k];
+    EXPECT_LE(reads, limit.reads);
+    if (to < kRows) EXPECT_GT(reads + 1 + entries[to], limit.reads) << "room for one more row";
+    total += reads;
+  }
+  EXPECT_EQ(total, kRows + 490 * 3 + 10 * 400);
+  // One that reads more than a chunk may is a chunk of its own.
+  EXPECT_EQ(chunk_end(100, kRows, {10, 1}, [&](std::int64_t k) { return entries[k]; }), 101);
 }
 
 // Vertices renumbered part after part are owned in ranges, and nothing else has changed.
@@ -52,8 +78,8 @@ TEST(EvaluationWork, OfAMapIsThatOfTheRenumberedGraph) {
       renumbered.indptr.push_back(std::ssize(renumbered.indices));
     }
   for (const int copies : {1, 3}) {
-    const auto found = count_evaluation(a, blocks, copies, 20),
-               expected = count_evaluation(renumbered, RowPartition(begins), copies, 20);
+    const auto found = count_evaluation(a, blocks, copies, {100, 8}),
+               expected = count_evaluation(renumbered, RowPartition(begins), copies, {100, 8});
     EXPECT_EQ(found.chunks, expected.chunks);
     EXPECT_EQ(found.remote_rows, expected.remote_rows);
     EXPECT_EQ(found.most_remote_rows, expected.most_remote_rows);
@@ -77,9 +103,9 @@ TEST(EvaluationWork, AnEstimateAgreesWithTheCountOfRandomColumns) {
     a.indptr.push_back(std::ssize(a.indices));
   }
   for (const auto& [rows, copies] : {std::pair(1, 1), std::pair(3, 1), std::pair(4, 2)}) {
-    const auto counted = count_evaluation(a, block_partition(kVertices, rows), copies, 200);
+    const auto counted = count_evaluation(a, block_partition(kVertices, rows), copies, {1400});
     const auto estimated = estimate_evaluation(static_cast<double>(kVertices),
-                                               static_cast<double>(a.entries()), rows, copies, 200);
+                                               static_cast<double>(a.entries()), rows, copies, {1400});
     EXPECT_EQ(estimated.chunks, counted.chunks);
     EXPECT_NEAR(estimated.remote_rows, counted.remote_rows, 0.06 * counted.remote_rows) << rows;
     EXPECT_NEAR(estimated.largest_input, counted.largest_input, 0.06 * counted.largest_input) << rows;

@@ -61,7 +61,7 @@ Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<fl
                  std::int64_t chunk_bytes, Topology topology) {
   const auto kind = network.shape().kind;
   const SmallJob job(grid, problem, kind, {1}, 1, topology);
-  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), problem.graph.entries(),
+  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), EntriesOfRows(job.a),
                            chunk_bytes);
   std::vector<Listener> listeners(network.shape().layers);
   std::vector<RowSink*> sinks;
@@ -132,7 +132,7 @@ TEST(LayerwisePass, GivenUpItEndsBeforeTheNextChunk) {
   const auto network = network_of({"sage", 2, 7, 3, 4, 0, 0, "none"}, random);
   const Grid grid(test_world(), 1);
   const SmallJob job(grid, problem, "sage", {1}, 1);
-  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), problem.graph.entries(), 1);
+  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), EntriesOfRows(job.a), 1);
   Listener listener, last;
   int asked = 0;
   EXPECT_FALSE(pass.run(Cpu{1}, network, job.input, std::vector<RowSink*>{&listener, &last},

@@ -18,9 +18,9 @@ class LayerwisePassOnGpu : public CudaTest {};
 template <class Space>
 std::vector<Matrix<float>> share_of_layers(const Space& space, const GridOn<Space>& grid,
                                            SamplerOn<Space>& whole_rows, RowStoreOn<Space> features,
-                                           const Network<float, Space>& network, std::int64_t edges,
+                                           const Network<float, Space>& network, const EntriesOfRows& entries,
                                            std::int64_t chunk_bytes) {
-  const LayerwisePassOn<Space> pass(grid, whole_rows, features.ownership(), edges, chunk_bytes);
+  const LayerwisePassOn<Space> pass(grid, whole_rows, features.ownership(), entries, chunk_bytes);
   std::vector<KeptRowsOn<Space>> kept;
   for (int layer = 1; layer <= network.shape().layers; ++layer)
     kept.emplace_back(pass.rows(), network.output_width(layer));
@@ -43,7 +43,6 @@ TEST_F(LayerwisePassOnGpu, IsThatOfTheCpuOnEveryGridInAnyChunks) {
     const auto network = network_of({kind, 2, 7, 9, 4, 0, 0, "batch"}, random);
     Network<float, Cuda> on_gpu(gpu(), network.shape(), 9);
     copy_weights(gpu(), network, on_gpu);
-    const auto edges = problem.graph.entries();
     for (const int c : divisors(test_world().size()))
       for (const std::int64_t chunk_bytes : {1, 1 << 30}) {
         problem.owned = chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
@@ -53,14 +52,14 @@ TEST_F(LayerwisePassOnGpu, IsThatOfTheCpuOnEveryGridInAnyChunks) {
         const SmallJob job(host, problem, kind, {1}, 1);
         host.traffic().clear();
         const auto expected = share_of_layers(Cpu{1}, host, *job.whole_rows, small_features(host, problem),
-                                              network, edges, chunk_bytes);
+                                              network, EntriesOfRows(job.a), chunk_bytes);
         const auto bytes = host.traffic().of_stage("evaluate").bytes_received;
         const auto a = to_device(gpu(), grid, job.a, Placement::kDevice);
         const auto whole_rows = make_sampler(gpu(), "graphsage", a, small_shape(kind, {-1}, "evaluate"));
         host.traffic().clear();
         const auto found = share_of_layers(
             gpu(), grid, *whole_rows, to_device(gpu(), grid, job.input.features()[0], Placement::kDevice),
-            on_gpu, edges, chunk_bytes);
+            on_gpu, EntriesOfRows(a), chunk_bytes);
         EXPECT_EQ(host.traffic().of_stage("evaluate").bytes_received, bytes);
         for (std::size_t layer = 0; layer < 2; ++layer) {
           const auto &ours = found[layer], &theirs = expected[layer];

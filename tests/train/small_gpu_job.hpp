@@ -31,8 +31,7 @@ struct SmallGpuJob {
                              small_shape(config.model.kind, config.sampler.fanout, "sample"))),
         whole_rows(make_sampler(gpu, "graphsage", a, small_shape(config.model.kind, {-1}, "evaluate"))),
         task(make_task(gpu, grid_, *host.targets, config.train)),
-        evaluator(grid, *whole_rows, input, input.table(0).ownership(), *task, problem.graph.entries(),
-                  4096) {}
+        evaluator(grid, *whole_rows, input, input.table(0).ownership(), *task, EntriesOfRows(a), 4096) {}
   SmallGpuJob(const SmallGpuJob&) = delete;
 
  private:

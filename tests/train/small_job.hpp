@@ -130,7 +130,7 @@ struct SmallJob {
         task(make_task(Cpu{}, grid, *targets, train)),
         sampler(make_sampler("graphsage", a, small_shape(kind, fanout, "sample"))),
         whole_rows(make_sampler("graphsage", a, small_shape(kind, {-1}, "evaluate"))),
-        evaluator(grid, *whole_rows, input, input.table(0).ownership(), *task, problem.graph.entries(),
+        evaluator(grid, *whole_rows, input, input.table(0).ownership(), *task, EntriesOfRows(a),
                   chunk_bytes) {}
   SmallJob(const SmallJob&) = delete;
 };

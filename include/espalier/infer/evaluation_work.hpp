@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "espalier/base/footprint.hpp"
+#include "espalier/infer/chunks_of_rows.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/partition/ownership.hpp"
@@ -21,31 +22,31 @@ struct EvaluationWork {
                                            ///< over all ranks
   double most_remote_rows = 0;             ///< of one rank
   std::vector<double> table_shares = {1};  ///< of remote_rows, those of each table
+  double largest_rows = 0;                 ///< of a chunk, the most
   double largest_input = 0;                ///< rows of the largest chunk's input
   double largest_entries = 0;              ///< of the largest chunk
 };
 
-/// Of one layer, with chunks of `step` rows, on a grid whose block rows are those of `blocks`,
-/// in so many copies. `a`: all rows; `columns`: what its columns are; `tables`: whose rows
-/// are fetched; fanouts: [relations], those of 0 are left out, or empty; `weighted`: so are entries
-/// of weight 0 (SamplerShape::weighted).
+/// Of one layer, on a grid whose block rows are those of `blocks`, in so many copies. `a`: all
+/// rows; `columns`: what its columns are; `tables`: whose rows are fetched; fanouts: [relations],
+/// those of 0 are left out, or empty; `weighted`: so are entries of weight 0
+/// (SamplerShape::weighted).
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
-                                std::int64_t step, const ColumnsOf& columns = {},
+                                const ChunkLimit& limit, const ColumnsOf& columns = {},
                                 const std::vector<HeldTypes>& tables = {HeldTypes()},
                                 std::span<const std::int64_t> fanouts = {}, bool weighted = false);
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
-                                   std::int64_t step);
+                                   const ChunkLimit& limit);
 
 /// What a rank evaluates.
 struct EvaluatedRows {
   double block_rows = 0;  ///< vertices of its block row
   int replication = 1;
-  std::vector<double> chunk_rows = {};  ///< of each layer, at most
-  double input_width = 0;               ///< numbers of the rows of an input vertex, and bytes as
-  double input_row_bytes = 0;           ///< they are stored
+  double input_width = 0;      ///< numbers of the rows of an input vertex, and bytes as
+  double input_row_bytes = 0;  ///< they are stored
   double id_bytes = 4;
   double pick_value_bytes = 0;  ///< of an entry of a chunk as it is sampled
   bool reads_disk = false;      ///< for its input

@@ -26,19 +26,12 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/feature/input_stores.hpp"
+#include "espalier/infer/chunks_of_rows.hpp"
 #include "espalier/infer/row_sink.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
-
-/// Rows of one chunk, the same on every rank: so many that their distinct neighbours, all remote at
-/// worst, fit in `chunk_bytes` with `width` numbers each.
-inline std::int64_t evaluation_chunk_rows(double mean_degree, std::int64_t width, std::int64_t chunk_bytes) {
-  const double bytes_per_row = (mean_degree + 1) * (static_cast<double>(width) * 4 + 64);
-  return std::max<std::int64_t>(64,
-                                static_cast<std::int64_t>(static_cast<double>(chunk_bytes) / bytes_per_row));
-}
 
 template <class Space>
 class LayerwisePassOn {
@@ -46,11 +39,11 @@ class LayerwisePassOn {
   using GoesOn = std::function<bool()>;
 
   /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
-  /// It and the grid must outlive this. `ownership`: of the vertices by the block rows. `edges`:
-  /// of the whole graph. `chunk_bytes`: what one chunk's input rows may take. `label`: under which
-  /// traffic is counted.
+  /// It and the grid must outlive this. `ownership`: of the vertices by the block rows. `entries`:
+  /// of that matrix's rows. `chunk_bytes`: what one chunk's input rows may take. `label`: under
+  /// which traffic is counted.
   LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const Ownership& ownership,
-                  std::int64_t edges, std::int64_t chunk_bytes, std::string label = "evaluate");
+                  const EntriesOfRows& entries, std::int64_t chunk_bytes, std::string label = "evaluate");
 
   /// Part r: the vertices whose rows rank r computes, its share of its block row.
   const Ownership& shares() const { return shares_; }
@@ -89,7 +82,7 @@ class LayerwisePassOn {
   const Grid& grid_;
   SamplerOn<Space>& whole_rows_;
   Ownership ownership_, shares_;
-  double mean_degree_;
+  EntriesOfRows entries_;
   std::int64_t chunk_bytes_;
   std::string label_;
 };

@@ -16,8 +16,8 @@
 
 namespace espalier {
 
-/// Rows of a chunk of exact evaluation in a layer (from 1).
-std::int64_t chunk_rows(const JobSize& job, std::int64_t replication, std::size_t layer);
+/// What a chunk of exact evaluation may read in a layer (from 1).
+ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer);
 
 struct MemoryItem {
   std::string name;

@@ -21,7 +21,7 @@ class EvaluatorOn {
  public:
   /// What the pass is made of; all must outlive it. `ownership`: of the vertices.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const InputStoresOn<Space>& input,
-              const Ownership& ownership, const TaskOn<Space>& task, std::int64_t edges,
+              const Ownership& ownership, const TaskOn<Space>& task, const EntriesOfRows& entries,
               std::int64_t chunk_bytes);
 
   /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks

@@ -1,0 +1,54 @@
+// How a pass over the whole graph (layerwise_pass.hpp) cuts the rows of a rank into chunks: by
+// what they read, not by how many they are, so that the chunk of a graph's hubs is no larger
+// than others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "espalier/product/dist_csr.hpp"
+
+namespace espalier {
+
+/// What a chunk may read: its rows, and one for each of their entries, all of which may
+/// be distinct.
+struct ChunkLimit {
+  std::int64_t reads = 0;
+  std::int64_t least_rows = 64;  ///< of a chunk, whatever they read
+};
+
+/// Where rows of `width` numbers, and what finds them, are to fit in so many bytes.
+inline ChunkLimit chunk_limit(std::int64_t width, std::int64_t chunk_bytes) {
+  return {chunk_bytes / (4 * width + 64)};
+}
+
+/// The end of the chunk that begins with row `from` of `rows`; `entries(k)`: of row k.
+template <class EntriesOf>
+std::int64_t chunk_end(std::int64_t from, std::int64_t rows, const ChunkLimit& limit, EntriesOf entries) {
+  std::int64_t reads = 0, end = from;
+  for (; end < rows; ++end) {
+    reads += 1 + entries(end);
+    if (reads > limit.reads && end - from >= limit.least_rows) break;
+  }
+  return end;
+}
+
+/// How many entries each vertex's row has in a matrix on the grid, of those whose rows this rank
+/// has. The matrix must outlive it; of one on a GPU its copy on the host is asked.
+class EntriesOfRows {
+ public:
+  template <class Index, class Space>
+  explicit EntriesOfRows(const DistCsr<Index, Space>& a)
+      : indptr_(a.on_host().local.indptr), ownership_(&a.on_host().ownership) {}
+
+  std::int64_t operator()(std::int64_t vertex) const {
+    const auto row = ownership_->local(vertex);
+    return indptr_[row + 1] - indptr_[row];
+  }
+
+ private:
+  std::span<const std::int64_t> indptr_;
+  const Ownership* ownership_;
+};
+
+}  // namespace espalier
