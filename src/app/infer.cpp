@@ -255,8 +255,7 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
                   const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
   note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, evaluation_memory(job),
-                                    kLabel);
+  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
   KeptRowsOn<Space> last(pass.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(inference.layers(), nullptr);
   sinks.back() = &last;
@@ -304,8 +303,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const double start = now();
   const auto digest = weights_digest(space, network, input);
   note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, evaluation_memory(job),
-                                    kLabel);
+  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
   RowFileSinkOn<Space> rows(file, pass.shares(), world.rank(), true, false),

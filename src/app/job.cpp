@@ -11,6 +11,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/feature/spilled_rows.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
@@ -138,8 +139,8 @@ std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {
   return std::make_shared<const EdgeStore>(read_edges(*job.grid, *job.file, job.owners.blocks));
 }
 
-std::int64_t evaluation_memory(const Job& job) {
-  return evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication());
+PassMemory pass_memory(const Job& job) {
+  return {evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication()), job.config.run.spill};
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind,
@@ -196,6 +197,9 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   facts.estimated = &estimated;
   facts.memory = offered_memory(world, config, node.ranks);
   check_job(Moment::kMemory, facts);
+  // Says now what would be wrong later.
+  if (!config.run.spill.empty() && kind != JobKind::kSample)
+    agree(world, [&] { SpilledRows(config.run.spill, 0, 1); });
 
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
   own_vertices(world, job.owners, order, *job.file, config, job.grid->rows());

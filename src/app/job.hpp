@@ -16,6 +16,7 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/plan/model_matrix.hpp"
@@ -163,8 +164,8 @@ void measure_peak_memory(const Job& job, RunReport& report);
 /// What decides how much memory the job takes on so many ranks (memory.hpp).
 JobSize size_of(const Job& job, std::int64_t ranks);
 
-/// Bytes that the input rows of one chunk of exact evaluation may take.
-std::int64_t evaluation_memory(const Job& job);
+/// What exact evaluation, or an inference, may hold.
+PassMemory pass_memory(const Job& job);
 
 /// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU?
 /// Otherwise kernels read it in pinned memory of the host.

@@ -194,6 +194,9 @@ void keys_of_gpus(const JobFacts& job) {
   const auto& train = job.config.train;
   if (job.size->gpu && job.config.graph.features_on == "disk")
     usage_error("graph.features_on = disk is for CPUs, and this job computes {}; use host", job.device);
+  if (job.size->gpu && !job.config.run.spill.empty())
+    usage_error("run.spill = {} is for CPUs, and this job computes {}; leave it out", job.config.run.spill,
+                job.device);
   if (job.size->gpu) return;
   if (train.precision != "fp32")
     usage_error("train.precision = {} needs GPUs, and this job computes {}; use fp32", train.precision,

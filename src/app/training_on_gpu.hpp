@@ -37,7 +37,7 @@ void train_over(const Job& job, const Space& space, const GridOn<Space>& grid,
   note_activity("setting up the training");
   const auto task = make_task(space, *job.grid, targets, job.config.train);
   const EvaluatorOn<Space> evaluator(grid, *whole_rows, input, job.owners.blocks, *task,
-                                     EntriesOfRows(matrix), evaluation_memory(job));
+                                     EntriesOfRows(matrix), pass_memory(job));
   train(space, TrainingJobOn<Space>{
                    grid, job.config, *sampler, input, *task, evaluator, job.bulk(), job.batches_per_step(),
                    job.sampling_grid.get(), input_of(job), job.owners.groups.get(),

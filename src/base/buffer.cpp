@@ -4,6 +4,9 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 namespace espalier {
 
@@ -13,23 +16,32 @@ constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
 
 std::atomic<std::int64_t> allocations = 0;
 
-std::align_val_t alignment_of(std::size_t bytes) {
-  return std::align_val_t{bytes >= kHugeBufferBytes ? kHugePage : kCacheLine};
+std::size_t alignment_of(std::size_t bytes) {
+  return bytes >= kHugeBufferBytes ? kHugePage : kCacheLine;
 }
 
 }  // namespace
 
+// A place more than asked for, with the address of the whole before what is used of it. Asked for
+// aligned memory, the C library before glibc 2.38 finds none in what was freed of just that size,
+// and takes more from the system each time.
 void* allocate_buffer(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  void* memory = ::operator new(bytes, alignment_of(bytes));
+  const auto alignment = alignment_of(bytes);
+  auto* const whole = static_cast<std::byte*>(::operator new(bytes + alignment));
+  const auto begin = reinterpret_cast<std::uintptr_t>(whole) + sizeof(void*);
+  auto* const memory = whole + sizeof(void*) + (alignment - begin % alignment) % alignment;
+  std::memcpy(memory - sizeof(void*), &whole, sizeof(void*));
   // Whole huge pages only: the rest of the last one may belong to someone else. A refusal costs
   // speed alone.
   if (bytes >= kHugeBufferBytes) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return memory;
 }
 
-void free_buffer(void* memory, std::size_t bytes) noexcept {
-  ::operator delete(memory, alignment_of(bytes));
+void free_buffer(void* memory, std::size_t) noexcept {
+  void* whole = nullptr;
+  std::memcpy(&whole, static_cast<std::byte*>(memory) - sizeof(void*), sizeof(void*));
+  ::operator delete(whole);
 }
 
 std::int64_t buffer_allocations() {

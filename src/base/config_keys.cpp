@@ -340,6 +340,9 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"run.memory_check", kCost, &c.run.memory_check,
           "what needs more than run.memory_limit: refuse | warn, and go on"}
           .among({"refuse", "warn"}),
+      Key{"run.spill", kCost, &c.run.spill,
+          "a folder on a disk of the node, for rows of hidden layers while all vertices are evaluated or "
+          "inferred; empty: they stay in memory"},
       Key{"run.overlap", kCost, &c.run.overlap,
           "train: sample and fetch ahead while a step computes; takes another run.threads cores per rank"},
       Key{"run.prefetch_steps", kCost, &c.run.prefetch_steps,

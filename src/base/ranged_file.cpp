@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "espalier/base/error.hpp"
@@ -49,6 +50,14 @@ RangedFile RangedFile::join(const std::string& path) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   require_written(file >= 0);
   return {file, path};
+}
+
+RangedFile RangedFile::unnamed(const std::string& folder) {
+  auto path = folder + "/espalier-XXXXXX";
+  const int file = mkostemp(path.data(), O_CLOEXEC);
+  require_written(file >= 0);
+  unlink(path.c_str());
+  return {file, folder};
 }
 
 RangedFile RangedFile::open(const std::string& path) {

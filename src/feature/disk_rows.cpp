@@ -18,16 +18,17 @@ namespace {
 // A chunk is a page or more, so that the disk has no use for less, and digests fit in 128 MiB.
 constexpr std::int64_t kPage = 4096, kMostChunks = std::int64_t{1} << 24;
 
-std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) {
+}  // namespace
+
+std::int64_t DiskRows::rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) {
   const auto per_page = std::max<std::int64_t>(1, kPage / std::max<std::int64_t>(1, row_bytes));
   return std::max(per_page, rows / kMostChunks);
 }
 
-}  // namespace
-
 DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table)
-    : path_(file.path()),
+    : of_("graph file " + file.path()),
       verify_(file.view().verify == Verify::kYes),
+      by_place_(false),
       width_(table.width),
       half_(table.half) {
   const auto& types = file.info().schema.types();
@@ -39,19 +40,32 @@ DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputT
   for (int t = 0; t < std::ssize(types); ++t) {
     if (!table.held.holds_type(t)) continue;
     const auto plain = file.plain_features(t);
-    ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, path_);
+    ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, file.path());
     const auto begin = parts_.empty() ? 0 : parts_.back().end;
     parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half, plain->name, chunks});
     chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
     held.push_back(t);
   }
-  agree(comm, [&] { file_.emplace(RangedFile::open(path_)); });
+  agree(comm, [&] { file_.emplace(RangedFile::open(file.path())); });
   digests_.assign(static_cast<std::size_t>(chunks), 0);
   for (std::size_t k = 0; k < parts_.size(); ++k)
     parts_[k].half ? digest_part<Half>(comm, file, held[k], parts_[k])
                    : digest_part<float>(comm, file, held[k], parts_[k]);
   comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
 }
+
+DiskRows::DiskRows(RangedFile file, std::string of, std::int64_t rows, std::int64_t width,
+                   std::vector<std::uint64_t> digests)
+    : of_(std::move(of)),
+      file_(std::move(file)),
+      verify_(true),
+      by_place_(true),
+      rows_(rows),
+      width_(width),
+      chunk_rows_(rows_of_chunk(rows, 4 * width)),
+      half_(false),
+      parts_{{0, rows, 0, false, "a hidden layer", 0}},
+      digests_(std::move(digests)) {}
 
 // Each rank its even share of the chunks, some at a time.
 template <class S>
@@ -126,7 +140,7 @@ const char* DiskRows::read_chunk(const Chunk& chunk, std::span<const std::int64_
   if (file_->read(part.offset + row * row_bytes, bytes.data(), count) != count) return "ends too early";
   if (verify_ && (part.half ? digest_of<Half>(bytes, row * width_) : digest_of<float>(bytes, row * width_)) !=
                      digests_[number_of(chunk)])
-    return "does not hold what it held when the job began";
+    return "does not hold what it held before";
   Matrix<T> rows(std::ssize(wanted), width_);
   if (part.half)
     copy_chunk_rows<T, Half>(bytes.data(), width_, chunk.begin, numbers, wanted, rows);
@@ -172,9 +186,9 @@ void DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers, Matri
   if (wrong == nullptr) return;
   const auto chunk = chunk_of(where);
   fail_job(ExitCode::kInput,
-           fmt::format("graph file {}: {} {} in rows {} to {}; its disk is failing, or another program has "
+           fmt::format("{}: {} {} in rows {} to {}; its disk is failing, or another program has "
                        "changed it",
-                       path_, chunk.part->name, wrong.load(), chunk.begin - chunk.part->begin,
+                       of_, chunk.part->name, wrong.load(), chunk.begin - chunk.part->begin,
                        chunk.end - chunk.part->begin - 1));
 }
 
@@ -227,7 +241,7 @@ std::future<void> RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<cons
                                                   std::byte* to) const requires std::is_same_v<Space, Cpu> {
   std::vector<std::int64_t> numbers;
   numbers.reserve(places.size());
-  for (const auto place : places) numbers.push_back(reach_.vertex(part_, place));
+  for (const auto place : places) numbers.push_back(disk_->by_place() ? place : reach_.vertex(part_, place));
   return std::async(std::launch::async, [disk = disk_, cpu, numbers = std::move(numbers), to] {
     const auto as = [&]<class T>(T) {
       disk->read<T>(cpu, numbers, {std::ssize(numbers), disk->width(), reinterpret_cast<T*>(to)});

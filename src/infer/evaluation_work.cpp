@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "espalier/feature/fetch_model.hpp"
+#include "espalier/feature/spilled_rows.hpp"
 #include "espalier/product/product_footprint.hpp"
 
 namespace espalier {
@@ -118,8 +119,8 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
       working.add(4 * chunk.largest_input * static_cast<double>(network.hidden));
     auto fetching = fetch_footprint(1, chunk.largest_input, remote, of.id_bytes,
                                     layer == 1 ? of.input_row_bytes : 4 * in, 0);
-    if (layer == 1 && of.reads_disk)
-      fetching += disk_read_footprint(chunk.largest_input - remote, of.input_row_bytes);
+    if (layer == 1 ? of.reads_disk : of.spills)
+      fetching += disk_read_footprint(chunk.largest_input - remote, layer == 1 ? of.input_row_bytes : 4 * in);
     auto block = Footprint().add(8 * chunk.largest_input).add(8 * rows).add(4 * chunk.largest_entries, 2);
     auto picks = entries_footprint(rows, chunk.largest_entries, of.id_bytes, of.pick_value_bytes);
     if (network.relations > 1) {
@@ -130,17 +131,21 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
     if (of.reads_edges)
       block +=
           edge_fetch_footprint(1, chunk.largest_entries, 0, of.id_bytes, of.edge_row_bytes, of.edge_width);
-    auto result = Footprint().add(4 * share * out);
-    if (chunk.chunks > 1) result.add(4 * rows * out);
+    const auto block_row = [&](double columns) {
+      return of.spills ? SpilledRows::memory_bytes(of.block_rows, 4 * columns) : 4 * of.block_rows * columns;
+    };
+    const bool hidden = layer < evaluated.size(), spilled = hidden && of.spills;
+    auto result = Footprint().add(spilled ? block_row(out) : 4 * share * out);
+    if (spilled || chunk.chunks > 1) result.add(4 * rows * out);
     Footprint gathered;
-    if (of.replication > 1 && layer < evaluated.size()) gathered.add(4 * of.block_rows * out);
+    if (of.replication > 1 && hidden && !spilled) gathered.add(4 * of.block_rows * out);
     auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
-    if (layer > 1) live.add(4 * of.block_rows * in);
+    if (layer > 1) live.add(block_row(in));
     if (layers.size() > evaluated.size()) live.add(4 * share * static_cast<double>(layers.back().layer.in));
     most = larger(most, live + fetching);
     if (layer == evaluated.size()) {
       auto logits = of_features + outgrown + result + working;
-      if (layer > 1) logits.add(4 * of.block_rows * in);
+      if (layer > 1) logits.add(block_row(in));
       most = larger(most, logits.add(judging));
     }
     if (layer == 1) of_features = fetching;

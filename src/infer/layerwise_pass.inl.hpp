@@ -8,6 +8,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
+#include "spill_sink.hpp"
 
 namespace espalier {
 
@@ -21,14 +22,14 @@ void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mi
 template <class Space>
 LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
                                         const Ownership& ownership, const EntriesOfRows& entries,
-                                        std::int64_t chunk_bytes, std::string label)
+                                        PassMemory memory, std::string label)
     : collectives_(grid),
       grid_(grid.host()),
       whole_rows_(whole_rows),
       ownership_(ownership),
       shares_(ownership.cut(grid_.replication())),
       entries_(entries),
-      chunk_bytes_(chunk_bytes),
+      memory_(std::move(memory)),
       label_(std::move(label)) {}
 
 // One layer of my share into the sink; false: given up.
@@ -37,7 +38,7 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
                                            int layer, const InputStoresOn<Space>& input, Scratch& scratch,
                                            RowSinkOn<Space>& sink, const GoesOn& goes_on) const {
   const int me = grid_.world().rank();
-  const auto limit = chunk_limit(input.width(), chunk_bytes_);
+  const auto limit = chunk_limit(input.width(), memory_.chunk_bytes);
   const auto end_of = [&](std::int64_t from) {
     return chunk_end(from, rows(), limit, [&](std::int64_t k) { return entries_(shares_.vertex(me, k)); });
   };
@@ -66,7 +67,6 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
   return true;
 }
 
-// My block row of a layer, from everyone's share of it.
 template <class Space>
 Matrix<float, Space> LayerwisePassOn<Space>::gathered(Matrix<float, Space> mine) const {
   if (grid_.replication() == 1) return mine;
@@ -76,6 +76,22 @@ Matrix<float, Space> LayerwisePassOn<Space>::gathered(Matrix<float, Space> mine)
   for (int r = 0; r < grid_.replication(); ++r) counts.push_back(shares_.size(first + r) * mine.columns);
   gather_block(collectives_.row_comm(), mine, counts, block, label_);
   return block;
+}
+
+template <class Space>
+std::optional<RowStoreOn<Space>> LayerwisePassOn<Space>::compute_hidden(
+    const Space& space, const Network<float, Space>& network, int layer, const InputStoresOn<Space>& input,
+    Scratch& scratch, RowSinkOn<Space>* also, const GoesOn& goes_on) const {
+  const auto width = network.output_width(layer);
+  if constexpr (std::is_same_v<Space, Cpu>)
+    if (!memory_.spill.empty()) {
+      SpillSink spill(grid_, ownership_, shares_, memory_.spill, width, also);
+      if (!compute_layer(space, network, layer, input, scratch, spill, goes_on)) return {};
+      return RowStore(grid_, ownership_, spill.gathered(label_));
+    }
+  KeptRowsOn<Space> kept(rows(), width, also);
+  if (!compute_layer(space, network, layer, input, scratch, kept, goes_on)) return {};
+  return RowStoreOn<Space>(collectives_, ownership_, gathered(kept.release()));
 }
 
 // With jumping knowledge: takes up the rows of each layer, and gives them to `also`, too, unless
@@ -126,11 +142,10 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
   Scratch scratch;
   scratch.edge_store = input.edges();
   for (int layer = 1; layer < last; ++layer) {
-    KeptRowsOn<Space> kept(rows(), network.output_width(layer), sink_of(layer));
-    if (!compute_layer(space, network, layer, layer == 1 ? input : *hidden, scratch, kept, goes_on))
-      return false;
-    auto block = gathered(kept.release());
-    hidden.emplace(RowStoreOn<Space>(collectives_, ownership_, std::move(block)));
+    auto rows =
+        compute_hidden(space, network, layer, layer == 1 ? input : *hidden, scratch, sink_of(layer), goes_on);
+    if (!rows) return false;
+    hidden.emplace(std::move(*rows));
     if (layer == 1) scratch.rows.resize(1);
   }
   if (!compute_layer(space, network, last, last == 1 ? input : *hidden, scratch, *sink_of(last), goes_on))

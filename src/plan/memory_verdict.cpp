@@ -34,6 +34,14 @@ std::string items_in_words(MemoryPhase phase) {
   return words;
 }
 
+// Would it fit with rows of hidden layers on disk?
+bool spilling_fits(const PlannedJob& planned, double bytes) {
+  if (planned.job.gpu || !planned.job.config.run.spill.empty()) return false;
+  auto other = planned;
+  other.job.config.run.spill = ".";
+  return peak_memory(other).bytes() <= bytes;
+}
+
 std::string cures_of(const PlannedJob& planned, double bytes) {
   const auto& job = planned.job;
   const auto replication = planned.epoch.replication;
@@ -49,6 +57,7 @@ std::string cures_of(const PlannedJob& planned, double bytes) {
   cures += ", a smaller sampler.batch_size";
   if (!job.training) return cures;
   cures += " or model.hidden";
+  if (spilling_fits(planned, bytes)) cures += ", run.spill = a folder on a disk";
   for (const auto& part : planned_parts(job, replication)) cures += part.cures;
   return cures;
 }

@@ -138,6 +138,7 @@ Footprint evaluation(const Estimate& e) {
                               .id_bytes = e.id(),
                               .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
                               .reads_disk = e.on_disk(),
+                              .spills = !e.job.config.run.spill.empty(),
                               .reads_edges = !e.epoch.edges.empty(),
                               .edge_row_bytes = static_cast<double>(edges.row_bytes()),
                               .edge_width = static_cast<double>(edges.width)};

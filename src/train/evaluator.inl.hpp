@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "espalier/train/evaluator.hpp"
@@ -11,9 +12,8 @@ namespace espalier {
 template <class Space>
 EvaluatorOn<Space>::EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
                                 const InputStoresOn<Space>& input, const Ownership& ownership,
-                                const TaskOn<Space>& task, const EntriesOfRows& entries,
-                                std::int64_t chunk_bytes)
-    : input_(input), task_(task), pass_(grid, whole_rows, ownership, entries, chunk_bytes) {}
+                                const TaskOn<Space>& task, const EntriesOfRows& entries, PassMemory memory)
+    : input_(input), task_(task), pass_(grid, whole_rows, ownership, entries, std::move(memory)) {}
 
 template <class Space>
 std::optional<Evaluation> EvaluatorOn<Space>::evaluate(const Space& space,

@@ -1,10 +1,13 @@
 """Features that stay on disk (graph.features_on = "disk").
 
+Rows of hidden layers, too (run.spill).
+
 Laws: histories, weights and rows of infer are those with features in memory, bit for bit, on every grid, with orders, types, halves,
 norms, rows sent ahead and rows kept; a rank plans for less memory; what cannot stay on disk is refused in one message, and a file that
 changes while the job runs ends it, naming the place.
 """
 
+import resource
 import subprocess
 import time
 
@@ -15,6 +18,52 @@ from tests.app.program import PROGRAM, ProgramTest, needs_emulation, on_gpus
 from tests.launcher import LAUNCHER
 
 DISK = "graph.features_on=disk"
+
+
+# Of hidden layers.
+class Spilled(ProgramTest):
+    JOB = ("sampler.fanout=[5, 3, 3]", "sampler.batch_size=64", "model.hidden=16", "model.layers=3", "train.epochs=2", "train.reproducible=true",
+           "train.batches_per_step=4", "train.learning_rate=0.01", "run.threads=1", 'model.normalize="batch"')
+
+    def setUp(self):
+        super().setUp()
+        self.succeed("-q", "generate", "planted", "--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24, "--seed", 3, "-o", self.graph,
+                     "--overwrite")
+        self.there = self.folder / "spilled"
+        self.there.mkdir()
+        self.spill = f"run.spill={self.there}"
+
+    def history(self, *overrides, **options):
+        self.succeed("-q", "train", self.config, *overrides, **options)
+        report = self.report(self.output)
+        return [(epoch["loss"], epoch["valid"]) for epoch in report["epochs"]], report["weights_digest"], report["test"]
+
+    def test_the_bits_of_memory(self):
+        for job, grids in ((("model.jumping=max",), ((2, "grid.replication=2"),)),
+                           ((), ((1, DISK), (3, "grid.topology=replicated"), (4, "grid.replication=2", "run.overlap=true")))):
+            expected = self.history(*job)
+            for ranks, *grid in grids:
+                self.assertEqual(self.history(*job, self.spill, *grid, ranks=ranks), expected, (job, ranks, grid))
+            self.assertEqual(list(self.there.iterdir()), [])
+        rows = self.inferred()
+        for ranks in (1, 3):
+            np.testing.assert_array_equal(self.inferred(self.spill, ranks=ranks)[0]["logits"], rows[0]["logits"])
+
+    def test_less_memory_is_planned(self):
+        self.succeed("-q", "generate", "planted", "--nodes", 200000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
+        job = ("model.hidden=256", "run.memory_limit=300MB", "--ranks", 1)
+        self.fail_with(4, ["does not fit", "run.spill = a folder"], "plan", self.config, *job)
+        self.succeed("plan", self.config, *job, self.spill)
+
+    def test_a_folder_that_cannot_be_written(self):
+        for folder, reason in ((self.folder / "none", "No such file"), (self.graph, "Not a directory")):
+            for ranks in (1, 3):
+                self.fail_with(2, [f"run.spill = {folder}", reason, "another folder"], "train", self.config, f"run.spill={folder}", ranks=ranks)
+
+    def test_a_full_disk(self):
+        def small_files():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**14, 2**14))
+        self.fail_with(2, [self.spill.replace("=", " = "), "File too large"], "train", self.config, self.spill, preexec_fn=small_files)
 
 
 class DiskFeatures(ProgramTest):
@@ -78,7 +127,8 @@ class DiskFeatures(ProgramTest):
     @needs_emulation
     def test_gpus(self):
         self.make()
-        self.fail_with(2, ["graph.features_on = disk is for CPUs"], "train", self.config, DISK, "run.device=cuda", **on_gpus(1))
+        for key, words in ((DISK, "graph.features_on = disk is for CPUs"), ("run.spill=/tmp", "run.spill = /tmp is for CPUs")):
+            self.fail_with(2, [words], "train", self.config, key, "run.device=cuda", **on_gpus(1))
 
     def test_a_file_that_changes(self):
         self.make()
@@ -98,4 +148,4 @@ class DiskFeatures(ProgramTest):
         end = time.monotonic() + 60
         output = process.communicate(timeout=end - time.monotonic())[0]
         self.assertEqual(process.returncode, 3, output)
-        self.assertRegex(output, "/nodes/features does not hold what it held when the job began in rows [67]")
+        self.assertRegex(output, "/nodes/features does not hold what it held before in rows [67]")

@@ -7,6 +7,7 @@ checkpoint was not named, and a warning where it was. All others together change
 
 import re
 import shutil
+import tempfile
 import zlib
 
 import h5py
@@ -55,7 +56,8 @@ CASES = {
 COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",
         "history.memory=1MB", "history.feature_rows=belady", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
         "run.prefetch_steps=2", "run.checkpoint_every=2", "run.checkpoint_minutes=5", "run.max_minutes=50", "run.stall_minutes=50",
-        "run.device=cpu", "graph.features_on=node", "graph.verify=false", "run.memory_check=warn")
+        "run.device=cpu", "graph.features_on=node", "graph.verify=false", "run.memory_check=warn",
+        f"run.spill={tempfile.gettempdir()}")
 # Those that this test cannot set, or that have no meaning with the others.
 NO_CASE = {"graph.file", "graph.order", "grid.topology", "run.restart", "output.dir", "train.reproducible"}
 # What is refused before a checkpoint is looked at: labels of another kind; no GPU.

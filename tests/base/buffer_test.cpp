@@ -1,8 +1,14 @@
 // Laws: every allocation of a Buffer is counted, once (other tests show by this count that nothing
-// was allocated); its memory begins at a cache line, from kHugeBufferBytes on at a huge page.
+// was allocated); its memory begins at a cache line, from kHugeBufferBytes on at a huge page; what
+// was freed is used again.
 #include "espalier/base/buffer.hpp"
 
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "espalier/base/process.hpp"
 
 namespace espalier {
 namespace {
@@ -27,6 +33,22 @@ TEST(Buffer, BeginsAtACacheLineOrAHugePage) {
                 0u)
           << bytes << " bytes";
   }
+}
+
+// As a file is read piece by piece, while a library keeps a little of each.
+TEST(Buffer, MemoryThatWasFreedIsUsedAgain) {
+  keep_freed_memory();
+  std::vector<std::unique_ptr<char[]>> kept;
+  const auto before = process_memory("VmRSS");
+  for (const std::size_t bytes : {kHugeBufferBytes - 100000, kHugeBufferBytes + 100000})
+    for (int piece = 0; piece < 40; ++piece) {
+      Buffer<char> rows(bytes, 'x');
+      kept.push_back(std::make_unique<char[]>(200));
+      const Buffer<char> read(bytes, 'y');
+      kept.push_back(std::make_unique<char[]>(200));
+      rows = read;
+    }
+  EXPECT_LT(process_memory("VmRSS") - before, 8 * static_cast<std::int64_t>(kHugeBufferBytes));
 }
 
 }  // namespace

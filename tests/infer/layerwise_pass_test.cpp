@@ -1,7 +1,8 @@
 // ranks: 1 2 3 4 6
-// Laws: the rows of every layer are the network's formula over the dense matrix; their bits depend
-// neither on the grid nor on chunks, nor on who else listens; a sink is given each row of the
-// rank's share once, ascending; a pass that is given up ends on all ranks.
+// Laws: the rows of every layer are the network's formula over the dense matrix; their bits
+// depend neither on the grid nor on chunks, nor on who else listens, nor on where hidden layers
+// lie; a sink is given each row of the rank's share once, ascending; a pass that is given up ends
+// on all ranks.
 #include "espalier/infer/layerwise_pass.hpp"
 
 #include <gtest/gtest.h>
@@ -58,11 +59,11 @@ struct Found {
 
 // Every layer's rows, each by a sink of its own.
 Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<float>& network,
-                 std::int64_t chunk_bytes, Topology topology) {
+                 PassMemory memory, Topology topology) {
   const auto kind = network.shape().kind;
   const SmallJob job(grid, problem, kind, {1}, 1, topology);
   const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), EntriesOfRows(job.a),
-                           chunk_bytes);
+                           std::move(memory));
   std::vector<Listener> listeners(network.shape().layers);
   std::vector<RowSink*> sinks;
   for (auto& listener : listeners) sinks.push_back(&listener);
@@ -91,6 +92,7 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   auto problem = small_problem(kVertices, 7, 4, seed);
+  const auto folder = test_folder("spilled-layers");
   for (const auto& [kind, layers, normalize] :
        {std::tuple{"sage", 3, "batch"}, {"gcn", 2, "none"}, {"sage", 1, "none"}}) {
     SCOPED_TRACE(fmt::format("{} {} {}", kind, layers, normalize));
@@ -99,12 +101,12 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
     std::optional<Found> first;
     for (const int c : divisors(test_world().size()))
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
-        for (const std::int64_t chunk_bytes : {std::int64_t{1}, std::int64_t{1} << 30}) {
-          problem.owned = chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
-          SCOPED_TRACE(fmt::format("c {} chunk_bytes {}", c, chunk_bytes));
+        for (const auto& memory : {PassMemory(1), PassMemory(1, folder), PassMemory(std::int64_t{1} << 30)}) {
+          problem.owned = memory.chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
+          SCOPED_TRACE(fmt::format("c {} chunk_bytes {} {}", c, memory.chunk_bytes, memory.spill));
           const Grid grid(test_world(), c);
-          auto found = all_layers(grid, problem, network, chunk_bytes, topology);
-          EXPECT_EQ(found.chunks > 1, chunk_bytes == 1);
+          auto found = all_layers(grid, problem, network, memory, topology);
+          EXPECT_EQ(found.chunks > 1, memory.chunk_bytes == 1);
           if (!first) first = std::move(found);
           for (int layer = 0; layer < layers; ++layer) {
             if (c == 1) expect_near(first->layers[layer], expected[layer]);

@@ -127,6 +127,7 @@ struct RunConfig {
   AutoInt threads{};
   std::string memory_limit = "auto";
   std::string memory_check = "refuse";
+  std::string spill;  ///< a folder, or empty
   bool overlap = false;
   std::int64_t prefetch_steps = 1;
   std::int64_t checkpoint_every = 0;

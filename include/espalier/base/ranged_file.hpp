@@ -17,6 +17,9 @@ class RangedFile {
   static RangedFile create(const std::string& path);
   /// One that another process has created, to write.
   static RangedFile join(const std::string& path);
+  /// A new file of a folder, to write and to read, that has no name: it goes when it is closed,
+  /// however the process ends. Errors as of create().
+  static RangedFile unnamed(const std::string& folder);
   /// One to read. What cannot be done to it is a UserError(kInput) with path and reason.
   static RangedFile open(const std::string& path);
 

@@ -1,6 +1,6 @@
-// Rows of a table that stay in the graph file: they are read, a chunk of neighbours at a time, when
-// somebody asks for them. What the system keeps of the file in memory that nobody else wants is its
-// cache.
+// Rows on disk, of a table in the graph file or of a hidden layer (spilled_rows.hpp): they are
+// read, a chunk of neighbours at a time, when somebody asks for them. What the system keeps of the
+// file in memory that nobody else wants is its cache.
 //
 // A chunk's digest is its share of the digest of its data set (graph/content_digest.hpp), found
 // when all rows are read once at the start; with graph.verify what is read later is held
@@ -27,6 +27,16 @@ class DiskRows {
   /// of them once. Throws UserError as GraphFile::read_features does.
   DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table);
 
+  /// Rows that lie in `file` one after another, by their places on this rank; `digests`: of each
+  /// chunk of rows_of_chunk() of them. `of`: what they are, for messages. Local.
+  DiskRows(RangedFile file, std::string of, std::int64_t rows, std::int64_t width,
+           std::vector<std::uint64_t> digests);
+
+  /// How many rows make a chunk.
+  static std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes);
+
+  /// Are they numbered by their places on this rank, or by the table's ids?
+  bool by_place() const { return by_place_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t width() const { return width_; }
   bool half() const { return half_; }
@@ -64,9 +74,9 @@ class DiskRows {
   const char* read_chunk(const Chunk& chunk, std::span<const std::int64_t> numbers,
                          std::span<const std::int64_t> wanted, MatrixView<T> to) const;
 
-  std::string path_;
+  std::string of_;
   std::optional<RangedFile> file_;
-  bool verify_;
+  bool verify_, by_place_;
   std::int64_t rows_ = 0, width_, chunk_rows_;
   bool half_;
   std::vector<Part> parts_;

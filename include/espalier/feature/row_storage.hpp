@@ -31,7 +31,7 @@ class RowStorageOn {
   /// Rows in memory of this rank: those that part `part` owns, in the order of their places.
   RowStorageOn(Ownership owners, int part, StoredRows<Space> rows)
       : reach_(std::move(owners)), part_(part), rows_(std::move(rows)) {}
-  /// Rows on disk, by the owners' ids.
+  /// Rows on disk, by the owners' ids or by place (DiskRows::by_place).
   RowStorageOn(Ownership owners, int part,
                std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>;
 

@@ -50,6 +50,7 @@ struct EvaluatedRows {
   double id_bytes = 4;
   double pick_value_bytes = 0;  ///< of an entry of a chunk as it is sampled
   bool reads_disk = false;      ///< for its input
+  bool spills = false;          ///< rows of hidden layers to a file (feature/spilled_rows.hpp)
   bool reads_edges = false;     ///< features of its entries, with so many bytes and numbers each
   double edge_row_bytes = 0, edge_width = 0;
 };

@@ -9,9 +9,9 @@
 // one fetch in the process column per chunk); a sink takes the rows, chunk by chunk. Where the next
 // layer reads them, the block row is gathered along the process row. Memory: the blocks of H[l-1]
 // and H[l], my share of H[l], one chunk (64 rows at least); of the last layer only a chunk, if its
-// sink keeps nothing. Every row is computed by the same operations in the same order wherever it
-// lies, so rows do not depend on the grid or on chunks; on a GPU that holds but for the rounding of
-// products (nn/network.hpp).
+// sink keeps nothing. The blocks can lie in files instead (run.spill). Every row is computed by the
+// same operations in the same order wherever it lies, so rows do not depend on the grid or on
+// chunks; on a GPU that holds but for the rounding of products (nn/network.hpp).
 //
 // Exact evaluation (train/evaluator.hpp) and `espalier infer` are uses of it.
 #pragma once
@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
@@ -33,6 +34,14 @@
 
 namespace espalier {
 
+/// What a pass may hold.
+struct PassMemory {
+  PassMemory(std::int64_t chunk, std::string folder = {}) : chunk_bytes(chunk), spill(std::move(folder)) {}
+
+  std::int64_t chunk_bytes;  ///< for one chunk's input rows
+  std::string spill;         ///< a folder for the rows of hidden layers, on CPUs; empty: in memory
+};
+
 template <class Space>
 class LayerwisePassOn {
  public:
@@ -40,10 +49,9 @@ class LayerwisePassOn {
 
   /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
   /// It and the grid must outlive this. `ownership`: of the vertices by the block rows. `entries`:
-  /// of that matrix's rows. `chunk_bytes`: what one chunk's input rows may take. `label`: under
-  /// which traffic is counted.
+  /// of that matrix's rows. `label`: under which traffic is counted.
   LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const Ownership& ownership,
-                  const EntriesOfRows& entries, std::int64_t chunk_bytes, std::string label = "evaluate");
+                  const EntriesOfRows& entries, PassMemory memory, std::string label = "evaluate");
 
   /// Part r: the vertices whose rows rank r computes, its share of its block row.
   const Ownership& shares() const { return shares_; }
@@ -54,7 +62,8 @@ class LayerwisePassOn {
   /// `input`, as many as there are sinks: sinks[l - 1] takes the rows of stage l, or is null;
   /// the last is not.
   /// `goes_on` may be empty; it is asked when a chunk of a layer is done, on all ranks together:
-  /// where it says false, on all of them, the pass is given up, and so says the result.
+  /// where it says false, on all of them, the pass is given up, and so says the result. Throws
+  /// UserError(kUsage), on every rank, where rows cannot be spilled.
   bool run(const Space& space, const Network<float, Space>& network, const InputStoresOn<Space>& input,
            std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
   /// The same with rows that are given away: their memory is free after the first layer.
@@ -76,14 +85,20 @@ class LayerwisePassOn {
   bool compute_layers(const Space& space, const Network<float, Space>& network,
                       const InputStoresOn<Space>& input, std::optional<InputStoresOn<Space>>& hidden,
                       std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
+  /// My block row of the rows of a layer, on every rank from its share of it.
   Matrix<float, Space> gathered(Matrix<float, Space> mine) const;
+  /// A layer whose rows the next one reads; nothing: given up.
+  std::optional<RowStoreOn<Space>> compute_hidden(const Space& space, const Network<float, Space>& network,
+                                                  int layer, const InputStoresOn<Space>& input,
+                                                  Scratch& scratch, RowSinkOn<Space>* also,
+                                                  const GoesOn& goes_on) const;
 
   const GridOn<Space>& collectives_;
   const Grid& grid_;
   SamplerOn<Space>& whole_rows_;
   Ownership ownership_, shares_;
   EntriesOfRows entries_;
-  std::int64_t chunk_bytes_;
+  PassMemory memory_;
   std::string label_;
 };
 using LayerwisePass = LayerwisePassOn<Cpu>;

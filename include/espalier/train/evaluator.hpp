@@ -22,7 +22,7 @@ class EvaluatorOn {
   /// What the pass is made of; all must outlive it. `ownership`: of the vertices.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const InputStoresOn<Space>& input,
               const Ownership& ownership, const TaskOn<Space>& task, const EntriesOfRows& entries,
-              std::int64_t chunk_bytes);
+              PassMemory memory);
 
   /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.
