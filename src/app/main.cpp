@@ -243,8 +243,10 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
                   "section.key=value, wins over the file; `espalier help config` lists the keys");
   job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
   job->add_flag("--overwrite", a.overwrite, "replace a finished run in output.dir");
-  if (std::string(name) == "sample")
+  if (std::string(name) == "sample") {
     add_whole_number(*job, "--epochs", a.epochs, {1, kMostDrawn}, "how many epochs to draw (1)");
+    job->add_option("--write", a.write, "a folder that the minibatches go to, for espalier.Minibatches");
+  }
   job->callback(
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }

@@ -1,0 +1,201 @@
+#include "minibatch_folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "espalier/base/counted.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/version.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/train/classes.hpp"
+#include "espalier/train/labels.hpp"
+#include "espalier/train/task.hpp"
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kIndex = "minibatches.json", *kPartBegin = "minibatches-", *kPartEnd = ".bin";
+
+std::string part_name(std::int64_t rank) {
+  return fmt::format("{}{:05}{}", kPartBegin, rank, kPartEnd);
+}
+
+bool is_part_name(const std::string& name) {
+  std::int64_t rank = 0;
+  const auto* const digits = name.data() + std::min(name.size(), std::string_view(kPartBegin).size());
+  std::from_chars(digits, name.data() + name.size(), rank);
+  return name == part_name(rank);
+}
+
+}  // namespace
+
+// ---- labels ----
+
+JobLabels::JobLabels(const Job& job) {
+  const auto& world = job.grid->world();
+  const auto& task = task_kind_of(job.config.train.task);
+  if (!job.graph.has_labels) {
+    examples_ = task.read_examples(world, *job.file, job.config, job.owners.groups.get());
+    return;
+  }
+  targets_ = read_targets(*job.grid, *job.file, job.owners.blocks, job.config, job.owners.groups.get());
+  kind_ = task.name;
+  if (const auto* one = dynamic_cast<const ClassTargets*>(targets_.get())) {
+    examples_ = std::make_unique<VertexSource>(LearntVertices{one->train, one->train_labels});
+    return;
+  }
+  for (std::int64_t k = 0; k < std::ssize(targets_->train); ++k)
+    places_.push_back(static_cast<std::int32_t>(k));
+  examples_ = std::make_unique<VertexSource>(LearntVertices{targets_->train, places_});
+}
+
+SeedLabels JobLabels::of(const SeedBatch& batch) {
+  if (targets_ == nullptr) return {};
+  if (places_.empty()) return {.classes = batch.tags};
+  const auto& labels = dynamic_cast<const LabelTargets&>(*targets_).train_labels;
+  several_.assign(batch.tags.size() * static_cast<std::size_t>(labels.columns), kUnknownLabel);
+  for (std::size_t k = 0; k < batch.tags.size(); ++k)
+    if (batch.tags[k] >= 0)
+      std::copy_n(labels.row(batch.tags[k]), labels.columns,
+                  several_.begin() + static_cast<std::ptrdiff_t>(k) * labels.columns);
+  return {.several = several_, .columns = labels.columns};
+}
+
+// ---- the folder ----
+
+MinibatchFolder::MinibatchFolder(const Communicator& world, const std::string& path,
+                                 const std::string& output_dir, bool overwrite)
+    : world_(world), folder_(path), part_name_(part_name(world.rank())) {
+  agree(world, [&] {
+    if (world.rank() != 0) return;
+    std::error_code error;
+    if (!fs::equivalent(folder_, output_dir, error)) lock_ = std::make_unique<OutputLock>(folder_, "--write");
+    if (fs::exists(path_of(kIndex), error) && !overwrite)
+      usage_error(
+          "--write {} holds finished minibatches ({}); give --overwrite to replace them, or name another "
+          "folder",
+          folder_, kIndex);
+  });
+}
+
+MinibatchFolder::~MinibatchFolder() {
+  std::error_code error;
+  if (part_) fs::remove(path_of(part_name_), error);
+}
+
+// By rank 0. The index first: what is left without it counts for nothing.
+void MinibatchFolder::remove_earlier() const {
+  std::error_code error;
+  fs::remove(path_of(kIndex), error);
+  if (error) usage_error("cannot remove {}: {}", path_of(kIndex), error.message());
+  for (const auto& entry : fs::directory_iterator(folder_, error))
+    if (is_part_name(entry.path().filename().string())) fs::remove(entry.path(), error);
+}
+
+void MinibatchFolder::begin() {
+  agree(world_, [&] {
+    if (world_.rank() == 0) remove_earlier();
+  });
+  attempt([&] { part_ = std::make_unique<Part>(path_of(part_name_)); });
+  check();
+}
+
+// What fails is told by the next check(), for then all ranks listen.
+void MinibatchFolder::attempt(const std::function<void()>& write) {
+  if (!problem_.empty()) return;
+  try {
+    write();
+  } catch (const UserError& error) {
+    problem_ = error.what();
+  }
+}
+
+// Collective. Where it fails no part stays, and none is there any more when the lock goes.
+void MinibatchFolder::agree_or_remove(const std::function<void()>& work) {
+  try {
+    agree(world_, work);
+  } catch (const UserError&) {
+    std::error_code error;
+    if (part_) fs::remove(path_of(part_name_), error);
+    part_.reset();
+    world_.barrier();
+    throw;
+  }
+}
+
+void MinibatchFolder::add(std::int64_t epoch, const Minibatch& minibatch, const SeedLabels& labels) {
+  attempt([&] { part_->file.append(epoch, minibatch, labels); });
+}
+
+void MinibatchFolder::check() {
+  agree_or_remove([&] {
+    if (!problem_.empty())
+      usage_error("cannot write {}: {}; nothing of --write {} is kept", path_of(part_name_), problem_,
+                  folder_);
+  });
+}
+
+// By rank 0. A folder that ranks see differently is not one.
+void MinibatchFolder::check_parts(std::span<const std::int64_t> bytes) const {
+  for (std::int64_t rank = 0; rank < std::ssize(bytes); ++rank) {
+    std::error_code error;
+    const auto path = path_of(part_name(rank));
+    if (static_cast<std::int64_t>(fs::file_size(path, error)) != bytes[rank] || error)
+      usage_error(
+          "{}, which rank {} has written, is not there for rank 0: --write {} must be a folder that all "
+          "ranks share",
+          path, rank, folder_);
+  }
+}
+
+void MinibatchFolder::commit(const Job& job, const RunReport& report, const JobLabels& labels) {
+  attempt([&] { part_->file.finish(); });
+  check();
+  const auto records = world_.all_gather(part_->file.records(), "report"),
+             bytes = world_.all_gather(part_->file.bytes(), "report");
+  agree_or_remove([&] {
+    if (world_.rank() != 0) return;
+    check_parts(bytes);
+    const auto& sampler = job.config.sampler;
+    nlohmann::ordered_json json = {{"format", "espalier-minibatches"},
+                                   {"version", 1},
+                                   {"espalier", kVersion},
+                                   {"graph", job.config.graph.file},
+                                   {"graph_digest", nullptr},
+                                   {"nodes", job.graph.nodes},
+                                   {"features", job.graph.features},
+                                   {"classes", job.graph.classes},
+                                   {"labels", labels.kind()},
+                                   {"sampler", sampler.kind},
+                                   {"fanout", sampler.fanout},
+                                   {"batch_size", sampler.batch_size},
+                                   {"layers", job.config.model.layers},
+                                   {"seed", job.config.train.seed},
+                                   {"epochs", std::ssize(report.epochs)},
+                                   {"batches", report.epochs.front().counts.batches},
+                                   {"sample_digests", nlohmann::ordered_json::array()},
+                                   {"config", nlohmann::ordered_json::parse(report.config_json)},
+                                   {"parts", nlohmann::ordered_json::array()}};
+    if (const auto digest = job.graph.content.file) json["graph_digest"] = hex(*digest);
+    for (const auto& epoch : report.epochs) json["sample_digests"].push_back(hex(epoch.counts.digest));
+    std::int64_t all = 0;
+    for (std::int64_t rank = 0; rank < std::ssize(records); ++rank) {
+      json["parts"].push_back(
+          {{"file", part_name(rank)}, {"records", records[rank]}, {"bytes", bytes[rank]}});
+      all += records[rank];
+    }
+    write_file(path_of(kIndex),
+               json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    log::info("minibatches: {}, {} in {}", folder_, counted(all, "batch"),
+              counted(std::ssize(records), "part"));
+  });
+  part_.reset();  // which stays
+}
+
+}  // namespace espalier
