@@ -25,7 +25,7 @@ from .results import graph_of, open_hdf5
 
 Path = str | os.PathLike[str]
 INDEX, FORMAT, VERSION = "minibatches.json", "espalier-minibatches", 1
-HEAD, SHAPE, PLACE = 6, 3, 3  # int64 numbers of a record's head, of a block's shape, of a place
+HEAD, SHAPE, PLACE = 6, 4, 3  # int64 numbers of a record's head, of a block's shape, of a place
 UNHASHED = 16  # bytes of a record before those that its checksum is of
 MADE_BY = "`espalier sample CONFIG --write DIR`"
 
@@ -33,19 +33,24 @@ MADE_BY = "`espalier sample CONFIG --write DIR`"
 @dataclass
 class Block:
     """What a layer computes with: a sparse matrix, row i has the entries indptr[i] .. indptr[i + 1].
-    Rows and columns are places in `Minibatch.vertices`, of which both are the first ones."""
+    Rows and columns are places in `Minibatch.vertices`, of which both are the first ones.
+    `relations`: of each entry a place in `Minibatches.about["relations"]`, where a network tells
+    relations apart."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     values: NDArray[np.float32]
     shape: tuple[int, int]
+    relations: NDArray[np.uint8] | None = None
 
 
 @dataclass
 class Minibatch:
     """`vertices` are ids of the graph file, the seeds first; blocks go from the input to the output.
     `y`: labels of the seeds, int32 (-1: not to be learnt) or uint8 [seeds, labels] (255: unknown),
-    or None; `x`: rows of the graph file, of all vertices, where they were asked for."""
+    or None; `x`: features of the vertices, where they were asked for. With types ids are those of
+    the whole graph (`Minibatches.about["types"]` says where those of a type begin); `types` has the
+    places in `vertices` of each type, and `x` the rows of vertices[types[name]], by name."""
 
     epoch: int
     batch: int
@@ -53,7 +58,8 @@ class Minibatch:
     vertices: NDArray[np.int64]
     blocks: list[Block]
     y: NDArray[Any] | None
-    x: NDArray[Any] | None = None
+    x: NDArray[Any] | dict[str, NDArray[Any]] | None = None
+    types: dict[str, NDArray[np.int64]] | None = None
 
 
 class Minibatches:
@@ -90,7 +96,7 @@ class Minibatches:
         part, begin, size = self._places[number % len(self)].tolist()
         batch = self._parse(part, begin, self._read(part, begin, size))
         if self._rows is not None:
-            batch.x = self._rows.of(batch.vertices)
+            batch.x = self._rows.of(batch)
         return batch
 
     def __getstate__(self) -> dict[str, Any]:
@@ -157,17 +163,28 @@ class Minibatches:
             return values
 
         vertices = take("<i8", shapes[0][1])
-        blocks = [
-            Block(
-                take("<i8", rows + 1), take("<i4", entries), take("<f4", entries), (rows, columns_)
+        blocks = []
+        for rows, sources, entries, relations in shapes:
+            block = Block(
+                take("<i8", rows + 1), take("<i4", entries), take("<f4", entries), (rows, sources)
             )
-            for rows, columns_, entries in shapes
-        ]
+            block.relations = take("u1", entries) if relations else None
+            blocks.append(block)
         seeds = shapes[-1][0]
         y = take("<i4", seeds) if columns < 0 else None
         if columns > 0:
             y = take("u1", seeds * columns).reshape(seeds, columns)
-        return Minibatch(epoch, batch, vertices[:seeds], vertices, blocks, y)
+        return Minibatch(
+            epoch, batch, vertices[:seeds], vertices, blocks, y, types=self._types(vertices)
+        )
+
+    def _types(self, vertices: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:
+        if self.about["types"] is None:
+            return None
+        return {
+            of["name"]: np.flatnonzero((vertices >= of["begin"]) & (vertices < of["end"]))
+            for of in self.about["types"]
+        }
 
 
 def _numbers(record: bytearray, first: int, count: int) -> NDArray[np.int64]:
@@ -211,23 +228,46 @@ class _Rows:
                     f"{self.path} is not the graph of {index}: it has {vertices} vertices and the "
                     f"digest {digest}, the minibatches are of {about['nodes']} and {stated}"
                 )
-            if "nodes/features" not in file:
+            kinds = [("features", "", 0)]
+            if about["types"] is not None:
+                kinds = [(f"{of['name']}/features", of["name"], of["begin"]) for of in about["types"]]
+            self.tables = {
+                kind: _Table(self.path, file, f"nodes/{name}", begin)
+                for name, kind, begin in kinds
+                if f"nodes/{name}" in file
+            }
+            if not self.tables:
                 raise DataError(f"{self.path} has no features (/nodes/features); leave rows out")
-            rows = file["nodes/features"]
-            self.shape, self.dtype = rows.shape, rows.dtype
-            self.offset = None if file.userblock_size else rows.id.get_offset()
+
+    def of(self, batch: Minibatch) -> NDArray[Any] | dict[str, NDArray[Any]]:
+        if batch.types is None:
+            return self.tables[""].of(batch.vertices)
+        return {
+            kind: table.of(batch.vertices[batch.types[kind]]) for kind, table in self.tables.items()
+        }
+
+
+class _Table:
+    """The rows of the vertices from `begin` on."""
+
+    def __init__(self, path: pathlib.Path, file: h5py.File, name: str, begin: int) -> None:
+        rows = file[name]
+        self.path, self.name, self.begin = path, name, begin
+        self.shape, self.dtype = rows.shape, rows.dtype
+        self.offset = None if file.userblock_size else rows.id.get_offset()
         self._mapped: NDArray[Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_mapped": None}
 
     def of(self, vertices: NDArray[np.int64]) -> NDArray[Any]:
+        places = vertices - self.begin
         if self.offset is None:  # compressed, or in pieces
             with h5py.File(self.path) as file:
-                order = np.argsort(vertices)
-                found = np.empty((len(vertices), *self.shape[1:]), self.dtype)
-                found[order] = file["nodes/features"][vertices[order]]
+                order = np.argsort(places)
+                found = np.empty((len(places), *self.shape[1:]), self.dtype)
+                found[order] = file[self.name][places[order]]
                 return found
         if self._mapped is None:
             self._mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-        return np.asarray(self._mapped[vertices])
+        return np.asarray(self._mapped[places])

@@ -165,10 +165,6 @@ void written(const JobFacts& job) {
         "--write: minibatches of links (train.task = {}) cannot be written, those of vertices can (classes, "
         "labels); leave --write out",
         job.config.train.task);
-  if (job.graph->typed)
-    usage_error(
-        "--write: {} has vertex types, and minibatches are written of graphs without; leave --write out",
-        job.config.graph.file);
 }
 
 // Minibatches may be without labels.

@@ -26,6 +26,19 @@ std::string part_name(std::int64_t rank) {
   return fmt::format("{}{:05}{}", kPartBegin, rank, kPartEnd);
 }
 
+// Of a graph with types: what its ids and relations are of.
+void add_types(const GraphInfo& graph, nlohmann::ordered_json& json) {
+  const auto& schema = graph.schema;
+  for (std::size_t t = 0; t < schema.types().size(); ++t) {
+    const auto& type = schema.types()[t];
+    json["types"].push_back({{"name", type.name},
+                             {"begin", type.begin},
+                             {"end", type.end},
+                             {"features", graph.types[t].features}});
+  }
+  for (int r = 0; r < std::ssize(schema.relations()); ++r) json["relations"].push_back(schema.full_name(r));
+}
+
 bool is_part_name(const std::string& name) {
   std::int64_t rank = 0;
   const auto* const digits = name.data() + std::min(name.size(), std::string_view(kPartBegin).size());
@@ -172,6 +185,8 @@ void MinibatchFolder::commit(const Job& job, const RunReport& report, const JobL
                                    {"features", job.graph.features},
                                    {"classes", job.graph.classes},
                                    {"labels", labels.kind()},
+                                   {"types", nullptr},
+                                   {"relations", nullptr},
                                    {"sampler", sampler.kind},
                                    {"fanout", sampler.fanout},
                                    {"batch_size", sampler.batch_size},
@@ -183,6 +198,7 @@ void MinibatchFolder::commit(const Job& job, const RunReport& report, const JobL
                                    {"config", nlohmann::ordered_json::parse(report.config_json)},
                                    {"parts", nlohmann::ordered_json::array()}};
     if (const auto digest = job.graph.content.file) json["graph_digest"] = hex(*digest);
+    if (job.graph.typed) add_types(job.graph, json);
     for (const auto& epoch : report.epochs) json["sample_digests"].push_back(hex(epoch.counts.digest));
     std::int64_t all = 0;
     for (std::int64_t rank = 0; rank < std::ssize(records); ++rank) {

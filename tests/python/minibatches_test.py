@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 
 from tests.app.program import ROOT, ProgramTest, awkward_graph
+from tests.python.loops import entries_of_file
 
 import espalier
 
@@ -31,9 +32,10 @@ GRIDS = (
 
 def bits(minibatch):
     """All that a batch is."""
-    arrays = [minibatch.seeds, minibatch.vertices, minibatch.y, minibatch.x]
+    arrays = [minibatch.seeds, minibatch.vertices, minibatch.y]
+    arrays += list(minibatch.x.values()) if minibatch.types else [minibatch.x]
     for block in minibatch.blocks:
-        arrays += [block.indptr, block.indices, block.values, block.shape]
+        arrays += [block.indptr, block.indices, block.values, block.shape, block.relations]
     return (minibatch.epoch, minibatch.batch) + tuple(
         None if array is None else (np.asarray(array).dtype.str, np.asarray(array).tobytes())
         for array in arrays
@@ -136,6 +138,42 @@ class Laws(Written):
         for batch in batches:
             self.assertEqual(batch.y.tolist(), known[batch.seeds].tolist())
 
+    def test_types_and_relations(self):
+        self.succeed(
+            "-q", "generate", "planted", "-o", self.graph, "--types", "a=40:3,b=30:2,c=9",
+            "--relations", "b.to.a=90,a.on.a=80,c.of.a=50", "--overwrite",
+        )  # fmt: skip
+        keys = ("sampler.batch_size=8", 'model.kind="rgcn"', "model.embedding=4")
+        self.write(*keys, ranks=4)
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        self.write(*keys)
+        source = self.read(rows=True)
+        self.assertEqual([bits(batch) for batch in source], expected)
+        names = source.about["relations"]
+        begin = {of["name"]: of["begin"] for of in source.about["types"]}
+        edges = {name: entries_of_file(self.graph, name) for name in names}
+        met = set()
+        with h5py.File(self.graph) as file:
+            labels = file["nodes/a/labels"][()]
+            features = {kind: file[f"nodes/{kind}/features"][()] for kind in "ab"}
+        for batch in source:
+            self.assertEqual(batch.y.tolist(), labels[batch.seeds - begin["a"]].tolist())
+            self.assertEqual(set(batch.x), {"a", "b"})
+            for kind, rows in batch.x.items():
+                ids = batch.vertices[batch.types[kind]] - begin[kind]
+                np.testing.assert_array_equal(rows, features[kind][ids])
+            for block in batch.blocks:
+                of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+                for row, column, relation in zip(of, block.indices, block.relations):
+                    into, out_of = names[relation].split(".")[2], names[relation].split(".")[0]
+                    edge = (
+                        batch.vertices[row] - begin[into],
+                        batch.vertices[column] - begin[out_of],
+                    )
+                    self.assertIn(edge, edges[names[relation]])
+                    met.add(names[relation])
+        self.assertEqual(met, set(names))
+
     def test_several_labels_and_none(self):
         with h5py.File(self.graph, "a") as file:
             classes = file["nodes/labels"][()]
@@ -212,15 +250,10 @@ class Refusals(Written):
         )
         self.assertFalse(self.batches.exists() and list(self.batches.iterdir()))
 
-    def test_links_and_types(self):
+    def test_links(self):
         self.refuse(
             ["minibatches of links", "classes, labels"], 'train.task="links"', 'model.kind="sage"'
         )
-        self.succeed(
-            "-q", "generate", "planted", "-o", self.graph, "--types", "a=40:3,b=20",
-            "--relations", "b.to.a=90", "--overwrite",
-        )  # fmt: skip
-        self.refuse(["has vertex types", "leave --write out"], 'model.kind="rgcn"')
         self.assertFalse(self.batches.exists())
 
 

@@ -6,9 +6,11 @@
 //
 //     int64 [6]       bytes of the record, CRC-32 of all bytes behind these two numbers, epoch,
 //                     batch, L: blocks, columns of y (0: no labels, -1: one class for each seed)
-//     int64 [L][3]    of each block, from the input to the output: rows, columns, entries
+//     int64 [L][4]    of each block, from the input to the output: rows, columns, entries, and 1
+//                     where entries have relations, else 0
 //     int64           vertices [columns of the first block]: ids of the graph file, seeds first
-//     of each block:  int64 indptr [rows + 1], int32 indices [entries], float32 values [entries]
+//     of each block:  int64 indptr [rows + 1], int32 indices [entries], float32 values [entries],
+//                     perhaps uint8 relations [entries]
 //     y               int32 [seeds], -1: not to be learnt; or uint8 [seeds, columns], 255: unknown
 //
 // The index, behind the last record: int64 [records][3], epoch, batch and where the record begins.
@@ -40,7 +42,7 @@ class MinibatchFile {
   /// A new file, or an old one emptied.
   explicit MinibatchFile(const std::string& path) : file_(RangedFile::create(path)) {}
 
-  /// `minibatch`: with values in all blocks, and without relations.
+  /// `minibatch`: with values in all blocks.
   void append(std::int64_t epoch, const Minibatch& minibatch, const SeedLabels& labels);
 
   /// Adds the index, and waits until all is on the disk. Nothing is appended afterwards.
