@@ -91,7 +91,7 @@ class Laws(Written):
             self.assertEqual(with_folder["sample_digest"], without["sample_digest"])
 
     def test_a_batch_is_a_sample_of_the_graph(self):
-        self.write(epochs=2)
+        self.write(epochs=2, ranks=2)
         with h5py.File(self.graph) as file:
             indptr, indices = file["graph/indptr"][()], file["graph/indices"][()]
             labels, train = file["nodes/labels"][()], set(file["split/train"][()].tolist())
