@@ -10,13 +10,11 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/train/classes.hpp"
-#include "espalier/train/labels.hpp"
-#include "espalier/train/task.hpp"
 
 namespace espalier {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -26,8 +24,15 @@ std::string part_name(std::int64_t rank) {
   return fmt::format("{}{:05}{}", kPartBegin, rank, kPartEnd);
 }
 
+bool is_part_name(const std::string& name) {
+  std::int64_t rank = 0;
+  const auto* const digits = name.data() + std::min(name.size(), std::string_view(kPartBegin).size());
+  std::from_chars(digits, name.data() + name.size(), rank);
+  return name == part_name(rank);
+}
+
 // Of a graph with types: what its ids and relations are of.
-void add_types(const GraphInfo& graph, nlohmann::ordered_json& json) {
+void add_types(const GraphInfo& graph, Json& json) {
   const auto& schema = graph.schema;
   for (std::size_t t = 0; t < schema.types().size(); ++t) {
     const auto& type = schema.types()[t];
@@ -39,48 +44,37 @@ void add_types(const GraphInfo& graph, nlohmann::ordered_json& json) {
   for (int r = 0; r < std::ssize(schema.relations()); ++r) json["relations"].push_back(schema.full_name(r));
 }
 
-bool is_part_name(const std::string& name) {
-  std::int64_t rank = 0;
-  const auto* const digits = name.data() + std::min(name.size(), std::string_view(kPartBegin).size());
-  std::from_chars(digits, name.data() + name.size(), rank);
-  return name == part_name(rank);
+// All but the parts.
+Json describe(const Job& job, const RunReport& report, const JobLabels& labels) {
+  const auto& sampler = job.config.sampler;
+  Json json = {{"format", "espalier-minibatches"},
+               {"version", 1},
+               {"espalier", kVersion},
+               {"graph", job.config.graph.file},
+               {"graph_digest", nullptr},
+               {"nodes", job.graph.nodes},
+               {"features", job.graph.features},
+               {"classes", job.graph.classes},
+               {"labels", labels.kind()},
+               {"types", nullptr},
+               {"relations", nullptr},
+               {"sampler", sampler.kind},
+               {"fanout", sampler.fanout},
+               {"batch_size", sampler.batch_size},
+               {"layers", job.config.model.layers},
+               {"seed", job.config.train.seed},
+               {"epochs", std::ssize(report.epochs)},
+               {"batches", report.epochs.front().counts.batches},
+               {"sample_digests", Json::array()},
+               {"config", Json::parse(report.config_json)},
+               {"parts", Json::array()}};
+  if (const auto digest = job.graph.content.file) json["graph_digest"] = hex(*digest);
+  if (job.graph.typed) add_types(job.graph, json);
+  for (const auto& epoch : report.epochs) json["sample_digests"].push_back(hex(epoch.counts.digest));
+  return json;
 }
 
 }  // namespace
-
-// ---- labels ----
-
-JobLabels::JobLabels(const Job& job) {
-  const auto& world = job.grid->world();
-  const auto& task = task_kind_of(job.config.train.task);
-  if (!job.graph.has_labels) {
-    examples_ = task.read_examples(world, *job.file, job.config, job.owners.groups.get());
-    return;
-  }
-  targets_ = read_targets(*job.grid, *job.file, job.owners.blocks, job.config, job.owners.groups.get());
-  kind_ = task.name;
-  if (const auto* one = dynamic_cast<const ClassTargets*>(targets_.get())) {
-    examples_ = std::make_unique<VertexSource>(LearntVertices{one->train, one->train_labels});
-    return;
-  }
-  for (std::int64_t k = 0; k < std::ssize(targets_->train); ++k)
-    places_.push_back(static_cast<std::int32_t>(k));
-  examples_ = std::make_unique<VertexSource>(LearntVertices{targets_->train, places_});
-}
-
-SeedLabels JobLabels::of(const SeedBatch& batch) {
-  if (targets_ == nullptr) return {};
-  if (places_.empty()) return {.classes = batch.tags};
-  const auto& labels = dynamic_cast<const LabelTargets&>(*targets_).train_labels;
-  several_.assign(batch.tags.size() * static_cast<std::size_t>(labels.columns), kUnknownLabel);
-  for (std::size_t k = 0; k < batch.tags.size(); ++k)
-    if (batch.tags[k] >= 0)
-      std::copy_n(labels.row(batch.tags[k]), labels.columns,
-                  several_.begin() + static_cast<std::ptrdiff_t>(k) * labels.columns);
-  return {.several = several_, .columns = labels.columns};
-}
-
-// ---- the folder ----
 
 MinibatchFolder::MinibatchFolder(const Communicator& world, const std::string& path,
                                  const std::string& output_dir, bool overwrite)
@@ -175,39 +169,14 @@ void MinibatchFolder::commit(const Job& job, const RunReport& report, const JobL
   agree_or_remove([&] {
     if (world_.rank() != 0) return;
     check_parts(bytes);
-    const auto& sampler = job.config.sampler;
-    nlohmann::ordered_json json = {{"format", "espalier-minibatches"},
-                                   {"version", 1},
-                                   {"espalier", kVersion},
-                                   {"graph", job.config.graph.file},
-                                   {"graph_digest", nullptr},
-                                   {"nodes", job.graph.nodes},
-                                   {"features", job.graph.features},
-                                   {"classes", job.graph.classes},
-                                   {"labels", labels.kind()},
-                                   {"types", nullptr},
-                                   {"relations", nullptr},
-                                   {"sampler", sampler.kind},
-                                   {"fanout", sampler.fanout},
-                                   {"batch_size", sampler.batch_size},
-                                   {"layers", job.config.model.layers},
-                                   {"seed", job.config.train.seed},
-                                   {"epochs", std::ssize(report.epochs)},
-                                   {"batches", report.epochs.front().counts.batches},
-                                   {"sample_digests", nlohmann::ordered_json::array()},
-                                   {"config", nlohmann::ordered_json::parse(report.config_json)},
-                                   {"parts", nlohmann::ordered_json::array()}};
-    if (const auto digest = job.graph.content.file) json["graph_digest"] = hex(*digest);
-    if (job.graph.typed) add_types(job.graph, json);
-    for (const auto& epoch : report.epochs) json["sample_digests"].push_back(hex(epoch.counts.digest));
+    auto json = describe(job, report, labels);
     std::int64_t all = 0;
     for (std::int64_t rank = 0; rank < std::ssize(records); ++rank) {
       json["parts"].push_back(
           {{"file", part_name(rank)}, {"records", records[rank]}, {"bytes", bytes[rank]}});
       all += records[rank];
     }
-    write_file(path_of(kIndex),
-               json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    write_file(path_of(kIndex), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     log::info("minibatches: {}, {} in {}", folder_, counted(all, "batch"),
               counted(std::ssize(records), "part"));
   });

@@ -17,7 +17,7 @@ import sys
 import h5py
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest, awkward_graph
+from tests.app.program import ROOT, ProgramTest, awkward_graph, needs_emulation, on_gpus
 from tests.python.loops import entries_of_file
 
 import espalier
@@ -67,20 +67,17 @@ class Written(ProgramTest):
 
 
 class Laws(Written):
-    def compare_grids(self, *options):
-        self.write(*options, epochs=2)
-        expected = [bits(batch) for batch in self.read(rows=True)]
-        self.assertEqual(len(set(expected)), 12)
-        for ranks, *grid in GRIDS:
-            self.write(*options, *grid, epochs=2, ranks=ranks, cwd=self.folder)
-            found = [bits(batch) for batch in self.read(rows=True)]
-            self.assertEqual(found, expected, (ranks, grid))
-
     def test_bits_do_not_depend_on_the_grid(self):
         self.succeed(
             "-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5
         )
-        self.compare_grids()
+        self.write(epochs=2)
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        self.assertEqual(len(set(expected)), 12)
+        for ranks, *grid in GRIDS:
+            self.write(*grid, epochs=2, ranks=ranks, cwd=self.folder)
+            found = [bits(batch) for batch in self.read(rows=True)]
+            self.assertEqual(found, expected, (ranks, grid))
         report = self.report(self.output)
         self.assertEqual(
             self.read().about["sample_digests"],
@@ -138,15 +135,28 @@ class Laws(Written):
         for batch in batches:
             self.assertEqual(batch.y.tolist(), known[batch.seeds].tolist())
 
-    def test_types_and_relations(self):
+    @needs_emulation
+    def test_gpus_write_the_same(self):
+        self.type_graph()
+        self.write(*self.TYPED)
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        self.write(*self.TYPED, "run.device=cuda", ranks=2, **on_gpus(2))
+        self.assertEqual(self.report(self.output)["device"], "cuda")
+        self.assertEqual([bits(batch) for batch in self.read(rows=True)], expected)
+
+    TYPED = ("sampler.batch_size=8", 'model.kind="rgcn"', "model.embedding=4")
+
+    def type_graph(self):
         self.succeed(
             "-q", "generate", "planted", "-o", self.graph, "--types", "a=40:3,b=30:2,c=9",
             "--relations", "b.to.a=90,a.on.a=80,c.of.a=50", "--overwrite",
         )  # fmt: skip
-        keys = ("sampler.batch_size=8", 'model.kind="rgcn"', "model.embedding=4")
-        self.write(*keys, ranks=4)
+
+    def test_types_and_relations(self):
+        self.type_graph()
+        self.write(*self.TYPED, ranks=4)
         expected = [bits(batch) for batch in self.read(rows=True)]
-        self.write(*keys)
+        self.write(*self.TYPED)
         source = self.read(rows=True)
         self.assertEqual([bits(batch) for batch in source], expected)
         names = source.about["relations"]
@@ -219,10 +229,10 @@ class Refusals(Written):
             ["minibatches-00000.bin", "minibatches-notes.bin", "minibatches.json"],
         )
 
-    def test_into_output_dir(self):
+    def test_into_output_dir_by_more_ranks_than_batches(self):
         self.batches = self.output
-        self.write()
-        self.assertEqual(len(self.read()), 6)
+        self.write("sampler.batch_size=50", ranks=3)
+        self.assertEqual([len(batch.seeds) for batch in self.read()], [21])
 
     def test_what_cannot_be_written_leaves_nothing(self):
         self.batches.write_text("a file\n")
