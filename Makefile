@@ -67,7 +67,7 @@ TEST_SUPPORT := $(BUILD)/obj/tests/mpi_main.cpp.o $(BUILD)/obj/tests/dense/eigen
 BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
 CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
 SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run
-PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py python/*/*.py python/*/*/*.py)
+PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py python/*/*.py python/*/*/*.py examples/*/*.py)
 PROGRAM  := $(BUILD)/espalier
 LIBRARY  := $(BUILD)/libespalier.a
 

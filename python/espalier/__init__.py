@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .comparison import Comparison, compare
 from .errors import DataError, DataWarning
+from .minibatches import Block, Minibatch, Minibatches
 from .plotting import plot
 from .results import Predictions, Rows, read_predictions, read_report, read_rows, read_weights
 from .tables import from_tables
@@ -12,9 +13,12 @@ from .write import Summary, write_graph
 
 __version__ = _version()
 __all__ = [
+    "Block",
     "Comparison",
     "DataError",
     "DataWarning",
+    "Minibatch",
+    "Minibatches",
     "Predictions",
     "Rows",
     "Summary",

@@ -25,7 +25,7 @@ def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _open(path: Path, kind: str, made_by: str) -> h5py.File:
+def open_hdf5(path: Path, kind: str, made_by: str) -> h5py.File:
     """A file of the program whose attribute format is `kind`."""
     try:
         file = h5py.File(path)
@@ -66,7 +66,7 @@ class Rows:
 
 def read_rows(path: Path, type: str | None = None) -> Rows:
     """What `espalier infer -o PATH` wrote; `type`: of a type that --types named."""
-    with _open(path, "espalier-rows", "espalier infer") as file:
+    with open_hdf5(path, "espalier-rows", "espalier infer") as file:
         attributes = {name: _text(value) for name, value in file.attrs.items()}
         group: Any = file
         if type is not None:
@@ -132,7 +132,7 @@ class Predictions:
         return pandas.DataFrame(self.columns()).set_index("id")
 
 
-def _graph_of(path: Path, attributes: dict[str, Any], graph: Path | None) -> Path:
+def graph_of(path: Path, attributes: dict[str, Any], graph: Path | None) -> Path:
     """The graph file: as the user says, or where it was when rows were written, from here or from
     beside them."""
     if graph is not None:
@@ -176,8 +176,8 @@ def read_predictions(path: Path, graph: Path | None = None, pandas: bool = False
             f"{path} has several labels for each vertex; "
             f"read_rows({os.fspath(path)!r}).predictions has them"
         )
-    with _open(
-        _graph_of(path, rows.attributes, graph), "espalier-graph", "espalier import"
+    with open_hdf5(
+        graph_of(path, rows.attributes, graph), "espalier-graph", "espalier import"
     ) as file:
         stated = _text(file.attrs.get("digest"))
         if stated and stated != rows.attributes.get("graph_digest", stated):
@@ -251,7 +251,7 @@ def read_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], dict[str, 
     seal = TITLE + f"\nbytes {len(content)}\ncrc32 {zlib.crc32(content[BLOCK:]):08x}\n".encode()
     if content.startswith(TITLE) and content[:BLOCK] != seal.ljust(BLOCK, b"\0"):
         raise DataError(f"{path} is damaged: its checksum does not fit its bytes; copy it again")
-    with _open(path, "espalier-weights", "espalier train") as file:
+    with open_hdf5(path, "espalier-weights", "espalier train") as file:
         arrays = {
             name: file[group][name][()]
             for group in ("weights", "statistics")

@@ -110,8 +110,9 @@ struct JobArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::int64_t epochs = 1;  ///< sample: epochs to draw; train takes the config's
-  bool overwrite = false;   ///< sample, train: a finished run in output.dir may go
-  bool dry_run = false;     ///< read and resolve the config, print it, do nothing
+  bool overwrite = false;   ///< sample, train: a finished run in output.dir may go, and minibatches
+  std::optional<std::string> write = {};  ///< sample: the folder that minibatches go to
+  bool dry_run = false;                   ///< read and resolve the config, print it, do nothing
 };
 struct PlanArguments {
   JobArguments job;

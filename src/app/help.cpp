@@ -191,6 +191,9 @@ const std::map<std::string, Words>& words() {
        {"draw the minibatches of an epoch without training",
         "Example:\n  mpirun -np 4 espalier sample inputs/debian.toml grid.replication=2 "
         "sampler.kind=ladies\n\n"
+        "--write keeps every minibatch, for espalier.Minibatches of the Python package and so for PyTorch "
+        "(docs/data.md):\n"
+        "  mpirun -np 4 espalier sample inputs/debian.toml --epochs 10 --write batches output.dir=batches\n\n"
         "The samplers (sampler.kind):\n" +
             samplers()}},
       {"train",

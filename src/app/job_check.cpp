@@ -159,6 +159,21 @@ void edge_features(const JobFacts& job) {
       config.graph.file);
 }
 
+void written(const JobFacts& job) {
+  if (!task_kind_of(job.config.train.task).of_labels)
+    usage_error(
+        "--write: minibatches of links (train.task = {}) cannot be written, those of vertices can (classes, "
+        "labels); leave --write out",
+        job.config.train.task);
+}
+
+// Minibatches may be without labels.
+void labels_to_write(const JobFacts& job) {
+  if (!job.graph->has_labels) return;
+  check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
+  check_splits(job.world, *job.file);
+}
+
 void what_is_learnt(const JobFacts& job) {
   note_activity("checking what is learnt");
   const auto& task = task_kind_of(job.config.train.task);
@@ -215,7 +230,7 @@ void memory(const JobFacts& job) {
 
 // ---- all of them ----
 
-enum Concerns : unsigned { kSample = 1, kTrain = 2, kInfer = 4, kJudge = 8, kAll = 7 };
+enum Concerns : unsigned { kSample = 1, kTrain = 2, kInfer = 4, kJudge = 8, kWrite = 16, kAll = 7 };
 
 struct Check {
   Moment moment;
@@ -233,6 +248,7 @@ constexpr Check kChecks[] = {
     {Moment::kConfig, kAll, task_keys},
     {Moment::kConfig, kAll, metric_key},
     {Moment::kConfig, kAll, local_batches},
+    {Moment::kGraph, kWrite, written},
     {Moment::kGraph, kAll, copies},
     {Moment::kGraph, kSample | kTrain, target},
     {Moment::kGraph, kSample | kTrain, relation_fanout},
@@ -243,6 +259,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kTrain | kInfer, inputs},
     {Moment::kGraph, kTrain | kInfer, features_on_disk},
     {Moment::kGraph, kAll, edge_features},
+    {Moment::kGraph, kWrite, labels_to_write},
     {Moment::kGraph, kTrain | kJudge, what_is_learnt},
     {Moment::kGraph, kJudge, examples},
     {Moment::kGrid, kAll, groups},
@@ -252,6 +269,7 @@ constexpr Check kChecks[] = {
 
 unsigned concern_of(const JobFacts& job) {
   const unsigned kind = job.kind == JobKind::kSample  ? kSample
+                        : job.kind == JobKind::kWrite ? kSample | kWrite
                         : job.kind == JobKind::kTrain ? kTrain
                                                       : kInfer;
   return job.judges ? kind | kJudge : kind;

@@ -14,8 +14,8 @@
 
 namespace espalier {
 
-/// What a job does with its graph.
-enum class JobKind { kSample, kTrain, kInfer };
+/// What a job does with its graph. kWrite: samples, and writes minibatches and labels.
+enum class JobKind { kSample, kWrite, kTrain, kInfer };
 
 /// When a check can be made.
 enum class Moment {

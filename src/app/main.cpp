@@ -242,9 +242,14 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
   job->add_option("KEY=VALUE", a.overrides,
                   "section.key=value, wins over the file; `espalier help config` lists the keys");
   job->add_flag("--dry-run", a.dry_run, "print the resolved config and stop");
-  job->add_flag("--overwrite", a.overwrite, "replace a finished run in output.dir");
-  if (std::string(name) == "sample")
+  const bool samples = std::string(name) == "sample";
+  job->add_flag("--overwrite", a.overwrite,
+                samples ? "replace a finished run in output.dir, and finished minibatches"
+                        : "replace a finished run in output.dir");
+  if (samples) {
     add_whole_number(*job, "--epochs", a.epochs, {1, kMostDrawn}, "how many epochs to draw (1)");
+    job->add_option("--write", a.write, "a folder that the minibatches go to, for espalier.Minibatches");
+  }
   job->callback(
       [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }

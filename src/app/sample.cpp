@@ -5,7 +5,9 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
+#include "espalier/sample/minibatch_on_host.hpp"
 #include "espalier/train/task.hpp"
+#include "minibatch_folder.hpp"
 #include "run_output.hpp"
 #include "sampling_on_gpu.hpp"
 
@@ -24,10 +26,26 @@ void print_epoch(const EpochReport& epoch) {
       epoch.bytes.at("sample").total);
 }
 
+/// Where minibatches go, with --write; or null.
+struct Written {
+  JobLabels* labels = nullptr;
+  MinibatchFolder* folder = nullptr;
+};
+
+template <class Space>
+MinibatchesWanted<Space> wanted_by(Written to, const Space& space, std::int64_t epoch) {
+  if (to.folder == nullptr) return {};
+  return {[=, &space](const SeedBatch& batch, const MinibatchOn<Space>& minibatch) {
+            to.folder->add(epoch, on_host(space, minibatch), to.labels->of(batch));
+          },
+          [=] { to.folder->check(); }};
+}
+
 template <class Space>
 void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const ExampleSource& examples,
-            std::int64_t epochs) {
+            std::int64_t epochs, Written to) {
   start_output(job);
+  if (to.folder != nullptr) to.folder->begin();
   auto report = start_report(job, "sample", sampler.schedules());
   log::info("{}: {}, {}; {}; {}, {} of {}, {} in bulk; {}", job.config.graph.file,
             counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"), grid_in_words(job),
@@ -37,12 +55,13 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Examp
   warn_of_surprises(job);
   note_activity("sampling");
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
-    report.epochs.push_back(sample_epoch(job, space, sampler, examples, epoch));
+    report.epochs.push_back(sample_epoch(job, space, sampler, examples, epoch, wanted_by(to, space, epoch)));
     print_epoch(report.epochs.back());
     append_metrics(job, report.epochs.back());
   }
   measure_peak_memory(job, report);
   log::info("\n{}", volume_table(report.epochs, report.ranks));
+  if (to.folder != nullptr) to.folder->commit(job, report, *to.labels);
   write_report(job, report);
 }
 
@@ -55,16 +74,25 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     log::info("{}", to_toml(config));
     return;
   }
+  if (arguments.write && arguments.write->empty())
+    usage_error("--write: name the folder that minibatches go to");
   const auto lock = lock_output(world, config);
   refuse_to_replace(look_at_output(world, config, arguments.overwrite), config);
+  std::unique_ptr<MinibatchFolder> folder;
+  if (arguments.write)
+    folder =
+        std::make_unique<MinibatchFolder>(world, *arguments.write, config.output.dir, arguments.overwrite);
   const Watchdog watchdog(config.run.stall_minutes);
-  auto job = open_job(world, config, JobKind::kSample);
+  auto job = open_job(world, config, arguments.write ? JobKind::kWrite : JobKind::kSample);
   note_activity("reading the training examples");
-  const auto examples = task_kind_of(job.config.train.task)
-                            .read_examples(world, *job.file, job.config, job.owners.groups.get());
+  const auto labels = folder ? std::make_unique<JobLabels>(job) : nullptr;
+  const auto examples = labels ? nullptr
+                               : task_kind_of(job.config.train.task)
+                                     .read_examples(world, *job.file, job.config, job.owners.groups.get());
   with_matrix(job, [&](const auto& space, const auto& matrix) {
     const auto sampler = make_job_sampler(job, space, matrix);
-    sample(job, space, *sampler, *examples, arguments.epochs);
+    sample(job, space, *sampler, labels ? labels->examples() : *examples, arguments.epochs,
+           {labels.get(), folder.get()});
   });
 }
 

@@ -1,6 +1,7 @@
 // Sampling without a network: the matrix where the job computes, the sampler over it, its epochs.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "espalier/base/progress.hpp"
@@ -35,10 +36,20 @@ std::unique_ptr<SamplerOn<Space>> make_job_sampler(const Job& job, const Space& 
                       sampler_shape(job.config, job.graph, job.grid->ranks()));
 }
 
-/// Collective. Draws the minibatches of an epoch.
+/// Who wants the minibatches of an epoch.
+template <class Space>
+struct MinibatchesWanted {
+  /// Local: one that this rank keeps, with the batch that it was drawn for.
+  std::function<void(const SeedBatch& batch, const MinibatchOn<Space>& minibatch)> take = {};
+  /// Collective, whenever the steps of another window or more are done, and at the end.
+  std::function<void()> after_window = {};
+};
+
+/// Collective. Draws the minibatches of an epoch. The seconds of `wanted` are none of the sampling.
 template <class Space>
 EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& sampler,
-                         const ExampleSource& examples, std::int64_t epoch) {
+                         const ExampleSource& examples, std::int64_t epoch,
+                         const MinibatchesWanted<Space>& wanted = {}) {
   StageTimers timers;
   job.grid->traffic().clear();
   EpochReport report;
@@ -53,13 +64,20 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
                    .epoch = static_cast<std::uint64_t>(epoch),
                    .groups = job.owners.groups.get(),
                    .population = population_of(sampler_kind_of(job.config.sampler.kind), job.graph.nodes)});
-    const StageTimers::Scope time(timers, "sample");
     EpochSamplerOn<Space> epoch_sampler(*job.grid, sampler, plan, job.bulk());
     for (std::int64_t step = 0; step < plan.steps(); ++step) {
+      const auto begin = plan.step_begin(step), end = plan.step_end(step);
       note_step(epoch, step + 1, plan.steps());
-      epoch_sampler.sample_until(space, plan.step_end(step));
-      for (const auto& minibatch : epoch_sampler.take(plan.step_begin(step), plan.step_end(step)))
+      {
+        const StageTimers::Scope time(timers, "sample");
+        epoch_sampler.sample_until(space, end);
+      }
+      for (const auto& minibatch : epoch_sampler.take(begin, end)) {
+        if (wanted.take) wanted.take(plan.batch(minibatch.number), minibatch);
         plan.examples().release(minibatch.number);
+      }
+      const bool window_done = end == plan.batches() || end / job.bulk() > begin / job.bulk();
+      if (wanted.after_window && window_done) wanted.after_window();
       note_progress();
     }
     report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());

@@ -207,8 +207,10 @@ struct OutputLock::Rival {
   LockOwner owner;
 };
 
-OutputLock::OutputLock(std::string folder, FileLocks locks, Patience patience, LockOwner self)
+OutputLock::OutputLock(std::string folder, FileLocks locks, Patience patience, LockOwner self,
+                       std::string option)
     : folder_(std::move(folder)),
+      option_(std::move(option)),
       path_(folder_ + "/" + kName),
       locks_(locks),
       patience_(patience),
@@ -233,9 +235,8 @@ bool OutputLock::try_to_take() {
   if (!rival.there()) return false;
   if (rival.problem != 0) usage_error("cannot read {}: {}", path_, std::strerror(rival.problem));
   if (!rival.is_lock)
-    usage_error(
-        "{} is in the way: this program writes a file of that name; move it, or name another output.dir",
-        path_);
+    usage_error("{} is in the way: this program writes a file of that name; move it, or name another {}",
+                path_, option_);
   const auto verdict = judge(rival);
   if (verdict == Verdict::kAlive) refuse(rival);
   return verdict == Verdict::kDead && take_over(rival);
@@ -247,7 +248,7 @@ void OutputLock::make_folder() {
     made_.insert(made_.begin(), path.string());
   error.clear();
   fs::create_directories(folder_, error);
-  if (error) usage_error("cannot make the folder output.dir = {}: {}", folder_, error.message());
+  if (error) usage_error("cannot make the folder {}: {}", named(), error.message());
 }
 
 // The text under a name of its own.
@@ -256,7 +257,7 @@ void OutputLock::write_candidate() {
       fmt::format("{}.{}-{}", path_, getpid(), std::chrono::steady_clock::now().time_since_epoch().count());
   file_ = open(candidate_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file_ < 0 || !write_text(file_, to_text(self_)))
-    usage_error("cannot write to the folder output.dir = {}: {}", folder_, std::strerror(errno));
+    usage_error("cannot write to the folder {}: {}", named(), std::strerror(errno));
   if (locks_ == FileLocks::kNowhere) return;
   if (lock_file(file_) != 0) locks_ = FileLocks::kNowhere;
 }
@@ -277,7 +278,7 @@ bool OutputLock::link_candidate() {
   if (empty < 0 && errno == EEXIST) return false;
   if (empty >= 0) close(empty);
   if (empty >= 0 && rename(candidate_.c_str(), path_.c_str()) == 0) return true;
-  usage_error("cannot write to the folder output.dir = {}: {}", folder_, std::strerror(errno));
+  usage_error("cannot write to the folder {}: {}", named(), std::strerror(errno));
 }
 
 OutputLock::Verdict OutputLock::judge(const Rival& rival) const {
@@ -305,8 +306,8 @@ OutputLock::Verdict OutputLock::by_file_lock(const Rival& rival) const {
 }
 
 OutputLock::Verdict OutputLock::by_time_of_file(const Rival& rival) const {
-  log::info("output.dir = {} is in use by {}; waiting {:.3g} s for a sign of its life", folder_,
-            in_words(rival.owner), patience_.watch_seconds);
+  log::info("{} is in use by {}; waiting {:.3g} s for a sign of its life", named(), in_words(rival.owner),
+            patience_.watch_seconds);
   const auto begin = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(patience_.watch_seconds)) {
     pause(patience_.beat_seconds / 4);
@@ -350,10 +351,15 @@ bool OutputLock::is_ours() const {
   return stat(path_.c_str(), &there) == 0 && fstat(file_, &ours) == 0 && same_file(there, ours);
 }
 
+// "output.dir = out", "--write out".
+std::string OutputLock::named() const {
+  return option_ + (option_.starts_with("--") ? " " : " = ") + folder_;
+}
+
 void OutputLock::refuse(const Rival& rival) const {
   usage_error(
-      "output.dir = {} is in use by another job: {}; wait for its end, or name another output.dir{}", folder_,
-      in_words(rival.owner),
+      "{} is in use by another job: {}; wait for its end, or name another {}{}", named(),
+      in_words(rival.owner), option_,
       locks_ == FileLocks::kEverywhere ? "" : fmt::format(" (if it is dead for certain: remove {})", path_));
 }
 

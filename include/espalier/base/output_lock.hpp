@@ -19,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace espalier {
@@ -50,8 +51,11 @@ class OutputLock {
   /// another job holds it, named by host, process, SLURM job and since when, or when the folder
   /// cannot be written to. Waits watch_seconds where only that tells a dead holder from a living
   /// one, saying so.
-  explicit OutputLock(std::string folder) : OutputLock(folder, file_locks_of(folder), Patience{}) {}
-  OutputLock(std::string folder, FileLocks locks, Patience patience, LockOwner self = this_process());
+  /// `option`: what names the folder, for messages: a key, or an option of the command line.
+  explicit OutputLock(std::string folder, std::string option = "output.dir")
+      : OutputLock(folder, file_locks_of(folder), Patience{}, this_process(), std::move(option)) {}
+  OutputLock(std::string folder, FileLocks locks, Patience patience, LockOwner self = this_process(),
+             std::string option = "output.dir");
   OutputLock(const OutputLock&) = delete;
   OutputLock& operator=(const OutputLock&) = delete;
 
@@ -75,8 +79,9 @@ class OutputLock {
   bool is_ours() const;
   void give_signs_of_life();
   [[noreturn]] void refuse(const Rival& rival) const;
+  std::string named() const;
 
-  std::string folder_, path_, candidate_;
+  std::string folder_, option_, path_, candidate_;
   FileLocks locks_;
   Patience patience_;
   LockOwner self_;

@@ -1,0 +1,186 @@
+#include "minibatch_folder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "espalier/base/counted.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/version.hpp"
+#include "espalier/comm/agree.hpp"
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char *kIndex = "minibatches.json", *kPartBegin = "minibatches-", *kPartEnd = ".bin";
+
+std::string part_name(std::int64_t rank) {
+  return fmt::format("{}{:05}{}", kPartBegin, rank, kPartEnd);
+}
+
+bool is_part_name(const std::string& name) {
+  std::int64_t rank = 0;
+  const auto* const digits = name.data() + std::min(name.size(), std::string_view(kPartBegin).size());
+  std::from_chars(digits, name.data() + name.size(), rank);
+  return name == part_name(rank);
+}
+
+// Of a graph with types: what its ids and relations are of.
+void add_types(const GraphInfo& graph, Json& json) {
+  const auto& schema = graph.schema;
+  for (std::size_t t = 0; t < schema.types().size(); ++t) {
+    const auto& type = schema.types()[t];
+    json["types"].push_back({{"name", type.name},
+                             {"begin", type.begin},
+                             {"end", type.end},
+                             {"features", graph.types[t].features}});
+  }
+  for (int r = 0; r < std::ssize(schema.relations()); ++r) json["relations"].push_back(schema.full_name(r));
+}
+
+// All but the parts.
+Json describe(const Job& job, const RunReport& report, const JobLabels& labels) {
+  const auto& sampler = job.config.sampler;
+  Json json = {{"format", "espalier-minibatches"},
+               {"version", 1},
+               {"espalier", kVersion},
+               {"graph", job.config.graph.file},
+               {"graph_digest", nullptr},
+               {"nodes", job.graph.nodes},
+               {"features", job.graph.features},
+               {"classes", job.graph.classes},
+               {"labels", labels.kind()},
+               {"types", nullptr},
+               {"relations", nullptr},
+               {"sampler", sampler.kind},
+               {"fanout", sampler.fanout},
+               {"batch_size", sampler.batch_size},
+               {"layers", job.config.model.layers},
+               {"seed", job.config.train.seed},
+               {"epochs", std::ssize(report.epochs)},
+               {"batches", report.epochs.front().counts.batches},
+               {"sample_digests", Json::array()},
+               {"config", Json::parse(report.config_json)},
+               {"parts", Json::array()}};
+  if (const auto digest = job.graph.content.file) json["graph_digest"] = hex(*digest);
+  if (job.graph.typed) add_types(job.graph, json);
+  for (const auto& epoch : report.epochs) json["sample_digests"].push_back(hex(epoch.counts.digest));
+  return json;
+}
+
+}  // namespace
+
+MinibatchFolder::MinibatchFolder(const Communicator& world, const std::string& path,
+                                 const std::string& output_dir, bool overwrite)
+    : world_(world), folder_(path), part_name_(part_name(world.rank())) {
+  agree(world, [&] {
+    if (world.rank() != 0) return;
+    std::error_code error;
+    if (!fs::equivalent(folder_, output_dir, error)) lock_ = std::make_unique<OutputLock>(folder_, "--write");
+    if (fs::exists(path_of(kIndex), error) && !overwrite)
+      usage_error(
+          "--write {} holds finished minibatches ({}); give --overwrite to replace them, or name another "
+          "folder",
+          folder_, kIndex);
+  });
+}
+
+MinibatchFolder::~MinibatchFolder() {
+  std::error_code error;
+  if (part_) fs::remove(path_of(part_name_), error);
+}
+
+// By rank 0. The index first: what is left without it counts for nothing.
+void MinibatchFolder::remove_earlier() const {
+  std::error_code error;
+  fs::remove(path_of(kIndex), error);
+  if (error) usage_error("cannot remove {}: {}", path_of(kIndex), error.message());
+  for (const auto& entry : fs::directory_iterator(folder_, error))
+    if (is_part_name(entry.path().filename().string())) fs::remove(entry.path(), error);
+}
+
+void MinibatchFolder::begin() {
+  agree(world_, [&] {
+    if (world_.rank() == 0) remove_earlier();
+  });
+  attempt([&] { part_ = std::make_unique<Part>(path_of(part_name_)); });
+  check();
+}
+
+// What fails is told by the next check(), for then all ranks listen.
+void MinibatchFolder::attempt(const std::function<void()>& write) {
+  if (!problem_.empty()) return;
+  try {
+    write();
+  } catch (const UserError& error) {
+    problem_ = error.what();
+  }
+}
+
+// Collective. Where it fails no part stays, and none is there any more when the lock goes.
+void MinibatchFolder::agree_or_remove(const std::function<void()>& work) {
+  try {
+    agree(world_, work);
+  } catch (const UserError&) {
+    std::error_code error;
+    if (part_) fs::remove(path_of(part_name_), error);
+    part_.reset();
+    world_.barrier();
+    throw;
+  }
+}
+
+void MinibatchFolder::add(std::int64_t epoch, const Minibatch& minibatch, const SeedLabels& labels) {
+  attempt([&] { part_->file.append(epoch, minibatch, labels); });
+}
+
+void MinibatchFolder::check() {
+  agree_or_remove([&] {
+    if (!problem_.empty())
+      usage_error("cannot write {}: {}; nothing of --write {} is kept", path_of(part_name_), problem_,
+                  folder_);
+  });
+}
+
+// By rank 0. A folder that ranks see differently is not one.
+void MinibatchFolder::check_parts(std::span<const std::int64_t> bytes) const {
+  for (std::int64_t rank = 0; rank < std::ssize(bytes); ++rank) {
+    std::error_code error;
+    const auto path = path_of(part_name(rank));
+    if (static_cast<std::int64_t>(fs::file_size(path, error)) != bytes[rank] || error)
+      usage_error(
+          "{}, which rank {} has written, is not there for rank 0: --write {} must be a folder that all "
+          "ranks share",
+          path, rank, folder_);
+  }
+}
+
+void MinibatchFolder::commit(const Job& job, const RunReport& report, const JobLabels& labels) {
+  attempt([&] { part_->file.finish(); });
+  check();
+  const auto records = world_.all_gather(part_->file.records(), "report"),
+             bytes = world_.all_gather(part_->file.bytes(), "report");
+  agree_or_remove([&] {
+    if (world_.rank() != 0) return;
+    check_parts(bytes);
+    auto json = describe(job, report, labels);
+    std::int64_t all = 0;
+    for (std::int64_t rank = 0; rank < std::ssize(records); ++rank) {
+      json["parts"].push_back(
+          {{"file", part_name(rank)}, {"records", records[rank]}, {"bytes", bytes[rank]}});
+      all += records[rank];
+    }
+    write_file(path_of(kIndex), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    log::info("minibatches: {}, {} in {}", folder_, counted(all, "batch"),
+              counted(std::ssize(records), "part"));
+  });
+  part_.reset();  // which stays
+}
+
+}  // namespace espalier

@@ -1,0 +1,380 @@
+"""Minibatches that the program writes and Python reads.
+
+Laws: a batch is a function of (seed, epoch, batch), to the last bit, whatever ranks, replication,
+bulk, schedule and order wrote it; its edges are the graph's, a row has min(fanout, degree) of them,
+and all of them are those that the report counts; labels and features are the graph file's; a folder
+is finished or it is none; what cannot be written or read is refused in one line, and nothing stays.
+"""
+
+import importlib.util
+import json
+import os
+import pickle
+import resource
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+
+from tests.app.program import ROOT, ProgramTest, awkward_graph, needs_emulation, on_gpus
+from tests.python.loops import entries_of_file
+
+import espalier
+
+GRIDS = (
+    (1, "sampler.bulk=1"),
+    (2, 'grid.schedule="pull"'),
+    (2, "grid.replication=2"),
+    (4, "grid.replication=2", "sampler.bulk=3", 'graph.order="order.h5"'),
+)
+
+
+def bits(minibatch):
+    """All that a batch is."""
+    arrays = [minibatch.seeds, minibatch.vertices, minibatch.y]
+    arrays += list(minibatch.x.values()) if minibatch.types else [minibatch.x]
+    for block in minibatch.blocks:
+        arrays += [block.indptr, block.indices, block.values, block.shape, block.relations]
+    return (minibatch.epoch, minibatch.batch) + tuple(
+        None if array is None else (np.asarray(array).dtype.str, np.asarray(array).tobytes())
+        for array in arrays
+    )
+
+
+class Written(ProgramTest):
+    JOB = (
+        "model.layers=2",
+        "sampler.fanout=[3,2]",
+        "sampler.batch_size=4",
+        "train.seed=3",
+        "run.threads=1",
+    )
+
+    def setUp(self):
+        super().setUp()
+        awkward_graph(self.graph)
+        self.batches = self.folder / "batches"
+
+    def write(self, *options, to=None, epochs=1, **run):
+        to = to or self.batches
+        return self.succeed(
+            "-q", "sample", self.config, "--write", to, "--epochs", epochs, *options, **run
+        )
+
+    def read(self, **options):
+        return espalier.Minibatches(self.batches, **options)
+
+
+class Laws(Written):
+    def test_bits_do_not_depend_on_the_grid(self):
+        self.succeed(
+            "-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5
+        )
+        self.write(epochs=2)
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        self.assertEqual(len(set(expected)), 12)
+        for ranks, *grid in GRIDS:
+            self.write(*grid, epochs=2, ranks=ranks, cwd=self.folder)
+            found = [bits(batch) for batch in self.read(rows=True)]
+            self.assertEqual(found, expected, (ranks, grid))
+        report = self.report(self.output)
+        self.assertEqual(
+            self.read().about["sample_digests"],
+            [epoch["sample_digest"] for epoch in report["epochs"]],
+        )
+        self.succeed("-q", "sample", self.config, "--epochs", 2)
+        for with_folder, without in zip(report["epochs"], self.report(self.output)["epochs"]):
+            self.assertEqual(with_folder["sample_digest"], without["sample_digest"])
+
+    def test_a_batch_is_a_sample_of_the_graph(self):
+        self.write(epochs=2, ranks=2)
+        with h5py.File(self.graph) as file:
+            indptr, indices = file["graph/indptr"][()], file["graph/indices"][()]
+            labels, train = file["nodes/labels"][()], set(file["split/train"][()].tolist())
+            features = file["nodes/features"][()]
+        rows = [indices[begin:end].tolist() for begin, end in zip(indptr, indptr[1:])]
+        source, report = self.read(rows=True), self.report(self.output)
+        self.assertEqual((source.epochs, source.batches, len(source)), (2, 6, 12))
+        for epoch in (1, 2):
+            seen, edges = [], 0
+            for k in source.of_epoch(epoch):
+                batch = source[k]
+                self.assertEqual((batch.epoch, batch.batch), (epoch, k % 6))
+                seen += batch.seeds.tolist()
+                self.assertEqual(batch.y.tolist(), labels[batch.seeds].tolist())
+                np.testing.assert_array_equal(batch.x, features[batch.vertices])
+                self.assertEqual(len(set(batch.vertices.tolist())), len(batch.vertices))
+                self.assertEqual(batch.blocks[0].shape[1], len(batch.vertices))
+                self.assertEqual(batch.blocks[1].shape[0], len(batch.seeds))
+                self.assertEqual(batch.blocks[0].shape[0], batch.blocks[1].shape[1])
+                for block, fanout in zip(batch.blocks, (2, 3)):
+                    edges += len(block.indices)
+                    for row in range(block.shape[0]):
+                        place = slice(block.indptr[row], block.indptr[row + 1])
+                        picked = batch.vertices[block.indices[place]].tolist()
+                        of = rows[batch.vertices[row]]
+                        self.assertEqual(len(picked), min(fanout, len(of)))
+                        self.assertLessEqual(set(picked), set(of))
+                        self.assertEqual(len(set(picked)), len(picked))
+                        for value in block.values[place]:
+                            self.assertEqual(value, np.float32(1 / len(picked)))
+            self.assertEqual(set(seen), train)
+            self.assertEqual(len(seen), len(train))
+            self.assertEqual(edges, report["epochs"][epoch - 1]["sampled_edges"])
+
+    def test_what_is_not_learnt_has_no_label(self):
+        """Batches of random sets of all vertices."""
+        self.write('sampler.kind="subgraph"', "sampler.fanout=[-1,-1]", ranks=2)
+        with h5py.File(self.graph) as file:
+            labels, train = file["nodes/labels"][()], file["split/train"][()]
+        known = np.full(len(labels), -1)
+        known[train] = labels[train]
+        batches = list(self.read())
+        self.assertEqual(sum(len(batch.seeds) for batch in batches), len(labels))
+        for batch in batches:
+            self.assertEqual(batch.y.tolist(), known[batch.seeds].tolist())
+
+    @needs_emulation
+    def test_gpus_write_the_same(self):
+        self.type_graph()
+        self.write(*self.TYPED)
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        self.write(*self.TYPED, "run.device=cuda", ranks=2, **on_gpus(2))
+        self.assertEqual(self.report(self.output)["device"], "cuda")
+        self.assertEqual([bits(batch) for batch in self.read(rows=True)], expected)
+
+    TYPED = ("sampler.batch_size=8", 'model.kind="rgcn"', "model.embedding=4")
+
+    def type_graph(self):
+        self.succeed(
+            "-q", "generate", "planted", "-o", self.graph, "--types", "a=40:3,b=30:2,c=9",
+            "--relations", "b.to.a=90,a.on.a=80,c.of.a=50", "--overwrite",
+        )  # fmt: skip
+
+    def test_types_and_relations(self):
+        self.type_graph()
+        self.write(*self.TYPED, ranks=4)
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        self.write(*self.TYPED)
+        source = self.read(rows=True)
+        self.assertEqual([bits(batch) for batch in source], expected)
+        names = source.about["relations"]
+        begin = {of["name"]: of["begin"] for of in source.about["types"]}
+        edges = {name: entries_of_file(self.graph, name) for name in names}
+        met = set()
+        with h5py.File(self.graph) as file:
+            labels = file["nodes/a/labels"][()]
+            features = {kind: file[f"nodes/{kind}/features"][()] for kind in "ab"}
+        for batch in source:
+            self.assertEqual(batch.y.tolist(), labels[batch.seeds - begin["a"]].tolist())
+            self.assertEqual(set(batch.x), {"a", "b"})
+            for kind, rows in batch.x.items():
+                ids = batch.vertices[batch.types[kind]] - begin[kind]
+                np.testing.assert_array_equal(rows, features[kind][ids])
+            for block in batch.blocks:
+                of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+                for row, column, relation in zip(of, block.indices, block.relations):
+                    into, out_of = names[relation].split(".")[2], names[relation].split(".")[0]
+                    edge = (
+                        batch.vertices[row] - begin[into],
+                        batch.vertices[column] - begin[out_of],
+                    )
+                    self.assertIn(edge, edges[names[relation]])
+                    met.add(names[relation])
+        self.assertEqual(met, set(names))
+
+    def test_several_labels_and_none(self):
+        with h5py.File(self.graph, "a") as file:
+            classes = file["nodes/labels"][()]
+            del file["nodes/labels"]
+            several = np.stack([classes == 0, classes > 0], axis=1).astype(np.uint8)
+            several[:, 1] |= 1
+            several[::7, 0] = 255
+            file["nodes/labels"] = several
+        self.write('train.task="labels"', ranks=2)
+        for batch in self.read():
+            np.testing.assert_array_equal(batch.y, several[batch.seeds])
+        self.fail_with(
+            3, ["wants one"], "sample", self.config, "--write", self.folder / "other"
+        )
+        self.assertFalse((self.folder / "other").exists())
+        with h5py.File(self.graph, "a") as file:
+            del file["nodes/labels"]
+        self.write()
+        self.assertIsNone(self.read()[0].y)
+
+
+class Refusals(Written):
+    def refuse(self, words, *options, code=2, **run):
+        return self.fail_with(
+            code, words, "sample", self.config, "--write", self.batches, *options, **run
+        )
+
+    def test_finished_minibatches_need_overwrite(self):
+        self.write()
+        (self.batches / "minibatches-notes.bin").write_text("mine\n")
+        before = {path: path.read_bytes() for path in self.batches.iterdir()}
+        self.refuse(
+            [str(self.batches), "holds finished minibatches", "--overwrite"],
+            f'output.dir="{self.folder / "out2"}"',
+            overwrite=False,
+            ranks=2,
+        )
+        self.assertEqual({path: path.read_bytes() for path in self.batches.iterdir()}, before)
+        self.write(ranks=2)
+        self.write()
+        self.assertEqual(
+            sorted(path.name for path in self.batches.iterdir()),
+            ["minibatches-00000.bin", "minibatches-notes.bin", "minibatches.json"],
+        )
+
+    def test_into_output_dir_by_more_ranks_than_batches(self):
+        self.batches = self.output
+        self.write("sampler.batch_size=50", ranks=3)
+        self.assertEqual([len(batch.seeds) for batch in self.read()], [21])
+
+    def test_what_cannot_be_written_leaves_nothing(self):
+        self.batches.write_text("a file\n")
+        self.refuse(["cannot make the folder --write", str(self.batches)], ranks=2)
+        self.fail_with(2, ["name the folder"], "sample", self.config, "--write", "")
+        self.batches.unlink()
+
+        (self.batches / "minibatches-00001.bin" / "in the way").mkdir(parents=True)
+        self.refuse(["minibatches-00001.bin", "Is a directory", "nothing"], ranks=2)
+        self.assertEqual(
+            [path.name for path in self.batches.iterdir()], ["minibatches-00001.bin"]
+        )
+        with self.assertRaisesRegex(espalier.DataError, "has no minibatches.json"):
+            self.read()
+
+    def test_a_full_disk(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
+
+        self.write()
+        self.refuse(
+            ["minibatches-00000.bin", "File too large", "nothing of --write"],
+            "--epochs", 20,
+            preexec_fn=limit,
+        )
+        self.assertFalse(self.batches.exists() and list(self.batches.iterdir()))
+
+    def test_links(self):
+        self.refuse(
+            ["minibatches of links", "classes, labels"], 'train.task="links"', 'model.kind="sage"'
+        )
+        self.assertFalse(self.batches.exists())
+
+
+class Reader(Written):
+    def raises(self, words, **options):
+        return self.assertRaisesRegex(espalier.DataError, words)
+
+    def test_places_and_pickles(self):
+        self.write(ranks=2)
+        source = self.read(rows=True)
+        self.assertEqual(bits(source[-1]), bits(source[5]))
+        self.assertEqual(bits(source[np.int64(2)]), bits(pickle.loads(pickle.dumps(source))[2]))
+        for k in (6, -7):
+            with self.assertRaisesRegex(IndexError, f"batch {k}: .* has 6"):
+                source[k]
+        with self.assertRaisesRegex(IndexError, "epochs 1 to 1"):
+            source.of_epoch(2)
+        source[0].vertices[0] = 0  # one's own
+
+    def test_features_in_pieces(self):
+        self.write()
+        expected = [bits(batch) for batch in self.read(rows=True)]
+        with h5py.File(self.graph, "a") as file:
+            features = file["nodes/features"][()]
+            del file["nodes/features"]
+            file.create_dataset("nodes/features", data=features, compression="gzip", chunks=(7, 6))
+        self.assertEqual([bits(batch) for batch in self.read(rows=True)], expected)
+
+    def test_a_folder_is_whole_or_none(self):
+        self.write(ranks=2)
+        index, part = self.batches / "minibatches.json", self.batches / "minibatches-00001.bin"
+        about, whole = index.read_text(), part.read_bytes()
+        wrong = bytearray(whole)
+        wrong[200] ^= 1
+        part.write_bytes(wrong)
+        source = self.read()
+        with self.raises("minibatches-00001.bin is damaged: the checksum"):
+            list(source)
+        part.write_bytes(whole[:-8])
+        with self.raises("is damaged: it has .* bytes, and minibatches.json says"):
+            self.read()
+        part.unlink()
+        with self.raises("minibatches-00001.bin is not there"):
+            self.read()
+        part.write_bytes(whole)
+        changed = json.loads(about)
+        changed["parts"] = changed["parts"][:1]
+        for text, words in (
+            (json.dumps(changed), "do not have each of 6 batches once"),
+            (about[:-30], "is damaged"),
+            ("{}", "is no list of minibatches"),
+            (about.replace('"version": 1', '"version": 2'), "has version 2"),
+        ):
+            index.write_text(text)
+            with self.raises(words):
+                self.read()
+        index.unlink()
+        with self.raises("has no minibatches.json, which is written last"):
+            self.read()
+        with self.raises("is no folder with"):
+            espalier.Minibatches(self.folder / "nowhere")
+
+    def test_another_graph(self):
+        self.write()
+        other = self.folder / "other.h5"
+        self.graph.rename(other)
+        with self.raises("which is not there; say where it is: graph="):
+            self.read(rows=True)
+        self.assertEqual(self.read(rows=True, graph=other)[0].x.shape[1], 6)
+        awkward_graph(self.graph, half=True)
+        with h5py.File(self.graph, "a") as file:
+            del file["nodes/features"]
+        with self.raises("has no features"):
+            self.read(rows=True)
+        with h5py.File(self.graph, "a") as file:
+            del file["graph/indptr"]
+            file["graph/indptr"] = [0, 1]
+        with self.raises("is not the graph of"):
+            self.read(rows=True)
+
+
+class Example(Written):
+    def test_pytorch(self):
+        if importlib.util.find_spec("torch") is None:
+            self.skipTest("torch is not installed")
+        self.succeed(
+            "-q", "generate", "planted", "-o", self.graph, "--nodes", 600, "--classes", 3,
+            "--degree", 8, "--features", 5, "--overwrite",
+        )  # fmt: skip
+        self.write("sampler.batch_size=64", epochs=8)
+        environment = dict(os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(
+            [str(ROOT / "python"), environment.get("PYTHONPATH", "")]
+        )
+        done = subprocess.run(
+            [sys.executable, ROOT / "examples" / "python" / "train_pytorch.py", self.batches],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stdout)
+        losses = [
+            float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("epoch")
+        ]
+        self.assertEqual(len(losses), 8, done.stdout)
+        self.assertLess(losses[-1], 0.8 * losses[0], done.stdout)
+
+
+if __name__ == "__main__":
+    import unittest
+
+    unittest.main()
