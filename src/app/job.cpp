@@ -198,7 +198,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   facts.memory = offered_memory(world, config, node.ranks);
   check_job(Moment::kMemory, facts);
   // Says now what would be wrong later.
-  if (!config.run.spill.empty() && kind != JobKind::kSample)
+  if (!config.run.spill.empty() && (kind == JobKind::kTrain || kind == JobKind::kInfer))
     agree(world, [&] { SpilledRows(config.run.spill, 0, 1); });
 
   job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
