@@ -31,7 +31,7 @@ class TextOutput {
         temporary_(fmt::format("{}.partial-{}", output.path, getpid())),
         watched_(temporary_) {
     check_output(output_);
-    file_ = std::fopen(temporary_.c_str(), "wx");
+    file_ = std::fopen(temporary_.c_str(), "w");
     if (file_ == nullptr) usage_error("cannot create {}: {}", temporary_, std::strerror(errno));
   }
   ~TextOutput() {

@@ -10,8 +10,8 @@ import shutil
 import h5py
 import numpy as np
 
-from tests.app.infer_test import CLASSES, VERTICES, InferTest
-from tests.app.program import ProgramTest, arrays_of
+from tests.app.infer_test import CLASSES, JOB, VERTICES, InferTest
+from tests.app.program import ProgramTest, arrays_of, job_text
 
 NUMBERS = np.random.default_rng(3).permutation(VERTICES) * 7 - 90  # some of them are numbers of other vertices
 TEXTS = np.array([f'p "{v}", x' if v % 2 else f"two\nlines {v}" if v % 20 == 0 else f"p{v}" for v in range(VERTICES)], "S")
@@ -78,6 +78,20 @@ class Asked(InferTest):
         path = self.folder / "nodes.txt"
         path.write_bytes(b"".join((line if isinstance(line, bytes) else str(line).encode()) + b"\n" for line in lines))
         return path
+
+
+class Trained(Asked):
+    def test_names_that_nobody_read_hide_no_other_graph(self):
+        self.name(NUMBERS, NAMES)
+        config = self.folder / "job.toml"
+        config.write_text(job_text(self.named, self.folder / "out", *JOB, "run.checkpoint_every=1"))
+        self.succeed("-q", "train", config, "train.epochs=1")
+        self.name(TEXTS)  # other names are no other graph
+        restart = f"run.restart={self.folder / 'out' / 'checkpoints' / 'latest'}"
+        self.succeed("-q", "train", config, "train.epochs=2", restart, ranks=2)
+        with h5py.File(self.named, "a") as file:
+            file["nodes/features"][3, 0] += 1
+        self.fail_with(2, ["on another graph", "other data in /nodes/features"], "train", config, "train.epochs=3", restart)
 
 
 class Nodes(Asked):
