@@ -181,7 +181,7 @@ void check_restart(const Job& job, const Restart& restart) {
 
 void check_same_content(const Job& job, const ContentDigests& here, const Restart& restart) {
   const auto& there = restart.checkpoint.graph.content;
-  if (there.datasets.empty() || !here.file) return;
+  if (there.datasets.empty() || !here.complete) return;
   const auto difference = describe_difference(there, here);
   if (difference.empty()) return;
   usage_error("{} was saved in training on another graph: {} holds other data in {}; name that graph, or {}",

@@ -151,7 +151,9 @@ struct InferArguments {
   std::string links;                 ///< a list of links to score instead; `output` is CSV then
   std::int64_t top = 0;              ///< of heads in that list: how many best tails; 0:
                                      ///< it has tails
+  std::string named_by;              ///< "ids" or "numbers": how both lists name vertices
   bool predictions = false;          ///< write predicted classes, too
+  std::string csv;                   ///< write them as CSV, too; empty: do not
   bool metrics = false;              ///< judge the splits
   bool half = false;                 ///< store rows as float16
   bool overwrite = false;            ///< may `output` be replaced?

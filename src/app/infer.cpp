@@ -16,6 +16,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
+#include "espalier/infer/prediction_list.hpp"
 #include "espalier/infer/row_file.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -46,19 +47,29 @@ struct Inference {
 
   int layers() const { return network.stages(); }
   /// Of the layers, is the last one asked for?
-  bool needs_logits() const { return layer == layers() || arguments.predictions || arguments.metrics; }
+  bool needs_logits() const {
+    return layer == layers() || arguments.predictions || arguments.metrics || !arguments.csv.empty();
+  }
 };
 
 // ---- before the work ----
 
 // An input is never an output, whatever --overwrite says.
 void check_place(const InferArguments& arguments, const Config& config) {
-  check_output({arguments.output, arguments.overwrite});
+  namespace fs = std::filesystem;
   std::error_code error;
-  for (const auto& input :
-       {arguments.job.config, config.graph.file, arguments.checkpoint, arguments.nodes, arguments.links})
-    if (!input.empty() && std::filesystem::equivalent(input, arguments.output, error))
-      usage_error("-o {}: is an input of this command; give another name", arguments.output);
+  const auto check = [&](const char* option, const std::string& path) {
+    check_output({path, arguments.overwrite});
+    for (const auto& input :
+         {arguments.job.config, config.graph.file, arguments.checkpoint, arguments.nodes, arguments.links})
+      if (!input.empty() && fs::equivalent(input, path, error))
+        usage_error("{} {}: is an input of this command; give another name", option, path);
+  };
+  check("-o", arguments.output);
+  if (arguments.csv.empty()) return;
+  check("--csv", arguments.csv);
+  if (fs::weakly_canonical(arguments.csv, error) == fs::weakly_canonical(arguments.output, error))
+    usage_error("--csv {}: is the file of -o; give another name", arguments.csv);
 }
 
 // Collective.
@@ -166,7 +177,7 @@ std::unique_ptr<Targets> targets_of(const Job& job, const Inference& inference) 
 void warn_of_another_graph(const Job& job, const Inference& inference) {
   const auto& there = inference.weights.graph.content;
   const auto here = job.file->content();
-  const bool other = !there.datasets.empty() && here.file && !describe_difference(there, here).empty();
+  const bool other = !there.datasets.empty() && here.complete && !describe_difference(there, here).empty();
   if (other && job.grid->world().rank() == 0)
     log::info("        {} is not the graph that the network was trained on", job.config.graph.file);
   if (job.config.graph.feature_norm == "standard" && inference.weights.standardization.mean.empty() &&
@@ -248,6 +259,13 @@ RowFileShape shape_of(const Job& job, const Inference& inference) {
           .tables = inference.tables};
 }
 
+// Those of the target, of which --csv is.
+const RowTable& table_of_target(const Job& job, const Inference& inference) {
+  const auto& tables = inference.tables;
+  if (tables.size() == 1) return tables[0];
+  return *std::ranges::find(tables, job.graph.schema.types()[job.graph.target].name, &RowTable::type);
+}
+
 // The scores of --links, or the best tails.
 template <class Space>
 void answer_links(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
@@ -287,7 +305,7 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
     }
   }
   write_link_answers(job, arguments.output, links, scores,
-                     links_of_file(*job.grid, targets, job.graph.nodes, links));
+                     links_of_file(*job.grid, targets, job.graph.nodes, links), arguments.named_by);
   log::info("wrote   {}: {}", arguments.output, counted(std::ssize(links), "link"));
 }
 
@@ -311,6 +329,14 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   std::vector<SeveralSinks<Space>> layers(inference.needs_logits() ? inference.layers() : inference.layer);
   layers[inference.layer - 1].add(rows);
   if (arguments.predictions) layers.back().add(predictions);
+  std::optional<PredictionList> listed;
+  RowsByVertexOn<Space> listing(
+      pass.shares(), world.rank(),
+      [&](std::int64_t vertex, const Matrix<float>& logits) { listed->add(vertex, logits); });
+  if (!arguments.csv.empty()) {
+    listed.emplace(table_of_target(job, inference), task_kind_of(job.config.train.task).several_labels);
+    layers.back().add(listing);
+  }
   std::vector<RowSinkOn<Space>*> sinks;
   for (auto& layer : layers) sinks.push_back(layer.or_null());
   std::unique_ptr<TaskOn<Space>> task;
@@ -333,6 +359,12 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} in {:.1f} s, {:.1f} MB between ranks", arguments.output, shape.in_words(),
             now() - start, static_cast<double>(moved) / 1e6);
+  if (listed) {
+    note_activity("writing the predictions as CSV");
+    const auto lines = listed->write(world, *job.file, job.graph.typed ? job.graph.target : 0,
+                                     {arguments.csv, arguments.overwrite});
+    log::info("wrote   {}: {}", arguments.csv, counted(lines, "prediction"));
+  }
   if (!found) return;
   show(job, "train", found->train);
   show(job, "valid", found->valid);
@@ -368,7 +400,7 @@ void run(Job& job, Inference& inference) {
   const auto& arguments = inference.arguments;
   if (arguments.metrics || !arguments.links.empty()) inference.targets = targets_of(job, inference);
   if (!arguments.links.empty())
-    inference.links = read_link_questions(job, arguments.links, arguments.top > 0);
+    inference.links = read_link_questions(job, arguments.links, arguments.top > 0, arguments.named_by);
   warn_of_another_graph(job, inference);
   const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph, job.grid->ranks()), kLabel);
 
@@ -404,6 +436,8 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   agree(world, [&] {
     if (world.rank() == 0) check_place(arguments, config);
   });
+  if (!arguments.named_by.empty() && arguments.nodes.empty() && arguments.links.empty())
+    usage_error("--named-by {}: says how --nodes or --links name vertices; leave it out", arguments.named_by);
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing was written; the same command starts again");
   auto weights = read_named_weights(world, arguments.checkpoint);

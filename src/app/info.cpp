@@ -133,6 +133,8 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
   if (info.edge_features[0].has()) line("edge features", edge_features_in_words(world, file, 0));
   if (info.edge_times[0] > 0) line("edge times", edge_times_in_words(world, file, 0));
   line("labels", labels_in_words(world, file, 0));
+  if (info.class_names > 0) line("class names", class_names_in_words(file, 0));
+  if (info.ids != IdKind::kNone) line("ids", ids_in_words(world, file, 0));
   line("splits", fmt::format("train {}, valid {}, test {}", info.train, info.valid, info.test));
 }
 

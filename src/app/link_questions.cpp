@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <optional>
 #include <set>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/csv.hpp"
-#include "espalier/graph/degrees.hpp"
 #include "espalier/train/report.hpp"
+#include "named_vertices.hpp"
 
 namespace espalier {
 
@@ -64,51 +63,6 @@ std::vector<Question> parse(const std::string& path, const LinkInfo& links, bool
   return questions;
 }
 
-// Calls visit(type, vertex, name) for this rank's share of the named vertices of each type, which
-// are ids of the whole graph. Collective.
-template <class Visit>
-void visit_names(const Job& job, const Visit& visit) {
-  const auto& types = job.graph.schema.types();
-  for (int t = 0; t < std::ssize(types); ++t) {
-    if (!job.graph.types[t].has_ids) continue;
-    const auto& of = types[t];
-    in_row_parts(
-        job.grid->world(), of.size(),
-        [&](std::int64_t begin, std::int64_t end) {
-          const auto names = job.file->read_ids(of.begin + begin, of.begin + end, t);
-          for (std::int64_t k = 0; k < std::ssize(names); ++k) visit(t, of.begin + begin + k, names[k]);
-        },
-        32);
-  }
-}
-
-// Names of vertices as numbers of the whole graph, [types, names]; -1: none of the type.
-class NamedVertices {
- public:
-  /// Collective; `names` of rank 0, without line breaks.
-  NamedVertices(const Job& job, const std::set<std::string>& names)
-      : types_(std::ssize(job.graph.schema.types())) {
-    const auto& world = job.grid->world();
-    const auto text = world.broadcast_text(fmt::format("{}", fmt::join(names, "\n")), 0, kLabel);
-    for (auto& name : split_text(text, '\n')) places_.emplace(std::move(name), std::ssize(places_));
-    found_.assign(types_ * places_.size(), -1);
-    visit_names(job, [&](int type, std::int64_t vertex, const std::string& name) {
-      if (const auto place = places_.find(name); place != places_.end())
-        found_[type * places_.size() + place->second] = vertex;
-    });
-    world.all_reduce(std::span<std::int64_t>(found_), Reduction::kMax, kLabel);
-  }
-
-  std::int64_t find(int type, const std::string& name) const {
-    return found_[type * places_.size() + places_.at(name)];
-  }
-
- private:
-  std::size_t types_;
-  std::map<std::string, std::int64_t> places_;
-  std::vector<std::int64_t> found_;
-};
-
 // The type of one end of the links of a relation; of no relation of the graph: any.
 std::optional<int> type_of_end(const GraphInfo& graph, std::int32_t relation, LinkEnd end) {
   if (!graph.typed) return 0;
@@ -117,8 +71,8 @@ std::optional<int> type_of_end(const GraphInfo& graph, std::int32_t relation, Li
   return end == LinkEnd::kHead ? of.source : of.target;
 }
 
-std::int64_t vertex_of(const Job& job, const NamedVertices& named, const std::string& path,
-                       const Question& question, LinkEnd end) {
+std::int64_t vertex_of(const Job& job, const NamedVertices& named, const std::vector<int>& by_ids,
+                       const std::string& path, const Question& question, LinkEnd end) {
   const auto& graph = job.graph;
   const auto& text = end == LinkEnd::kHead ? question.head : question.tail;
   const auto type = type_of_end(graph, question.relation, end);
@@ -126,8 +80,12 @@ std::int64_t vertex_of(const Job& job, const NamedVertices& named, const std::st
       !type || !graph.typed ? std::string("the graph") : "type " + graph.schema.types()[*type].name;
   bool has_names = false;
   for (int t = type.value_or(0); t <= type.value_or(static_cast<int>(std::ssize(graph.types)) - 1); ++t) {
-    if (const auto vertex = named.find(t, text); vertex >= 0) return vertex;
-    has_names |= graph.types[t].has_ids;
+    const auto found = named.find(t, text);
+    if (found.vertices > 1)
+      input_error("{}:{}: {} vertices of {} have the id '{}'; say which by numbers (--named-by numbers)",
+                  path, question.line, found.vertices, of, text.substr(0, 60));
+    if (found.vertex >= 0) return found.vertex;
+    has_names |= std::ranges::find(by_ids, t) != by_ids.end();
   }
   if (has_names)
     input_error("{}:{}: no vertex of {} has the name '{}'", path, question.line, of, text.substr(0, 60));
@@ -140,36 +98,30 @@ std::int64_t vertex_of(const Job& job, const NamedVertices& named, const std::st
   return range.begin + *number;
 }
 
-// Collective. What these vertices are called, on every rank: names, or numbers within their types.
-std::map<std::int64_t, std::string> names_of(const Job& job, const std::set<std::int64_t>& vertices) {
-  std::map<std::int64_t, std::string> names;
-  const auto& schema = job.graph.schema;
-  std::string mine;
-  visit_names(job, [&](int, std::int64_t vertex, const std::string& name) {
-    if (vertices.contains(vertex)) mine += fmt::format("{}\t{}\n", vertex, name);
-  });
-  const auto all = job.grid->world().all_gather_v(std::span<const char>(mine), kLabel);
-  for (const auto& line : split_text(std::string(all.begin(), all.end()), '\n'))
-    if (const auto tab = line.find('\t'); tab != line.npos)
-      names[*number_in(line.substr(0, tab))] = line.substr(tab + 1);
-  for (const auto vertex : vertices)
-    if (!names.contains(vertex))
-      names[vertex] = fmt::format("{}", vertex - schema.types()[schema.type_of(vertex)].begin);
-  return names;
-}
-
-// A field of CSV (RFC 4180).
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string field = "\"";
-  for (const char letter : text) field += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-  return field + "\"";
+// The types whose vertices are named by ids. Throws where an end of links does not say which.
+std::vector<int> types_named_by_ids(const Job& job, const std::string& list, const std::string& named_by) {
+  const auto& graph = job.graph;
+  std::set<int> ends;
+  for (std::int32_t r = 0; r < graph.links.relations(); ++r)
+    for (const auto end : {LinkEnd::kHead, LinkEnd::kTail})
+      for (int t = 0; t < std::ssize(graph.types); ++t)
+        if (type_of_end(graph, r, end).value_or(t) == t) ends.insert(t);
+  std::vector<int> types;
+  for (const int t : ends) {
+    const auto of = graph.typed ? "type " + graph.schema.types()[t].name : std::string("the graph");
+    if (named_by_ids(graph.types[t], named_by, list, of)) types.push_back(t);
+  }
+  if (named_by == "ids" && types.empty())
+    usage_error("--named-by ids: {} has no ids of vertices; leave it out", job.config.graph.file);
+  return types;
 }
 
 }  // namespace
 
-std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& path, bool open) {
+std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& path, bool open,
+                                            const std::string& named_by) {
   const auto& world = job.grid->world();
+  const auto by_ids = types_named_by_ids(job, "--links " + path, named_by);
   std::vector<Question> questions;
   std::set<std::string> names;
   agree(world, [&] {
@@ -180,12 +132,13 @@ std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& p
       if (!open) names.insert(question.tail);
     }
   });
-  const NamedVertices named(job, names);
+  const NamedVertices named(world, *job.file, by_ids, names);
   std::vector<LinkTriple> links;
   agree(world, [&] {
     for (const auto& question : questions)
-      links.push_back({vertex_of(job, named, path, question, LinkEnd::kHead),
-                       open ? 0 : vertex_of(job, named, path, question, LinkEnd::kTail), question.relation});
+      links.push_back({vertex_of(job, named, by_ids, path, question, LinkEnd::kHead),
+                       open ? 0 : vertex_of(job, named, by_ids, path, question, LinkEnd::kTail),
+                       question.relation});
   });
   auto count = std::ssize(links);
   world.broadcast(&count, 1, 0, kLabel);
@@ -195,18 +148,20 @@ std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& p
 }
 
 void write_link_answers(const Job& job, const std::string& path, std::span<const LinkTriple> links,
-                        std::span<const float> scores, std::span<const std::uint8_t> known) {
+                        std::span<const float> scores, std::span<const std::uint8_t> known,
+                        const std::string& named_by) {
   std::set<std::int64_t> vertices;
   for (const auto& link : links) vertices.insert({link.head, link.tail});
-  const auto names = names_of(job, vertices);
+  const auto names =
+      names_of(job.grid->world(), *job.file, types_named_by_ids(job, "--links", named_by), vertices);
   const auto& relations = job.graph.links.names;
   agree(job.grid->world(), [&] {
     if (job.grid->world().rank() != 0) return;
     std::string text = "head,relation,tail,score,known\n";
     for (std::size_t k = 0; k < links.size(); ++k)
-      text += fmt::format("{},{},{},{},{}\n", quoted(names.at(links[k].head)),
-                          relations.empty() ? "0" : quoted(relations[links[k].relation]),
-                          quoted(names.at(links[k].tail)), scores[k], known[k]);
+      text += fmt::format("{},{},{},{},{}\n", csv_field(names.at(links[k].head)),
+                          relations.empty() ? "0" : csv_field(relations[links[k].relation]),
+                          csv_field(names.at(links[k].tail)), scores[k], known[k]);
     write_file(path, text);
   });
 }

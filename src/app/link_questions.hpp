@@ -13,14 +13,16 @@ namespace espalier {
 
 /// Collective. Lines of head, relation and tail, apart by tabs or commas; where links have one
 /// relation it may be left out. `open`: lines without tails, which are asked for (0 here). The
-/// links in their order, on every rank. Vertices are named where the graph has names (/nodes/ids),
-/// or numbers, counted within their type; relations by name or number. Rank 0 reads the file.
-/// Throws UserError(kInput), on every rank, naming the line.
-std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& path, bool open);
+/// links in their order, on every rank. Vertices are named as named_vertices.hpp says, relations by
+/// name or number. Rank 0 reads the file. Throws UserError(kInput, kUsage), on every rank, naming
+/// the line.
+std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& path, bool open,
+                                            const std::string& named_by);
 
-/// Collective; rank 0 writes. "head,relation,tail,score,known" and a line for each, with names
-/// where there are some; `known`: 1 of a link that the file has.
+/// Collective; rank 0 writes. "head,relation,tail,score,known" and a line for each, vertices named
+/// as in questions; `known`: 1 of a link that the file has.
 void write_link_answers(const Job& job, const std::string& path, std::span<const LinkTriple> links,
-                        std::span<const float> scores, std::span<const std::uint8_t> known);
+                        std::span<const float> scores, std::span<const std::uint8_t> known,
+                        const std::string& named_by);
 
 }  // namespace espalier

@@ -268,8 +268,15 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
       "--types", a.types,
       "of a graph with types: whose rows are written, NAME,... or all, each type's in a group of "
       "its own (the target's, at the root)");
-  infer->add_option("--nodes", a.nodes,
-                    "a text file, an id on a line, counted within the type: rows of these vertices only");
+  infer->add_option(
+      "--nodes", a.nodes,
+      "a text file, a vertex on a line: rows of these only; by the ids that the graph has, or by "
+      "numbers, counted within the type");
+  infer
+      ->add_option(
+          "--named-by", a.named_by,
+          "ids or numbers: how --nodes and --links name vertices; must be said where ids are numbers")
+      ->check(CLI::IsMember({"ids", "numbers"}));
   auto* links = infer->add_option(
       "--links", a.links,
       "of a network that learnt links: a text file, head, relation and tail on a line; writes "
@@ -280,10 +287,12 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
                   ->check(CLI::Range(std::int64_t{1}, kMostDrawn));
   top->needs(links);
   infer->add_flag("--predictions", a.predictions, "write the predicted classes, too");
+  infer->add_option("--csv", a.csv,
+                    "write them as CSV, too: id, class, probability, by the names that the graph has");
   infer->add_flag("--metrics", a.metrics, "accuracy and macro-F1 of the splits: printed, and in the file");
   infer->add_flag("--half", a.half, "store rows as float16");
   infer->add_flag("--overwrite", a.overwrite, "replace a file that exists");
-  for (const char* name : {"--layer", "--types", "--nodes", "--predictions", "--metrics", "--half"})
+  for (const char* name : {"--layer", "--types", "--nodes", "--predictions", "--csv", "--metrics", "--half"})
     links->excludes(infer->get_option(name));
   infer->callback([&action, &a] { action = [&a](const Communicator& world) { infer_command(world, a); }; });
 }

@@ -4,6 +4,7 @@
 
 #include "espalier/base/log.hpp"
 #include "espalier/train/task.hpp"
+#include "named_vertices.hpp"
 #include "vertex_list.hpp"
 
 namespace espalier {
@@ -53,9 +54,11 @@ std::vector<RowTable> tables_asked_for(const InferArguments& arguments, const Jo
   const auto& graph = job.graph;
   const auto& path = job.config.graph.file;
   const auto& task = task_kind_of(job.config.train.task);
-  if (arguments.predictions && !task.of_labels)
-    usage_error("--predictions are of vertices, and train.task = {} learns none of them; leave it out",
-                task.name);
+  const bool predicts_target = arguments.predictions || !arguments.csv.empty();
+  const std::string asked = arguments.predictions ? "--predictions" : "--csv " + arguments.csv;
+  if (predicts_target && !task.of_labels)
+    usage_error("{}: predictions are of vertices, and train.task = {} learns none of them; leave it out",
+                asked, task.name);
   if (!arguments.types && (task.of_labels || !graph.typed)) {
     if (!graph.typed) return {{.vertices = {0, graph.nodes}, .predictions = arguments.predictions}};
     if (graph.target < 0)
@@ -81,12 +84,12 @@ std::vector<RowTable> tables_asked_for(const InferArguments& arguments, const Jo
          .trained = task.of_labels && graph.target >= 0 ? std::optional<bool>(in_loss[t]) : std::nullopt});
     predicts |= is_target;
   }
-  if (arguments.predictions && graph.target < 0)
-    usage_error("--predictions are those of the target type; say with graph.target which one that is ({})",
-                graph.schema.type_names());
-  if (arguments.predictions && !predicts)
-    usage_error("--predictions are those of the target type, {}, which --types {} leaves out; add it",
-                graph.schema.types()[graph.target].name, *arguments.types);
+  if (predicts_target && graph.target < 0)
+    usage_error("{}: predictions are those of the target type; say with graph.target which one that is ({})",
+                asked, graph.schema.type_names());
+  if (predicts_target && !predicts)
+    usage_error("{}: predictions are those of the target type, {}, which --types {} leaves out; add it",
+                asked, graph.schema.types()[graph.target].name, *arguments.types);
   return tables;
 }
 
@@ -101,7 +104,15 @@ std::vector<RowTable> row_tables(const Communicator& world, const InferArguments
                 arguments.types.value_or("all"), types_of(tables, job.graph));
   auto& only = tables[0];
   const auto of = job.graph.typed ? "type " + types_of(tables, job.graph) : "the graph";
-  only.chosen = read_vertex_list(world, arguments.nodes, only.vertices.size(), of);
+  const int type = !job.graph.typed    ? 0
+                   : only.type.empty() ? job.graph.target
+                                       : job.graph.schema.find_type(only.type);
+  const auto& info = job.graph.types[type];
+  if (arguments.named_by == "ids" && info.ids == IdKind::kNone)
+    usage_error("--named-by ids: {} has no ids of {}; leave it out", job.config.graph.file, of);
+  only.chosen = named_by_ids(info, arguments.named_by, "--nodes " + arguments.nodes, of)
+                    ? read_id_list(world, arguments.nodes, *job.file, type, of)
+                    : read_vertex_list(world, arguments.nodes, only.vertices.size(), of);
   return tables;
 }
 

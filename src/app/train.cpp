@@ -91,7 +91,7 @@ void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, Run
                     checkpoint.ranks};
   log::info("{}", restart_in_words(job, restart));
   for (const auto& words : missing) log::warning("{} has {}", restart.path, words);
-  if (checkpoint.graph.content.datasets.empty() || !job.graph.content.file)
+  if (checkpoint.graph.content.datasets.empty() || !job.graph.content.complete)
     log::info("        whether its graph is this one is judged by counts: {} has no digests",
               checkpoint.graph.content.datasets.empty() ? "the checkpoint" : "the graph file");
 }

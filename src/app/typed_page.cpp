@@ -142,6 +142,8 @@ void show_contents(const Communicator& world, const GraphFile& file) {
     const auto& name = info.schema.types()[t].name;
     if (info.types[t].features > 0) line("features", name + ": " + features_in_words(world, file, t));
     if (info.types[t].has_labels) line("labels", name + ": " + labels_in_words(world, file, t));
+    if (info.types[t].class_names > 0) line("class names", name + ": " + class_names_in_words(file, t));
+    if (info.types[t].ids != IdKind::kNone) line("ids", name + ": " + ids_in_words(world, file, t));
   }
   for (int r = 0; r < std::ssize(info.edge_features); ++r)
     if (info.edge_features[r].has())

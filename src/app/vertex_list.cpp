@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <string_view>
+#include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/agree.hpp"
+#include "named_vertices.hpp"
 
 namespace espalier {
 
@@ -33,20 +36,53 @@ std::int64_t vertex_from(std::string_view text, const std::string& path, std::in
   return vertex;
 }
 
-// On rank 0.
-Buffer<std::int64_t> parse(const std::string& path, std::int64_t vertices, const std::string& of) {
-  const auto text = bytes_of_file(path);
-  Buffer<std::int64_t> ids;
-  std::int64_t line = 1;
-  for (std::size_t at = 0; at < text.size(); ++line) {
+struct Line {
+  std::int64_t number;
+  std::string_view text;
+};
+
+// Those that are not blank.
+std::vector<Line> lines_of(std::string_view text, const std::string& path) {
+  std::vector<Line> lines;
+  std::int64_t number = 1;
+  for (std::size_t at = 0; at < text.size(); ++number) {
     const auto end = std::min(text.find('\n', at), text.size());
-    const auto word = without_spaces(std::string_view(text).substr(at, end - at));
-    if (!word.empty()) ids.push_back(vertex_from(word, path, line, vertices, of));
+    const auto line = text.substr(at, end - at);
+    if (!without_spaces(line).empty()) lines.push_back({number, line});
     at = end + 1;
   }
-  if (ids.empty()) input_error("{}: names no vertex; a list of nodes has one id on a line", path);
+  if (lines.empty()) input_error("{}: names no vertex; a list of nodes has one id on a line", path);
+  return lines;
+}
+
+// Blanks may be part of an id; what DOS puts at the end of a line is none.
+std::string id_on(const Line& line) {
+  auto text = line.text;
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return std::string(text);
+}
+
+std::int64_t vertex_with(const NamedVertices& named, int type, const Line& line, const std::string& path,
+                         const std::string& of) {
+  const auto id = id_on(line);
+  const auto found = named.find(type, id);
+  if (found.vertices == 0)
+    input_error("{}:{}: no vertex of {} has the id '{}'; --named-by numbers: the list counts vertices from 0",
+                path, line.number, of, id.substr(0, 60));
+  if (found.vertices > 1)
+    input_error("{}:{}: {} vertices of {} have the id '{}'; say which by numbers (--named-by numbers)", path,
+                line.number, found.vertices, of, id.substr(0, 60));
+  return found.vertex;
+}
+
+// Collective. Those of rank 0, ascending, each once, on every rank.
+Buffer<std::int64_t> sorted_of_root(const Communicator& world, Buffer<std::int64_t> ids) {
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  auto count = std::ssize(ids);
+  world.broadcast(&count, 1, 0, "setup");
+  ids.resize(count);
+  world.broadcast(ids.data(), count, 0, "setup");
   return ids;
 }
 
@@ -56,13 +92,32 @@ Buffer<std::int64_t> read_vertex_list(const Communicator& world, const std::stri
                                       std::int64_t vertices, const std::string& of) {
   Buffer<std::int64_t> ids;
   agree(world, [&] {
-    if (world.rank() == 0) ids = parse(path, vertices, of);
+    if (world.rank() != 0) return;
+    const auto text = bytes_of_file(path);
+    for (const auto& line : lines_of(text, path))
+      ids.push_back(vertex_from(without_spaces(line.text), path, line.number, vertices, of));
   });
-  auto count = std::ssize(ids);
-  world.broadcast(&count, 1, 0, "setup");
-  ids.resize(count);
-  world.broadcast(ids.data(), count, 0, "setup");
-  return ids;
+  return sorted_of_root(world, std::move(ids));
+}
+
+Buffer<std::int64_t> read_id_list(const Communicator& world, const std::string& path, const GraphFile& file,
+                                  int type, const std::string& of) {
+  decltype(bytes_of_file(path)) text;
+  std::vector<Line> lines;
+  std::set<std::string> asked;
+  agree(world, [&] {
+    if (world.rank() != 0) return;
+    text = bytes_of_file(path);
+    lines = lines_of(text, path);
+    for (const auto& line : lines) asked.insert(id_on(line));
+  });
+  const NamedVertices named(world, file, {type}, asked);
+  Buffer<std::int64_t> ids;
+  agree(world, [&] {
+    const auto first = file.info().schema.types()[type].begin;
+    for (const auto& line : lines) ids.push_back(vertex_with(named, type, line, path, of) - first);
+  });
+  return sorted_of_root(world, std::move(ids));
 }
 
 }  // namespace espalier

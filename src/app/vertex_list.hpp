@@ -6,6 +6,7 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
 
@@ -15,5 +16,10 @@ namespace espalier {
 /// without any.
 Buffer<std::int64_t> read_vertex_list(const Communicator& world, const std::string& path,
                                       std::int64_t vertices, const std::string& of = "the graph");
+
+/// Collective. The same of a list of the user's own ids, of a type that has some: a line is an id,
+/// blanks included. Throws for an id that no vertex has, and for one of several.
+Buffer<std::int64_t> read_id_list(const Communicator& world, const std::string& path, const GraphFile& file,
+                                  int type, const std::string& of);
 
 }  // namespace espalier

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "espalier/base/counted.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 
@@ -64,6 +65,28 @@ std::string labels_in_words(const Communicator& world, const GraphFile& file, in
         unknown > 0 ? fmt::format(", {} unknown", unknown) : "", range);
   return fmt::format("{}, {} of {} labelled; {}", counted(info.classes, "class"), total,
                      counted(vertices, "vertex"), range);
+}
+
+std::string ids_in_words(const Communicator& world, const GraphFile& file, int type) {
+  const auto& of = file.info().schema.types()[type];
+  in_row_parts(
+      world, of.size(),
+      [&](std::int64_t begin, std::int64_t end) { file.read_ids(of.begin + begin, of.begin + end, type); },
+      32);
+  const std::string words = file.info().types[type].ids == IdKind::kNumbers ? "numbers" : "texts";
+  if (of.size() == 0) return words + ", of no vertex";
+  return fmt::format("{}, {} to {}", words, excerpt(file.read_ids(of.begin, of.begin + 1, type)[0], 40),
+                     excerpt(file.read_ids(of.end - 1, of.end, type)[0], 40));
+}
+
+std::string class_names_in_words(const GraphFile& file, int type) {
+  constexpr std::size_t kMost = 200;
+  std::string words;
+  for (const auto& name : file.read_class_names(type)) {
+    if (words.size() > kMost) return words + ", ..";
+    words += (words.empty() ? "" : ", ") + excerpt(name, 40);
+  }
+  return words;
 }
 
 namespace {

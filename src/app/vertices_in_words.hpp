@@ -15,6 +15,13 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
 /// Collective. "8 classes, 20000 of 20000 vertices labelled; ...", of a type, or "none".
 std::string labels_in_words(const Communicator& world, const GraphFile& file, int type);
 
+/// Collective. "texts, A-1 to B-7", or "numbers, ..": those of the first and the last vertex of a
+/// type that has ids. Reads all of them.
+std::string ids_in_words(const Communicator& world, const GraphFile& file, int type);
+
+/// Collective. "cat, dog, eel", of a type whose classes have names.
+std::string class_names_in_words(const GraphFile& file, int type);
+
 /// Collective. "60 x 4 float32, from -1 to 2, 100.0 % not zero", of a relation whose edges
 /// have some.
 std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation);

@@ -27,7 +27,10 @@ void copy_type(const GraphFile& file, const RowRange& mine, int type, GraphWrite
     writer.write_multi_labels(file.read_multi_labels(mine.begin, mine.end, type), type);
   else if (info.has_labels)
     writer.write_labels(file.read_labels(mine.begin, mine.end, type), type, info.classes);
-  if (info.has_ids) writer.write_ids(file.read_ids(mine.begin, mine.end, type), type);
+  if (info.ids == IdKind::kTexts) writer.write_ids(file.read_ids(mine.begin, mine.end, type), type);
+  if (info.ids == IdKind::kNumbers)
+    writer.write_number_ids(file.read_number_ids(mine.begin, mine.end, type), type);
+  if (info.class_names > 0) writer.write_class_names(file.read_class_names(type), type);
 }
 
 }  // namespace

@@ -42,6 +42,13 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == text.npos) return text;
+  std::string field = "\"";
+  for (const char letter : text) field += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return field + "\"";
+}
+
 std::vector<std::string> split_text(const std::string& text, char separator) {
   std::vector<std::string> parts = {""};
   for (const char letter : text)

@@ -6,13 +6,16 @@ namespace espalier {
 
 namespace {
 
-// Are these the names of vertices, of a type or of all? Whatever else has that place is nobody's,
-// and so is what somebody put into a file whose digest is over all that it has.
-bool are_names(const OpenGraphFile& h, const hdf5::Dataset& ids, std::int64_t vertices) {
+// Names of vertices or classes. What somebody put into a file whose digest is over all that it has
+// is nobody's.
+hdf5::Dataset open_names(const OpenGraphFile& h, const std::string& name) {
+  auto names = hdf5::open_dataset(h.file, name);
   std::string digest;
-  return hdf5::holds_fixed_texts(ids) && ids.rows() == vertices && ids.type_size <= kMostNameLetters &&
-         (h.view.verify == Verify::kRenew || !hdf5::read_text_attribute(h.file, "digest", digest) ||
-          hdf5::read_text_attribute(ids.handle, "digest", digest));
+  if (!names.exists() || h.view.verify == Verify::kRenew ||
+      !hdf5::read_text_attribute(h.file, "digest", digest) ||
+      hdf5::read_text_attribute(names.handle, "digest", digest))
+    return names;
+  return {};
 }
 
 void open_types(OpenGraphFile& h) {
@@ -21,8 +24,8 @@ void open_types(OpenGraphFile& h) {
     const auto in = h.info.typed ? type.name + "/" : std::string();
     open.features = hdf5::open_dataset(h.file, "/nodes/" + in + "features");
     open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
-    open.ids = hdf5::open_dataset(h.file, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
-    if (!are_names(h, open.ids, type.size())) open.ids = {};
+    open.ids = open_names(h, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
+    open.class_names = open_names(h, "/labels/" + in + "names");
     for (std::size_t s = 0; s < kSplitNames.size(); ++s)
       open.splits[s] = hdf5::open_dataset(h.file, "/split/" + in + kSplitNames[s]);
   }
@@ -54,6 +57,33 @@ void describe_names(const hdf5::Dataset& names, std::int64_t most, const Describ
                   kMostNameLetters);
 }
 
+void check_texts(const hdf5::Dataset& names, const Describer& describe, const char* otherwise = "") {
+  if (!hdf5::holds_fixed_texts(names))
+    describe.fail("{} holds no texts of fixed length (h5py: dtype 'S'){}", names.name, otherwise);
+  if (names.type_size > kMostNameLetters)
+    describe.fail("the texts in {} have {} letters, expected {} at most", names.name, names.type_size,
+                  kMostNameLetters);
+}
+
+void describe_ids(const hdf5::Dataset& ids, std::int64_t vertices, const char* owner,
+                  const Describer& describe, VertexInfo& info) {
+  describe.check_dimensions(ids, 1, 1);
+  describe.check_length(ids, vertices, "vertices", owner);
+  // HDF5 would make one number of all that int64 does not hold.
+  if (ids.is_integer() && (ids.type_signed || ids.type_size < 8)) {
+    info.ids = IdKind::kNumbers;
+  } else {
+    check_texts(ids, describe, ", and no int64");
+    info.ids = IdKind::kTexts;
+  }
+}
+
+void describe_class_names(const hdf5::Dataset& names, const Describer& describe, VertexInfo& info) {
+  describe.check_dimensions(names, 1, 1);
+  check_texts(names, describe);
+  info.class_names = names.rows();
+}
+
 void describe_vertices(const OpenType& open, std::int64_t vertices, const char* owner,
                        const Describer& describe, VertexInfo& info) {
   if (open.features.exists()) {
@@ -63,7 +93,8 @@ void describe_vertices(const OpenType& open, std::int64_t vertices, const char* 
     info.features = open.features.columns();
     info.half_features = open.features.is_half();
   }
-  info.has_ids = open.ids.exists();
+  if (open.ids.exists()) describe_ids(open.ids, vertices, owner, describe, info);
+  if (open.class_names.exists()) describe_class_names(open.class_names, describe, info);
   if (!open.labels.exists()) return;
   describe.check_dimensions(open.labels, 1, 2);
   describe.check_length(open.labels, vertices, "vertices", owner);

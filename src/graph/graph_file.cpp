@@ -163,6 +163,9 @@ ContentDigests known_contents(const OpenGraphFile& h) {
       digests.datasets[dataset->name] = *digest;
       all.push_back({dataset->name, dataset->shape, *digest});
     }
+  digests.complete = std::ranges::all_of(h.contents, [&](const auto& of) {
+    return only_names(of.first) || digests.datasets.contains(of.first);
+  });
   if (all.size() != h.contents.size()) return digests;
   if (h.info.links.exist) all.push_back(direction_of_links(h.info.links.directed));
   std::vector<std::int64_t> classes;
@@ -233,6 +236,16 @@ void find_classes(const OpenGraphFile& h, const hdf5::Dataset& labels, VertexInf
                 info.classes, kWriteAgain);
 }
 
+// A class without a name would be nobody's.
+void check_class_names(const OpenGraphFile& h) {
+  for (std::size_t t = 0; t < h.types.size(); ++t) {
+    const auto& names = h.types[t].class_names;
+    if (names.exists() && names.rows() < h.info.types[t].classes)
+      input_error("graph file {}: {} has {} names, but {} has {} classes; {}", h.path, names.name,
+                  names.rows(), h.types[t].labels.name, h.info.types[t].classes, kWriteAgain);
+  }
+}
+
 // The type that was asked for; else the only one, or the only one with labels.
 int find_target(const GraphInfo& info, const GraphView& view, const std::string& path) {
   if (!view.target.empty()) {
@@ -294,6 +307,7 @@ void GraphFile::describe() {
   read_link_relations(h);
   for (std::size_t t = 0; t < h.types.size(); ++t) find_classes(h, h.types[t].labels, h.info.types[t]);
   agree(comm, [&] {
+    check_class_names(h);
     check_file_digest(h);
     choose_target(h);
   });

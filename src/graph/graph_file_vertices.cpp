@@ -126,6 +126,10 @@ std::vector<std::string> GraphFile::read_ids(std::int64_t begin, std::int64_t en
   ESPALIER_CHECK(dataset.exists() && of.begin <= begin && end <= of.end, "ids [{}, {}) of type {}", begin,
                  end, of.name);
   std::vector<std::string> ids;
+  if (h.info.types[type].ids == IdKind::kNumbers) {
+    for (const auto id : read_number_ids(begin, end, type)) ids.push_back(std::to_string(id));
+    return ids;
+  }
   const bool good = hdf5::read_texts(dataset, begin - of.begin, end - of.begin, ids);
   agree(h.comm, [&] {
     if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
@@ -136,6 +140,21 @@ std::vector<std::string> GraphFile::read_ids(std::int64_t begin, std::int64_t en
   check_content(h, dataset, first, hashes.size(),
                 content_digest(std::span<const std::int64_t>(hashes), first));
   return ids;
+}
+
+Buffer<std::int64_t> GraphFile::read_number_ids(std::int64_t begin, std::int64_t end, int type) const {
+  auto& h = *open_;
+  check_range(h, begin, end);
+  const auto& of = h.info.schema.types()[type];
+  ESPALIER_CHECK(h.info.types[type].ids == IdKind::kNumbers && of.begin <= begin && end <= of.end,
+                 "numbers of [{}, {}) of type {}", begin, end, of.name);
+  return read_checked<std::int64_t>(h, h.types[type].ids, {begin - of.begin, end - of.begin, 1},
+                                    [](const auto&) {});
+}
+
+std::vector<std::string> GraphFile::read_class_names(int type) const {
+  const auto& names = open_->types[type].class_names;
+  return names.exists() ? read_names(*open_, names) : std::vector<std::string>();
 }
 
 // ---- labels and splits ----
@@ -337,12 +356,13 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
         of.multi_label ? void(file.read_multi_labels(begin, end, type))
                        : void(file.read_labels(begin, end, type));
       });
-    if (of.has_ids) {
+    if (of.ids != IdKind::kNone) {
       const auto letters = static_cast<std::int64_t>(file.open_->types[type].ids.type_size);
       // Read once more as a text of its own.
       in_parts(vertices, vertices.size() * (4 + letters / 4),
                [&](auto begin, auto end) { file.read_ids(begin, end, type); });
     }
+    file.read_class_names(type);
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) file.read_split(split, type);
   }
   for (int r = 0; r < std::ssize(file.open_->relations); ++r) {

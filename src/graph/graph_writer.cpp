@@ -22,6 +22,7 @@ struct GraphWriter::State {
   std::string path(const char* folder, int type, const std::string& name) const {
     return fmt::format("/{}/{}{}", folder, typed ? schema.types()[type].name + "/" : "", name);
   }
+  std::string ids_path(int type) const { return typed ? path("types", type, "ids") : "/nodes/ids"; }
   std::string edge_path(int relation, const char* name = "features") const {
     return fmt::format("/edges/{}{}", typed ? schema.full_name(relation) + "/" : "", name);
   }
@@ -301,7 +302,7 @@ void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, in
 
 void GraphWriter::write_ids(const std::vector<std::string>& ids, int type) {
   const auto& comm = state_->comm();
-  const auto name = state_->typed ? state_->path("types", type, "ids") : "/nodes/ids";
+  const auto name = state_->ids_path(type);
   const auto place = place_of(comm, ids.size());
   std::size_t longest = 1;
   for (const auto& id : ids) longest = std::max(longest, id.size());
@@ -314,6 +315,15 @@ void GraphWriter::write_ids(const std::vector<std::string>& ids, int type) {
                                       Reduction::kSum, "graph file");
   state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
   state_->written.push_back({name, {place.total}, digest});
+}
+
+void GraphWriter::write_number_ids(std::span<const std::int64_t> ids, int type) {
+  const auto place = place_of(state_->comm(), ids.size());
+  write<std::int64_t>(state_->ids_path(type), place.total, kVector, place.begin, ids);
+}
+
+void GraphWriter::write_class_names(const std::vector<std::string>& names, int type) {
+  write_names(state_->path("labels", type, "names"), names);
 }
 
 void GraphWriter::write_link_relations(const LinkInfo& info) {

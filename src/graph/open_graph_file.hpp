@@ -28,7 +28,7 @@ inline constexpr const char* kDigestAgain =
 
 /// The data sets of one vertex type.
 struct OpenType {
-  hdf5::Dataset features, labels, ids;
+  hdf5::Dataset features, labels, ids, class_names;
   std::array<hdf5::Dataset, 3> splits;
 };
 
@@ -76,8 +76,8 @@ struct OpenGraphFile {
                                              &relation_source, &relation_target,  &relation_inverse,
                                              &segment_ptr,     &segment_relation, &segment_begin};
     for (const auto& type : types)
-      for (const auto* dataset :
-           {&type.features, &type.labels, &type.ids, &type.splits[0], &type.splits[1], &type.splits[2]})
+      for (const auto* dataset : {&type.features, &type.labels, &type.ids, &type.class_names, &type.splits[0],
+                                  &type.splits[1], &type.splits[2]})
         all.push_back(dataset);
     for (const auto& relation : relations)
       for (const auto* dataset : {&relation.features, &relation.times}) all.push_back(dataset);

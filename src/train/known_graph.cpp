@@ -28,7 +28,7 @@ std::string graph_to_json(const GraphInfo& graph) {
     json["link_relations"] = graph.links.relations();
     for (const auto& split : graph.links.splits) json["links"].push_back(split.links);
   }
-  if (graph.content.file)  // of all of them, or none: what was not checked cannot be compared
+  if (graph.content.complete)  // of all of them, or none: what was not checked cannot be compared
     for (const auto& [name, digest] : graph.content.datasets) json["digests"][name] = hex(digest);
   return json.dump();
 }

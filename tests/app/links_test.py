@@ -281,6 +281,15 @@ class LinksTest(ProgramTest):
         self.succeed("-q", "digest", self.graph, "--write")
         named = self.answers('p "3", x\tp "5", x\n', ranks=2)
         self.assertEqual(named, [['p "3", x', "0", 'p "5", x', *rows[3][3:]]])
+        # By ids that are numbers.
+        with h5py.File(self.graph, "a") as file:
+            del file["nodes/ids"]
+            file["nodes/ids"] = 600 - np.arange(600)
+        self.succeed("-q", "digest", self.graph, "--write")
+        self.assertEqual(self.answers("597\t595\n", "--named-by", "ids", ranks=2), [["597", "0", "595", *rows[3][3:]]])
+        self.assertEqual(self.answers("3\t5\n", "--named-by", "numbers"), [["3", "0", "5", *rows[3][3:]]])
+        self.fail_with(2, ["--links", "the ids of the graph are numbers, too", "--named-by"], "infer", self.config, "--checkpoint",
+                       self.output / "weights.h5", "--links", self.folder / "asked.txt", "-o", self.folder / "new.csv")
 
     def make_triples(self):
         """900 entities of 30 groups on a circle; a relation leads from each to two of the group so many places on."""

@@ -175,7 +175,7 @@ void check_names(std::int64_t nodes, std::int64_t letters) {
     writer.commit({"names", "a test", true});
   }
   const GraphFile file(world, path);
-  EXPECT_TRUE(file.info().has_ids);
+  EXPECT_TRUE(file.info().ids == IdKind::kTexts);
   for (int cut = 0; cut < 3; ++cut) {
     const auto range = my_range(nodes, cut);
     EXPECT_TRUE(file.read_ids(range.begin, range.end) == names_of(range.begin, range.end, letters)) << cut;

@@ -154,9 +154,10 @@ class Training(ProgramTest):
             **self.splits,
         )
         whole, _ = self.train_and_read(1)
-        (self.folder / "asked.txt").write_text("3\n299\n17\n")
+        asked = self.folder / "asked.txt"
+        asked.write_text("".join(f"{(299 - v) * 11}\n" for v in (3, 299, 17)))
         few = espalier.read_predictions(
-            self.infer_to("few.h5", "--predictions", "--nodes", self.folder / "asked.txt")
+            self.infer_to("few.h5", "--predictions", "--nodes", asked, "--named-by", "ids")
         )
         self.assertEqual(few.vertices.tolist(), [3, 17, 299])
         for name, column in few.columns().items():

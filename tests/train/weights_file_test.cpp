@@ -35,7 +35,7 @@ TrainedWeights some_weights() {
   weights.config = "[train]\nepochs = 7 # \"quoted\" \\ and \xc3\xa9\n";
   weights.graph.nodes = (std::int64_t{1} << 40) + 1;
   weights.graph.features = 5, weights.graph.classes = 3;
-  weights.graph.content.file = 7;
+  weights.graph.content.complete = true;
   weights.graph.content.datasets["/graph/indptr"] = 0x8000000000000001u;
   weights.standardization = {{0.1, 1.0 / 3, 0, -1e300, 5}, {1, 2, 1, 5e-324, std::nextafter(1.0, 2.0)}};
   return weights;

@@ -76,11 +76,15 @@ std::uint64_t file_digest(std::span<const DatasetContent> datasets, std::int64_t
 struct ContentDigests {
   std::map<std::string, std::uint64_t> datasets;  ///< "/graph/indptr"
   std::optional<std::uint64_t> file;
+  bool complete = false;  ///< all are known, but perhaps names of vertices and classes
 };
 
+/// Does a data set only say what vertices or classes are called? No result depends on it.
+bool only_names(const std::string& dataset);
+
 /// What differs between two files, for a message: "/nodes/labels (0123... there, 4567... here)",
-/// each data set that both know and hold otherwise, or that only one of them has. Empty: nothing
-/// that is known of both.
+/// each data set that both know and hold otherwise, or that only one of them has, but for mere
+/// names. Empty: nothing that is known of both.
 std::string describe_difference(const ContentDigests& there, const ContentDigests& here);
 
 /// 16 hex digits, and back; nothing for another text.

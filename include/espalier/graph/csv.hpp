@@ -26,6 +26,9 @@ namespace espalier {
 /// What stands between separators: one part more than there are of them.
 std::vector<std::string> split_text(const std::string& text, char separator);
 
+/// `text` as a field of CSV (RFC 4180): in quotes where it has commas, quotes or ends of lines.
+std::string csv_field(const std::string& text);
+
 class CsvReader {
  public:
   /// Throws UserError(kInput) when there is no such file, or a pipe, a device or a folder has its

@@ -13,7 +13,8 @@
 //   /split/train, /split/valid, /split/test    int64, ascending ids
 //   /edges/features   float32 or float16 [m, f]   optional; row k is of entry k of /graph/indices
 //   /edges/time       int64 [m]               optional: when each was, in any unit
-//   /nodes/ids        fixed-length text [n]   optional: what the vertices are called
+//   /nodes/ids        fixed-length text [n], or int64 [n]   optional: the user's own ids
+//   /labels/names     fixed-length text [C]   optional: what the classes, or labels, are called
 //
 // A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
 // relation in a row; none is empty:
@@ -37,6 +38,7 @@
 //   /edges/RELATION/time     int64 [m_r]      optional, in the same order
 //
 //   /types/TYPE/ids          as /nodes/ids, of the type's vertices; optional
+//   /labels/TYPE/names       as /labels/names, of the type's classes; optional
 //
 // An inverse relation has rows of its own, in its own order.
 //
@@ -67,6 +69,9 @@
 
 namespace espalier {
 
+/// What the user's own ids are, where a file has some.
+enum class IdKind { kNone, kTexts, kNumbers };
+
 /// What a file knows of the vertices of one type.
 struct VertexInfo {
   std::int64_t features = 0;   ///< f; 0 when there are none
@@ -74,7 +79,8 @@ struct VertexInfo {
   bool half_features = false;  ///< features are float16
   bool has_labels = false;     ///< labels are there; with classes = 0 all of them are -1
   bool multi_label = false;
-  bool has_ids = false;
+  IdKind ids = IdKind::kNone;
+  std::int64_t class_names = 0;                 ///< how many classes have a name: all of them, or 0
   std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
 };
 
@@ -214,8 +220,13 @@ class GraphFile {
   Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end, int type = kTarget) const;
 
   /// Collective; every rank its own range (may be empty). What the vertices [begin, end), all of
-  /// one type that has ids, are called.
+  /// one type that has ids, are called; numbers by their digits.
   std::vector<std::string> read_ids(std::int64_t begin, std::int64_t end, int type = 0) const;
+  /// The same of ids that are numbers, as such.
+  Buffer<std::int64_t> read_number_ids(std::int64_t begin, std::int64_t end, int type = 0) const;
+  /// Collective. What the classes of a type are called, on every rank; none where they
+  /// have no names.
+  std::vector<std::string> read_class_names(int type) const;
 
   /// Collective; every rank its own range (may be empty) of the links of a split. Checks: vertices
   /// of the graph, or of the types that their relation joins; relations below

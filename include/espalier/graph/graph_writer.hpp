@@ -92,6 +92,10 @@ class GraphWriter {
 
   /// Collective. What my vertices are called.
   void write_ids(const std::vector<std::string>& ids, int type = 0);
+  void write_number_ids(std::span<const std::int64_t> ids, int type = 0);
+
+  /// Collective, the same on every rank: what classes are called.
+  void write_class_names(const std::vector<std::string>& names, int type = 0);
 
   /// Collective, the same on every rank: direction and relations of links, before the links
   /// themselves. What it says of splits is not looked at.

@@ -93,13 +93,15 @@ class RowFile {
   bool good_ = true;                // has every write of this rank succeeded?
 };
 
-/// The sink that writes a layer to a file: rows, predictions or both.
+/// Gives the rows of a layer to `take_rows`, range by range of the file's ids: the first vertex,
+/// and the rows.
 template <class Space>
-class RowFileSinkOn final : public RowSinkOn<Space> {
+class RowsByVertexOn : public RowSinkOn<Space> {
  public:
-  /// The file and `shares`, of which `rank` has its own, must outlive it.
-  RowFileSinkOn(RowFile& file, const Ownership& shares, int rank, bool rows, bool predictions)
-      : file_(file), shares_(shares), rank_(rank), rows_(rows), predictions_(predictions) {}
+  using TakeRows = std::function<void(std::int64_t vertex, const Matrix<float>& rows)>;
+  /// `shares`, of which `rank` has its own, must outlive it.
+  RowsByVertexOn(const Ownership& shares, int rank, TakeRows take_rows)
+      : shares_(shares), rank_(rank), take_rows_(std::move(take_rows)) {}
 
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
     if constexpr (std::is_same_v<Space, Cpu>) {
@@ -113,28 +115,35 @@ class RowFileSinkOn final : public RowSinkOn<Space> {
   }
 
  private:
-  // Range by range of the file's ids.
   void write(std::int64_t first, const Matrix<float>& rows) {
     const auto ranges = shares_.vertices(rank_, {first, first + rows.rows});
-    if (ranges.size() == 1) return write_range(ranges[0].begin, rows);
+    if (ranges.size() == 1) return take_rows_(ranges[0].begin, rows);
     Matrix<float> piece;
     auto from = rows.data.begin();
     for (const auto& range : ranges) {
       piece.resize(range.size(), rows.columns);
       std::copy_n(from, piece.data.size(), piece.data.begin());
       from += std::ssize(piece.data);
-      write_range(range.begin, piece);
+      take_rows_(range.begin, piece);
     }
   }
-  void write_range(std::int64_t vertex, const Matrix<float>& rows) {
-    if (rows_) file_.write_rows(vertex, rows);
-    if (predictions_) file_.write_predictions(vertex, rows);
-  }
 
-  RowFile& file_;
   const Ownership& shares_;
   int rank_;
-  bool rows_, predictions_;
+  TakeRows take_rows_;
+};
+
+/// The sink that writes a layer to a file: rows, predictions or both.
+template <class Space>
+class RowFileSinkOn final : public RowsByVertexOn<Space> {
+ public:
+  /// As above; the file must outlive it, too.
+  RowFileSinkOn(RowFile& file, const Ownership& shares, int rank, bool rows, bool predictions)
+      : RowsByVertexOn<Space>(shares, rank,
+                              [&file, rows, predictions](std::int64_t vertex, const Matrix<float>& values) {
+                                if (rows) file.write_rows(vertex, values);
+                                if (predictions) file.write_predictions(vertex, values);
+                              }) {}
 };
 
 }  // namespace espalier
