@@ -86,7 +86,7 @@ void check_output(const OutputFile& output) {
   if (!fs::is_directory(folder, error))
     usage_error("cannot write {}: there is no folder {}; create it first", path, folder.string());
   if (!output.overwrite && name_is_taken(path))
-    usage_error("{} exists already; give another name with -o, or --overwrite to replace it", path);
+    usage_error("{} exists already; give another name, or --overwrite to replace it", path);
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     usage_error("cannot write {}: folder {}: {}", path, folder.string(), std::strerror(errno));
 }
