@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace espalier {
 
@@ -28,7 +29,8 @@ std::size_t alignment_of(std::size_t bytes) {
 void* allocate_buffer(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   const auto alignment = alignment_of(bytes);
-  auto* const whole = static_cast<std::byte*>(::operator new(bytes + alignment));
+  auto* const whole = static_cast<std::byte*>(::operator new(bytes + alignment, std::nothrow));
+  if (whole == nullptr) throw std::bad_alloc();
   const auto begin = reinterpret_cast<std::uintptr_t>(whole) + sizeof(void*);
   auto* const memory = whole + sizeof(void*) + (alignment - begin % alignment) % alignment;
   std::memcpy(memory - sizeof(void*), &whole, sizeof(void*));

@@ -182,7 +182,7 @@ class Choices(PlanTest):
             self.assertEqual(plan["peak_by_replication"]["1"], plan["judged_bytes"])
             fitting = [int(c) for c, peak in plan["peak_by_replication"].items() if peak <= limit]
             self.assertEqual(plan["largest_bulk"] >= bulk, plan["fits"], page)
-            self.assertIn(f"largest that fits: grid.replication = {max(fitting)}, sampler.bulk = {plan['largest_bulk'] or 'none'}", page)
+            self.assertIn(f"largest that fits: grid.replication = {max(fitting, default='none')}, sampler.bulk = {plan['largest_bulk'] or 'none'}", page)
             self.assertIn("the verdict may be too kind" if too_little else "the verdict may be too strict", page)
 
     def test_the_largest_bulk_fits_and_the_next_does_not(self):

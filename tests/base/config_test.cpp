@@ -117,6 +117,7 @@ feature_rows = "belady"
 device = "cuda"
 threads = 6
 memory_check = "warn"
+spill = "there"
 memory_limit = "8GiB"
 overlap = true
 prefetch_steps = 3

@@ -3,8 +3,9 @@
 // then does: the arrays that it keeps from forward to backward and works in, byte by byte; whether
 // it transposes the block, asks where entries were, begins with the product of block and input.
 //
-// Buffers take their memory from the aligned operator new (base/buffer.cpp), which this program
-// replaces by one that remembers what was asked for and not given back.
+// Buffers, and nothing else here, take their memory from the operator new that does not throw
+// (base/buffer.cpp), which this program replaces by one that remembers what was asked for and not
+// given back.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,28 +24,36 @@ namespace {
 bool remembers = false;
 
 std::map<void*, std::size_t>& live_memory() {
-  static std::map<void*, std::size_t> live;
-  return live;
+  static auto* const live = new std::map<void*, std::size_t>;  // until the last object is gone
+  return *live;
 }
 
 void give_back(void* memory) {
-  live_memory().erase(memory);
+  if (remembers) live_memory().erase(memory);
   std::free(memory);
+}
+
+// Without what a buffer asks for to be aligned.
+std::size_t wanted_of(std::size_t bytes) {
+  constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
+  return bytes >= espalier::kHugeBufferBytes + kHugePage ? bytes - kHugePage : bytes - kCacheLine;
 }
 
 }  // namespace
 
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  const auto unit = static_cast<std::size_t>(alignment);
-  void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
-  if (memory == nullptr) throw std::bad_alloc();
-  if (remembers) live_memory().emplace(memory, bytes);
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  void* const memory = std::malloc(bytes);
+  if (remembers && memory != nullptr) live_memory().emplace(memory, wanted_of(bytes));
   return memory;
 }
-void operator delete(void* memory, std::align_val_t) noexcept {
+void* operator new(std::size_t bytes) {
+  if (void* const memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
   give_back(memory);
 }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+void operator delete(void* memory, std::size_t) noexcept {
   give_back(memory);
 }
 
