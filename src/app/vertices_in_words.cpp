@@ -7,6 +7,7 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
+#include "espalier/graph/csv.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 
@@ -84,7 +85,7 @@ std::string class_names_in_words(const GraphFile& file, int type) {
   std::string words;
   for (const auto& name : file.read_class_names(type)) {
     if (words.size() > kMost) return words + ", ..";
-    words += (words.empty() ? "" : ", ") + excerpt(name, 40);
+    words += (words.empty() ? "" : ", ") + csv_field(excerpt(name, 40));
   }
   return words;
 }

@@ -16,8 +16,10 @@ auto in_folder(const std::string& folder, Work work) {
   try {
     return work();
   } catch (const UserError& error) {
-    usage_error("run.spill = {}: rows of hidden layers cannot be written there: {}; name another folder",
-                folder, error.what());
+    usage_error(
+        "run.spill = {}: rows of hidden layers cannot be written there: {}; name another folder and give the "
+        "command again: training goes on from its newest checkpoint, if it has one",
+        folder, error.what());
   }
 }
 
@@ -53,10 +55,6 @@ void SpilledRows::read(std::int64_t first, MatrixView<float> rows) const {
 std::shared_ptr<const DiskRows> SpilledRows::release() {
   return std::make_shared<const DiskRows>(std::move(file_), "run.spill = " + folder_, rows_, width_,
                                           std::move(digests_));
-}
-
-double SpilledRows::memory_bytes(double rows, double row_bytes) {
-  return DiskRows::memory_bytes(rows, row_bytes);
 }
 
 }  // namespace espalier

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/fetch_model.hpp"
-#include "espalier/feature/spilled_rows.hpp"
 #include "espalier/product/product_footprint.hpp"
 
 namespace espalier {
@@ -132,7 +132,7 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
       block +=
           edge_fetch_footprint(1, chunk.largest_entries, 0, of.id_bytes, of.edge_row_bytes, of.edge_width);
     const auto block_row = [&](double columns) {
-      return of.spills ? SpilledRows::memory_bytes(of.block_rows, 4 * columns) : 4 * of.block_rows * columns;
+      return of.spills ? DiskRows::memory_bytes(of.block_rows, 4 * columns) : 4 * of.block_rows * columns;
     };
     const bool hidden = layer < evaluated.size(), spilled = hidden && of.spills;
     auto result = Footprint().add(spilled ? block_row(out) : 4 * share * out);

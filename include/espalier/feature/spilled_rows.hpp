@@ -27,9 +27,6 @@ class SpilledRows {
   /// All of them, once they were written, by their places.
   std::shared_ptr<const DiskRows> release();
 
-  /// Bytes of memory for so many rows of so many bytes, once written.
-  static double memory_bytes(double rows, double row_bytes);
-
  private:
   std::string folder_;
   std::int64_t rows_, width_, chunk_rows_;
