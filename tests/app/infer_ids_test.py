@@ -49,7 +49,7 @@ class Kept(ProgramTest):
         self.check_copied({"nodes/ids": NUMBERS, "labels/names": NAMES}, ranks=3)
         said = self.succeed("info", self.folder / "links.h5", ranks=2).splitlines()
         self.assertIn(f"ids          numbers, {NUMBERS[0]} to {NUMBERS[-1]}", said)
-        self.assertIn('class names  cat, black, the "dog", eel, ünze', said)
+        self.assertIn('class names  "cat, black", "the ""dog""", eel, ünze', said)
 
     def test_with_types(self):
         self.succeed("-q", "generate", "planted", "--types", "paper=60:4,author=30,field=5", "--relations", "author.writes.paper=200",
