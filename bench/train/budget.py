@@ -73,22 +73,22 @@ def main():
     memory = int(float(options.memory[:-3]) * UNITS[options.memory[-3:]])
     history_keys = [key for key in overrides if key.startswith("history.")]
     job = [key for key in overrides if not key.startswith("history.")]
-    keep = f"history.memory={memory}"
+    keep = f"run.cache_memory={memory}"
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         none = train(options, folder, job)
         replace = [*job, "history.kind=replace", *history_keys]
-        nothing = "history.memory=1"  # no rows of features, but bytes are reported
+        nothing = "run.cache_memory=1"  # no rows of features, but bytes are reported
         unbounded = train(options, folder, [*replace, nothing])
         entries, embeddings = fill(memory, unbounded, lambda n: train(options, folder, [*replace, nothing, f"history.entries={n}"]))
         print(f"memory {options.memory} per rank, filled by {entries or 'all'} entries", flush=True)
         less = [*replace, f"history.entries={int(options.share * entries)}", keep]
         bars = {"no cache": none,
                 "features, degree": train(options, folder, [*job, keep]),
-                "features, belady": train(options, folder, [*job, keep, "history.feature_rows=belady"]),
+                "features, belady": train(options, folder, [*job, keep, "run.cache_policy=belady"]),
                 "embeddings": embeddings,
                 "both, degree": train(options, folder, less),
-                "both, belady": train(options, folder, [*less, "history.feature_rows=belady"]),
+                "both, belady": train(options, folder, [*less, "run.cache_policy=belady"]),
                 "embeddings without a bound": unbounded}
     for name, report in bars.items():
         assert [e["sample_digest"] for e in report["epochs"]] == [e["sample_digest"] for e in none["epochs"]], name

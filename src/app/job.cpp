@@ -140,7 +140,9 @@ std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {
 }
 
 PassMemory pass_memory(const Job& job) {
-  return {evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication()), job.config.run.spill};
+  // Where training has rows of history in run.cache_memory, they stay there.
+  return {evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication()), job.config.run.spill,
+          job.config.history.kind == "none" ? cache_memory(job.config.run) : 0};
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind,

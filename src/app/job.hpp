@@ -64,7 +64,7 @@ struct Job {
   Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
   VertexOwners owners;
-  std::vector<std::int64_t> by_degree;   ///< vertices, with history.memory (rows_by_degree)
+  std::vector<std::int64_t> by_degree;   ///< vertices, with run.cache_memory (rows_by_degree)
   std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
                                          ///< (run.overlap), or null
   std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on

@@ -15,12 +15,13 @@
 
 namespace espalier {
 
-/// How many rows of features history.memory is enough for; 0 where none is of another rank.
+/// How many rows of features run.cache_memory is enough for; 0 where none is of another rank, or on
+/// disk.
 inline std::int64_t most_cached_rows(const Config& config, const std::vector<RowStore>& features) {
   std::int64_t most = 0;
   for (const auto& store : features)
-    if (const auto& rows = store.storage(); !rows.has_all())
-      most = std::max(most, memory_of(config.history) / (rows.row_bytes() + RowCache::kFoundBy));
+    if (const auto& rows = store.storage(); !rows.has_all() || rows.on_disk())
+      most = std::max(most, cache_memory(config.run) / (rows.row_bytes() + RowCache::kFoundBy));
   return most;
 }
 

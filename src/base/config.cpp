@@ -313,7 +313,7 @@ void check_together(Config& c) {
     usage_error("sampler.fanout has {} entries but model.layers = {}; give one fanout per layer",
                 c.sampler.fanout.size(), c.model.layers);
   if (c.run.memory_limit != "auto") parse_bytes(c.run.memory_limit, "run.memory_limit");
-  memory_of(c.history);
+  cache_memory(c.run);
 }
 
 }  // namespace
@@ -363,8 +363,8 @@ std::int64_t parse_bytes(const std::string& text, const std::string& key) {
   usage_error("{} = \"{}\" is not a size; write 500MB, 8GiB or a number of bytes", key, text);
 }
 
-std::int64_t memory_of(const HistoryConfig& history) {
-  return history.memory == "0" ? 0 : parse_bytes(history.memory, "history.memory");
+std::int64_t cache_memory(const RunConfig& run) {
+  return run.cache_memory == "0" ? 0 : parse_bytes(run.cache_memory, "run.cache_memory");
 }
 
 }  // namespace espalier

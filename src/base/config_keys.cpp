@@ -44,7 +44,7 @@ const Needs kEvaluations = {"train.eval_every", [](const Config& c) { return c.t
                             "1 or more"};
 const Needs kHistory = {"history.kind", [](const Config& c) { return c.history.kind != "none"; },
                         "\"replace\""};
-const Needs kMemory = {"history.memory", [](const Config& c) { return c.history.memory != "0"; },
+const Needs kMemory = {"run.cache_memory", [](const Config& c) { return c.run.cache_memory != "0"; },
                        "a number of bytes above 0"};
 const Needs kSumsInAnyOrder = {"train.reproducible", [](const Config& c) { return !c.train.reproducible; },
                                "false"};
@@ -321,15 +321,6 @@ std::vector<Key> bind_keys(Config& c) {
           "drawn"}
           .among({"all", "needed"})
           .with({kHistory}),
-      Key{"history.memory", kCost, &c.history.memory,
-          "bytes per rank, as 512MiB, of history and of features that other ranks own: what history leaves "
-          "keeps copies of their rows, which need not be sent again; 0: none are kept"},
-      Key{"history.feature_rows", kCost, &c.history.feature_rows,
-          "which: degree (those with the most entries in A) | belady (next to be used, of the minibatches "
-          "that "
-          "are sampled)"}
-          .among({"degree", "belady"})
-          .with({kMemory}),
       Key{"run.device", kCost, &c.run.device, "where to compute"}.among({"auto", "cpu", "cuda"}),
       Key{"run.threads", kCost, &c.run.threads,
           "threads per rank, or auto (OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, or this rank's share of the "
@@ -343,6 +334,14 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"run.spill", kCost, &c.run.spill,
           "a folder on a disk of the node, for rows of hidden layers while all vertices are evaluated or "
           "inferred; empty: they stay in memory"},
+      Key{"run.cache_memory", kCost, &c.run.cache_memory,
+          "bytes per rank, as 512MiB, of history and of copies of features: what history leaves keeps rows "
+          "that are on disk, then those of other ranks, which need not be read or sent again; 0: none"},
+      Key{"run.cache_policy", kCost, &c.run.cache_policy,
+          "which copies: degree (of rows with the most entries in A) | lru (used last) | belady (next to be "
+          "used, of the minibatches that are sampled)"}
+          .among({"degree", "lru", "belady"})
+          .with({kMemory}),
       Key{"run.overlap", kCost, &c.run.overlap,
           "train: sample and fetch ahead while a step computes; takes another run.threads cores per rank"},
       Key{"run.prefetch_steps", kCost, &c.run.prefetch_steps,

@@ -7,6 +7,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/feature/row_cache.hpp"
 #include "espalier/feature/row_storage.hpp"
 #include "espalier/graph/content_digest.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -155,9 +156,8 @@ const char* DiskRows::read_chunk(const Chunk& chunk, std::span<const std::int64_
 }
 
 template <class T>
-void DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers, MatrixView<T> to) const {
-  std::vector<std::int64_t> order(numbers.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
+std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers,
+                            std::span<std::int64_t> order, MatrixView<T> to) const {
   std::ranges::sort(order, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
   std::vector<std::int64_t> begins;  // of each chunk's in `order`
   for (std::int64_t k = 0, end = 0; k < std::ssize(order); ++k) {
@@ -168,12 +168,14 @@ void DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers, Matri
   begins.push_back(std::ssize(order));
   std::atomic<const char*> wrong = nullptr;
   std::atomic<std::int64_t> where = 0;
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 16)
+  std::int64_t bytes = 0;
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 16) reduction(+ : bytes)
   for (std::int64_t c = 0; c < std::ssize(begins) - 1; ++c) {
     if (wrong != nullptr) continue;
-    const auto wanted = std::span<const std::int64_t>(order).subspan(begins[c], begins[c + 1] - begins[c]);
+    const auto wanted = order.subspan(begins[c], begins[c + 1] - begins[c]);
     try {
       const auto chunk = chunk_of(numbers[wanted[0]]);
+      bytes += (chunk.end - chunk.begin) * chunk.part->row_bytes(width_);
       if (const auto* const what = read_chunk(chunk, numbers, wanted, to)) {
         where = chunk.begin;
         wrong = what;
@@ -183,7 +185,7 @@ void DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers, Matri
       wrong = "cannot be read";
     }
   }
-  if (wrong == nullptr) return;
+  if (wrong == nullptr) return bytes;
   const auto chunk = chunk_of(where);
   fail_job(ExitCode::kInput,
            fmt::format("{}: {} {} in rows {} to {}; its disk is failing, or another program has "
@@ -192,8 +194,10 @@ void DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers, Matri
                        chunk.end - chunk.part->begin - 1));
 }
 
-template void DiskRows::read(const Cpu&, std::span<const std::int64_t>, MatrixView<float>) const;
-template void DiskRows::read(const Cpu&, std::span<const std::int64_t>, MatrixView<Half>) const;
+template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
+                                     MatrixView<float>) const;
+template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
+                                     MatrixView<Half>) const;
 
 void DiskRows::normalize(const Communicator& comm, const std::string& norm, Standardization& standard) {
   if (norm == "standard" && standard.mean.empty()) {
@@ -201,13 +205,15 @@ void DiskRows::normalize(const Communicator& comm, const std::string& norm, Stan
     const auto mine = even_range(rows_, comm.size(), comm.rank());
     const auto at_once = std::max<std::int64_t>(1, kBytesAtOnce / std::max<std::int64_t>(1, 4 * width_));
     const auto each_piece = [&](const PieceVisit& visit) {
-      std::vector<std::int64_t> numbers;
+      std::vector<std::int64_t> numbers, places;
       for (auto begin = mine.begin; begin < mine.end; begin += at_once) {
         numbers.resize(static_cast<std::size_t>(std::min(at_once, mine.end - begin)));
+        places.resize(numbers.size());
         std::iota(numbers.begin(), numbers.end(), begin);
+        std::iota(places.begin(), places.end(), std::int64_t{0});
         const auto piece = [&]<class T>(T) {
           Matrix<T> rows(std::ssize(numbers), width_);
-          read<T>(Cpu{1}, numbers, rows);
+          read<T>(Cpu{1}, numbers, places, rows);
           visit(StoredRows<Cpu>(std::move(rows)));
         };
         half_ ? piece(Half{}) : piece(float{});
@@ -237,21 +243,47 @@ RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
 }
 
 template <class Space>
-std::future<void> RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places,
-                                                  std::byte* to) const requires std::is_same_v<Space, Cpu> {
-  std::vector<std::int64_t> numbers;
-  numbers.reserve(places.size());
-  for (const auto place : places) numbers.push_back(disk_->by_place() ? place : reach_.vertex(part_, place));
-  return std::async(std::launch::async, [disk = disk_, cpu, numbers = std::move(numbers), to] {
+std::int64_t RowStorageOn<Space>::number_on_disk(std::int64_t place) const {
+  return disk_->by_place() ? place : reach_.vertex(part_, place);
+}
+
+template <class Space>
+void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
+                                     RowCache* cache,
+                                     DiskRead& read) const requires std::is_same_v<Space, Cpu> {
+  read.wait();
+  read.cache_ = cache;
+  read.to_ = to;
+  read.numbers_.clear();
+  for (const auto place : places) read.numbers_.push_back(number_on_disk(place));
+  if (cache != nullptr) {
+    cache->begin_read(cpu, read.numbers_, read.missed_, to);
+  } else {
+    read.missed_.resize(places.size());
+    std::iota(read.missed_.begin(), read.missed_.end(), std::int64_t{0});
+  }
+  read.reading_ = std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
     const auto as = [&]<class T>(T) {
-      disk->read<T>(cpu, numbers, {std::ssize(numbers), disk->width(), reinterpret_cast<T*>(to)});
+      const auto rows = std::ssize(read.numbers_);
+      return disk->read<T>(cpu, read.numbers_, missed, {rows, disk->width(), reinterpret_cast<T*>(to)});
     };
-    disk->half() ? as(Half{}) : as(float{});
+    return disk->half() ? as(Half{}) : as(float{});
   });
 }
 
+void DiskRead::wait() {
+  if (reading_.valid()) bytes_ = reading_.get();
+}
+
+DiskCounts DiskRead::finish(const Cpu& cpu) {
+  wait();
+  if (cache_ != nullptr) cache_->end_read(cpu, numbers_, missed_, to_);
+  return {std::ssize(numbers_), std::ssize(missed_), bytes_};
+}
+
 template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
-template std::future<void> RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>,
-                                                  std::byte*) const;
+template std::int64_t RowStorage::number_on_disk(std::int64_t) const;
+template void RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>, std::byte*, RowCache*,
+                                     DiskRead&) const;
 
 }  // namespace espalier

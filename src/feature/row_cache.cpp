@@ -35,6 +35,29 @@ void put_in_order(const Cpu&, const Buffer<std::int64_t>& places, Id* ids, std::
   }
 }
 
+template <class Space>
+void RowCacheOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> ids,
+                                   std::vector<std::int64_t>& missed,
+                                   std::byte* to) requires std::is_same_v<Space, Cpu> {
+  std::vector<std::int32_t> slots(ids.size());
+  policy_.begin(ids, slots);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t k = 0; k < std::ssize(slots); ++k)
+    if (slots[k] >= 0) std::memcpy(to + k * row_bytes_, rows().row(slots[k]), row_bytes_);
+  missed.clear();
+  for (std::int64_t k = 0; k < std::ssize(slots); ++k)
+    if (slots[k] < 0) missed.push_back(k);
+}
+
+template <class Space>
+void RowCacheOn<Space>::end_read(const Cpu& cpu, std::span<const std::int64_t> ids,
+                                 std::span<const std::int64_t> missed,
+                                 const std::byte* from) requires std::is_same_v<Space, Cpu> {
+  std::vector<std::int64_t> read;
+  for (const auto place : missed) read.push_back(ids[place]);
+  take_up(cpu, policy_.end(read), from, missed);
+}
+
 template class RowCacheOn<Cpu>;
 template void RowCacheOn<Cpu>::begin(const Cpu&, OwnerGroups<std::int32_t>&, std::int64_t,
                                      std::vector<std::int64_t>&, Buffer<std::byte>&);

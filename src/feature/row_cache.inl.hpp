@@ -108,16 +108,21 @@ void RowCacheOn<Space>::begin(const Space& space, OwnerGroups<Id, Space>& wanted
 template <class Space>
 void RowCacheOn<Space>::end(const Space& space, std::span<const std::int64_t> missed,
                             const Array<Space, std::byte>& arrived) {
-  const auto admitted = policy_.end(missed);
+  take_up(space, policy_.end(missed), arrived.data());
+}
+
+template <class Space>
+void RowCacheOn<Space>::take_up(const Space& space, std::span<const RowChoice::Admission> admitted,
+                                const std::byte* from, std::span<const std::int64_t> places) {
   if (admitted.empty()) return;
   std::vector<std::int64_t> which;
   std::vector<std::int32_t> slots;
   for (const auto& [row, slot] : admitted) {
-    which.push_back(row);
+    which.push_back(places.empty() ? row : places[static_cast<std::size_t>(row)]);
     slots.push_back(slot);
   }
   have_pieces(space, *std::ranges::max_element(slots) + 1);
-  keep_arrived(space, rows(), arrived.data(), copy_to<std::int64_t, Space>(space, which),
+  keep_arrived(space, rows(), from, copy_to<std::int64_t, Space>(space, which),
                copy_to<std::int32_t, Space>(space, slots));
 }
 

@@ -9,8 +9,9 @@ namespace espalier {
 
 RowRule row_rule_of(const std::string& name) {
   if (name == "degree") return RowRule::kDegree;
+  if (name == "lru") return RowRule::kLru;
   if (name == "belady") return RowRule::kBelady;
-  usage_error("rows of features are kept by degree or belady, not by {}", name);
+  usage_error("rows of features are kept by degree, lru or belady, not by {}", name);
 }
 
 // ---- IdPositions --------------------------------------------------------------------------------
@@ -99,7 +100,8 @@ std::int64_t ForeseenRows::asked_by(std::int64_t fetch) const {
 // ---- RowChoice ----------------------------------------------------------------------------------
 
 std::int64_t RowChoice::key_of(std::int64_t id, std::int64_t fetch) const {
-  if (foresees_) return foreseen_->next(id, fetch);
+  if (rule_ == RowRule::kBelady) return foreseen_->next(id, fetch);
+  if (rule_ == RowRule::kLru) return ForeseenRows::kNever - 1 - fetch;  // of fetches later the smaller
   const auto place = ranks_.find(id);
   return place >= 0 ? place : ForeseenRows::kNever;
 }
@@ -172,11 +174,11 @@ void RowChoice::rank(std::span<const std::int64_t> ids) {
   ranks_ = {};
   ranks_.reserve(std::ssize(ids));
   for (std::int32_t place = 0; place < std::ssize(ids); ++place) ranks_.put(ids[place], place);
-  if (!foresees_) judge_anew(0, ForeseenRows::kNever);
+  if (rule_ == RowRule::kDegree) judge_anew(0, ForeseenRows::kNever);
 }
 
 void RowChoice::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
-  if (!foresees_) return;
+  if (!foresees()) return;
   for (const auto id : ids)
     if (const auto slot = held_.find(id); slot >= 0 && keys_[slot] > fetch) set_key(slot, fetch);
 }
@@ -184,10 +186,10 @@ void RowChoice::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
 void RowChoice::begin(std::int64_t fetch, std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const auto slot = slots[k] = held_.find(ids[k]);
-    if (slot >= 0 && foresees_) set_key(slot, foreseen_->next(ids[k], fetch));
+    if (slot >= 0 && rule_ != RowRule::kDegree) set_key(slot, key_of(ids[k], fetch));
   }
   // Rows that were to be used and are not: history has pruned what needs them.
-  if (foresees_ && foreseen_->asked_by(fetch) != std::ssize(ids)) judge_anew(fetch, fetch);
+  if (foresees() && foreseen_->asked_by(fetch) != std::ssize(ids)) judge_anew(fetch, fetch);
 }
 
 std::vector<RowChoice::Admission> RowChoice::end(std::int64_t fetch, std::span<const std::int64_t> missed) {
@@ -244,8 +246,7 @@ std::vector<RowChoice::Move> RowPolicy::resize(std::int64_t slots) {
   return choice_.resize(slots);
 }
 
-void RowPolicy::foresee(std::int64_t ahead, std::span<const std::int64_t> ids) {
-  const auto fetch = begun() + ahead;
+void RowPolicy::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
   foreseen_->add(fetch, ids);
   choice_.foresee(fetch, ids);
 }

@@ -146,26 +146,27 @@ std::int64_t RowStoreOn<Space>::to_rows(const Space& space, Id* ids, std::int64_
 
 template <class Space>
 void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-                              std::string_view label) const {
-  begin_fetch(space, lists, fetch_, label);
+                              std::string_view label, KeptCopiesOn<Space> copies) const {
+  begin_fetch(space, lists, fetch_, label, copies);
   finish_fetch(space, fetch_, rows);
 }
 
 template <class Space>
 void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                    std::string_view label) const {
-  begin_counts(space, lists, fetch, label);
+                                    std::string_view label, KeptCopiesOn<Space> copies) const {
+  begin_counts(space, lists, fetch, label, copies);
   advance(space, fetch, FetchMove::kRows, label);
 }
 
 template <class Space>
 void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                     std::string_view label, RowCacheOn<Space>* cache) const {
-  if (fetch.reading_.valid()) fetch.reading_.get();
+                                     std::string_view label, KeptCopiesOn<Space> copies) const {
+  if (fetch.reading_) fetch.reading_->wait();
   fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.exchange_.finish();
   take_up(space, lists, fetch);
-  fetch.cache_ = cache;
+  fetch.cache_ = copies.of_others;
+  fetch.disk_cache_ = copies.of_disk;
   fetch.done_ = FetchMove::kCounts;
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures, {.rows = rows, .bytes = index_bytes(ids()) * rows});
@@ -180,7 +181,8 @@ void RowStoreOn<Space>::take_up(const Space& space, IdLists lists, PendingFetchO
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
   fetch.remote_rows_ = fetch.cached_rows_ = 0;
-  fetch.cache_ = nullptr;
+  fetch.cache_ = fetch.disk_cache_ = nullptr;
+  fetch.of_disk_ = {};
   fetch.source_.resize(total(fetch.sizes_));
   concatenate(space, lists, fetch.source_.data());
 }
@@ -216,8 +218,7 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
 template <class Space>
 void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                                 std::string_view label) const {
-  const bool ends = storage_.has_all() || move == FetchMove::kRows;
-  if (storage_.on_disk() && ends && fetch.done_ != FetchMove::kRows) begin_reading(space, fetch);
+  const bool reads = storage_.on_disk() && fetch.done_ != FetchMove::kRows;
   if (storage_.has_all()) fetch.done_ = FetchMove::kRows;
   with_index_type(ids(), [&]<class Id>(Id) {
     if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
@@ -225,6 +226,7 @@ void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch
       storage_.with_rows(
           [&]<class T>(ConstMatrixView<T, Space> own) { send_rows<T, Id>(space, own, fetch, label); });
   });
+  if (reads && fetch.done_ == FetchMove::kRows) begin_reading(space, fetch);
 }
 
 // Groups the rows whose ids are in source_, which then says where they will be.
@@ -270,7 +272,9 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
     if (storage_.on_disk()) {
       std::vector<std::int64_t> places;
       for (const auto row : asked) places.push_back(static_cast<std::int64_t>(row) - first);
-      storage_.begin_read(space, places, fetch.reply_.data()).get();
+      DiskRead read;
+      storage_.begin_read(space, places, fetch.reply_.data(), fetch.disk_cache_, read);
+      fetch.of_disk_.add(read.finish(space));
     }
   if (!storage_.on_disk())
     copy_rows<T>(space, own, asked.data(), first,
@@ -341,6 +345,40 @@ void RowStoreOn<Space>::send_changed(const Space& space, ConstMatrixView<float, 
   fetch.version_ = version_;
 }
 
+// How many ids of each fetch, then the ids of all.
+template <class Space>
+std::vector<std::vector<std::int64_t>> RowStoreOn<Space>::tell_owners(
+    const std::vector<std::vector<std::vector<std::int64_t>>>& asks,
+    std::string_view label) const requires std::is_same_v<Space, Cpu> {
+  const auto& column = grid_->column_comm().host();
+  const auto fetches = std::ssize(asks);
+  std::vector<std::int64_t> counts, sizes(column.size(), 0);
+  for (int part = 0; part < column.size(); ++part)
+    for (const auto& fetch : asks) {
+      counts.push_back(std::ssize(fetch[part]));
+      sizes[part] += counts.back();
+    }
+  const std::vector<std::int64_t> one_each(column.size(), fetches);
+  std::vector<std::int64_t> asked_counts(counts.size());
+  column.all_to_all_v(counts.data(), one_each, asked_counts.data(), one_each, label);
+  std::vector<std::int64_t> asked_sizes;
+  for (int part = 0; part < column.size(); ++part)
+    asked_sizes.push_back(total(std::span(asked_counts).subspan(part * fetches, fetches)));
+  predict_foretelling(column, label, ids(), total(sizes), fetches);
+
+  std::vector<std::vector<std::int64_t>> asked(asks.size());
+  with_index_type(ids(), [&]<class Id>(Id) {
+    std::vector<Id> told, heard(total(asked_sizes));
+    for (int part = 0; part < column.size(); ++part)
+      for (const auto& fetch : asks) told.insert(told.end(), fetch[part].begin(), fetch[part].end());
+    column.all_to_all_v(told.data(), sizes, heard.data(), asked_sizes, label);
+    auto from = heard.begin();
+    for (std::size_t k = 0; k < asked_counts.size(); from += asked_counts[k++])
+      asked[k % asks.size()].insert(asked[k % asks.size()].end(), from, from + asked_counts[k]);
+  });
+  return asked;
+}
+
 template <class Space>
 void RowStoreOn<Space>::begin_reading(const Space& space, PendingFetchOn<Space>& fetch) const {
   if constexpr (std::is_same_v<Space, Cpu>) {
@@ -353,7 +391,8 @@ void RowStoreOn<Space>::begin_reading(const Space& space, PendingFetchOn<Space>&
       source = all ? read : ~read;
     }
     fetch.read_.resize(places.size() * static_cast<std::size_t>(storage_.row_bytes()));
-    fetch.reading_ = storage_.begin_read(space, places, fetch.read_.data());
+    if (!fetch.reading_) fetch.reading_ = std::make_unique<DiskRead>();
+    storage_.begin_read(space, places, fetch.read_.data(), fetch.disk_cache_, *fetch.reading_);
   }
 }
 
@@ -367,7 +406,7 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
     if (storage_.on_disk()) {
-      fetch.reading_.get();
+      if constexpr (std::is_same_v<Space, Cpu>) fetch.of_disk_.add(fetch.reading_->finish(space));
       own = {std::ssize(fetch.read_) / storage_.row_bytes(), own.columns,
              reinterpret_cast<const T*>(fetch.read_.data())};
     }

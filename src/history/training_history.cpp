@@ -22,15 +22,14 @@ namespace {
 // Draws that depend on their own vertex only, and nothing that must see a sample before its step.
 void check_needed_draws(const Config& config) {
   constexpr const char* kDraw = "history.draw = \"needed\"";
-  const auto& history = config.history;
   if (sampler_kind_of(config.sampler.kind).layer_wise)
     usage_error(
         "{} with sampler.kind = \"{}\", which draws for a whole layer; use graphsage or labor, or \"all\"",
         kDraw, config.sampler.kind);
-  if (memory_of(history) > 0 && history.feature_rows == "belady")
+  if (cache_memory(config.run) > 0 && config.run.cache_policy == "belady")
     usage_error(
-        "{} with history.feature_rows = \"belady\", which looks at minibatches before their steps; use "
-        "\"degree\", or history.memory = \"0\"",
+        "{} with run.cache_policy = \"belady\", which looks at minibatches before their steps; use "
+        "\"degree\", or run.cache_memory = \"0\"",
         kDraw);
 }
 

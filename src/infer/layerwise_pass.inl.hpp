@@ -19,6 +19,23 @@ void gather_block(const Communicator& group, const Matrix<float>& mine, std::spa
 void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mine,
                   std::span<const std::int64_t> counts, Matrix<float, Cuda>& block, const std::string& label);
 
+// Of the rows of a table on this rank's disk those of the vertices with most entries, `most` of
+// them, as a cache knows them.
+inline std::vector<std::int64_t> rows_by_entries(const RowStore& table, const EntriesOfRows& entries,
+                                                 std::int64_t most) {
+  const auto& storage = table.storage();
+  std::vector<std::pair<std::int64_t, std::int64_t>> rows;
+  for (std::int64_t place = 0; place < storage.rows_here(); ++place) {
+    const auto vertex = table.held().vertex(storage.reach().vertex(storage.part(), place));
+    rows.emplace_back(-entries(vertex), storage.number_on_disk(place));
+  }
+  const auto taken = std::min<std::int64_t>(most, std::ssize(rows));
+  std::ranges::partial_sort(rows, rows.begin() + taken);
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t k = 0; k < taken; ++k) numbers.push_back(rows[k].second);
+  return numbers;
+}
+
 template <class Space>
 LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
                                         const Ownership& ownership, const EntriesOfRows& entries,
@@ -32,6 +49,28 @@ LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Spa
       memory_(std::move(memory)),
       label_(std::move(label)) {}
 
+template <class Space>
+void LayerwisePassOn<Space>::make_caches(const Space& space, const InputStoresOn<Space>& input,
+                                         Scratch& scratch) const {
+  scratch.caches.clear();
+  scratch.copies.assign(input.features().size(), {});
+  double all = 0;
+  for (const auto& table : input.features())
+    if (table.storage().on_disk()) all += static_cast<double>(table.storage().rows_here() * table.width());
+  if (memory_.cache_bytes == 0 || all == 0) return;
+  for (std::size_t k = 0; k < scratch.copies.size(); ++k) {
+    const auto& table = input.table(k);
+    if (!table.storage().on_disk()) continue;
+    const auto share = static_cast<double>(table.storage().rows_here() * table.width()) / all;
+    auto& cache = *scratch.caches.emplace_back(
+        std::make_unique<RowCacheOn<Space>>(RowRule::kDegree, table.storage().row_bytes()));
+    cache.set_memory(space, static_cast<std::int64_t>(share * static_cast<double>(memory_.cache_bytes)));
+    if constexpr (std::is_same_v<Space, Cpu>)
+      cache.policy().set_list(rows_by_entries(table, entries_, cache.policy().slots()));
+    scratch.copies[k].of_disk = &cache;
+  }
+}
+
 // One layer of my share into the sink; false: given up.
 template <class Space>
 bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<float, Space>& network,
@@ -44,6 +83,7 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
   };
   std::int64_t mine = 0;
   for (std::int64_t from = 0; from < rows(); from = end_of(from)) ++mine;
+  make_caches(space, input, scratch);
   const auto chunks = grid_.world().all_reduce(mine, Reduction::kMax, label_);
 
   Matrix<float, Space> output;
@@ -53,7 +93,7 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
     for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};
     auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
-    input.fetch(space, sampled, scratch.rows, label_);
+    input.fetch(space, sampled, scratch.rows, label_, scratch.copies);
     if (scratch.edge_store) scratch.edge_store->read(space, sampled, scratch.edges);
     for (const auto& minibatch : sampled) {
       std::vector<const Matrix<float, Space>*> rows;

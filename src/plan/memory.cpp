@@ -169,6 +169,8 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   memory.parts = {
       {"embeddings", share * table_bytes(input_tables(graph, config.model.embedding), graph.nodes, true)}};
   const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
+  if (config.graph.features_on == "disk" || !config.run.spill.empty())
+    memory.parts.push_back({"rows on disk", static_cast<double>(cache_memory(config.run))});
   // My share of the rows, and where others have some, too, the block that they are gathered in.
   const double kept = replication > 1 ? hidden * (1 + 1 / static_cast<double>(replication)) : hidden;
   if (config.model.layers > 1) memory.evaluation = kept;

@@ -215,7 +215,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   if (job.training) {
     phases.keep("features", Footprint().add(resident.features));
     phases.keep("network and optimiser", network(e));
-    const double rows_ahead = static_cast<double>(work.stacked) * work.mean.rows[0] * e.remote();
+    const double rows_ahead = static_cast<double>(work.stacked) * work.mean.rows[0];
     for (const auto& part_of_step : planned_parts(job, epoch.replication, rows_ahead))
       for (const auto& kept : part_of_step.kept)
         phases.keep(kept.name, Footprint().add(job.gpu ? kept.on_host : kept.all()));

@@ -19,28 +19,53 @@ std::string saved_line(std::span<const EpochReport> epochs) {
                      mb(*kept), mb(-*history));
 }
 
-PlannedPart plan_kept_rows(const PlannedTraining& training, double rows_kept_before) {
-  const auto& history = training.config.history;
-  const auto memory = static_cast<double>(memory_of(history));
-  if (memory == 0) return {};
-  const double others = 1 - static_cast<double>(training.replication) / static_cast<double>(training.ranks);
-  double rows = 0, bytes = 0;  // of others, all that there are
+namespace {
+
+// Of features of a job with such a share of the vertices: rows, and their bytes.
+std::pair<double, double> features_of(const PlannedTraining& training, double share) {
+  double rows = 0, bytes = 0;
   for (const auto& table : input_tables(training.graph, training.config.model.embedding)) {
     if (table.learnt) continue;
-    const double of_table = others * static_cast<double>(table.held.count(training.graph.nodes));
+    const double of_table = share * static_cast<double>(table.held.count(training.graph.nodes));
     rows += of_table;
     bytes += of_table * static_cast<double>(table.row_bytes());
   }
-  const double found_by = rows * static_cast<double>(RowCache::kFoundBy),
-               left = std::max(0.0, memory - rows_kept_before),
-               fits = std::min(1.0, left / std::max(1.0, bytes + found_by));
-  PlannedPart part = {.cures = ", a smaller history.memory"};
-  if (rows == 0 || fits == 0) return part;
+  return {rows, bytes};
+}
+
+}  // namespace
+
+// An evaluation keeps rows of its own in what training gives back.
+PlannedPart plan_kept_rows(const PlannedTraining& training, double rows_kept_before) {
+  const auto& config = training.config;
+  const auto memory = static_cast<double>(cache_memory(config.run));
+  if (memory == 0) return {};
+  double left = std::max(0.0, memory - rows_kept_before);
+  PlannedPart part = {.cures = ", a smaller run.cache_memory"};
   // feature/row_choice.hpp: keys in a heap, a list; the uses of a window.
-  double choice = (8 + 24 + 24) * fits * rows;
-  if (row_rule_of(history.feature_rows) == RowRule::kBelady) choice += 16 * training.rows_ahead;
-  part.kept = {{"features of others", fits * bytes, fits * found_by}, {"which of them to keep", 0, choice}};
-  part.rows_kept = part.kept[0].all();
+  double choice = 0;
+  const auto keep = [&](const char* name, double rows, double bytes) {
+    const auto kept = cache_bytes(rows, bytes, left);
+    if (kept.all() == 0) return;
+    part.kept.push_back({name, kept.rows, kept.found_by});
+    part.rows_kept += kept.all();
+    left -= kept.all();
+    choice += (8 + 24 + 24) * kept.found_by / static_cast<double>(RowCache::kFoundBy);
+  };
+  const double others = 1 - static_cast<double>(training.replication) / static_cast<double>(training.ranks);
+  const bool on_disk = config.graph.features_on == "disk", spills = !config.run.spill.empty();
+  if (on_disk || spills) {
+    const auto of_features = on_disk ? features_of(training, training.share) : std::pair(0.0, 0.0);
+    const double hidden_rows = spills ? training.share * static_cast<double>(training.graph.nodes) : 0;
+    keep("rows on disk", std::max(of_features.first, hidden_rows),
+         std::max(of_features.second, 4 * hidden_rows * static_cast<double>(config.model.hidden)));
+  }
+  const auto of_others = features_of(training, others);
+  keep("features of others", of_others.first, of_others.second);
+  if (choice == 0) return part;
+  if (row_rule_of(config.run.cache_policy) == RowRule::kBelady)
+    choice += 16 * training.rows_ahead * (on_disk ? 1 : others);
+  part.kept.push_back({"which of them to keep", 0, choice});
   return part;
 }
 

@@ -14,7 +14,7 @@ namespace espalier {
 std::string saved_line(std::span<const EpochReport> epochs);
 
 /// Copies of rows that other ranks own (feature/row_cache.hpp), the most that there are and that
-/// the parts before leave of history.memory.
+/// the parts before leave of run.cache_memory.
 PlannedPart plan_kept_rows(const PlannedTraining& training, double rows_kept_before);
 
 }  // namespace espalier

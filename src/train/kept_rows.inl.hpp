@@ -1,5 +1,6 @@
-// The part of a step that keeps feature rows of other ranks (feature/input_caches.hpp), in what the
-// parts before it leave of history.memory; and the one that counts which bytes need not be moved.
+// The part of a step that keeps feature rows of other ranks, and of the disk
+// (feature/input_caches.hpp), in what the parts before it leave of run.cache_memory; and the one that
+// counts which bytes need not be moved.
 #pragma once
 
 #include "espalier/feature/input_caches.hpp"
@@ -8,57 +9,79 @@
 
 namespace espalier {
 
+/// Under which traffic is counted of what ranks tell each other of coming fetches.
+inline constexpr const char* kForeseen = "fetch/foreseen";
+
 /// Counts, of the input rows that other ranks own: those that minibatches needed, those of them
-/// that were kept here, and at the end of an epoch the bytes of both, the most of a rank.
+/// that were kept here, and at the end of an epoch the bytes of both, the most of a rank; of rows
+/// that were wanted of disks, by others, too: all, those that were kept, and the bytes that were
+/// read for the rest.
 template <class Space>
 class KeptInputRowsOn final : public StepPartOn<Space> {
   using typename StepPartOn<Space>::Upcoming;
-  static constexpr const char* kGroup = "feature_cache";
+  static constexpr const char *kGroup = "feature_cache", *kDisk = "disk";
 
  public:
   KeptInputRowsOn(const TrainingJobOn<Space>& job, const StepPartsOn<Space>& before)
-      : memory_(memory_of(job.config.history)),
+      : memory_(cache_memory(job.config.run)),
         before_(before),
         place_(before.size()),
-        caches_(job.input, row_rule_of(job.config.history.feature_rows), job.by_degree) {
-    this->counters_ = {{{kGroup, "needed"},
-                        {kGroup, "served"},
-                        {kGroup, "bytes", OverRanks::kMost},
-                        {kGroup, "history_bytes", OverRanks::kMost}}};
+        on_disk_(job.config.graph.features_on == "disk") {
+    if (memory_ > 0) {
+      caches_ = {job.input, row_rule_of(job.config.run.cache_policy), job.by_degree};
+      this->counters_ = {{{kGroup, "needed"},
+                          {kGroup, "served"},
+                          {kGroup, "bytes", OverRanks::kMost},
+                          {kGroup, "history_bytes", OverRanks::kMost}}};
+    }
+    if (on_disk_)
+      for (const char* name : {"rows", "kept", "bytes"}) this->counters_.declare({kDisk, name});
   }
 
   void foresee(const Space& space, const Upcoming& next,
-               const std::map<std::int64_t, MinibatchOn<Space>>& waiting) override {
+               const std::map<std::int64_t, MinibatchOn<Space>>& waiting, std::int64_t sampled) override {
     const auto& plan = *next.plan;
     if (std::exchange(epoch_, plan.epoch()) != plan.epoch()) foreseen_ = 0;
-    if (!caches_.foresees() || waiting.empty() || waiting.rbegin()->first < foreseen_) return;
-    for (auto step = next.step; step < plan.steps(); ++step) {
-      std::vector<MinibatchOn<Space>> minibatches;
+    if (!caches_.foresees() || sampled <= foreseen_) return;
+    std::vector<ForeseenStepOn<Space>> steps;
+    for (auto step = next.step; step < plan.steps() && plan.step_begin(step) < sampled; ++step) {
+      if (plan.step_end(step) <= foreseen_) continue;
+      auto& coming = steps.emplace_back(ForeseenStepOn<Space>{fetches_ + step - next.step, {}});
       const auto first = waiting.lower_bound(std::max(foreseen_, plan.step_begin(step))),
                  last = waiting.lower_bound(plan.step_end(step));
-      for (auto at = first; at != last; ++at) minibatches.push_back(at->second);
-      if (!minibatches.empty()) caches_.foresee(space, step - next.step, minibatches);
-      if (last == waiting.end()) break;
+      for (auto at = first; at != last; ++at) coming.minibatches.push_back(at->second);
     }
-    foreseen_ = waiting.rbegin()->first + 1;
-    caches_.settle();
+    foreseen_ = sampled;
+    caches_.foresee(space, steps, kForeseen);
   }
   void begin(const Space& space, Upcoming& step) override {
+    ++fetches_;
     if (caches_.empty()) return;
     caches_.set_memory(space, memory_ - bytes_before());
-    step.caches = caches_.of_tables();
+    step.copies = caches_.of_tables();
   }
+  // An evaluation keeps rows of its own in as much.
+  void before_evaluation(const Space& space, Network<float, Space>&) override { caches_.release_disk(space); }
   void asked(const Space&, const Upcoming& step, const PendingInputOn<Space>& pending) override {
     asked_[step.number] = {pending.remote_rows(), pending.cached_rows()};
   }
+  void arrived(PendingInputOn<Space>& pending) override {
+    if (!on_disk_) return;
+    const auto read = pending.of_disk();
+    this->counters_.add(kDisk, "rows", read.rows);
+    this->counters_.add(kDisk, "kept", read.rows - read.missed);
+    this->counters_.add(kDisk, "bytes", read.bytes);
+  }
   void end(const Space&, std::int64_t number) override {
     const auto [remote, kept] = asked_.extract(number).mapped();
+    if (memory_ == 0) return;
     this->counters_.add(kGroup, "needed", remote + kept);
     this->counters_.add(kGroup, "served", kept);
   }
 
   Counters counters() const override {
     auto counters = this->counters_;
+    if (memory_ == 0) return counters;
     counters.set(kGroup, "bytes", caches_.bytes());
     counters.set(kGroup, "history_bytes", bytes_before());
     return counters;
@@ -79,21 +102,24 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
   std::int64_t memory_;
   const StepPartsOn<Space>& before_;
   std::size_t place_;  // of this part
+  bool on_disk_;
   InputCachesOn<Space> caches_;
   std::uint64_t epoch_ = 0;              // that the caches were told of last
   std::int64_t foreseen_ = 0;            // batches below were told to the caches
+  std::int64_t fetches_ = 0;             // that have begun
   std::map<std::int64_t, Asked> asked_;  // of steps that have begun
 };
 
 template <class Space>
 std::unique_ptr<StepPartOn<Space>> make_kept_rows(const PartsOfJob<Space>& of) {
-  if (memory_of(of.job.config.history) == 0) return nullptr;
+  const auto& config = of.job.config;
+  if (cache_memory(config.run) == 0 && config.graph.features_on != "disk") return nullptr;
   return std::make_unique<KeptInputRowsOn<Space>>(of.job, of.before);
 }
 
 /// Counts bytes of input rows that other ranks own, and of the ids that they are asked for by, that
 /// were not moved: those of the stage `fetch` are fewer by the sum of the three than without
-/// history and history.memory (but for corrections and gradients of learnt rows).
+/// history and run.cache_memory (but for corrections and gradients of learnt rows).
 ///
 ///     pruned    of the sample, and not of what is left of it
 ///     kept      of what is left, those of which a copy was here
@@ -142,8 +168,8 @@ class SavedBytesOn final : public StepPartOn<Space> {
 
 template <class Space>
 std::unique_ptr<StepPartOn<Space>> make_saved_bytes(const PartsOfJob<Space>& of) {
-  const auto& history = of.job.config.history;
-  if (history.kind == "none" && memory_of(history) == 0) return nullptr;
+  const auto& config = of.job.config;
+  if (config.history.kind == "none" && cache_memory(config.run) == 0) return nullptr;
   return std::make_unique<SavedBytesOn<Space>>(of.job);
 }
 

@@ -154,7 +154,7 @@ bool StepPipelineOn<Space>::begin_step() {
   }
   booked_to(epoch, [&] {
     for (const auto& part : parts_) part->begin(space_, step);
-    job_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.caches);
+    job_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
   });
   for (const auto& part : parts_) part->asked(space_, step, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
@@ -167,8 +167,11 @@ template <class Space>
 void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
   const auto begin = epoch.plan.step_begin(step.step), end = epoch.plan.step_end(step.step);
   const typename StageClock<Space>::Scope time(clock_, "sample");
-  booked_to(&epoch, [&] { epoch.sampler.sample_until(space_, end); });
-  for (const auto& part : parts_) part->foresee(space_, step, epoch.sampler.waiting());
+  booked_to(&epoch, [&] {
+    epoch.sampler.sample_until(space_, end);
+    for (const auto& part : parts_)
+      part->foresee(space_, step, epoch.sampler.waiting(), epoch.sampler.sampled());
+  });
   step.minibatches = step.sampled = epoch.sampler.take(begin, end);
   constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
   if (ahead_ && drawer_of(kLast) == nullptr) sample_ahead(epoch);

@@ -40,14 +40,16 @@ class Spilled(ProgramTest):
 
     def test_the_bits_of_memory(self):
         for job, grids in ((("model.jumping=max",), ((2, "grid.replication=2"),)),
-                           ((), ((1, DISK), (3, "grid.topology=replicated"), (4, "grid.replication=2", "run.overlap=true")))):
+                           ((), ((1, DISK, "run.cache_memory=40KiB"), (3, "grid.topology=replicated"),
+                                (4, "grid.replication=2", "run.overlap=true", "run.cache_memory=20KiB")))):
             expected = self.history(*job)
             for ranks, *grid in grids:
                 self.assertEqual(self.history(*job, self.spill, *grid, ranks=ranks), expected, (job, ranks, grid))
             self.assertEqual(list(self.there.iterdir()), [])
         rows = self.inferred()
         for ranks in (1, 3):
-            np.testing.assert_array_equal(self.inferred(self.spill, ranks=ranks)[0]["logits"], rows[0]["logits"])
+            found = self.inferred(self.spill, "run.cache_memory=20KiB", ranks=ranks)[0]["logits"]
+            np.testing.assert_array_equal(found, rows[0]["logits"])
 
     def test_less_memory_is_planned(self):
         self.succeed("-q", "generate", "planted", "--nodes", 200000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
@@ -85,13 +87,35 @@ class DiskFeatures(ProgramTest):
         order = f"graph.order={self.folder / 'order.h5'}"
         for job, grids in ((('graph.feature_norm="standard"',), ((1, "run.threads=2"), (3, order), (4, "grid.replication=2", "run.overlap=true"))),
                            (('graph.feature_norm="row"', "sampler.kind=ladies", "sampler.fanout=[60,80]"), ((2, "grid.replication=2"),)),
-                           (("history.memory=64KiB", "run.overlap=true", "run.prefetch_steps=2"), ((3,), (2, order)))):
+                           (("run.cache_memory=64KiB", "run.overlap=true", "run.prefetch_steps=2"), ((3,), (2, order)))):
             expected = self.history(*job)
             for ranks, *grid in grids:
                 self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (job, ranks, grid))
         rows = self.inferred()
         for ranks in (1, 3):
             np.testing.assert_array_equal(self.inferred(DISK, ranks=ranks)[0]["logits"], rows[0]["logits"])
+
+    def test_copies_in_memory_change_no_bit(self):
+        self.make()
+        job = ("train.epochs=3", "run.cache_memory=48KiB")
+        expected = self.history(*job)
+        rows, kept = {}, {}
+        for policy, ranks, *more in (("degree", 1), ("lru", 1), ("belady", 1), ("belady", 2), ("lru", 2, "run.overlap=true"),
+                                     ("belady", 4, "grid.replication=2", "sampler.bulk=5"), ("belady", 3, "run.overlap=true", "run.prefetch_steps=2"),
+                                     ("belady", 2, "history.kind=replace", "history.t_stale=3"), ("belady", 2, "run.cache_memory=200KiB")):
+            of_history = "history.kind=replace" in more
+            found = self.history(*job, DISK, f"run.cache_policy={policy}", *more, ranks=ranks)
+            self.assertEqual(found, self.history(*job, *more) if of_history else expected, (policy, ranks, more))
+            epochs = [epoch["disk"] for epoch in self.report(self.output)["epochs"]] if not of_history else []
+            for epoch in epochs:
+                self.assertGreater(epoch["kept"], 0)
+                self.assertLess(epoch["kept"], epoch["rows"])
+                self.assertGreater(epoch["bytes"], 0)
+            if not more and epochs:
+                rows[policy, ranks], kept[policy, ranks] = (sum(epoch[name] for epoch in epochs) for name in ("rows", "kept"))
+        self.assertEqual(len(set(rows.values())), 1, "what minibatches read is wanted of some disk, whoever has it")
+        self.assertGreater(kept["belady", 1], kept["lru", 1])
+        self.assertGreater(kept["belady", 2], 1.2 * kept["belady", 1], "each rank keeps as much")
 
     def test_types_of_several_widths(self):
         self.make("--types", "paper=400:8,author=300:8,field=50:3,venue=20", "--relations", "author.writes.paper=1500,paper.about.field=900,"
@@ -103,7 +127,7 @@ class DiskFeatures(ProgramTest):
         self.succeed("-q", "digest", self.graph, "--write")
         job = ("model.kind=rgcn", "model.bases=2", "model.embedding=4")
         expected = self.history(*job)
-        for ranks, *grid in ((1,), (4, "grid.replication=2")):
+        for ranks, *grid in ((1,), (4, "grid.replication=2"), (3, "run.cache_memory=6KiB", "run.cache_policy=belady")):
             self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (ranks, grid))
 
     def test_less_memory_is_planned(self):

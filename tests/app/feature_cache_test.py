@@ -1,7 +1,7 @@
-"""Copies of feature rows that other ranks own (history.memory).
+"""Copies of feature rows that other ranks own (run.cache_memory).
 
 Laws: whatever is kept, and by which rule, losses and weights are those without; what is kept is not sent, and no more than
-history.memory of it and of history's rows together; what is sent is foretold.
+run.cache_memory of it and of history's rows together; what is sent is foretold.
 """
 
 from tests.app.planted_job import PlantedJobTest
@@ -29,7 +29,7 @@ class FeatureCacheTest(PlantedJobTest):
                 memory *= 30 if of_history and memory > 1 else 1  # what steps have written is of history, too
                 more = without_depth(more) if of_history else more
                 with self.subTest(history=of_history, rule=rule, ranks=ranks, copies=copies, memory=memory, more=more):
-                    found = self.train(*of_history, f"history.memory={memory}KiB", f"history.feature_rows={rule}", f"grid.replication={copies}",
+                    found = self.train(*of_history, f"run.cache_memory={memory}KiB", f"run.cache_policy={rule}", f"grid.replication={copies}",
                                        *more, ranks=ranks)
                     self.assertEqual(self.history(found), expected)
                     served = found["epochs"][-1]["feature_cache"]["served"]
@@ -40,7 +40,7 @@ class FeatureCacheTest(PlantedJobTest):
         rows = [epoch["dealing"]["remote_rows"] for epoch in without["epochs"]]
         served = {}
         for rule in RULES:
-            found = self.train("train.epochs=3", "grid.replication=1", "history.memory=24KiB", f"history.feature_rows={rule}", ranks=4)
+            found = self.train("train.epochs=3", "grid.replication=1", "run.cache_memory=24KiB", f"run.cache_policy={rule}", ranks=4)
             served[rule] = 0
             for k, (epoch, before) in enumerate(zip(found["epochs"], without["epochs"])):
                 cache = epoch["feature_cache"]
@@ -53,7 +53,7 @@ class FeatureCacheTest(PlantedJobTest):
                 served[rule] += cache["served"]
             self.assertGreater(served[rule], 0.05 * sum(rows), rule)
         self.assertGreater(served["belady"], 1.1 * served["degree"])
-        everything = self.train("train.epochs=3", "grid.replication=1", "history.memory=1GiB", "history.feature_rows=degree", ranks=4)
+        everything = self.train("train.epochs=3", "grid.replication=1", "run.cache_memory=1GiB", "run.cache_policy=degree", ranks=4)
         self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
 
     def test_saved_bytes_are_those_that_were_not_fetched(self):
@@ -61,9 +61,9 @@ class FeatureCacheTest(PlantedJobTest):
                                     (4, 2, ("run.overlap=true", "run.prefetch_steps=2")), (4, 1, ("grid.topology=replicated",))):
             grid = (f"grid.replication={copies}", *more)
             without = self.train(*grid, ranks=ranks)
-            for job, sources in ((("history.memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")),
+            for job, sources in ((("run.cache_memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")),
                                  ((*REPLACE, "history.scope=lane"), ("pruned",)),
-                                 ((*REPLACE, "history.entries=300", "history.memory=600KiB"), ("pruned", "kept", "history"))):
+                                 ((*REPLACE, "history.entries=300", "run.cache_memory=600KiB"), ("pruned", "kept", "history"))):
                 with self.subTest(ranks=ranks, copies=copies, more=more, job=job):
                     found = self.train(*job, *(without_depth(grid) if "kind" in "".join(job) else grid), ranks=ranks)
                     self.check_saved(found, without, sources if ranks > copies else ())
@@ -72,7 +72,7 @@ class FeatureCacheTest(PlantedJobTest):
         self.succeed("-q", "generate", "planted", "--nodes", 1500, "--degree", 8, "--features", 5, "--classes", 4, "--half", "-o",
                      self.graph, "--overwrite")
         expected = self.train("grid.replication=1", ranks=3)
-        found = self.train("grid.replication=1", "history.memory=20KB", ranks=3)
+        found = self.train("grid.replication=1", "run.cache_memory=20KB", ranks=3)
         self.assertEqual(self.history(found), self.history(expected))
         for a, b in zip(expected["epochs"], found["epochs"]):
             self.assertEqual(a["bytes"]["fetch"]["total"] - b["bytes"]["fetch"]["total"], 14 * b["feature_cache"]["served"])
@@ -84,20 +84,20 @@ class FeatureCacheTest(PlantedJobTest):
         job = ("model.kind=rgcn", "model.embedding=4")
         # Of three tables, features of two widths and embeddings.
         without = self.train(*job, "grid.replication=1", ranks=4)
-        self.check_saved(self.train(*job, *REPLACE, "history.entries=300", "history.memory=600KiB", "grid.replication=1", ranks=4), without,
+        self.check_saved(self.train(*job, *REPLACE, "history.entries=300", "run.cache_memory=600KiB", "grid.replication=1", ranks=4), without,
                          ("pruned", "kept", "history"))
         expected = self.history(self.train(*job))
         for rule in RULES:
-            found = self.train(*job, "history.memory=30KiB", f"history.feature_rows={rule}", "run.overlap=true", ranks=4)
+            found = self.train(*job, "run.cache_memory=30KiB", f"run.cache_policy={rule}", "run.overlap=true", ranks=4)
             self.assertEqual(self.history(found), expected)
             self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
 
     def test_history_comes_first(self):
-        job = ("grid.replication=1", "train.epochs=3", "history.memory=60KiB")
+        job = ("grid.replication=1", "train.epochs=3", "run.cache_memory=60KiB")
         alone, both = (self.train(*job, *more, ranks=2)["epochs"] for more in ((), REPLACE))
         self.assertGreater(alone[-1]["feature_cache"]["bytes"], 40 * 1024)
         self.assertLess(both[-1]["feature_cache"]["bytes"], 0.05 * alone[-1]["feature_cache"]["bytes"], "history has taken it")
-        fewer = self.train(*job, *REPLACE, "history.memory=72KiB", "history.stored=uint8", "history.entries=100", "sampler.batch_size=10", ranks=2)["epochs"]
+        fewer = self.train(*job, *REPLACE, "run.cache_memory=72KiB", "history.stored=uint8", "history.entries=100", "sampler.batch_size=10", ranks=2)["epochs"]
         self.assertGreater(fewer[-1]["feature_cache"]["bytes"], 5 * 1024)
         self.assertLess(fewer[-1]["feature_cache"]["bytes"], 0.95 * alone[-1]["feature_cache"]["bytes"])
         self.assertGreater(fewer[-1]["feature_cache"]["served"], 0)
@@ -112,14 +112,14 @@ class FeatureCacheTest(PlantedJobTest):
             job = (*of_history, "run.device=cuda", "train.epochs=1")
             expected = self.history(self.train(*job, ranks=3, **on_gpus(3)) if of_history else without)
             for rule, more in (("degree", ()), ("belady", ("run.overlap=true",)))[bool(of_history):]:
-                found = self.train(*job, *more, f"history.memory={300 if of_history else 30}KiB", f"history.feature_rows={rule}", ranks=3, **on_gpus(3))
+                found = self.train(*job, *more, f"run.cache_memory={300 if of_history else 30}KiB", f"run.cache_policy={rule}", ranks=3, **on_gpus(3))
                 self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
                 self.check_saved(found, without, ("pruned", "kept", "history") if of_history else ("kept",))
 
     def test_a_restart_may_have_another(self):
         expected = self.history(self.train())
-        layouts = ((2, "history.memory=20KiB"), (3,), (4, "history.memory=1MiB", "history.feature_rows=belady", "run.overlap=true"))
+        layouts = ((2, "run.cache_memory=20KiB"), (3,), (4, "run.cache_memory=1MiB", "run.cache_policy=belady", "run.overlap=true"))
         self.assertGreater(sum(1 for _ in self.cut_everywhere(layouts=layouts)), 4)
         self.assertEqual(self.history(self.report(self.output)), expected)
 
@@ -128,14 +128,14 @@ class FeatureCacheTest(PlantedJobTest):
             return self.planned(*overrides, ranks=2)["plan"]["memory"]["step"].get("features of others", 0)
 
         self.assertEqual(features(), 0)
-        self.assertEqual(features("history.memory=20KiB"), 20 * 1024)
+        self.assertEqual(features("run.cache_memory=20KiB"), 20 * 1024)
         # All that the other rank has, and what they are found by.
-        self.assertEqual(features("history.memory=1GiB"), 1250 * (32 + 32))
-        self.assertEqual(features("history.memory=20KiB", "history.kind=replace"), 0)
+        self.assertEqual(features("run.cache_memory=1GiB"), 1250 * (32 + 32))
+        self.assertEqual(features("run.cache_memory=20KiB", "history.kind=replace"), 0)
 
     def test_what_is_refused(self):
-        for value, words in (("much", ["history.memory", "size", "8GiB"]), ("-1", ["history.memory"]), ("0.5", ["history.memory"]),
-                             ("3 cats", ["history.memory"])):
-            self.fail_with(2, words, "train", self.config, f"history.memory={value}")
-        self.fail_with(2, ["history.feature_rows", "history.memory"], "train", self.config, "history.feature_rows=belady")
-        self.fail_with(2, ["history.feature_rows", "lru", "belady"], "train", self.config, "history.memory=1MB", "history.feature_rows=lru")
+        for value, words in (("much", ["run.cache_memory", "size", "8GiB"]), ("-1", ["run.cache_memory"]), ("0.5", ["run.cache_memory"]),
+                             ("3 cats", ["run.cache_memory"])):
+            self.fail_with(2, words, "train", self.config, f"run.cache_memory={value}")
+        self.fail_with(2, ["run.cache_policy", "run.cache_memory"], "train", self.config, "run.cache_policy=belady")
+        self.fail_with(2, ["run.cache_policy", "fifo", "belady"], "train", self.config, "run.cache_memory=1MB", "run.cache_policy=fifo")

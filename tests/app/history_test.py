@@ -163,7 +163,7 @@ class HistoryTest(PlantedJobTest):
     def test_saved_bytes_of_epochs_that_were_cut(self):
         # Without overlap no step is begun that a cut gives up.
         for scope, sources in (("grid", ("pruned", "history")), ("lane", ("pruned",))):
-            job = (*ON, f"history.scope={scope}", "sampler.batch_size=150", "history.memory=1", "train.epochs=3")
+            job = (*ON, f"history.scope={scope}", "sampler.batch_size=150", "run.cache_memory=1", "train.epochs=3")
             shutil.rmtree(self.output, ignore_errors=True)
             without, whole = (self.train(*some, ranks=3) for some in (job[3:4] + job[5:], job))
             self.check_saved(whole, without, sources)
@@ -247,7 +247,7 @@ class HistoryTest(PlantedJobTest):
         number, unit = re.search(r"history ([0-9.]+) (B|[KMG]iB)", output).groups()
         one = 1024 ** "BKMG".index(unit[0])
         self.assertAlmostEqual(float(number) * one, bytes_, delta=0.051 * one)
-        self.assertGreater(memory("history.memory=20KiB")["features of others"], 0)
+        self.assertGreater(memory("run.cache_memory=20KiB")["features of others"], 0)
         # Where nothing can hit nothing is kept.
         for never in (("history.t_stale=1",), ("history.p_grad=0",), ("history.start=10000",), ("history.recompute=1",)):
             self.assertNotIn("history", memory("history.kind=replace", *never))

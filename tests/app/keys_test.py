@@ -54,7 +54,7 @@ CASES = {
 }
 # Other values of all that costs only, at once.
 COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epochs=2", "train.early_stop=9", "train.eval_every=2",
-        "history.memory=1MB", "history.feature_rows=belady", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
+        "run.cache_memory=1MB", "run.cache_policy=belady", "run.threads=2", "run.memory_limit=8GB", "run.overlap=true",
         "run.prefetch_steps=2", "run.checkpoint_every=2", "run.checkpoint_minutes=5", "run.max_minutes=50", "run.stall_minutes=50",
         "run.device=cpu", "graph.features_on=node", "graph.verify=false", "run.memory_check=warn",
         f"run.spill={tempfile.gettempdir()}")
@@ -221,8 +221,7 @@ class Keys(ProgramTest):
             before = f"[history]\n{value}"
 
         # The same training.
-        rewrite(before, '[history]\nadmit = "awaited"\nlag = 1\nlayers = []\nsaved = false\naudit = true\nkind = "none"')
-        rewrite('feature_rows = "degree"', 'feature_rows = "auto"')
+        rewrite(before, '[history]\nadmit = "awaited"\nmemory = "1MiB"\nfeature_rows = "auto"\nlag = 1\nlayers = []\nsaved = false\naudit = true\nkind = "none"')
         rewrite("groups = 0", 'groups = 64\nbatches = "uniform"')
         rewrite("[graph]\n", "[graph]\nshare_features = true\n")
         rewrite("[grid]\n", "[grid]\nlatency_us = 1.0\nbandwidth_gbs = 25.0\n")

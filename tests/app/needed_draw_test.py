@@ -50,7 +50,7 @@ class NeededDrawTest(PlantedJobTest):
             self.assertAlmostEqual(of["total"] / of["predicted"], 1, delta=0.03, msg=stage)
 
     def test_beside_kept_feature_rows_and_types(self):
-        job = ("history.memory=1MiB",)
+        job = ("run.cache_memory=1MiB",)
         expected = without_sample(self.history(self.train(*ON)))
         self.assertEqual(without_sample(self.history(self.train(*NEEDED, *job, "run.overlap=true", ranks=3))), expected)
         self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900,field=5", "--relations",
@@ -80,4 +80,4 @@ class NeededDrawTest(PlantedJobTest):
             self.fail_with(2, words, "train", self.config, "history.draw=needed", *overrides)
         refuse(["history.draw", "history.kind"])
         refuse(["history.draw", "ladies", "graphsage"], *ON, "sampler.kind=ladies", "sampler.fanout=[60,80,100]")
-        refuse(["history.draw", "history.feature_rows", "degree"], *ON, "history.memory=1MiB", "history.feature_rows=belady")
+        refuse(["history.draw", "run.cache_policy", "degree"], *ON, "run.cache_memory=1MiB", "run.cache_policy=belady")

@@ -111,9 +111,9 @@ stored = "uint8"
 entries = 1000
 draw = "needed"
 recompute = 0.25
-memory = "512MiB"
-feature_rows = "belady"
 [run]
+cache_memory = "512MiB"
+cache_policy = "belady"
 device = "cuda"
 threads = 6
 memory_check = "warn"
@@ -387,11 +387,7 @@ TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
       message_of("[history]\nadmit = \"all\"\n"),
       "run.toml:2: history.admit was removed; leave it out: rows are kept whether a minibatch awaits them "
       "or not");
-  for (const auto* const rule : {"counts", "auto"})
-    EXPECT_NE(message_of("", {fmt::format("history.feature_rows={}", rule)})
-                  .find(fmt::format("history.feature_rows = \"{}\" was removed; write \"", rule)),
-              std::string::npos);
-  for (const auto* const removed : {"variate", "history.admit", "| counts (", "| auto (of"})
+  for (const auto* const removed : {"variate", "history.admit", "history.memory"})
     EXPECT_EQ(describe_config_keys().find(removed), std::string::npos) << removed;
   // Whatever they are given, their defaults too.
   const std::pair<const char*, const char*> keys[] = {
@@ -399,6 +395,8 @@ TEST(Config, WhatWasRemovedIsRefusedWithWhatToWrite) {
       {"grid.latency_us=2", "grid.schedule"},
       {"grid.bandwidth_gbs=10", "grid.schedule"},
       {"sampler.batches=local", "as many groups as there were (64, where none were given)"},
+      {"history.memory=1MiB", "write run.cache_memory"},
+      {"history.feature_rows=degree", "write run.cache_policy"},
       {"history.lag=0", "two steps before"},
       {"history.layers=[1]", "all hidden layers"},
       {"history.saved=false", "checkpoints hold the cache"},
@@ -421,12 +419,11 @@ TEST(Config, ASavedConfigMayHoldWhatWasRemoved) {
   EXPECT_EQ(read("[history]\nkind = \"replace\"\nlayers = [1]\n").removed, "history.layers = [ 1 ]");
   EXPECT_EQ(read("[history]\nkind = \"replace\"\nlag = 0\n").config.history.kind, "replace");
   for (const auto* const saved :
-       {kEverything, "[history]\nadmit = \"awaited\"\nfeature_rows = \"auto\"\n",
+       {kEverything, "[history]\nadmit = \"awaited\"\nmemory = \"1MiB\"\nfeature_rows = \"auto\"\n",
         "[history]\nlag = 1\nlayers = []\nsaved = true\naudit = false\n",
         "[history]\nkind = \"replace\"\nsaved = false\naudit = true\n", "[graph]\nshare_features = true\n",
         "[grid]\nlatency_us = 2.0\nbandwidth_gbs = 25.0\n[run]\nexchange_rounds = \"one\"\n"})
     EXPECT_EQ(read(saved).removed, "") << saved;
-  EXPECT_EQ(read("[history]\nfeature_rows = \"counts\"\n").config.history.feature_rows, "degree");
 }
 
 TEST(Config, ASavedConfigSaysHowManyGroupsThereWere) {

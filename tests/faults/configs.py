@@ -38,7 +38,7 @@ LAWS = ("words", "config", "plan", "bits", "infer", "restart")
 OUTCOMES = ("trained", "refused", *LAWS)
 # Cases that were broken once: what it was.
 KEPT = {
-    5048: "history.memory was not named where it, by the default of history.feature_rows, does not go with history.draw",
+    5048: "run.cache_memory was not named where it, by the default of run.cache_policy, does not go with history.draw",
     96: "a checkpoint of a run that checked nothing (graph.verify) had the digest of an empty split: another graph, it was said",
     534998257: "all types have features of one width: those of the first were asked for rows of the others",
     1125410: "a checkpoint after an evaluation of links was refused: it has no filtered ranks where some candidates were drawn",

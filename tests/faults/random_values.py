@@ -71,7 +71,7 @@ DRAWS = {
     "train.eval_every": whole(0, 3),
     "history.p_grad": real(0, 1), "history.recompute": one_of(0.0, 0.3, 1.0), "history.t_stale": one_of(0, 1, 3, 10, 1000),
     "history.start": one_of(0, 1, 5, 1000), "history.entries": one_of(0, 1, 20, 1000),
-    "history.memory": one_of("0", "1KB", "20KiB", "4MiB"),
+    "run.cache_memory": one_of("0", "1KB", "20KiB", "4MiB"),
     "run.threads": whole(1, 3), "run.memory_limit": one_of("auto", "auto", "2GB", "400MiB", "90MB", "1MB"),
     "run.spill": one_of("", "", tempfile.gettempdir()), "run.prefetch_steps": whole(1, 3), "run.checkpoint_every": whole(0, 2),
     "run.checkpoint_minutes": one_of(0.0, 0.001, 10.0), "run.max_minutes": one_of(0.0, 600.0), "run.stall_minutes": one_of(0.0, 5.0),

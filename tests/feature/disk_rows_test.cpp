@@ -6,8 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <numeric>
+#include <set>
+
 #include "dense/random_matrices.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/feature/input_caches.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
@@ -63,7 +68,9 @@ void expect_reads(const std::string& path) {
     for (const int threads : {1, 3}) {
       const auto numbers = random_numbers(count, random);
       Matrix<T> rows(std::ssize(numbers), kWidth);
-      disk.read<T>(Cpu{threads}, numbers, rows);
+      std::vector<std::int64_t> places(numbers.size());
+      std::iota(places.begin(), places.end(), std::int64_t{0});
+      disk.read<T>(Cpu{threads}, numbers, places, rows);
       for (std::int64_t k = 0; k < rows.rows; ++k)
         EXPECT_EQ(std::memcmp(rows.row(k), all.row(numbers[k]), kWidth * sizeof(T)), 0) << numbers[k];
     }
@@ -73,6 +80,153 @@ TEST(DiskRows, ReadsAreTheRowsOfTheFile) {
   const auto folder = test_folder("disk-rows");
   expect_reads<float>(folder + "/float.h5");
   expect_reads<Half>(folder + "/half.h5");
+}
+
+// ---- copies of them -----------------------------------------------------------------------------
+
+constexpr std::int64_t kSteps = 9, kWindow = 4;
+
+/// Of a rank in one of its steps: none, one or two lists of distinct ids, few of them often.
+std::vector<Minibatch> step_of(int rank, std::int64_t step) {
+  const RandomStream stream = {.seed = static_cast<std::uint64_t>(step),
+                               .batch = static_cast<std::uint64_t>(rank)};
+  std::vector<Minibatch> minibatches(static_cast<std::size_t>((rank + step) % 3));
+  std::uint64_t k = 0;
+  for (auto& minibatch : minibatches) {
+    std::set<std::int64_t> ids;
+    for (int i = 0; i < 60; ++i) {
+      const auto x = to_unit_double(random64(stream, k++));
+      ids.insert(static_cast<std::int64_t>(x * x * x * static_cast<double>(kRows)));
+    }
+    const auto list = std::make_shared<const std::vector<std::int64_t>>(ids.begin(), ids.end());
+    minibatch.vertices = *list;
+    minibatch.memory = list;
+  }
+  return minibatches;
+}
+
+/// What a rank reads in each of its reads: rows that ranks of its process column ask for, then those
+/// of its own minibatches.
+std::vector<std::vector<std::int64_t>> reads_of(const Grid& grid, const RowStorage& storage, int rank) {
+  std::vector<std::vector<std::int64_t>> reads;
+  const int c = grid.replication();
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const auto add = [&](int asking) {
+      for (const auto& minibatch : step_of(asking, step))
+        for (const auto id : minibatch.vertices)
+          if (storage.has(id)) reads.back().push_back(id);
+    };
+    if (!storage.has_all()) {
+      reads.emplace_back();
+      for (int other = rank % c; other < grid.ranks(); other += c)
+        if (other != rank) add(other);
+    }
+    reads.emplace_back();
+    add(rank);
+  }
+  return reads;
+}
+
+/// How many rows a cache of so many has, where reads begin and end one after another.
+std::int64_t hits_of(const std::vector<std::vector<std::int64_t>>& reads, RowRule rule, std::int64_t slots,
+                     const std::vector<std::int64_t>& list, std::int64_t window) {
+  RowPolicy policy(rule);
+  policy.set_list(list);
+  policy.resize(slots);
+  std::int64_t hits = 0;
+  for (std::int64_t t = 0; t < std::ssize(reads); ++t) {
+    if (policy.foresees() && t % window == 0) {
+      for (auto coming = t; coming < std::min(t + window, std::ssize(reads)); ++coming)
+        policy.foresee(coming, reads[coming]);
+      policy.settle();
+    }
+    std::vector<std::int32_t> slots_of(reads[t].size());
+    policy.begin(reads[t], slots_of);
+    std::vector<std::int64_t> missed;
+    for (std::size_t k = 0; k < reads[t].size(); ++k)
+      slots_of[k] >= 0 ? void(++hits) : missed.push_back(reads[t][k]);
+    policy.end(missed);
+  }
+  return hits;
+}
+
+/// Rows are those without copies, and of what is read as many are kept as `rule` keeps.
+void expect_copies(const Grid& grid, const InputStores& memory, const InputStores& input, RowRule rule,
+                   double share, std::size_t under_way) {
+  SCOPED_TRACE(testing::Message() << "rule " << static_cast<int>(rule) << " share " << share << " under way "
+                                  << under_way);
+  const Cpu cpu{2};
+  const auto& storage = input.table(0).storage();
+  const int rank = grid.world().rank();
+  std::vector<std::int64_t> by_degree(kRows);
+  std::iota(by_degree.begin(), by_degree.end(), std::int64_t{0});
+  InputCachesOn<Cpu> caches(input, rule, by_degree);
+  const auto row_bytes = storage.row_bytes() + RowCache::kFoundBy;
+  const auto bytes = static_cast<std::int64_t>(share * static_cast<double>(storage.rows_here() * row_bytes));
+  caches.set_memory(cpu, bytes);
+  std::deque<PendingInputOn<Cpu>> fetches;
+  std::int64_t finished = 0;
+  DiskCounts counts;
+  const auto finish = [&] {
+    auto minibatches = step_of(rank, finished++);
+    InputMatrices<Cpu> rows, expected;
+    EdgesOn<Cpu> edges;
+    input.advance(cpu, fetches.front(), FetchMove::kRows, "disk");
+    input.finish(cpu, fetches.front(), minibatches, rows, edges, "disk");
+    memory.fetch(cpu, minibatches, expected, "memory");
+    for (std::size_t m = 0; m < minibatches.size(); ++m)
+      EXPECT_TRUE(same_numbers(rows[0][m], expected[0][m])) << "step " << finished - 1;
+    counts.add(fetches.front().of_disk());
+    fetches.pop_front();
+    EXPECT_LE(caches.bytes(), bytes);
+  };
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    if (caches.foresees() && step % kWindow == 0) {
+      std::vector<ForeseenStepOn<Cpu>> coming;
+      for (auto ahead = step; ahead < std::min(step + kWindow, kSteps); ++ahead)
+        coming.push_back({ahead, step_of(rank, ahead)});
+      caches.foresee(cpu, coming, "foreseen");
+    }
+    fetches.emplace_back();
+    input.begin_counts(cpu, step_of(rank, step), fetches.back(), "disk", caches.of_tables());
+    if (fetches.size() >= under_way) finish();
+  }
+  while (!fetches.empty()) finish();
+  if (share > 1 && !storage.has_all()) return;  // then less is asked of others
+  const auto reads = reads_of(grid, storage, rank);
+  std::int64_t wanted = 0;
+  for (const auto& read : reads) wanted += std::ssize(read);
+  EXPECT_EQ(counts.rows, wanted);
+  EXPECT_EQ(counts.bytes == 0, counts.missed == 0);
+  std::erase_if(by_degree, [&](auto id) { return !storage.has(id); });
+  const auto slots = caches.of_tables()[0].of_disk->policy().slots();
+  if (under_way == 1)
+    EXPECT_EQ(counts.rows - counts.missed,
+              hits_of(reads, rule, slots, by_degree, kWindow * (storage.has_all() ? 1 : 2)));
+}
+
+TEST(DiskRows, CopiesAreTheRowsAndAsManyAreKeptAsTheRuleKeeps) {
+  const auto folder = test_folder("disk-rows");
+  write<float>(folder + "/float.h5");
+  const GraphFile file(test_world(), folder + "/float.h5");
+  const auto tables = input_tables(file.info(), 0);
+  for (const int c : divisors(test_world().size())) {
+    const Grid grid(test_world(), c);
+    std::vector<std::int32_t> owner;
+    for (std::int64_t v = 0; v < kRows; ++v) owner.push_back(static_cast<std::int32_t>(v % 97 % grid.rows()));
+    for (const Ownership& owned :
+         {Ownership(block_partition(kRows, grid.rows())), Ownership(owner, grid.rows())}) {
+      SCOPED_TRACE(testing::Message() << "c " << c << ", map " << owned.is_map());
+      const InputStores memory(read_features(grid, file, owned, tables, "row").stores),
+          disk(read_features(grid, file, owned, tables, "row", {}, true).stores);
+      for (const auto rule : {RowRule::kDegree, RowRule::kLru, RowRule::kBelady})
+        for (const double share : {0.1, 0.5, 1.2})
+          for (const std::size_t under_way : {1, 3}) {
+            if (under_way == 3 && share != 0.1) continue;
+            expect_copies(grid, memory, disk, rule, share, under_way);
+          }
+    }
+  }
 }
 
 TEST(DiskRows, FetchesAreThoseFromMemory) {

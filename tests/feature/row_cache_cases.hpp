@@ -93,7 +93,7 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
       for (auto ahead = step; ahead < step + kWindow; ++ahead)
         for (auto list : cached_lists(rank, ahead)) {
           std::erase_if(list, [&](auto v) { return store.storage().has(v); });
-          policy.foresee(static_cast<std::int64_t>(ahead - step), list);
+          policy.foresee(static_cast<std::int64_t>(ahead), list);
         }
       policy.settle();
     }
@@ -103,7 +103,7 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
     const ListsOnSpace<Space> on_space(space, lists);
     fetches.emplace_back();
     steps.push_back(step);
-    store.begin_counts(space, on_space.spans, fetches.back(), "cached", &cache);
+    store.begin_counts(space, on_space.spans, fetches.back(), "cached", {&cache, nullptr});
     if (under_way % 2 == 0) store.advance(space, fetches.back(), FetchMove::kIds, "cached");
     if (fetches.size() >= under_way) finish();
   }
@@ -126,7 +126,7 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
 template <class Space>
 void expect_cached_fetches(const Space& space, const GridOn<Space>& grid, const RowStoreOn<Space>& store,
                            bool thorough) {
-  for (const auto rule : {RowRule::kDegree, RowRule::kBelady})
+  for (const auto rule : {RowRule::kDegree, RowRule::kLru, RowRule::kBelady})
     for (const std::size_t under_way : {1, 2, 3})
       for (const bool changes : {false, true}) {
         if (!thorough && under_way != 1 + static_cast<std::size_t>(rule) % 3) continue;

@@ -65,7 +65,7 @@ TEST(RowCache, TheModelExpectsWhatIsLeft) {
     for (int round = 0; round < 2; ++round) {
       grid.traffic().clear();
       PendingFetch fetch;
-      store.begin_counts(Cpu{1}, lists, fetch, "fetch", &cache);
+      store.begin_counts(Cpu{1}, lists, fetch, "fetch", {&cache, nullptr});
       store.advance(Cpu{1}, fetch, FetchMove::kRows, "fetch");
       std::vector<Matrix<float>> rows;
       store.finish_fetch(Cpu{1}, fetch, rows);
@@ -88,7 +88,7 @@ TEST(RowCache, AFetchThatIsGivenUp) {
   const std::vector<std::span<const std::int64_t>> lists = {ids};
   PendingFetch fetch;
   for (const auto move : {FetchMove::kCounts, FetchMove::kIds, FetchMove::kRows}) {
-    store.begin_counts(Cpu{1}, lists, fetch, "fetch", &cache);
+    store.begin_counts(Cpu{1}, lists, fetch, "fetch", {&cache, nullptr});
     store.advance(Cpu{1}, fetch, move, "fetch");
   }
   EXPECT_EQ(cache.choice().size(), 0);

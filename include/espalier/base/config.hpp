@@ -118,8 +118,6 @@ struct HistoryConfig {
   std::int64_t entries = 0;
   std::string draw = "all";
   double recompute = 0;
-  std::string memory = "0";  ///< as parse_bytes reads it, or "0"
-  std::string feature_rows = "degree";
 };
 
 struct RunConfig {
@@ -127,7 +125,9 @@ struct RunConfig {
   AutoInt threads{};
   std::string memory_limit = "auto";
   std::string memory_check = "refuse";
-  std::string spill;  ///< a folder, or empty
+  std::string spill;               ///< a folder, or empty
+  std::string cache_memory = "0";  ///< as parse_bytes reads it, or "0"
+  std::string cache_policy = "degree";
   bool overlap = false;
   std::int64_t prefetch_steps = 1;
   std::int64_t checkpoint_every = 0;
@@ -224,7 +224,7 @@ std::string describe_config_keys();
 /// Parses "8GiB", "500MB", "1e9", ... into bytes. Throws UserError(kUsage) naming `key`.
 std::int64_t parse_bytes(const std::string& text, const std::string& key);
 
-/// history.memory in bytes; 0 where there is none.
-std::int64_t memory_of(const HistoryConfig& history);
+/// run.cache_memory in bytes; 0 where there is none.
+std::int64_t cache_memory(const RunConfig& run);
 
 }  // namespace espalier

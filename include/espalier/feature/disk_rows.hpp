@@ -45,10 +45,12 @@ class DiskRows {
   /// read_features().
   void normalize(const Communicator& comm, const std::string& norm, Standardization& standard);
 
-  /// to(k, :) = the row of number numbers[k]. T: float, or Half where half(). By several threads at
-  /// once, and may be called by several. What cannot be read, or is damaged, ends the job.
+  /// to(k, :) = the row of number numbers[k], for each k in `places`, which is put in another
+  /// order; returns the bytes that were read. T: float, or Half where half(). By several threads
+  /// at once, and may be called by several. What cannot be read, or is damaged, ends the job.
   template <class T>
-  void read(const Cpu& cpu, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
+  std::int64_t read(const Cpu& cpu, std::span<const std::int64_t> numbers, std::span<std::int64_t> places,
+                    MatrixView<T> to) const;
 
   /// Bytes of memory for so many rows of so many bytes.
   static double memory_bytes(double rows, double row_bytes);

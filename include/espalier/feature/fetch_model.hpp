@@ -31,6 +31,16 @@ inline void predict_fetch(const Communicator& column, std::string_view label, st
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
+/// Books what a rank receives where it hears ahead which ids it will be asked for in so many
+/// fetches, and every rank will ask others for `asked`.
+inline void predict_foretelling(const Communicator& column, std::string_view label, std::int64_t vertices,
+                                std::int64_t asked, std::int64_t fetches) {
+  const double others = column.size() - 1;
+  column.traffic().predict(
+      label, 2 * others,
+      8 * others * static_cast<double>(fetches) + index_bytes(vertices) * static_cast<double>(asked));
+}
+
 /// What a rank of a process column of so many parts receives where every rank sends `sent` rows
 /// once more: how many each of the others sends, then a number and a row each.
 inline Cost row_correction_cost(int parts, double sent, double id_bytes, double row_bytes) {

@@ -1,5 +1,9 @@
-// Caches of feature rows, one for each table of features that has rows of other ranks: their memory
-// together, and what they are told of coming minibatches.
+// Caches of feature rows, of each table of features one of rows that other ranks own and one of
+// rows on this rank's disk: their memory together, and what they are told of coming minibatches.
+//
+// Rows on disk come first: only what is left where all of a rank's own are kept is for rows of
+// others. So where a cache of rows on disk has to choose, nothing is kept of other ranks' rows, and
+// what others will ask of this rank is all that their minibatches read: they say so ahead.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +17,13 @@
 
 namespace espalier {
 
+/// The minibatches of a coming step.
+template <class Space>
+struct ForeseenStepOn {
+  std::int64_t fetch;  ///< the number of its fetch, of all that this run begins
+  std::vector<MinibatchOn<Space>> minibatches;
+};
+
 template <class Space>
 class InputCachesOn {
  public:
@@ -21,73 +32,132 @@ class InputCachesOn {
   /// `by_degree`: vertices, the largest degree first; any others may be left out. `input` must
   /// outlive it.
   InputCachesOn(const InputStoresOn<Space>& input, RowRule rule, std::span<const std::int64_t> by_degree)
-      : input_(&input) {
-    for (std::size_t k = 0; k < input.features().size(); ++k) {
-      const auto& table = input.table(k);
-      of_tables_.push_back(nullptr);
-      if (table.storage().rows_elsewhere() == 0) continue;
-      of_tables_.back() =
-          caches_.emplace_back(std::make_unique<RowCacheOn<Space>>(rule, table.storage().row_bytes())).get();
-      std::vector<std::int64_t> list;
-      for (const auto vertex : by_degree)
-        if (table.held().holds(vertex) && !table.storage().has(table.held().number(vertex)))
-          list.push_back(table.held().number(vertex));
-      of_tables_.back()->policy().set_list(std::move(list));
+      : input_(&input), copies_(input.features().size()) {
+    for (std::size_t k = 0; k < copies_.size(); ++k) {
+      const auto& storage = input.table(k).storage();
+      if (storage.rows_elsewhere() > 0)
+        copies_[k].of_others = make(others_, rule, k, of_table(k, by_degree, /*here=*/false));
+      if (storage.on_disk()) copies_[k].of_disk = make(disk_, rule, k, of_table(k, by_degree, true));
     }
   }
 
-  bool empty() const { return caches_.empty(); }
-  bool foresees() const { return !empty() && caches_.front()->policy().foresees(); }
-  /// One for each table, or null.
-  std::span<RowCacheOn<Space>* const> of_tables() const { return of_tables_; }
-
-  /// All together take no more from now on, each its share by the bytes that it could hold.
-  void set_memory(const Space& space, std::int64_t bytes) {
-    double all = 0;
-    for (std::size_t k = 0; k < of_tables_.size(); ++k) all += most(k);
-    for (std::size_t k = 0; k < of_tables_.size(); ++k)
-      if (of_tables_[k] != nullptr)
-        of_tables_[k]->set_memory(space,
-                                  static_cast<std::int64_t>(static_cast<double>(bytes) * (most(k) / all)));
+  bool empty() const { return others_.empty() && disk_.empty(); }
+  bool foresees() const {
+    return !empty() && (disk_.empty() ? others_ : disk_).front().cache->policy().foresees();
   }
+  /// One for each table.
+  std::span<const KeptCopiesOn<Space>> of_tables() const { return copies_; }
+
+  /// All together take no more from now on: those of rows on disk, then those of rows of others,
+  /// each its share by the bytes that it could hold.
+  void set_memory(const Space& space, std::int64_t bytes) {
+    bytes -= share_out(space, disk_, bytes);
+    share_out(space, others_, bytes);
+  }
+  /// Rows on disk are kept by somebody else for a while: until set_memory.
+  void release_disk(const Space& space) { share_out(space, disk_, 0); }
   std::int64_t bytes() const {
     std::int64_t sum = 0;
-    for (const auto& cache : caches_) sum += cache->bytes();
+    for (const auto* list : {&others_, &disk_})
+      for (const auto& one : *list) sum += one.cache->bytes();
     return sum;
   }
 
-  /// These will be fetched together, so many fetches after the next one. On a GPU the host waits.
-  void foresee(const Space& space, std::int64_t ahead, std::span<const MinibatchOn<Space>> minibatches) {
-    for (std::size_t k = 0; k < of_tables_.size(); ++k) {
-      if (of_tables_[k] == nullptr) continue;
-      const auto& table = input_->table(k);
-      input_->with_lists(space, k, minibatches, [&](IdLists lists) {
-        std::vector<std::int64_t> ids;
-        for (const auto& list : lists) {
-          ids.resize(list.size());
-          copy_from(space, list.data(), std::ssize(list), ids.data());
-          std::erase_if(ids, [&](std::int64_t id) { return table.storage().has(id); });
-          of_tables_[k]->policy().foresee(ahead, ids);
-        }
-      });
-    }
-  }
-  /// All that is known was said.
-  void settle() {
-    for (const auto& cache : caches_) cache->policy().settle();
+  /// These will be fetched, each together. Collective over the process column, with the same steps
+  /// on every rank. On a GPU the host waits. What ranks tell each other is counted under `label`.
+  void foresee(const Space& space, const std::vector<ForeseenStepOn<Space>>& steps, std::string_view label) {
+    for (const auto& one : others_)
+      for (const auto& step : steps)
+        each_list(space, one.table, step, [&](std::span<const std::int64_t> ids) {
+          const auto& storage = input_->table(one.table).storage();
+          std::vector<std::int64_t> elsewhere;
+          std::ranges::copy_if(ids, std::back_inserter(elsewhere), [&](auto id) { return !storage.has(id); });
+          one.cache->policy().foresee(step.fetch, elsewhere);
+        });
+    if constexpr (std::is_same_v<Space, Cpu>)
+      for (const auto& one : disk_) foresee_reads(space, one, steps, label);
+    for (const auto* list : {&others_, &disk_})
+      for (const auto& one : *list) one.cache->policy().settle();
   }
 
  private:
-  double most(std::size_t k) const {
-    if (of_tables_[k] == nullptr) return 0;
+  struct OfTable {
+    std::unique_ptr<RowCacheOn<Space>> cache;
+    std::size_t table;
+    double most;  // bytes that it could hold
+  };
+
+  RowCacheOn<Space>* make(std::vector<OfTable>& list, RowRule rule, std::size_t k,
+                          std::vector<std::int64_t> by_degree) {
+    const auto& storage = input_->table(k).storage();
+    const auto rows = &list == &disk_ ? storage.rows_here() : storage.rows_elsewhere();
+    const auto row_bytes = static_cast<double>(storage.row_bytes() + RowCacheOn<Space>::kFoundBy);
+    list.push_back({std::make_unique<RowCacheOn<Space>>(rule, storage.row_bytes()), k,
+                    static_cast<double>(rows) * row_bytes + row_bytes * RowCacheOn<Space>::kPieceRows});
+    list.back().cache->policy().set_list(std::move(by_degree));
+    return list.back().cache.get();
+  }
+
+  // Those of the vertices whose rows of a table are here, or are not.
+  std::vector<std::int64_t> of_table(std::size_t k, std::span<const std::int64_t> vertices, bool here) const {
     const auto& table = input_->table(k);
-    return static_cast<double>(table.storage().rows_elsewhere()) *
-           static_cast<double>(table.storage().row_bytes() + RowCacheOn<Space>::kFoundBy);
+    std::vector<std::int64_t> numbers;
+    for (const auto vertex : vertices) {
+      if (!table.held().holds(vertex)) continue;
+      const auto number = table.held().number(vertex);
+      if (table.storage().has(number) == here) numbers.push_back(number);
+    }
+    return numbers;
+  }
+
+  // What of it they can use.
+  std::int64_t share_out(const Space& space, const std::vector<OfTable>& list, std::int64_t bytes) const {
+    double all = 0;
+    for (const auto& one : list) all += one.most;
+    const auto used = std::min(static_cast<double>(std::max<std::int64_t>(0, bytes)), all);
+    for (const auto& one : list)
+      one.cache->set_memory(space, static_cast<std::int64_t>(used * (one.most / all)));
+    return static_cast<std::int64_t>(used);
+  }
+
+  template <class Visit>
+  void each_list(const Space& space, std::size_t k, const ForeseenStepOn<Space>& step, Visit visit) const {
+    input_->with_lists(space, k, step.minibatches, [&](IdLists lists) {
+      std::vector<std::int64_t> ids;
+      for (const auto& list : lists) {
+        ids.resize(list.size());
+        copy_from(space, list.data(), std::ssize(list), ids.data());
+        visit(ids);
+      }
+    });
+  }
+
+  // A fetch reads rows of this rank twice, unless every rank has all: those that others ask for,
+  // then those of its own minibatches.
+  void foresee_reads(const Space& space, const OfTable& of, const std::vector<ForeseenStepOn<Space>>& steps,
+                     std::string_view label) {
+    const auto& table = input_->table(of.table);
+    const auto& storage = table.storage();
+    auto& policy = of.cache->policy();
+    const std::int64_t reads = storage.has_all() ? 1 : 2;
+    std::vector<std::vector<std::vector<std::int64_t>>> asked(steps.size());  // by step and owner
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      asked[s].resize(static_cast<std::size_t>(storage.reach().parts()));
+      each_list(space, of.table, steps[s], [&](std::span<const std::int64_t> ids) {
+        std::vector<std::int64_t> mine;
+        for (const auto id : ids)
+          storage.has(id) ? mine.push_back(id) : asked[s][storage.reach().owner(id)].push_back(id);
+        policy.foresee(reads * (steps[s].fetch + 1) - 1, mine);
+      });
+    }
+    if (reads == 1) return;
+    const auto others = table.tell_owners(asked, label);
+    for (std::size_t s = 0; s < steps.size(); ++s) policy.foresee(2 * steps[s].fetch, others[s]);
   }
 
   const InputStoresOn<Space>* input_ = nullptr;
-  std::vector<std::unique_ptr<RowCacheOn<Space>>> caches_;
-  std::vector<RowCacheOn<Space>*> of_tables_;
+  std::vector<OfTable> others_, disk_;
+  std::vector<KeptCopiesOn<Space>> copies_;
 };
 
 }  // namespace espalier

@@ -36,6 +36,11 @@ struct PendingInputOn {
     for (const auto& fetch : fetches) rows += fetch->remote_rows();
     return rows;
   }
+  DiskCounts of_disk() const {
+    DiskCounts sum;
+    for (const auto& fetch : fetches) sum.add(fetch->of_disk());
+    return sum;
+  }
   /// Rows of other ranks that caches had.
   std::int64_t cached_rows() const {
     std::int64_t rows = 0;
@@ -72,14 +77,14 @@ class InputStoresOn {
   std::int64_t width() const;
 
   /// Collective over the process column. The rows of the vertices of minibatches; not of edges.
+  /// `copies`: of each table of features; none at all: without.
   void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
-             std::string_view label) const;
+             std::string_view label, std::span<const KeptCopiesOn<Space>> copies = {}) const;
 
-  /// The same move by move (RowStoreOn); `minibatches` are not used after the call. `caches`: of
-  /// each table of features, or null; none at all: without.
+  /// The same move by move (RowStoreOn); `minibatches` are not used after the call.
   void begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                     PendingInputOn<Space>& pending, std::string_view label,
-                    std::span<RowCacheOn<Space>* const> caches = {}) const;
+                    std::span<const KeptCopiesOn<Space>> copies = {}) const;
   /// Calls use(lists) with what table k would be asked for.
   template <class Use>
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
@@ -158,26 +163,29 @@ void InputStoresOn<Space>::with_lists(const Space& space, std::size_t k,
 
 template <class Space>
 void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                                 InputMatrices<Space>& rows, std::string_view label) const {
+                                 InputMatrices<Space>& rows, std::string_view label,
+                                 std::span<const KeptCopiesOn<Space>> copies) const {
   rows.resize(tables());
   std::vector<Array<Space, std::int64_t>> numbers;
-  for (std::size_t k = 0; k < tables(); ++k)
+  for (std::size_t k = 0; k < tables(); ++k) {
+    const auto kept = k < copies.size() ? copies[k] : KeptCopiesOn<Space>();
     with_lists(space, k, minibatches, numbers,
-               [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label); });
+               [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label, kept); });
+  }
 }
 
 template <class Space>
 void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                         PendingInputOn<Space>& pending, std::string_view label,
-                                        std::span<RowCacheOn<Space>* const> caches) const {
+                                        std::span<const KeptCopiesOn<Space>> copies) const {
   while (pending.fetches.size() < tables())
     pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
   std::vector<Array<Space, std::int64_t>> of_features;
   for (std::size_t k = 0; k < tables(); ++k) {
-    auto* const cache = k < caches.size() ? caches[k] : nullptr;
+    const auto kept = k < copies.size() ? copies[k] : KeptCopiesOn<Space>();
     with_lists(
         space, k, minibatches, k < features_.size() ? of_features : pending.embedded,
-        [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, cache); });
+        [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, kept); });
   }
   if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);
 }

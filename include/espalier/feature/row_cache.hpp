@@ -1,10 +1,12 @@
-// Copies of rows of features that other ranks own, so that they need not be asked for again: a
-// bounded number of bytes, in memory of the space and in the type in which the store keeps them.
-// Which rows: row_choice.hpp.
+// Copies of rows of features that other ranks own, or that lie on this rank's disk, so that they
+// need not be asked for, or read, again: a bounded number of bytes, in memory of the space and in
+// the type in which the store keeps them. Which rows: row_choice.hpp.
 //
 //     begin_counts     rows that are held are copied behind where those that were asked for will
 //                      arrive; their owners are not asked
 //     finish_fetch     rows that have arrived may be taken up
+//
+// and of rows on disk the same when reading begins, and ends.
 //
 // A row is copied when its fetch begins, not when it ends: so a fetch under way needs nothing of
 // the cache any more, several may be under way, and rows may go or move between. It costs one
@@ -16,6 +18,7 @@
 // the ids.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -68,9 +71,20 @@ class RowCacheOn {
   /// Rows that were missed have arrived, in their order.
   void end(const Space& space, std::span<const std::int64_t> missed, const Array<Space, std::byte>& arrived);
 
+  /// Rows ids[k] are to be read to place k of `to`: those that are held are, from here; the places
+  /// of the others become `missed`.
+  void begin_read(const Cpu& cpu, std::span<const std::int64_t> ids, std::vector<std::int64_t>& missed,
+                  std::byte* to) requires std::is_same_v<Space, Cpu>;
+  /// Those at the places `missed` are there, too.
+  void end_read(const Cpu& cpu, std::span<const std::int64_t> ids, std::span<const std::int64_t> missed,
+                const std::byte* from) requires std::is_same_v<Space, Cpu>;
+
  private:
   CachedRows rows() const { return {pieces_on_space_.data(), piece_rows_, row_bytes_}; }
   void have_pieces(const Space& space, std::int64_t slots);
+  /// Of those admitted the row `missed` is at places[missed] of `from`; no places: at that itself.
+  void take_up(const Space& space, std::span<const RowChoice::Admission> admitted, const std::byte* from,
+               std::span<const std::int64_t> places = {});
 
   RowPolicy policy_;
   std::int64_t row_bytes_, piece_rows_;
@@ -78,5 +92,23 @@ class RowCacheOn {
   Array<Space, std::byte*> pieces_on_space_;
 };
 using RowCache = RowCacheOn<Cpu>;
+
+/// What caches of so many rows take at most, of `memory` bytes.
+struct CacheBytes {
+  double rows = 0, found_by = 0;  ///< and what they are found by
+  double all() const { return rows + found_by; }
+};
+inline CacheBytes cache_bytes(double rows, double bytes_of_rows, double memory) {
+  const double found_by = rows * static_cast<double>(RowCache::kFoundBy);
+  const double fits = std::clamp(memory / std::max(1.0, bytes_of_rows + found_by), 0.0, 1.0);
+  return {fits * bytes_of_rows, fits * found_by};
+}
+
+/// What a fetch looks into for rows of a table; null: nothing is kept.
+template <class Space>
+struct KeptCopiesOn {
+  RowCacheOn<Space>* of_others = nullptr;  ///< before it asks for them
+  RowCacheOn<Space>* of_disk = nullptr;    ///< before it reads them, or others' question does
+};
 
 }  // namespace espalier

@@ -1,9 +1,11 @@
-// Which rows of features a rank keeps of those that others own (feature/row_cache.hpp): keys.
+// Which rows of features a rank keeps of those that others own, or that lie on its disk
+// (feature/row_cache.hpp): keys.
 //
 // Of the rows that are held and those that arrive, the ones with the smallest keys stay. Of equal
 // keys the one that is held stays; of two that are held the one with the larger id goes.
 //
 //     kDegree   the place in a list by degree: fixed
+//     kLru      how many fetches ago one asked for the row last
 //     kBelady   the next fetch that is known to ask for the row (Belady 1966), or never. Of known
 //               fetches no rule serves more, where a fetch asks for each row once.
 //
@@ -22,9 +24,9 @@
 
 namespace espalier {
 
-enum class RowRule { kDegree, kBelady };
+enum class RowRule { kDegree, kLru, kBelady };
 
-/// "degree" or "belady"; throws UserError(kUsage) for another word.
+/// "degree", "lru" or "belady"; throws UserError(kUsage) for another word.
 RowRule row_rule_of(const std::string& name);
 
 /// Ids, each at a position: open addressing, 4 bytes a place, at most half full.
@@ -84,10 +86,11 @@ class RowChoice {
     std::int32_t from, to;
   };
 
-  /// By the list, or (`foresees`) by next uses; `foreseen` must stay.
-  RowChoice(bool foresees, const ForeseenRows& foreseen) : foresees_(foresees), foreseen_(&foreseen) {}
+  /// `foreseen`, which kBelady goes by, must stay.
+  RowChoice(RowRule rule, const ForeseenRows& foreseen) : rule_(rule), foreseen_(&foreseen) {}
 
-  bool foresees() const { return foresees_; }
+  RowRule rule() const { return rule_; }
+  bool foresees() const { return rule_ == RowRule::kBelady; }
   std::int64_t slots() const { return slots_; }
   std::int64_t size() const { return held_.size(); }
   std::int32_t slot_of(std::int64_t id) const { return held_.find(id); }
@@ -122,7 +125,7 @@ class RowChoice {
   Entry largest();
   void drop(std::int64_t id);
 
-  bool foresees_;
+  RowRule rule_;
   const ForeseenRows* foreseen_;
   std::int64_t slots_ = 0;
   IdPositions held_, ranks_;
@@ -135,7 +138,7 @@ class RowChoice {
 class RowPolicy {
  public:
   explicit RowPolicy(RowRule rule)
-      : foreseen_(std::make_unique<ForeseenRows>()), choice_(rule == RowRule::kBelady, *foreseen_) {}
+      : foreseen_(std::make_unique<ForeseenRows>()), choice_(rule, *foreseen_) {}
 
   /// Does it want to know what comes?
   bool foresees() const { return choice_.foresees(); }
@@ -146,9 +149,9 @@ class RowPolicy {
   std::int64_t slots() const { return choice_.slots(); }
   const RowChoice& choice() const { return choice_; }
 
-  /// Fetch number begun() + `ahead`, 0: the next one, will ask for these; `settle` when all that
-  /// is known was said.
-  void foresee(std::int64_t ahead, std::span<const std::int64_t> ids);
+  /// Fetch number `fetch`, counted from 0, which has not begun, will ask for these; `settle` when
+  /// all that is known was said.
+  void foresee(std::int64_t fetch, std::span<const std::int64_t> ids);
   void settle() { foreseen_->settle(fetch_); }
   void begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
     choice_.begin(++fetch_, ids, slots);

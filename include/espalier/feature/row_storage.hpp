@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "espalier/base/half.hpp"
 #include "espalier/comm/node_memory.hpp"
@@ -24,6 +25,45 @@ using StoredRows = ForSpace<Space, std::variant<Matrix<float>, Matrix<Half>>,
                             std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>>>;
 
 class DiskRows;
+template <class Space>
+class RowCacheOn;
+
+/// What was read from disk, or would have been.
+struct DiskCounts {
+  std::int64_t rows = 0;    ///< that were wanted
+  std::int64_t missed = 0;  ///< those of them that no cache had
+  std::int64_t bytes = 0;   ///< that were read for them
+
+  void add(const DiskCounts& other) {
+    rows += other.rows;
+    missed += other.missed;
+    bytes += other.bytes;
+  }
+};
+
+/// Rows on their way from disk. Stays where it is while they are.
+class DiskRead {
+ public:
+  DiskRead() = default;
+  DiskRead(const DiskRead&) = delete;
+  DiskRead& operator=(const DiskRead&) = delete;
+  ~DiskRead() { wait(); }
+
+  /// Waits for the rows.
+  void wait();
+  /// The same; the cache that was looked into first may take them up.
+  DiskCounts finish(const Cpu& cpu);
+
+ private:
+  template <class Space>
+  friend class RowStorageOn;
+
+  RowCacheOn<Cpu>* cache_ = nullptr;
+  std::vector<std::int64_t> numbers_, missed_;
+  std::byte* to_ = nullptr;
+  std::int64_t bytes_ = 0;
+  std::future<std::int64_t> reading_;
+};
 
 template <class Space>
 class RowStorageOn {
@@ -44,7 +84,8 @@ class RowStorageOn {
   bool has(std::int64_t row) const { return has_all() || reach_.owner(row) == part_; }
   /// Does every rank of the grid have all rows here?
   bool has_all() const { return reach_.parts() == 1; }
-  std::int64_t rows_elsewhere() const { return reach_.rows() - reach_.size(part_); }
+  std::int64_t rows_here() const { return reach_.size(part_); }
+  std::int64_t rows_elsewhere() const { return reach_.rows() - rows_here(); }
 
   std::int64_t width() const {
     return std::visit([](const auto& rows) { return rows.columns; }, rows_);
@@ -56,10 +97,12 @@ class RowStorageOn {
   }
 
   bool on_disk() const { return disk_ != nullptr; }
-  /// Of rows on disk those at `places` in reach(), of this part, as they are stored, to `to`, on
-  /// another thread, until the result is asked for.
-  std::future<void> begin_read(const Cpu& cpu, std::span<const std::int64_t> places,
-                               std::byte* to) const requires std::is_same_v<Space, Cpu>;
+  /// Of rows on disk: what a cache knows the row at `place`, of this part, by.
+  std::int64_t number_on_disk(std::int64_t place) const;
+  /// Those at `places` in reach(), of this part, as they are stored, to `to`, from `cache` where it
+  /// has them (null: none), else on another thread; `read` is finished when they are to be there.
+  void begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
+                  RowCacheOn<Cpu>* cache, DiskRead& read) const requires std::is_same_v<Space, Cpu>;
 
   /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
   /// reach(); on disk with none, in the type that they have.

@@ -27,6 +27,7 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/feature/entry_index.hpp"
+#include "espalier/feature/row_cache.hpp"
 #include "espalier/feature/row_storage.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/partition/held_types.hpp"
@@ -39,9 +40,6 @@ using IdLists = std::span<const std::span<const std::int64_t>>;
 
 template <class Space>
 class RowStoreOn;
-template <class Space>
-class RowCacheOn;
-
 /// A fetch is three exchanges, each of which waits for the one before: how many ids are for whom,
 /// the ids, the rows.
 enum class FetchMove { kCounts, kIds, kRows };
@@ -60,6 +58,8 @@ class PendingFetchOn {
   std::int64_t remote_rows() const { return remote_rows_; }
   /// Rows of other ranks that a cache had.
   std::int64_t cached_rows() const { return cached_rows_; }
+  /// What it read from disk, for others, too.
+  const DiskCounts& of_disk() const { return of_disk_; }
 
  private:
   friend class RowStoreOn<Space>;
@@ -82,7 +82,7 @@ class PendingFetchOn {
   std::int32_t version_ = 0;         // of the store when rows were sent
   std::vector<std::int64_t> sizes_;  // rows of each list
   std::int64_t remote_rows_ = 0, cached_rows_ = 0;
-  RowCacheOn<Space>* cache_ = nullptr;  // that rows may be taken up by
+  RowCacheOn<Space>*cache_ = nullptr, *disk_cache_ = nullptr;  // that rows may be taken up by
   std::vector<std::int64_t> missed_;    // ids that were asked for, as it counts them
   Buffer<std::int64_t> asked_counts_;   // rows that each rank of the process column wants of me
   Array<Space, std::int64_t>
@@ -91,7 +91,8 @@ class PendingFetchOn {
   Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
                                              // and of wanted, those of a cache last
   Array<Space, std::byte> read_;             // my rows, where they are on disk
-  std::future<void> reading_;                // or are on their way from there
+  std::unique_ptr<DiskRead> reading_;        // or are on their way from there
+  DiskCounts of_disk_;
   PendingExchange counts_exchange_;
   PendingExchangeOn<Space> exchange_;  // of ids, then of rows; last: it uses the arrays
 };
@@ -133,21 +134,21 @@ class RowStoreOn {
   /// list are distinct. A rank may pass no list. `rows` grows to the number of lists and does not
   /// shrink, so that matrices keep their memory.
   void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-             std::string_view label) const;
+             std::string_view label, KeptCopiesOn<Space> copies = {}) const;
 
   /// Collective over the process column: asks for the rows of `lists` and sends what others ask
   /// for, without waiting for rows. Several fetches may be under way, each with its own `fetch`;
   /// the lists are not used after the call.
-  void begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                   std::string_view label) const;
+  void begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
+                   KeptCopiesOn<Space> copies = {}) const;
 
   /// The same move by move, so that each exchange has time to travel: begins with the first, of
   /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
-  /// Collective over the process column, as begin_fetch, which is both. Rows that are in `cache`
-  /// are not asked for, and those that arrive may be taken up by it: one of this store's rows,
-  /// which must stay and do not change; null: none.
+  /// Collective over the process column, as begin_fetch, which is both. Rows that are in `copies`
+  /// are not asked for, or read, and those that arrive may be taken up: of caches of this store's
+  /// rows, which must stay and do not change.
   void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
-                    RowCacheOn<Space>* cache = nullptr) const;
+                    KeptCopiesOn<Space> copies = {}) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                std::string_view label) const;
 
@@ -162,6 +163,13 @@ class RowStoreOn {
 
   /// The same of entries in rows that my part owns. Not collective, and nothing is sent.
   void read_own(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows) const;
+
+  /// Collective over the process column. Of fetches to come: asks[s][part] are the ids that fetch s
+  /// of this rank will ask that part for; returns for each what others will ask this rank for, in
+  /// the order in which it will hear it.
+  std::vector<std::vector<std::int64_t>> tell_owners(
+      const std::vector<std::vector<std::vector<std::int64_t>>>& asks,
+      std::string_view label) const requires std::is_same_v<Space, Cpu>;
 
  protected:
   Matrix<float, Space>& rows_to_change();

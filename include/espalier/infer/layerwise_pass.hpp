@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,10 +37,12 @@ namespace espalier {
 
 /// What a pass may hold.
 struct PassMemory {
-  PassMemory(std::int64_t chunk, std::string folder = {}) : chunk_bytes(chunk), spill(std::move(folder)) {}
+  PassMemory(std::int64_t chunk, std::string folder = {}, std::int64_t cache = 0)
+      : chunk_bytes(chunk), spill(std::move(folder)), cache_bytes(cache) {}
 
   std::int64_t chunk_bytes;  ///< for one chunk's input rows
   std::string spill;         ///< a folder for the rows of hidden layers, on CPUs; empty: in memory
+  std::int64_t cache_bytes;  ///< for copies of rows on this rank's disk, those with most entries
 };
 
 template <class Space>
@@ -77,11 +80,15 @@ class LayerwisePassOn {
     EdgesOn<Space> edges;
     std::shared_ptr<const EdgeStoreOn<Space>> edge_store;  ///< that every layer reads, or null
     LayerScratch<float, Space> layer;
+    std::vector<std::unique_ptr<RowCacheOn<Space>>> caches;
+    std::vector<KeptCopiesOn<Space>> copies;  ///< of the layer's input
   };
 
   bool compute_layer(const Space& space, const Network<float, Space>& network, int layer,
                      const InputStoresOn<Space>& input, Scratch& scratch, RowSinkOn<Space>& sink,
                      const GoesOn& goes_on) const;
+  /// Caches for what of a layer's input is on disk.
+  void make_caches(const Space& space, const InputStoresOn<Space>& input, Scratch& scratch) const;
   bool compute_layers(const Space& space, const Network<float, Space>& network,
                       const InputStoresOn<Space>& input, std::optional<InputStoresOn<Space>>& hidden,
                       std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;

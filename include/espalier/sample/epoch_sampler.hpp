@@ -89,6 +89,9 @@ class EpochSamplerOn {
   /// sample_until(end) before.
   std::vector<MinibatchOn<Space>> take(std::int64_t begin, std::int64_t end);
 
+  /// Batches below are there, with one rank or another, or were taken.
+  std::int64_t sampled() const { return sampled_; }
+
   /// This rank's batches that are there and not taken, by number.
   const std::map<std::int64_t, MinibatchOn<Space>>& waiting() const { return waiting_; }
 

@@ -22,8 +22,7 @@ struct PlannedTraining {
   std::int64_t together = 1;      ///< minibatches of a step, over all ranks
   double parameters = 0;          ///< numbers that are trained, but for rows
   std::vector<double> rows = {};  ///< |F[l]| of a minibatch, l = 0 .. L, rather too many
-  double rows_ahead = 0;          ///< input rows of a window's minibatches that other ranks own;
-                                  ///< 0: not known
+  double rows_ahead = 0;          ///< input rows of a window's minibatches; 0: not known
 
   std::int64_t steps() const { return (batches + together - 1) / together; }
 };
@@ -39,7 +38,7 @@ struct KeptMemory {
 struct PlannedPart {
   std::vector<KeptMemory> kept = {};
   double rows_kept = 0;           ///< of that, StepPart::bytes
-  std::string cures = {};         ///< of too much of it: ", a smaller history.memory"
+  std::string cures = {};         ///< of too much of it: ", a smaller run.cache_memory"
   bool draws = false;             ///< does it draw the minibatches of a step itself?
   std::string bias = {};          ///< what makes steps estimates of something else than evaluation
                                   ///< computes: "rows of history, of earlier steps"

@@ -51,8 +51,8 @@ struct UpcomingStepOn {
   std::vector<MinibatchOn<Space>> sampled = {};
   bool changed = false;                    ///< are minibatches others than those?
   std::optional<SampleCounts> drawn = {};  ///< by a part, of this rank
-  /// Of each table of the input, or null, where rows of other ranks are looked for first; or none.
-  std::span<RowCacheOn<Space>* const> caches = {};
+  /// Of each table of the input, where rows of other ranks or on disk are looked for first; or none.
+  std::span<const KeptCopiesOn<Space>> copies = {};
 };
 
 /// A minibatch on its way through the network.
@@ -126,9 +126,11 @@ class StepPartOn {
   /// The first step whose minibatches it draws itself; no step: it draws none.
   virtual std::optional<std::int64_t> draws_from() const { return {}; }
   virtual void draw(const Space&, SamplerOn<Space>&, Upcoming&) {}
-  /// Not collective. By batch, those of the epoch that wait; the next to be taken are of `next`.
+  /// By batch, those of the epoch that wait on this rank, all below `sampled`; the next to be taken
+  /// are of `next`.
   virtual void foresee(const Space&, const Upcoming& /*next*/,
-                       const std::map<std::int64_t, MinibatchOn<Space>>& /*waiting*/) {}
+                       const std::map<std::int64_t, MinibatchOn<Space>>& /*waiting*/,
+                       std::int64_t /*sampled*/) {}
   virtual void begin(const Space&, Upcoming&) {}
   /// These two are not collective.
   virtual void asked(const Space&, const Upcoming&, const PendingInputOn<Space>&) {}

@@ -29,7 +29,7 @@ struct TrainingJobOn {
   InputShape input_shape = {};          ///< of the network; none: that of one table of features
   const BatchGroups* groups = nullptr;  ///< of local batches, or null
   std::int64_t population = 0;          ///< of the batches, as EpochShape has it
-  /// Vertices whose features are worth keeping, best first (rows_by_degree); with history.memory.
+  /// Vertices whose features are worth keeping, best first (rows_by_degree); with run.cache_memory.
   std::span<const std::int64_t> by_degree = {};
 };
 
