@@ -194,7 +194,7 @@ class Memory(JobCheckTest):
     def test_long_verdicts_and_peaks(self):
         lines, off = [], []
         for name in CONFIGURATIONS:
-            for ranks, (said, measured) in self.agree(name, (0.6, 0.9, 1.1, 3), (1, 2)).items():
+            for ranks, (said, measured) in self.agree(name, (0.6, 0.75, 1.2, 3), (1, 2)).items():
                 lines.append(f"{name:<14} {ranks}  planned {said / 1e6:6.1f} MB  measured {measured / 1e6:6.1f} MB  {said / measured:.2f}")
                 if measured > 150e6 and abs(said - measured) > 0.2 * measured:
                     off.append(lines[-1])
@@ -218,7 +218,8 @@ class Memory(JobCheckTest):
         job = self.larger()
         for ranks in (1, 2):
             needs = self.planned(*job, ranks=ranks)["plan"]["judged_bytes"]  # what the verdict goes by
-            for share, code in ((0.9, 4), (1.1, 0)):
+            # Under a limit evaluation takes smaller chunks, which makes it 0.93 of this; what a process has at its start varies.
+            for share, code in ((0.75, 4), (1.1, 0)):
                 limit = f"run.memory_limit={round(share * needs)}"
                 planned = self.verdict("plan", self.config, "--ranks", ranks, *job, limit)
                 ran = self.verdict("train", self.config, *job, limit, ranks=ranks)
