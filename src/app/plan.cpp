@@ -11,6 +11,8 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/feature/disk_read_model.hpp"
+#include "espalier/feature/rows_by_degree.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 #include "job.hpp"
@@ -96,15 +98,39 @@ double bytes_to_count(const Plan& plan) {
 }
 
 template <class Index>
+DiskReadModel::Job disk_reads(const Plan& plan, const DistCsr<Index>& a) {
+  const auto& config = plan.job.config;
+  const auto rule = row_rule_of(config.run.cache_policy);
+  const auto memory = cache_memory(config.run);
+  return {.tables = input_tables(plan.job.graph, config.model.embedding),
+          .blocks = plan.epoch.blocks(a.rows()),
+          .replication = plan.epoch.replication,
+          .rule = rule,
+          .memory = memory,
+          .by_degree = memory > 0 && rule == RowRule::kDegree ? rows_by_degree(a, a.rows())
+                                                              : std::vector<std::int64_t>(),
+          .batches = batches_of_epoch(plan.job.graph, config),
+          .batches_per_step = plan.epoch.batches_per_step,
+          .bulk = plan.epoch.bulk};
+}
+
+template <class Index>
 void count(Plan& plan, const Communicator& world, const GraphFile& file, std::int64_t draw) {
   const Grid grid(world, 1);
   const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
   const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency(), /*warns=*/false).count};
   note_activity("counting minibatches");
-  plan.work = count_epoch(cpu, a, plan.epoch,
-                          *task_kind_of(plan.job.config.train.task)
-                               .read_examples(world, file, plan.job.config, plan.epoch.groups.get()),
-                          draw);
+  const auto examples = task_kind_of(plan.job.config.train.task)
+                            .read_examples(world, file, plan.job.config, plan.epoch.groups.get());
+  std::optional<DiskReadModel> reads;
+  InputVisit visit;
+  if (plan.job.training && plan.job.config.graph.features_on == "disk" &&
+      plan.job.config.history.kind == "none") {
+    reads.emplace(disk_reads(plan, a));
+    visit = [&](auto batch, int rank, auto vertices) { reads->add(batch, rank, vertices); };
+  }
+  plan.work = count_epoch(cpu, a, plan.epoch, *examples, draw, visit);
+  if (reads && plan.work.drawn == plan.work.batches) plan.disk = reads->counts();
   const auto blocks = plan.epoch.blocks(a.rows());
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
     plan.judged[static_cast<std::size_t>(split)] =

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/feature/row_storage.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory_verdict.hpp"
 #include "espalier/plan/stage_model.hpp"
@@ -33,6 +34,7 @@ struct Plan : PlannedJob {
   std::string does_not_fit;          ///< the verdict; empty: it fits
   std::vector<CopiesChoice> copies;  ///< of every divisor of the ranks
   std::int64_t largest_bulk = 0;     ///< that fits; 0: none does
+  std::optional<DiskCounts> disk;    ///< what an epoch reads of rows on disk, where it was counted
   StageCosts costs;
   std::map<std::string, double> seconds;  ///< empty without a machine
 };

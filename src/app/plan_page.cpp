@@ -156,6 +156,16 @@ std::string volume_line(const std::string& name, const StageVolume& volume, cons
                      static_cast<double>(volume.max_rank) / 1e6, remark.empty() ? "" : "  ", remark);
 }
 
+std::string reads(const Plan& plan) {
+  if (!plan.disk) return {};
+  const auto& disk = *plan.disk;
+  return fmt::format("\nrows on disk, an epoch: {} wanted, {:.1f} % of them kept in memory, {:.3f} MB read\n",
+                     grouped(disk.rows),
+                     100 * static_cast<double>(disk.rows - disk.missed) /
+                         static_cast<double>(std::max<std::int64_t>(1, disk.rows)),
+                     static_cast<double>(disk.bytes) / 1e6);
+}
+
 std::string volumes(const Plan& plan) {
   if (plan.epoch.ranks == 1) return "\nnothing is sent: one rank\n";
   const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
@@ -228,7 +238,7 @@ Json volume_json(const StageVolume& volume) {
 }  // namespace
 
 std::string plan_page(const Plan& plan) {
-  return describe(plan) + memory_table(plan) + choices(plan) + volumes(plan) + seconds(plan);
+  return describe(plan) + memory_table(plan) + choices(plan) + volumes(plan) + reads(plan) + seconds(plan);
 }
 
 std::string plan_json(const Plan& plan) {
@@ -252,6 +262,10 @@ std::string plan_json(const Plan& plan) {
   if (plan.work.drawn == plan.work.batches) epoch["sample_digest"] = hex(plan.work.digest);
   for (const auto& [stage, time] : plan.seconds) epoch["seconds"][stage] = time;
   for (const auto& [stage, costs] : plan.costs) epoch["bytes"][stage] = volume_json(volume_of(costs));
+  if (plan.disk)
+    epoch["disk"] = {{"rows", plan.disk->rows},
+                     {"kept", plan.disk->rows - plan.disk->missed},
+                     {"bytes", plan.disk->bytes}};
   epoch["batches"] = plan.work.batches;
   epoch["sampled_edges"] = std::llround(plan.work.sampled_edges);
   epoch["input_rows"] = std::llround(plan.work.input_rows);

@@ -5,6 +5,21 @@
 
 namespace espalier {
 
+// Whole pieces of all rows.
+std::vector<std::int64_t> cache_shares(std::span<const CacheSize> caches, std::int64_t bytes) {
+  std::vector<double> most;
+  double all = 0;
+  for (const auto& cache : caches) {
+    const auto row = static_cast<double>(cache.row_bytes + RowCache::kFoundBy);
+    most.push_back(row * static_cast<double>(cache.rows + RowCache::kPieceRows));
+    all += most.back();
+  }
+  const auto used = std::min(static_cast<double>(std::max<std::int64_t>(0, bytes)), all);
+  std::vector<std::int64_t> shares;
+  for (const auto one : most) shares.push_back(static_cast<std::int64_t>(used * (one / all)));
+  return shares;
+}
+
 void read_cached(const Cpu& cpu, const CachedRows& rows, const Buffer<std::int32_t>& slots, std::byte* to) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t k = 0; k < std::ssize(slots); ++k)

@@ -43,9 +43,7 @@ std::int64_t RowCacheOn<Space>::bytes() const {
 
 template <class Space>
 void RowCacheOn<Space>::set_memory(const Space& space, std::int64_t bytes) {
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // slots are numbers of 32 bits
-  const auto pieces = std::max<std::int64_t>(0, bytes) / (piece_rows_ * (row_bytes_ + kFoundBy));
-  const auto slots = std::min(pieces, kMostRows / piece_rows_) * piece_rows_;
+  const auto slots = slots_of(bytes, row_bytes_, piece_rows_);
   if (slots == policy_.slots()) return;
   const auto moves = policy_.resize(slots);
   if (!moves.empty()) {

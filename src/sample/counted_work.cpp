@@ -73,10 +73,12 @@ struct Moments {
 template <class Index>
 class EpochCount {
  public:
-  EpochCount(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job, const ExampleSource& examples)
+  EpochCount(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job, const ExampleSource& examples,
+             const InputVisit& visit)
       : cpu_(cpu),
         a_(a),
         job_(job),
+        visit_(visit),
         kind_(sampler_kind_of(job.sampler)),
         layers_(job.shape.fanout.size()),
         products_(products_of(job)),
@@ -174,6 +176,7 @@ class EpochCount {
       auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
       for (const auto& minibatch : minibatches) {
         note_size(minibatch, rank);
+        if (visit_ && curves_.empty()) visit_(minibatch.number, rank, minibatch.vertices);
         if (job_.parts() == 1) continue;
         for (std::size_t k = 0; k < products_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
       }
@@ -488,6 +491,7 @@ class EpochCount {
   const Cpu& cpu_;
   const DistCsr<Index>& a_;
   const PlannedEpoch& job_;
+  const InputVisit& visit_;
   const SamplerKind& kind_;
   std::size_t layers_, products_;
   EpochPlan plan_;
@@ -514,13 +518,13 @@ class EpochCount {
 
 template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
-                      const ExampleSource& examples, std::int64_t draw) {
-  return EpochCount<Index>(cpu, a, job, examples).count(draw);
+                      const ExampleSource& examples, std::int64_t draw, const InputVisit& visit) {
+  return EpochCount<Index>(cpu, a, job, examples, visit).count(draw);
 }
 
 template EpochWork count_epoch(const Cpu&, const DistCsr<std::int32_t>&, const PlannedEpoch&,
-                               const ExampleSource&, std::int64_t);
+                               const ExampleSource&, std::int64_t, const InputVisit&);
 template EpochWork count_epoch(const Cpu&, const DistCsr<std::int64_t>&, const PlannedEpoch&,
-                               const ExampleSource&, std::int64_t);
+                               const ExampleSource&, std::int64_t, const InputVisit&);
 
 }  // namespace espalier

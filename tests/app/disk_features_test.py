@@ -117,6 +117,16 @@ class DiskFeatures(ProgramTest):
         self.assertGreater(kept["belady", 1], kept["lru", 1])
         self.assertGreater(kept["belady", 2], 1.2 * kept["belady", 1], "each rank keeps as much")
 
+    def test_plan_foresees_what_is_read(self):
+        self.make()
+        for policy, ranks, *more in (("degree", 2), ("lru", 1), ("belady", 1, "sampler.bulk=3"), ("belady", 4, "grid.replication=2", "sampler.bulk=5"),
+                                     ("belady", 3, "train.batches_per_step=5", "sampler.bulk=7"), ("belady", 2, "run.cache_memory=0")):
+            job = (DISK, "train.epochs=1", "run.cache_memory=32KiB", *(() if "run.cache_memory=0" in more else (f"run.cache_policy={policy}",)), *more)
+            planned = self.planned(*job, ranks=ranks)["epochs"][0]["disk"]
+            self.history(*job, ranks=ranks)
+            self.assertEqual(self.report(self.output)["epochs"][0]["disk"], planned, (policy, ranks, more))
+            self.assertEqual(planned["kept"] == 0, "run.cache_memory=0" in more)
+
     def test_types_of_several_widths(self):
         self.make("--types", "paper=400:8,author=300:8,field=50:3,venue=20", "--relations", "author.writes.paper=1500,paper.about.field=900,"
                   "paper.at.venue=400", "--classes", 3)

@@ -84,16 +84,15 @@ class InputCachesOn {
   struct OfTable {
     std::unique_ptr<RowCacheOn<Space>> cache;
     std::size_t table;
-    double most;  // bytes that it could hold
+    CacheSize size;
   };
 
   RowCacheOn<Space>* make(std::vector<OfTable>& list, RowRule rule, std::size_t k,
                           std::vector<std::int64_t> by_degree) {
     const auto& storage = input_->table(k).storage();
     const auto rows = &list == &disk_ ? storage.rows_here() : storage.rows_elsewhere();
-    const auto row_bytes = static_cast<double>(storage.row_bytes() + RowCacheOn<Space>::kFoundBy);
     list.push_back({std::make_unique<RowCacheOn<Space>>(rule, storage.row_bytes()), k,
-                    static_cast<double>(rows) * row_bytes + row_bytes * RowCacheOn<Space>::kPieceRows});
+                    {rows, storage.row_bytes()}});
     list.back().cache->policy().set_list(std::move(by_degree));
     return list.back().cache.get();
   }
@@ -110,14 +109,14 @@ class InputCachesOn {
     return numbers;
   }
 
-  // What of it they can use.
+  // What they take of it.
   std::int64_t share_out(const Space& space, const std::vector<OfTable>& list, std::int64_t bytes) const {
-    double all = 0;
-    for (const auto& one : list) all += one.most;
-    const auto used = std::min(static_cast<double>(std::max<std::int64_t>(0, bytes)), all);
-    for (const auto& one : list)
-      one.cache->set_memory(space, static_cast<std::int64_t>(used * (one.most / all)));
-    return static_cast<std::int64_t>(used);
+    std::vector<CacheSize> sizes;
+    for (const auto& one : list) sizes.push_back(one.size);
+    std::int64_t taken = 0;
+    const auto shares = cache_shares(sizes, bytes);
+    for (std::size_t k = 0; k < list.size(); taken += shares[k++]) list[k].cache->set_memory(space, shares[k]);
+    return taken;
   }
 
   template <class Visit>

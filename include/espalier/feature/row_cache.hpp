@@ -55,6 +55,14 @@ class RowCacheOn {
   const RowChoice& choice() const { return policy_.choice(); }
   std::int64_t row_bytes() const { return row_bytes_; }
 
+  /// How many rows fit into so many bytes, in whole pieces.
+  static std::int64_t slots_of(std::int64_t bytes, std::int64_t row_bytes,
+                               std::int64_t piece_rows = kPieceRows) {
+    constexpr std::int64_t kMostRows = std::int64_t{1} << 30;  // slots are numbers of 32 bits
+    const auto pieces = std::max<std::int64_t>(0, bytes) / (piece_rows * (row_bytes + kFoundBy));
+    return std::min(pieces, kMostRows / piece_rows) * piece_rows;
+  }
+
   /// From now on no more than `bytes`, whole pieces; rows beyond that go at once.
   void set_memory(const Space& space, std::int64_t bytes);
   /// Of rows and what they are found by.
@@ -92,6 +100,14 @@ class RowCacheOn {
   Array<Space, std::byte*> pieces_on_space_;
 };
 using RowCache = RowCacheOn<Cpu>;
+
+/// A cache that may hold so many rows.
+struct CacheSize {
+  std::int64_t rows, row_bytes;
+};
+/// What each of several caches gets of `bytes`: its share by the bytes that it could hold, no more
+/// than those.
+std::vector<std::int64_t> cache_shares(std::span<const CacheSize> caches, std::int64_t bytes);
 
 /// What caches of so many rows take at most, of `memory` bytes.
 struct CacheBytes {

@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,11 +106,14 @@ struct EpochWork {
   std::vector<ProductWork> window;
 };
 
+/// Is given each batch's input, and the rank that keeps it, where all are drawn; window by window.
+using InputVisit = std::function<void(std::int64_t batch, int rank, std::span<const std::int64_t> vertices)>;
+
 /// Draws up to `draw` minibatches of the epoch (all of it when it has no more) from the whole
-/// matrix `a`, which lies on a grid of one rank, and counts.
+/// matrix `a`, which lies on a grid of one rank, and counts. `visit` may be empty.
 template <class Index>
 EpochWork count_epoch(const Cpu& cpu, const DistCsr<Index>& a, const PlannedEpoch& job,
-                      const ExampleSource& examples, std::int64_t draw);
+                      const ExampleSource& examples, std::int64_t draw, const InputVisit& visit = {});
 
 /// The same from how many rows have how many entries: ends of edges fall on vertices in proportion
 /// to their degrees. `value_bytes`: of an entry of the matrix. `seeds`: of all batches.

@@ -1,0 +1,134 @@
+#include "espalier/feature/disk_read_model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "espalier/feature/disk_rows.hpp"
+
+namespace espalier {
+
+DiskReadModel::DiskReadModel(Job job) : job_(std::move(job)) {
+  for (const auto& table : job_.tables) {
+    if (table.learnt) continue;
+    auto& of = tables_.emplace_back(OfTable{table, table.held.owners(job_.blocks), 0, {}, {}});
+    for (const auto& type : table.held.types())
+      if (type.held) of.ends.push_back(type.end - type.shift);
+    if (of.ends.empty()) of.ends = {of.owners.rows()};
+    of.chunk_rows = DiskRows::rows_of_chunk(of.owners.rows(), table.row_bytes());
+  }
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const int part = has_all() ? 0 : rank / job_.replication;
+    std::vector<CacheSize> sizes;
+    for (const auto& of : tables_) sizes.push_back({of.owners.size(part), of.table.row_bytes()});
+    const auto shares = cache_shares(sizes, job_.memory);
+    for (std::size_t k = 0; k < tables_.size(); ++k) {
+      auto& of = tables_[k];
+      auto& policy = of.policies.emplace_back(job_.rule);
+      std::vector<std::int64_t> list;
+      for (const auto vertex : job_.by_degree)
+        if (of.table.held.holds(vertex))
+          if (const auto number = of.table.held.number(vertex); of.owners.owner(number) == part)
+            list.push_back(number);
+      policy.set_list(std::move(list));
+      policy.resize(RowCache::slots_of(shares[k], of.table.row_bytes()));
+    }
+  }
+}
+
+std::int64_t DiskReadModel::step_end(std::int64_t step) const {
+  return std::min((step + 1) * job_.batches_per_step, job_.batches);
+}
+
+void DiskReadModel::add(std::int64_t batch, int rank, std::span<const std::int64_t> vertices) {
+  for (auto* list : {&waiting_, &fresh_}) {
+    auto& wanted = (*list)[batch / job_.batches_per_step];
+    wanted.resize(static_cast<std::size_t>(ranks()), std::vector<std::vector<std::int64_t>>(tables_.size()));
+    for (std::size_t k = 0; k < tables_.size(); ++k) {
+      const auto& held = tables_[k].table.held;
+      auto& numbers = wanted[static_cast<std::size_t>(rank)][k];
+      for (const auto vertex : vertices)
+        if (held.holds(vertex)) numbers.push_back(held.number(vertex));
+    }
+  }
+  ++added_;
+  if (added_ % job_.bulk == 0 || added_ == job_.batches) window_is_there();
+}
+
+// Steps whose batches are all there, as a rank takes them.
+void DiskReadModel::window_is_there() {
+  for (; step_ * job_.batches_per_step < job_.batches && step_end(step_) <= added_; ++step_) {
+    if (foreseen_ < added_) foresee();
+    take_step(step_);
+  }
+}
+
+void DiskReadModel::foresee() {
+  foreseen_ = added_;
+  if (job_.rule != RowRule::kBelady) return fresh_.clear();
+  const std::int64_t reads = has_all() ? 1 : 2;
+  for (std::size_t k = 0; k < tables_.size(); ++k)
+    for (int rank = 0; rank < ranks(); ++rank) {
+      auto& policy = tables_[k].policies[static_cast<std::size_t>(rank)];
+      for (const auto& [step, wanted] : fresh_) {
+        if (!has_all()) policy.foresee(2 * step, asked_of(wanted, tables_[k], k, rank));
+        policy.foresee(reads * (step + 1) - 1, own(wanted, tables_[k], k, rank));
+      }
+      policy.settle();
+    }
+  fresh_.clear();
+}
+
+void DiskReadModel::take_step(std::int64_t step) {
+  const auto wanted = std::move(waiting_[step]);
+  waiting_.erase(step);
+  for (std::size_t k = 0; k < tables_.size(); ++k)
+    for (int rank = 0; rank < ranks(); ++rank) {
+      auto& policy = tables_[k].policies[static_cast<std::size_t>(rank)];
+      if (!has_all()) read(tables_[k], policy, asked_of(wanted, tables_[k], k, rank));
+      read(tables_[k], policy, own(wanted, tables_[k], k, rank));
+    }
+}
+
+// What the other ranks of its process column want of a rank.
+std::vector<std::int64_t> DiskReadModel::asked_of(const Wanted& wanted, const OfTable& of, std::size_t table,
+                                                  int rank) const {
+  std::vector<std::int64_t> numbers;
+  const int part = rank / job_.replication;
+  for (int other = rank % job_.replication; other < ranks(); other += job_.replication)
+    if (other != rank)
+      std::ranges::copy_if(wanted[static_cast<std::size_t>(other)][table], std::back_inserter(numbers),
+                           [&](auto number) { return of.owners.owner(number) == part; });
+  return numbers;
+}
+
+std::vector<std::int64_t> DiskReadModel::own(const Wanted& wanted, const OfTable& of, std::size_t table,
+                                             int rank) const {
+  const auto& all = wanted[static_cast<std::size_t>(rank)][table];
+  if (has_all()) return all;
+  std::vector<std::int64_t> numbers;
+  std::ranges::copy_if(all, std::back_inserter(numbers),
+                       [&](auto number) { return of.owners.owner(number) == rank / job_.replication; });
+  return numbers;
+}
+
+void DiskReadModel::read(OfTable& of, RowPolicy& policy, const std::vector<std::int64_t>& numbers) {
+  std::vector<std::int32_t> slots(numbers.size());
+  policy.begin(numbers, slots);
+  std::vector<std::int64_t> missed;
+  for (std::size_t k = 0; k < numbers.size(); ++k)
+    if (slots[k] < 0) missed.push_back(numbers[k]);
+  policy.end(missed);
+  std::ranges::sort(missed);
+  std::int64_t rows = 0, read_to = 0;
+  for (const auto number : missed) {
+    if (number < read_to) continue;
+    const auto type = std::ranges::upper_bound(of.ends, number);
+    const auto begin = type == of.ends.begin() ? 0 : *std::prev(type);
+    const auto from = begin + (number - begin) / of.chunk_rows * of.chunk_rows;
+    read_to = std::min(*type, from + of.chunk_rows);
+    rows += read_to - from;
+  }
+  counts_.add({std::ssize(numbers), std::ssize(missed), rows * of.table.row_bytes()});
+}
+
+}  // namespace espalier
