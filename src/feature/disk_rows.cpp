@@ -19,6 +19,9 @@ namespace {
 // A chunk is a page or more, so that the disk has no use for less, and digests fit in 128 MiB.
 constexpr std::int64_t kPage = 4096, kMostChunks = std::int64_t{1} << 24;
 
+// Chunks that one read takes up.
+constexpr std::int64_t kMostAtOnce = 64;
+
 }  // namespace
 
 std::int64_t DiskRows::rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) {
@@ -112,41 +115,48 @@ T as_kept(S value) {
     return to_half(value);
 }
 
-template <class T, class S>
-void copy_chunk_rows(const std::byte* chunk, std::int64_t width, std::int64_t begin,
-                     std::span<const std::int64_t> numbers, std::span<const std::int64_t> wanted,
-                     Matrix<T>& rows) {
-  for (std::int64_t k = 0; k < rows.rows; ++k) {
-    const auto* from = reinterpret_cast<const S*>(chunk) + (numbers[wanted[k]] - begin) * width;
-    std::transform(from, from + width, rows.row(k), as_kept<T, S>);
-  }
-}
-
-template <class S>
-std::uint64_t digest_of(const std::vector<std::byte>& bytes, std::int64_t first) {
-  return content_digest(std::span(reinterpret_cast<const S*>(bytes.data()), bytes.size() / sizeof(S)), first);
-}
-
 }  // namespace
 
-// Those of `numbers` whose places are `wanted`, all of one chunk. Null, or what is wrong.
-template <class T>
-const char* DiskRows::read_chunk(const Chunk& chunk, std::span<const std::int64_t> numbers,
-                                 std::span<const std::int64_t> wanted, MatrixView<T> to) const {
-  const auto& part = *chunk.part;
-  const auto row_bytes = part.row_bytes(width_), row = chunk.begin - part.begin;
-  thread_local std::vector<std::byte> bytes;
-  bytes.resize(static_cast<std::size_t>((chunk.end - chunk.begin) * row_bytes));
-  const auto count = std::ssize(bytes);
-  if (file_->read(part.offset + row * row_bytes, bytes.data(), count) != count) return "ends too early";
-  if (verify_ && (part.half ? digest_of<Half>(bytes, row * width_) : digest_of<float>(bytes, row * width_)) !=
-                     digests_[number_of(chunk)])
+// As the file has them, and checked: rows of chunks that lie one behind the other. Null, or what is
+// wrong, and in which chunk.
+template <class S>
+const char* DiskRows::read_chunks(const Part& part, std::int64_t& begin, std::int64_t end,
+                                  std::vector<S>& values) const {
+  values.resize(static_cast<std::size_t>((end - begin) * width_));
+  const auto bytes = std::ssize(values) * std::int64_t{sizeof(S)},
+             from = part.offset + (begin - part.begin) * part.row_bytes(width_);
+  if (file_->read(from, values.data(), bytes) != bytes) return "ends too early";
+  if (!verify_) return nullptr;
+  for (auto row = begin; row < end; row += chunk_rows_) {
+    const auto rows = std::min(chunk_rows_, end - row);
+    const std::span<const S> chunk(values.data() + (row - begin) * width_,
+                                   static_cast<std::size_t>(rows * width_));
+    if (content_digest(chunk, (row - part.begin) * width_) == digests_[number_of({&part, row, row + rows})])
+      continue;
+    begin = row;
     return "does not hold what it held before";
+  }
+  return nullptr;
+}
+
+// Those of `numbers` whose places are `wanted`, all in these chunks.
+template <class T, class S>
+const char* DiskRows::read_rows(const Part& part, std::int64_t& begin, std::int64_t end,
+                                std::span<const std::int64_t> numbers, std::span<const std::int64_t> wanted,
+                                MatrixView<T> to) const {
+  thread_local std::vector<S> values;
+  const auto first = begin;
+  if (const auto* const what = read_chunks(part, begin, end, values)) return what;
+  const auto copy = [&](std::int64_t place, T* row) {
+    const auto* from = values.data() + (numbers[place] - first) * width_;
+    std::transform(from, from + width_, row, as_kept<T, S>);
+  };
+  if (norm_ == "none") {
+    for (const auto place : wanted) copy(place, to.row(place));
+    return nullptr;
+  }
   Matrix<T> rows(std::ssize(wanted), width_);
-  if (part.half)
-    copy_chunk_rows<T, Half>(bytes.data(), width_, chunk.begin, numbers, wanted, rows);
-  else
-    copy_chunk_rows<T, float>(bytes.data(), width_, chunk.begin, numbers, wanted, rows);
+  for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
   StoredRows<Cpu> normalized(std::move(rows));
   if (norm_ == "row") normalize_rows(normalized);
   if (norm_ == "standard") standardize(normalized, standard_);
@@ -155,35 +165,53 @@ const char* DiskRows::read_chunk(const Chunk& chunk, std::span<const std::int64_
   return nullptr;
 }
 
+// Places in `order` where another read begins: of chunks that are wanted and lie one behind the
+// other, some at a time.
+std::vector<std::int64_t> DiskRows::begins_of_reads(std::span<const std::int64_t> numbers,
+                                                    std::span<const std::int64_t> order) const {
+  std::vector<std::int64_t> begins;
+  Chunk last = {nullptr, 0, 0};
+  std::int64_t chunks = 0;
+  for (std::int64_t k = 0; k < std::ssize(order); ++k) {
+    const auto number = numbers[order[k]];
+    if (last.part != nullptr && number < last.end) continue;
+    const auto chunk = chunk_of(number);
+    if (chunk.part != last.part || chunk.begin != last.end || chunks == kMostAtOnce) {
+      begins.push_back(k);
+      chunks = 0;
+    }
+    last = chunk;
+    ++chunks;
+  }
+  begins.push_back(std::ssize(order));
+  return begins;
+}
+
 template <class T>
 std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers,
                             std::span<std::int64_t> order, MatrixView<T> to) const {
   std::ranges::sort(order, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
-  std::vector<std::int64_t> begins;  // of each chunk's in `order`
-  for (std::int64_t k = 0, end = 0; k < std::ssize(order); ++k) {
-    if (k > 0 && numbers[order[k]] < end) continue;
-    end = chunk_of(numbers[order[k]]).end;
-    begins.push_back(k);
-  }
-  begins.push_back(std::ssize(order));
+  const auto begins = begins_of_reads(numbers, order);
   std::atomic<const char*> wrong = nullptr;
   std::atomic<std::int64_t> where = 0;
   std::int64_t bytes = 0;
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 16) reduction(+ : bytes)
-  for (std::int64_t c = 0; c < std::ssize(begins) - 1; ++c) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 4) reduction(+ : bytes)
+  for (std::int64_t r = 0; r < std::ssize(begins) - 1; ++r) {
     if (wrong != nullptr) continue;
-    const auto wanted = order.subspan(begins[c], begins[c + 1] - begins[c]);
+    const auto wanted = order.subspan(begins[r], begins[r + 1] - begins[r]);
+    const auto first = chunk_of(numbers[wanted.front()]), last = chunk_of(numbers[wanted.back()]);
+    const auto& part = *first.part;
+    auto at = first.begin;
+    bytes += (last.end - at) * part.row_bytes(width_);
+    const char* what = "cannot be read";
     try {
-      const auto chunk = chunk_of(numbers[wanted[0]]);
-      bytes += (chunk.end - chunk.begin) * chunk.part->row_bytes(width_);
-      if (const auto* const what = read_chunk(chunk, numbers, wanted, to)) {
-        where = chunk.begin;
-        wrong = what;
-      }
-    } catch (const std::exception&) {
-      where = numbers[wanted[0]];
-      wrong = "cannot be read";
+      what = part.half ? read_rows<T, Half>(part, at, last.end, numbers, wanted, to)
+                       : read_rows<T, float>(part, at, last.end, numbers, wanted, to);
+    } catch (const std::exception&) {  // of several threads: said below
     }
+    if (what == nullptr) continue;
+    where = at;
+    wrong = what;
   }
   if (wrong == nullptr) return bytes;
   const auto chunk = chunk_of(where);

@@ -72,9 +72,15 @@ class DiskRows {
   std::int64_t number_of(const Chunk& chunk) const;
   template <class S>
   void digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part);
-  template <class T>
-  const char* read_chunk(const Chunk& chunk, std::span<const std::int64_t> numbers,
-                         std::span<const std::int64_t> wanted, MatrixView<T> to) const;
+  std::vector<std::int64_t> begins_of_reads(std::span<const std::int64_t> numbers,
+                                            std::span<const std::int64_t> order) const;
+  template <class S>
+  const char* read_chunks(const Part& part, std::int64_t& begin, std::int64_t end,
+                          std::vector<S>& values) const;
+  template <class T, class S>
+  const char* read_rows(const Part& part, std::int64_t& begin, std::int64_t end,
+                        std::span<const std::int64_t> numbers, std::span<const std::int64_t> wanted,
+                        MatrixView<T> to) const;
 
   std::string of_;
   std::optional<RangedFile> file_;
