@@ -155,6 +155,7 @@ struct InferArguments {
   bool predictions = false;          ///< write predicted classes, too
   std::string csv;                   ///< write them as CSV, too; empty: do not
   bool metrics = false;              ///< judge the splits
+  std::string resume;                ///< a folder that keeps finished layers; empty: none are kept
   bool half = false;                 ///< store rows as float16
   bool overwrite = false;            ///< may `output` be replaced?
 };

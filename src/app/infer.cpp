@@ -26,6 +26,7 @@
 #include "espalier/train/weights_file.hpp"
 #include "job.hpp"
 #include "job_on_gpu.hpp"
+#include "kept_layers.hpp"
 #include "link_questions.hpp"
 #include "row_tables.hpp"
 
@@ -266,21 +267,106 @@ const RowTable& table_of_target(const Job& job, const Inference& inference) {
   return *std::ranges::find(tables, job.graph.schema.types()[job.graph.target].name, &RowTable::type);
 }
 
+// What the rows of a layer depend on.
+std::string made_of(const Job& job, const Inference& inference, std::uint64_t digest) {
+  const auto& weights = inference.weights;
+  const auto there = parse_saved_config(weights.config, inference.arguments.checkpoint).config;
+  auto words = fmt::format("{} {} {}", kVersion, hex(digest), weights.config);
+  for (const auto& key : changed_keys(there, job.config, job.graph))
+    if (key.effect != KeyEffect::kCost) words += fmt::format(" {} = {}", key.name, key.second);
+  for (const auto& tensor : weights.tensors)
+    words += tensor.name + hex(content_digest(std::span<const float>(tensor.values), 0));
+  for (const auto* numbers : {&weights.standardization.mean, &weights.standardization.deviation})
+    for (const auto number : *numbers) words += fmt::format(" {}", number);
+  words += fmt::format(" {} {} {}", job.graph.nodes, job.graph.edges, job.graph.features);
+  if (const auto of_graph = job.file->content().file) words += hex(*of_graph);
+  return words;
+}
+
+// Collective. With --resume; none where no layer is hidden.
+template <class Space>
+std::unique_ptr<KeptLayers> kept_layers(const Job& job, const Inference& inference, const Space& space,
+                                        const InputStoresOn<Space>& input,
+                                        const Network<float, Space>& network, std::size_t layers) {
+  const auto& folder = inference.arguments.resume;
+  if (folder.empty() || layers < 2) return nullptr;
+  return std::make_unique<KeptLayers>(job, folder,
+                                      made_of(job, inference, weights_digest(space, network, input)),
+                                      static_cast<int>(layers) - 1);
+}
+
+// The pass over layers whose rows go to `sinks`; `check` is asked when a chunk is done.
+template <class Space>
+void compute(const Space& space, LayerwisePassOn<Space>& pass, InputStoresOn<Space>&& input,
+             const Network<float, Space>& network, const std::vector<RowSinkOn<Space>*>& sinks,
+             const std::function<void()>& check) {
+  pass.run(space, network, std::move(input), sinks, [&] {
+    note_progress();
+    if (check) check();
+    return true;
+  });
+}
+
+// The same of layers that are kept: it begins after those that are done.
+void compute_and_keep(const Job& job, KeptLayers& kept, LayerwisePass& pass, InputStores&& input,
+                      const Network<float>& network, std::vector<RowSink*> sinks,
+                      const std::function<void()>& check) {
+  const int done = kept.done(), hidden = static_cast<int>(sinks.size()) - 1;
+  RowsByVertexOn<Cpu> keeper(
+      pass.shares(), job.grid->world().rank(),
+      [&](std::int64_t vertex, const Matrix<float>& rows) { kept.take(vertex, rows); });
+  std::vector<SeveralSinks<Cpu>> several(static_cast<std::size_t>(hidden));
+  for (int l = done; l < hidden; ++l) {
+    auto& sink = several[static_cast<std::size_t>(l)];
+    sink.add(keeper);
+    if (sinks[l] != nullptr) sink.add(*sinks[l]);
+    sinks[l] = &sink;
+  }
+  const auto begin = [&](int layer) {
+    if (layer <= hidden) kept.begin(layer, network.output_width(layer));
+  };
+  pass.begin_after(done, [&](int layer) {
+    kept.end();
+    begin(layer + 1);
+  });
+  auto rows = std::move(input);
+  if (done > 0) {
+    log::info("layers  {} of {} were computed before; going on", done, hidden + 1);
+    std::vector<RowStore> of_layer;
+    of_layer.push_back(kept.read(network.output_width(done)));
+    rows = InputStores(std::move(of_layer), nullptr, rows.edges());
+  }
+  begin(done + 1);
+  compute(Cpu(job.cpu), pass, std::move(rows), network, sinks, [&] {
+    kept.check();
+    if (check) check();
+  });
+}
+
+// One or the other.
+template <class Space>
+void compute(const Job& job, KeptLayers* kept, const Space& space, LayerwisePassOn<Space>& pass,
+             InputStoresOn<Space>&& input, const Network<float, Space>& network,
+             const std::vector<RowSinkOn<Space>*>& sinks, const std::function<void()>& check = {}) {
+  note_activity("computing the layers");
+  if constexpr (std::is_same_v<Space, Cpu>)
+    if (kept != nullptr)
+      return compute_and_keep(job, *kept, pass, std::move(input), network, sinks, check);
+  compute(space, pass, std::move(input), network, sinks, check);
+}
+
 // The scores of --links, or the best tails.
 template <class Space>
 void answer_links(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
                   SamplerOn<Space>& whole_rows, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
                   const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
-  note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
+  LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
   KeptRowsOn<Space> last(pass.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(inference.layers(), nullptr);
   sinks.back() = &last;
-  pass.run(space, network, std::move(input), sinks, [] {
-    note_progress();
-    return true;
-  });
+  const auto kept = kept_layers(job, inference, space, input, network, sinks.size());
+  compute(job, kept.get(), space, pass, std::move(input), network, sinks);
 
   note_activity("scoring links");
   Buffer<float> copy;
@@ -306,6 +392,7 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
   }
   write_link_answers(job, arguments.output, links, scores,
                      links_of_file(*job.grid, targets, job.graph.nodes, links), arguments.named_by);
+  if (kept) kept->remove();
   log::info("wrote   {}: {}", arguments.output, counted(std::ssize(links), "link"));
 }
 
@@ -320,8 +407,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   const auto& world = job.grid->world();
   const double start = now();
   const auto digest = weights_digest(space, network, input);
-  note_activity("computing the layers");
-  const LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
+  LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
   RowFileSinkOn<Space> rows(file, pass.shares(), world.rank(), true, false),
@@ -345,11 +431,8 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
     task = make_task(space, *job.grid, *inference.targets, job.config.train);
     sinks.back() = &logits.emplace(pass.rows(), network.output_width(network.stages()), sinks.back());
   }
-  pass.run(space, network, std::move(input), sinks, [&] {
-    note_progress();
-    file.check();
-    return true;
-  });
+  const auto kept = kept_layers(job, inference, space, input, network, sinks.size());
+  compute(job, kept.get(), space, pass, std::move(input), network, sinks, [&] { file.check(); });
 
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
@@ -365,6 +448,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
                                      {arguments.csv, arguments.overwrite});
     log::info("wrote   {}: {}", arguments.csv, counted(lines, "prediction"));
   }
+  if (kept) kept->remove();
   if (!found) return;
   show(job, "train", found->train);
   show(job, "valid", found->valid);
@@ -449,6 +533,11 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes,
                       arguments.metrics || !arguments.links.empty());
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
+  if (!arguments.resume.empty() && job.device.gpu)
+    usage_error("--resume {}: is for CPUs; use run.device = \"cpu\", or leave it out", arguments.resume);
+  if (!arguments.resume.empty() && config.model.jumping != "none")
+    usage_error("--resume {}: with model.jumping = {} the output needs all layers; leave it out",
+                arguments.resume, config.model.jumping);
   auto network = network_of(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
   Inference inference{arguments, std::move(weights), std::move(network), layer};

@@ -175,20 +175,23 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
                  "{} sinks for {} stages", stages, network.stages());
   const int last = std::min(stages, network.shape().layers);
   std::optional<JumpSink<Space>> jump;
+  const int first = 1 + done_;
+  ESPALIER_CHECK(first <= last && (done_ == 0 || stages == last), "{} layers of {} are done", done_, last);
   if (stages > last) jump.emplace(network, rows());
   const auto sink_of = [&](int layer) {
     return jump ? jump->of_layer(layer, sinks[layer - 1]) : sinks[layer - 1];
   };
   Scratch scratch;
   scratch.edge_store = input.edges();
-  for (int layer = 1; layer < last; ++layer) {
-    auto rows =
-        compute_hidden(space, network, layer, layer == 1 ? input : *hidden, scratch, sink_of(layer), goes_on);
+  for (int layer = first; layer < last; ++layer) {
+    auto rows = compute_hidden(space, network, layer, layer == first ? input : *hidden, scratch,
+                               sink_of(layer), goes_on);
     if (!rows) return false;
+    if (is_done_) is_done_(layer);
     hidden.emplace(std::move(*rows));
-    if (layer == 1) scratch.rows.resize(1);
+    if (layer == first) scratch.rows.resize(1);
   }
-  if (!compute_layer(space, network, last, last == 1 ? input : *hidden, scratch, *sink_of(last), goes_on))
+  if (!compute_layer(space, network, last, last == first ? input : *hidden, scratch, *sink_of(last), goes_on))
     return false;
   if (!jump) return true;
   Matrix<float, Space> logits;

@@ -61,7 +61,10 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
     step.copies = caches_.of_tables();
   }
   // An evaluation keeps rows of its own in as much.
-  void before_evaluation(const Space& space, Network<float, Space>&) override { caches_.release_disk(space); }
+  void before_evaluation(const Space& space, Network<float, Space>&) override {
+    most_bytes_ = caches_.bytes();
+    caches_.release_disk(space);
+  }
   void asked(const Space&, const Upcoming& step, const PendingInputOn<Space>& pending) override {
     asked_[step.number] = {pending.remote_rows(), pending.cached_rows()};
   }
@@ -82,7 +85,7 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
   Counters counters() const override {
     auto counters = this->counters_;
     if (memory_ == 0) return counters;
-    counters.set(kGroup, "bytes", caches_.bytes());
+    counters.set(kGroup, "bytes", std::max(most_bytes_, caches_.bytes()));
     counters.set(kGroup, "history_bytes", bytes_before());
     return counters;
   }
@@ -104,6 +107,7 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
   std::size_t place_;  // of this part
   bool on_disk_;
   InputCachesOn<Space> caches_;
+  std::int64_t most_bytes_ = 0;          // that they had when an evaluation began
   std::uint64_t epoch_ = 0;              // that the caches were told of last
   std::int64_t foreseen_ = 0;            // batches below were told to the caches
   std::int64_t fetches_ = 0;             // that have begun

@@ -49,6 +49,7 @@ template <class Space>
 class LayerwisePassOn {
  public:
   using GoesOn = std::function<bool()>;
+  using LayerIsDone = std::function<void(int layer)>;
 
   /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
   /// It and the grid must outlive this. `ownership`: of the vertices by the block rows. `entries`:
@@ -58,6 +59,13 @@ class LayerwisePassOn {
 
   /// Part r: the vertices whose rows rank r computes, its share of its block row.
   const Ownership& shares() const { return shares_; }
+  /// From now on a pass begins after the first `done` layers: its input has the rows of the last of
+  /// them, and their sinks get none. `is_done` is called, on all ranks together, when all rows of a
+  /// hidden layer were given. Not with jumping knowledge.
+  void begin_after(int done, LayerIsDone is_done) {
+    done_ = done;
+    is_done_ = std::move(is_done);
+  }
   /// How many rows this rank computes.
   std::int64_t rows() const { return shares_.size(grid_.world().rank()); }
 
@@ -107,6 +115,8 @@ class LayerwisePassOn {
   EntriesOfRows entries_;
   PassMemory memory_;
   std::string label_;
+  int done_ = 0;
+  LayerIsDone is_done_;
 };
 using LayerwisePass = LayerwisePassOn<Cpu>;
 
