@@ -77,7 +77,9 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
                                            int layer, const InputStoresOn<Space>& input, Scratch& scratch,
                                            RowSinkOn<Space>& sink, const GoesOn& goes_on) const {
   const int me = grid_.world().rank();
-  const auto limit = chunk_limit(input.width(), memory_.chunk_bytes);
+  const bool on_disk =
+      std::ranges::any_of(input.features(), [](const auto& table) { return table.storage().on_disk(); });
+  const auto limit = chunk_limit(input.width(), memory_.chunk_bytes, on_disk);
   const auto end_of = [&](std::int64_t from) {
     return chunk_end(from, rows(), limit, [&](std::int64_t k) { return entries_(shares_.vertex(me, k)); });
   };

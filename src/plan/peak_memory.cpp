@@ -182,9 +182,15 @@ class Phases {
 
 ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer) {
   std::int64_t widest = 0;
-  for (const auto& table : input_tables(job.graph, job.config.model.embedding))
+  bool features = false;
+  for (const auto& table : input_tables(job.graph, job.config.model.embedding)) {
     widest = std::max(widest, table.width);
-  return chunk_limit(layer == 1 ? widest : job.config.model.hidden, evaluation_memory(job, replication));
+    features = features || !table.learnt;
+  }
+  const bool on_disk =
+      layer == 1 ? features && job.config.graph.features_on == "disk" : !job.config.run.spill.empty();
+  return chunk_limit(layer == 1 ? widest : job.config.model.hidden, evaluation_memory(job, replication),
+                     on_disk && !job.gpu);
 }
 
 double MemoryPhase::total() const {

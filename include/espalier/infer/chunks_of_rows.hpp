@@ -17,9 +17,10 @@ struct ChunkLimit {
   std::int64_t least_rows = 64;  ///< of a chunk, whatever they read
 };
 
-/// Where rows of `width` numbers, and what finds them, are to fit in so many bytes.
-inline ChunkLimit chunk_limit(std::int64_t width, std::int64_t chunk_bytes) {
-  return {chunk_bytes / (4 * width + 64)};
+/// Where rows of `width` numbers, and what finds them, are to fit in so many bytes; of rows on disk
+/// what was read is there beside them.
+inline ChunkLimit chunk_limit(std::int64_t width, std::int64_t chunk_bytes, bool on_disk) {
+  return {chunk_bytes / (on_disk ? 8 * width + 96 : 4 * width + 64)};
 }
 
 /// The end of the chunk that begins with row `from` of `rows`; `entries(k)`: of row k.
