@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which rows on disk are worth keeping in memory: hits by policy and memory, from the minibatches themselves.
 
-    bench/feature/cache_policies.py GRAPH [--share 0.05 0.1 0.2] [--ranks 1] [--picture FILE.png] [KEY=VALUE ...]
+    bench/feature/cache_policies.py GRAPH.. [--share 0.05 0.1 0.2] [--ranks 1] [--picture FILE.png] [KEY=VALUE ...]
 
 Has the program write an epoch's minibatches (`espalier sample --write`), which say what each step reads, and replays that here, by other
 code than the program's: rows are kept by FIFO, LRU, degree, and by Belady's rule with all of the epoch known, which no rule beats. Then
@@ -110,24 +110,32 @@ def belady(reads, slots):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graph")
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH")
     parser.add_argument("--share", nargs="+", type=float, default=[0.05, 0.1, 0.2], help="of all rows' bytes")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--picture")
-    options, keys = parser.parse_known_args()
-    with h5py.File(options.graph) as file:
+    options, rest = parser.parse_known_args()
+    keys = [word for word in (*options.graphs, *rest) if "=" in word]
+    tables = {path: replay(path, options, keys) for path in options.graphs if "=" not in path}
+    if options.picture:
+        draw(options, tables)
+
+
+def replay(path, options, keys):
+    """{policy: [share of hits]}, printed."""
+    with h5py.File(path) as file:
         nodes, width = file["nodes/features"].shape
         row_bytes = width * file["nodes/features"].dtype.itemsize
         degrees = np.diff(file["graph/indptr"][:])
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         config = folder / "job.toml"
-        config.write_text(f'[graph]\nfile = "{pathlib.Path(options.graph).resolve()}"\n')
+        config.write_text(f'[graph]\nfile = "{pathlib.Path(path).resolve()}"\n')
         run(1, "sample", str(config), "--write", str(folder / "batches"), f"output.dir={folder}/sampled", *JOB, *keys)
         batches = Minibatches(folder / "batches")
         reads = [batches[k].vertices.tolist() for k in range(len(batches))]
         wanted = sum(map(len, reads))
-        print(f"{options.graph}: {nodes:,} rows of {row_bytes} B; {len(reads)} steps want {wanted:,}, {len(set().union(*reads)):,} of them different")
+        print(f"{pathlib.Path(path).name}: {nodes:,} rows of {row_bytes} B; {len(reads)} steps want {wanted:,}, {len(set().union(*reads)):,} of them different")
         table = {}
         for share in options.share:
             memory = int(share * nodes * (row_bytes + FOUND_BY))
@@ -142,8 +150,7 @@ def main():
                 print(line, flush=True)
                 table.setdefault(policy, []).append(found / wanted)
             print(f"{'':22}belady - lru: {(hits['belady'] - hits['lru']) / wanted:.3f}")
-    if options.picture:
-        draw(options, table)
+        return table
 
 
 def program(ranks, config, folder, memory, policy, keys, expected, wanted, row_bytes):
@@ -161,16 +168,18 @@ def program(ranks, config, folder, memory, policy, keys, expected, wanted, row_b
     return f"{found['kept'] / found['rows']:12.3f}{found['bytes'] / (found['rows'] * row_bytes):8.2f}"
 
 
-def draw(options, table):
+def draw(options, tables):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    figure, axes = plt.subplots(figsize=(4.6, 3.2), layout="constrained")
-    for policy, shares in table.items():
-        axes.plot([100 * share for share in options.share], shares, marker="o", label=policy)
-    axes.set(xlabel="memory, % of all rows", ylabel="rows found in memory", ylim=(0, 1))
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    figure, panels = plt.subplots(1, len(tables), figsize=(3.8 * len(tables), 3), sharey=True, squeeze=False, layout="constrained")
+    for axes, (path, table) in zip(panels[0], tables.items()):
+        for policy, shares in table.items():
+            axes.plot([100 * share for share in options.share], shares, marker="o", label=policy)
+        axes.set(title=pathlib.Path(path).stem, xlabel="memory, % of all rows", ylim=(0, 1))
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0][0].set_ylabel("rows found in memory")
+    panels[0][0].legend(frameon=False)
     figure.savefig(options.picture, dpi=110)
 
 
