@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from . import arrays, labels
 from .edges import Entries, ends, entries_of
 from .errors import DataError
-from .given import OF_RELATIONS, OF_TYPES, Given
-from .graph import SPLITS, Graph, Relation, VertexType, check_graph, check_name, check_splits
+from .given import OF_RELATIONS, OF_TYPES, Given, part_of_split
+from .graph import (
+    SPLITS,
+    Graph,
+    Relation,
+    VertexType,
+    check_graph,
+    check_name,
+    check_split_name,
+    check_splits,
+)
 from .sources import is_matrix
 
 INVERSE = "rev_"
@@ -65,7 +74,14 @@ def _listed(given: Given, key: Any, rows: str | None) -> _Listed:
     return listed
 
 
-def _names_of_types(given: Given) -> list[str]:
+def _parts_of_splits(splits: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Of each split, the one without a name first: {what it is called in the file: by the user}."""
+    return {"": {part: part for part in SPLITS}} | {
+        name: {f"{name}/{part}": part_of_split(name, part) for part in SPLITS} for name in splits
+    }
+
+
+def _names_of_types(given: Given, splits: tuple[str, ...]) -> list[str]:
     """Those with features first, in their order."""
     names: dict[str, None] = {}
     for part in ("x", "num_nodes"):
@@ -74,7 +90,8 @@ def _names_of_types(given: Given) -> list[str]:
     names.update(
         (name, None) for source, _, target in given.edge_index for name in (source, target)
     )
-    for part in OF_TYPES:
+    named = [said for parts in _parts_of_splits(splits).values() for said in parts.values()]
+    for part in dict.fromkeys([*OF_TYPES, *named]):
         for name in given.parts.get(part, {}):
             if name not in in_edges:
                 raise DataError(
@@ -124,7 +141,7 @@ def _count(given: Given, name: str, listed: dict[Any, _Listed]) -> int:
     return max(count, 0)
 
 
-def _vertex_type(given: Given, name: str, count: int) -> VertexType:
+def _vertex_type(given: Given, name: str, count: int, splits: tuple[str, ...]) -> VertexType:
     of = VertexType(name, count)
     said = {part: given.said(part, name) for part in OF_TYPES}
     if (x := given.of("x", name)) is not None:
@@ -139,10 +156,12 @@ def _vertex_type(given: Given, name: str, count: int) -> VertexType:
         raise DataError(f"{said['class_names']} names classes, but there is no {said['y']}")
     if (ids := given.of("ids", name)) is not None:
         of.ids = labels.own_ids(ids, said["ids"], count)
-    for split in SPLITS:
-        if (value := given.of(split, name)) is not None:
-            of.splits[split] = arrays.split_ids(value, said[split], count)
-    check_splits(of, said)
+    for parts in _parts_of_splits(splits).values():
+        words = {split: given.said(part, name) for split, part in parts.items()}
+        for split, part in parts.items():
+            if (value := given.of(part, name)) is not None:
+                of.splits[split] = arrays.split_ids(value, words[split], count)
+        check_splits(of, [split for split in parts if split in of.splits], words)
     return of
 
 
@@ -248,13 +267,17 @@ def make_graph(
     directed: bool | None = None,
     matrix_rows: str | None = None,
     duplicates: str = "sum",
+    splits: tuple[str, ...] = (),
 ) -> Graph:
-    """What was given, checked and in the file's order."""
+    """What was given, checked and in the file's order. `splits`: the names of those that have one."""
+    for name in splits:
+        check_split_name(name)
     if matrix_rows not in (None, "sources", "targets"):
         raise DataError(f'matrix_rows is {matrix_rows!r}; say "sources" or "targets"')
     listed = {key: _listed(given, key, matrix_rows) for key in given.edge_index}
     types = [
-        _vertex_type(given, name, _count(given, name, listed)) for name in _names_of_types(given)
+        _vertex_type(given, name, _count(given, name, listed), splits)
+        for name in _names_of_types(given, splits)
     ]
     relations = []
     for key in list(listed):

@@ -11,6 +11,11 @@ OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names
 OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
 
 
+def part_of_split(split: str, part: str) -> str:
+    """What a part of a split with a name is called, as the user writes it."""
+    return f"splits[{split!r}][{part!r}]"
+
+
 @dataclass
 class Given:
     """`edge_index`: {(source, relation, target): edges}; each of `parts`: {type or such a triple:

@@ -27,7 +27,7 @@ class VertexType:
     count: int
     features: NDArray[Any] | None = None
     labels: Labels | None = None
-    splits: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    splits: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # "train", "NAME/train"
     ids: NDArray[Any] | None = None  # int64, or texts of fixed length
 
 
@@ -72,10 +72,20 @@ def check_name(noun: str, name: Any) -> str:
     return name
 
 
-def check_splits(of: VertexType, said: dict[str, str]) -> None:
-    """Splits share no vertex, and theirs have a label. `said`: what the user calls each."""
+def check_split_name(name: Any) -> str:
+    taken = ("", ".", *SPLITS)
+    if not isinstance(name, str) or name in taken or not set(name) <= LETTERS | {"."}:
+        raise DataError(
+            f"the split {name!r}: its name holds letters, digits, '_', '-' and '.', and is not "
+            "train, valid or test"
+        )
+    return name
+
+
+def check_splits(of: VertexType, names: list[str], said: dict[str, str]) -> None:
+    """The parts of a split share no vertex, and theirs have a label. `said`: what the user calls
+    each."""
     owner = np.full(of.count, -1, dtype=np.int8)
-    names = list(of.splits)
     for at, name in enumerate(names):
         ids = of.splits[name]
         if (taken := owner[ids] >= 0).any():

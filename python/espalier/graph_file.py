@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .arrays import ROWS_AT_ONCE, finite
 from .errors import DataError
-from .graph import SPLITS, Graph, Relation
+from .graph import Graph, Relation
 from .labels import fixed_texts
 
 PLAIN, TYPED = 1, 2  # versions of the format
@@ -139,9 +139,8 @@ def _write_vertices(file: h5py.File, graph: Graph) -> None:
                 file[f"labels/{within}names"] = fixed_texts(of.labels.names, "class_names")
         if of.ids is not None:
             file[f"types/{of.name}/ids" if graph.typed else "nodes/ids"] = of.ids
-        for split in SPLITS:
-            if split in of.splits:
-                file[f"split/{within}{split}"] = of.splits[split]
+        for split, ids in of.splits.items():
+            file[f"split/{within}{split}"] = ids
 
 
 def _write_edges(file: h5py.File, graph: Graph, of: Relation) -> None:

@@ -204,9 +204,10 @@ def _beside(file: h5py.File, rows: Rows) -> Predictions:
         else int(of.max(initial=-1)) + 1
     )
     split = np.full(count, "", dtype="U5")
+    of_split = f"split/{within}" + (f"{rows.attributes['split']}/" if "split" in rows.attributes else "")
     for name in ("train", "valid", "test"):
-        if f"split/{within}{name}" in file:
-            split[file[f"split/{within}{name}"][()]] = name
+        if of_split + name in file:
+            split[file[of_split + name][()]] = name
     labels = np.full(count, -1, dtype=np.int32)
     if f"nodes/{within}labels" in file:
         labels = file[f"nodes/{within}labels"][()].reshape(count).astype(np.int32)

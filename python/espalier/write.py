@@ -8,8 +8,8 @@ from typing import Any
 
 from .checked import make_graph
 from .errors import DataError
-from .given import VERTEX
-from .graph import Graph
+from .given import VERTEX, part_of_split
+from .graph import SPLITS, Graph
 from .graph_file import write_file
 from .sources import described
 
@@ -44,6 +44,20 @@ def _check_kinds(kind: type, **options: Any) -> None:
             raise DataError(f"{option} is {value!r}; give a {kind.__name__}")
 
 
+def _parts_of_splits(splits: Any) -> dict[str, Any]:
+    """{"splits['seed0']['train']": what is there}."""
+    if not isinstance(splits, dict):
+        raise DataError(f"splits is {splits!r}; give {{name: {{part: mask or ids}}}}")
+    found: dict[str, Any] = {}
+    for name, parts in splits.items():
+        if not isinstance(parts, dict) or not parts or not set(parts) <= set(SPLITS):
+            raise DataError(
+                f"splits[{name!r}] is {parts!r}; give a dictionary of train, valid and test"
+            )
+        found |= {part_of_split(name, part): value for part, value in parts.items()}
+    return found
+
+
 def write_graph(
     path: str | os.PathLike[str],
     edge_index: Any,
@@ -53,6 +67,7 @@ def write_graph(
     train: Any = None,
     valid: Any = None,
     test: Any = None,
+    splits: Any = None,
     num_nodes: Any = None,
     edge_weight: Any = None,
     edge_features: Any = None,
@@ -78,6 +93,8 @@ def write_graph(
     y              labels: texts, or classes from 0 (-1, nan: none); [vertices, C] of 0 and 1:
                    several labels each
     train, valid, test   masks of truth values, or ids
+    splits         further splits, or all of them: {name: {"train": .., "valid": .., "test": ..}};
+                   graph.split = name chooses one
     num_nodes      where nothing else says it
     edge_weight    [edges], not negative
     edge_features  [edges, f]
@@ -105,12 +122,14 @@ def write_graph(
         "edge_weight": edge_weight,
         "edge_features": edge_features,
         "edge_time": edge_time,
+        **_parts_of_splits({} if splits is None else splits),
     }
     graph = make_graph(
         described(edge_index, parts),
         directed=directed,
         matrix_rows=matrix_rows,
         duplicates=duplicates,
+        splits=tuple(splits or ()),
     )
     graph.name, graph.source = name, source
     write_file(path, graph, overwrite)

@@ -236,6 +236,7 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
   if (job.graph.typed) text("types", types_of(inference.tables, job.graph));
   if (job.graph.typed && job.graph.target >= 0)
     text("target", job.graph.schema.types()[job.graph.target].name);
+  if (const auto split = job.graph.split_name(); !split.empty()) text("split", split);
   if (const auto of_graph = job.file->content().file) text("graph_digest", hex(*of_graph));
   if (!found) return good;
   write_metrics(root, "train", found->train, good);
@@ -246,8 +247,9 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
 
 void show(const Job& job, const char* split, const Metrics& metrics) {
   if (metrics.vertices > 0)
-    log::info("{} {}, of {}", split, scores_in_words(task_kind_of(job.config.train.task), metrics),
-              counted(metrics.vertices, task_kind_of(job.config.train.task).example));
+    log::info("{} {}, of {}{}", split, scores_in_words(task_kind_of(job.config.train.task), metrics),
+              counted(metrics.vertices, task_kind_of(job.config.train.task).example),
+              split_in_words(job.graph, job.config));
 }
 
 RowFileShape shape_of(const Job& job, const Inference& inference) {

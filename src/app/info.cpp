@@ -135,7 +135,8 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
   line("labels", labels_in_words(world, file, 0));
   if (info.class_names > 0) line("class names", class_names_in_words(file, 0));
   if (info.ids != IdKind::kNone) line("ids", ids_in_words(world, file, 0));
-  line("splits", fmt::format("train {}, valid {}, test {}", info.train, info.valid, info.test));
+  if (info.splits.empty()) line("splits", in_words(SplitInfo()));
+  for (const auto& split : info.splits) line("splits", in_words(split));
 }
 
 // ---- memory ----

@@ -49,6 +49,7 @@ void check_order(const OrderInfo& order, const GraphFile& file, const std::strin
 GraphView view_of(const Config& config) {
   GraphView view(config.graph.verify ? Verify::kYes : Verify::kNo);
   view.target = config.graph.target;
+  view.split = config.graph.split;
   view.apart = sees_relations(config);
   return view;
 }
@@ -168,6 +169,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.graph = job.file->info();
   if (classes) job.graph.classes = *classes;
   name_target(job.graph, job.config);
+  if (task_kind_of(config.train.task).of_labels) job.config.graph.split = job.graph.split_name();
   JobFacts facts = {.world = world,
                     .config = config,
                     .kind = kind,
@@ -239,6 +241,11 @@ std::string types_in_words(const Job& job) {
     words += fmt::format("{}{} {}", words.empty() ? "" : ", ", type.name, type.size());
   return fmt::format("; {} type{} ({}){}", types.size(), types.size() == 1 ? "" : "s", words,
                      names_target ? ", target " + types[graph.target].name : "");
+}
+
+std::string split_in_words(const GraphInfo& graph, const Config& config) {
+  const auto name = graph.split_name();
+  return name.empty() || !task_kind_of(config.train.task).of_labels ? "" : " of split " + name;
 }
 
 void note_ignored_types(const Job& job) {

@@ -141,6 +141,9 @@ std::string order_in_words(const Job& job);
 /// "; 2 types (author 300, paper 800), target paper"; nothing of a graph without types.
 std::string types_in_words(const Job& job);
 
+/// " of split NAME", where the one that counts has a name.
+std::string split_in_words(const GraphInfo& graph, const Config& config);
+
 /// Says of a network that ignores types that it does, where the graph has some. From rank 0.
 void note_ignored_types(const Job& job);
 

@@ -70,6 +70,13 @@ void target(const JobFacts& job) {
                 config.target, config.file, config.target);
 }
 
+void split(const JobFacts& job) {
+  const auto& graph = *job.graph;
+  if (task_kind_of(job.config.train.task).of_labels && graph.split < 0 && !graph.splits.empty())
+    usage_error("{}: all of its splits have names; say with graph.split which one is meant ({})",
+                job.config.graph.file, graph.split_names());
+}
+
 void relation_fanout(const JobFacts& job) {
   if (!job.config.sampler.relation_fanout.empty() && !sees_relations(job.config))
     usage_error(
@@ -251,6 +258,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kWrite, written},
     {Moment::kGraph, kAll, copies},
     {Moment::kGraph, kSample | kTrain, target},
+    {Moment::kGraph, kSample | kTrain | kJudge, split},
     {Moment::kGraph, kSample | kTrain, relation_fanout},
     {Moment::kGraph, kSample | kTrain, embedding},
     {Moment::kGraph, kSample | kTrain, mean_of_self},

@@ -92,7 +92,8 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   auto* ogb = import->add_subcommand("ogb", "a folder in a raw layout of the Open Graph Benchmark");
   ogb->add_option("DIR", a.folder, "the folder that holds raw/ and split/")->required();
   ogb->add_option("--split", a.split,
-                  "which split: a folder below DIR/split; may be left out when there is one");
+                  "which split: a folder below DIR/split; may be left out when there is one. Of several, as "
+                  "a,b, each keeps its name: graph.split");
   ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   ogb->add_option("--edge-weight", a.edge_weight,
                   "the column of edge-feat.csv.gz (from 0) that becomes the weights, and no feature");

@@ -54,8 +54,8 @@ const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInf
   return method;
 }
 
-// Collective. Of each of my vertices: 1, the entries of its row, whether it is in each split. Reads
-// the edges in pieces of bounded size.
+// Collective. Of each of my vertices: 1, the entries of its row, whether it is in each part of
+// any split. Reads the edges in pieces of bounded size.
 std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask& task) {
   constexpr std::int64_t kEdgesPerPiece = std::int64_t{1} << 24;
   const auto mine = task.mine();
@@ -66,9 +66,11 @@ std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask&
     const auto rows = task.read_rows(mine.begin + range.begin, mine.begin + range.end);
     for (std::int64_t i = 0; i < rows.rows; ++i) weights[range.begin + i][1] = rows.row_size(i);
   }
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    for (const auto v : file.read_split(split))
-      if (v >= mine.begin && v < mine.end) weights[v - mine.begin][2 + static_cast<int>(split)] = 1;
+  const auto& info = file.info();  // of the target, where there is one
+  for (std::size_t place = 0; place < info.splits.size(); ++place)
+    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+      for (const auto v : file.read_split(split, info.target, place))
+        if (v >= mine.begin && v < mine.end) weights[v - mine.begin][2 + static_cast<int>(split)] = 1;
   return weights;
 }
 

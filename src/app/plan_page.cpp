@@ -57,8 +57,9 @@ std::string describe(const Plan& plan) {
   const auto& graph = plan.job.graph;
   const auto steps = count_batches(plan.work.batches, plan.epoch.batches_per_step);
   std::string text =
-      fmt::format("graph    {}: {}, {}, {} to train\n", config.graph.file, plural(graph.nodes, "vertex"),
-                  plural(graph.edges, "edge"), grouped(task_kind_of(config.train.task).examples(graph)));
+      fmt::format("graph    {}: {}, {}, {} to train{}\n", config.graph.file, plural(graph.nodes, "vertex"),
+                  plural(graph.edges, "edge"), grouped(task_kind_of(config.train.task).examples(graph)),
+                  split_in_words(graph, config));
   const auto widths = fmt::format("{} -> {} -> {}", graph.features, config.model.hidden,
                                   network_shape(graph, config).classes);
   text += fmt::format("job      {}{}, batch {}; {}, {}\n", plan.job.training ? "train " : "sample ",

@@ -47,10 +47,11 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Examp
   start_output(job);
   if (to.folder != nullptr) to.folder->begin();
   auto report = start_report(job, "sample", sampler.schedules());
-  log::info("{}: {}, {}; {}; {}, {} of {}, {} in bulk; {}", job.config.graph.file,
+  log::info("{}: {}, {}; {}; {}, {} of {}{}, {} in bulk; {}", job.config.graph.file,
             counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"), grid_in_words(job),
             sampler_in_words(job.config), counted(batches_of_epoch(job.graph, job.config), "batch"),
-            job.config.sampler.batch_size, job.bulk(), schedules_in_words(job, sampler.schedules()));
+            job.config.sampler.batch_size, split_in_words(job.graph, job.config), job.bulk(),
+            schedules_in_words(job, sampler.schedules()));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   warn_of_surprises(job);
   note_activity("sampling");

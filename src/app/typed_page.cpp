@@ -143,6 +143,8 @@ void show_contents(const Communicator& world, const GraphFile& file) {
     if (info.types[t].features > 0) line("features", name + ": " + features_in_words(world, file, t));
     if (info.types[t].has_labels) line("labels", name + ": " + labels_in_words(world, file, t));
     if (info.types[t].class_names > 0) line("class names", name + ": " + class_names_in_words(file, t));
+    for (const auto& split : info.types[t].splits)
+      if (!split.name.empty()) line("splits", name + ": " + in_words(split));
     if (info.types[t].ids != IdKind::kNone) line("ids", name + ": " + ids_in_words(world, file, t));
   }
   for (int r = 0; r < std::ssize(info.edge_features); ++r)

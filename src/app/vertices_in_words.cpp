@@ -129,6 +129,11 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
                           [&](auto begin, auto end) { return file.read_features<float>(begin, end, type); });
 }
 
+std::string in_words(const SplitInfo& split) {
+  return fmt::format("{}{}train {}, valid {}, test {}", split.name, split.name.empty() ? "" : ": ",
+                     split.train, split.valid, split.test);
+}
+
 std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation) {
   const auto& info = file.info().edge_features[relation];
   const auto words =

@@ -15,6 +15,9 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
 /// Collective. "8 classes, 20000 of 20000 vertices labelled; ...", of a type, or "none".
 std::string labels_in_words(const Communicator& world, const GraphFile& file, int type);
 
+/// "first: train 60, valid 20, test 20".
+std::string in_words(const SplitInfo& split);
+
 /// Collective. "texts, A-1 to B-7", or "numbers, ..": those of the first and the last vertex of a
 /// type that has ids. Reads all of them.
 std::string ids_in_words(const Communicator& world, const GraphFile& file, int type);

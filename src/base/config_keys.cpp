@@ -20,6 +20,8 @@ const Needs kLayers = {"model.layers", [](const Config& c) { return c.model.laye
 const Needs kHiddenLayers = {"model.layers", has_hidden, "2 or more"};
 const Needs kClasses = {"train.task", [](const Config& c) { return c.train.task == "classes"; },
                         "\"classes\""};
+const Needs kLabelled = {"train.task", [](const Config& c) { return c.train.task != "links"; },
+                         "\"classes\" or \"labels\""};
 const Needs kLinks = {"train.task", [](const Config& c) { return c.train.task == "links"; }, "\"links\""};
 const Needs kByDegree = {"train.negatives_mode",
                          [](const Config& c) { return c.train.negatives_mode == "degree"; }, "\"degree\""};
@@ -72,6 +74,9 @@ std::vector<Key> bind_keys(Config& c) {
           "check what is read of the graph file against the digests that stand in it"},
       Key{"graph.target", kMeaning, &c.graph.target,
           "the vertex type to learn on, of a typed graph; none: the only one with labels"},
+      Key{"graph.split", kState, &c.graph.split,
+          "which of several splits of the graph file: /split/NAME/train; none: /split/train, or the only one"}
+          .with({kLabelled}),
       Key{"graph.order", kCost, &c.graph.order,
           "an order of the graph that `espalier partition` wrote: who owns which vertex; none: ranges of "
           "ids"},

@@ -6,14 +6,16 @@ namespace espalier {
 
 namespace {
 
-// Collective.
-void copy_split(const Communicator& comm, const GraphFile& file, Split split, int type, GraphWriter& writer) {
-  auto ids = file.read_split(split, type);
+// Collective. A part of one of the splits of a type.
+void copy_split(const Communicator& comm, const GraphFile& file, Split split, int type, std::size_t place,
+                GraphWriter& writer) {
+  auto ids = file.read_split(split, type, place);
   if (ids.empty()) return;
   const auto first = file.info().schema.types()[type].begin;
   for (auto& id : ids) id -= first;
   const auto mine = even_range(std::ssize(ids), comm.size(), comm.rank());
-  writer.write_split(split, std::span<const std::int64_t>(ids).subspan(mine.begin, mine.size()), type);
+  writer.write_split(split, std::span<const std::int64_t>(ids).subspan(mine.begin, mine.size()), type,
+                     file.info().types[type].splits[place].name);
 }
 
 // Collective. Of [begin, end), all of one type.
@@ -40,8 +42,9 @@ void copy_vertices(const Communicator& comm, const GraphFile& file, GraphWriter&
     const auto& of = file.info().schema.types()[type];
     const auto mine = even_range(of.size(), comm.size(), comm.rank());
     copy_type(file, {of.begin + mine.begin, of.begin + mine.end}, type, writer);
-    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-      copy_split(comm, file, split, type, writer);
+    for (std::size_t place = 0; place < file.info().types[type].splits.size(); ++place)
+      for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+        copy_split(comm, file, split, type, place, writer);
   }
 }
 

@@ -1,6 +1,10 @@
 #include "describe_datasets.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "espalier/base/escape.hpp"
 
 namespace espalier {
 
@@ -18,16 +22,46 @@ hdf5::Dataset open_names(const OpenGraphFile& h, const std::string& name) {
   return {};
 }
 
-void open_types(OpenGraphFile& h) {
+bool is_part_of_split(std::string_view name) {
+  return std::ranges::find(kSplitNames, name) != kSplitNames.end();
+}
+
+// The splits whose parts are "split/" + in + NAME + "/train" and so on, by name; an empty name
+// first where there is "split/" + in + "train".
+std::set<std::string> find_splits(const std::vector<std::string>& datasets, const std::string& in) {
+  const auto folder = "split/" + in;
+  std::set<std::string> names;
+  for (const auto& name : datasets) {
+    if (!name.starts_with(folder)) continue;
+    const auto rest = name.substr(folder.size());
+    const auto slash = rest.find('/');
+    const auto split = slash == std::string::npos ? "" : rest.substr(0, slash);
+    if (is_part_of_split(rest.substr(slash + 1))) names.insert(split);
+  }
+  return names;
+}
+
+// h.info.types names the splits, h.types has their data sets.
+void open_splits(OpenGraphFile& h, const std::set<std::string>& names, const std::string& in) {
+  for (const auto& name : names) {
+    h.info.types.back().splits.emplace_back().name = name;
+    auto& parts = h.types.back().splits.emplace_back();
+    const auto folder = "/split/" + in + (name.empty() ? "" : name + "/");
+    for (std::size_t s = 0; s < parts.size(); ++s)
+      parts[s] = hdf5::open_dataset(h.file, folder + kSplitNames[s]);
+  }
+}
+
+void open_types(OpenGraphFile& h, const std::vector<std::string>& datasets) {
   for (const auto& type : h.info.schema.types()) {
+    h.info.types.emplace_back();
     auto& open = h.types.emplace_back();
     const auto in = h.info.typed ? type.name + "/" : std::string();
     open.features = hdf5::open_dataset(h.file, "/nodes/" + in + "features");
     open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
     open.ids = open_names(h, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
     open.class_names = open_names(h, "/labels/" + in + "names");
-    for (std::size_t s = 0; s < kSplitNames.size(); ++s)
-      open.splits[s] = hdf5::open_dataset(h.file, "/split/" + in + kSplitNames[s]);
+    open_splits(h, find_splits(datasets, in), in);
   }
 }
 
@@ -112,11 +146,13 @@ void describe_vertices(const OpenType& open, std::int64_t vertices, const char* 
                 split.name, owner);
 }
 
-void describe_splits(const OpenType& open, std::int64_t vertices, const char* owner,
-                     const Describer& describe, VertexInfo& info) {
+void describe_split(const std::array<hdf5::Dataset, 3>& parts, std::int64_t vertices, const char* owner,
+                    const Describer& describe, SplitInfo& info) {
+  if (!info.name.empty() && !is_split_name(info.name))
+    describe.fail("there is a split \"{}\"; {}", excerpt(info.name), kSplitNameRule);
   std::int64_t* const sizes[] = {&info.train, &info.valid, &info.test};
-  for (std::size_t s = 0; s < open.splits.size(); ++s) {
-    const auto& split = open.splits[s];
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    const auto& split = parts[s];
     if (!split.exists()) continue;
     describe.check_dimensions(split, 1, 1);
     if (split.type_class == H5T_ENUM && split.rows() > 0) fail_of_mask(describe, split, owner);
@@ -129,13 +165,13 @@ void describe_splits(const OpenType& open, std::int64_t vertices, const char* ow
 
 // What is called as features, labels or a split are, but of no type of the file, would be
 // overlooked.
-void check_names_of_types(const OpenGraphFile& h, const Describer& describe) {
+void check_names_of_types(const OpenGraphFile& h, const std::vector<std::string>& datasets,
+                          const Describer& describe) {
   const auto opened = h.datasets();
-  for (const auto& name : hdf5::dataset_names(h.file)) {
+  for (const auto& name : datasets) {
     const auto last = name.substr(name.rfind('/') + 1);
     const bool of_vertices = name.starts_with("nodes/") && (last == "features" || last == "labels"),
-               of_split =
-                   name.starts_with("split/") && std::ranges::find(kSplitNames, last) != kSplitNames.end();
+               of_split = name.starts_with("split/") && is_part_of_split(last);
     if ((!of_vertices && !of_split) ||
         std::ranges::any_of(opened, [&](const auto* of) { return of->name == "/" + name; }))
       continue;
@@ -162,6 +198,13 @@ void check_names_of_relations(const OpenGraphFile& h, const Describer& describe)
 }
 
 }  // namespace
+
+bool is_split_name(const std::string& name) {
+  const auto good = [](unsigned char letter) {
+    return std::isalnum(letter) != 0 || letter == '_' || letter == '-' || letter == '.';
+  };
+  return !name.empty() && name != "." && !is_part_of_split(name) && std::ranges::all_of(name, good);
+}
 
 void describe_graph(OpenGraphFile& h, const Describer& describe) {
   for (const auto* dataset : {&h.indptr, &h.indices}) describe_list(*dataset, describe);
@@ -198,14 +241,16 @@ void describe_schema(OpenGraphFile& h, const Describer& describe) {
 }
 
 void describe_types(OpenGraphFile& h, const Describer& describe) {
-  open_types(h);
-  check_names_of_types(h, describe);
+  const auto datasets = hdf5::dataset_names(h.file);
+  open_types(h, datasets);
+  check_names_of_types(h, datasets, describe);
   const char* owner = h.info.typed ? "the type" : "the graph";
   for (std::size_t t = 0; t < h.types.size(); ++t) {
     const auto vertices = h.info.schema.types()[t].size();
-    auto& info = h.info.types.emplace_back();
+    auto& info = h.info.types[t];
     describe_vertices(h.types[t], vertices, owner, describe, info);
-    describe_splits(h.types[t], vertices, owner, describe, info);
+    for (std::size_t s = 0; s < info.splits.size(); ++s)
+      describe_split(h.types[t].splits[s], vertices, owner, describe, info.splits[s]);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "describe_datasets.hpp"
 #include "direction_of_links.hpp"
 #include "espalier/base/crash_guard.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
@@ -264,6 +265,29 @@ int find_target(const GraphInfo& info, const GraphView& view, const std::string&
   return labelled == 1 ? found : info.types.size() == 1 ? 0 : -1;
 }
 
+// The place of the split that was asked for; else of the one without a name, or of the only one.
+// -1: there is none.
+int find_split(const VertexInfo& info, const std::string& asked) {
+  const auto found = std::ranges::find(info.splits, asked, &SplitInfo::name);
+  if (found != info.splits.end()) return static_cast<int>(found - info.splits.begin());
+  return asked.empty() && info.splits.size() == 1 ? 0 : -1;
+}
+
+void choose_splits(OpenGraphFile& h) {
+  for (auto& info : h.info.types) {
+    info.split = find_split(info, h.view.split);
+    if (info.split >= 0) static_cast<SplitSizes&>(info) = info.splits[info.split];
+  }
+}
+
+void check_split(const OpenGraphFile& h) {
+  if (h.view.split.empty() || h.info.target < 0 || h.info.split >= 0) return;
+  const auto names = h.info.split_names();
+  const auto of = h.info.typed ? " of type " + h.info.schema.types()[h.info.target].name : "";
+  usage_error("graph file {}: there is no split \"{}\"{}; {}", h.path, excerpt(h.view.split), of,
+              names.empty() ? "none there has a name" : "there is " + names);
+}
+
 void choose_target(OpenGraphFile& h) {
   h.info.target = find_target(h.info, h.view, h.path);
   if (h.info.target >= 0) static_cast<VertexInfo&>(h.info) = h.info.types[h.info.target];
@@ -271,6 +295,13 @@ void choose_target(OpenGraphFile& h) {
 }
 
 }  // namespace
+
+std::string VertexInfo::split_names() const {
+  std::string names;
+  for (const auto& of : splits)
+    if (!of.name.empty()) names += (names.empty() ? "" : ", ") + of.name;
+  return names;
+}
 
 GraphFile::GraphFile(const Communicator& comm, const std::string& path, const GraphView& view)
     : open_(new OpenGraphFile(comm, path, view)) {
@@ -309,7 +340,9 @@ void GraphFile::describe() {
   agree(comm, [&] {
     check_class_names(h);
     check_file_digest(h);
+    choose_splits(h);
     choose_target(h);
+    check_split(h);
   });
   h.info.content = known_contents(h);
 }

@@ -240,7 +240,13 @@ Buffer<std::int64_t> GraphFile::read_split(Split split, int type) const {
   auto& h = *open_;
   if (type == kTarget && h.info.target < 0) return {};
   type = type_of(h, type);
-  const auto& dataset = h.types[type].splits[static_cast<std::size_t>(split)];
+  const int place = h.info.types[type].split;
+  return place < 0 ? Buffer<std::int64_t>() : read_split(split, type, static_cast<std::size_t>(place));
+}
+
+Buffer<std::int64_t> GraphFile::read_split(Split split, int type, std::size_t place) const {
+  auto& h = *open_;
+  const auto& dataset = h.types[type].splits[place][static_cast<std::size_t>(split)];
   const auto& of = h.info.schema.types()[type];
   if (!dataset.exists()) return {};
   auto read = read_checked<std::int64_t>(h, dataset, {0, dataset.rows(), 1}, [&](const auto& ids) {
@@ -264,35 +270,48 @@ Buffer<std::int64_t> GraphFile::read_split(Split split, int type) const {
   return read;
 }
 
-static void check_splits_of(const Communicator& comm, const GraphFile& file, int type) {
-  const auto& info = file.info().types[type];
+namespace {
+
+// Collective. One split of a type; `labels`: of the vertices `range`, empty where there are none.
+void check_split(const Communicator& comm, const GraphFile& file, int type, std::size_t place,
+                 const RowRange& range, const Buffer<std::int32_t>& labels) {
   const auto& of = file.info().schema.types()[type];
-  const auto places = even_range(of.size(), comm.size(), comm.rank());
-  const RowRange range{of.begin + places.begin, of.begin + places.end};
-  const bool labelled = info.classes > 0 && !info.multi_label;
-  const auto labels = labelled ? file.read_labels(range.begin, range.end, type) : Buffer<std::int32_t>();
-  const Buffer<std::int64_t> splits[] = {file.read_split(Split::kTrain, type),
-                                         file.read_split(Split::kValid, type),
-                                         file.read_split(Split::kTest, type)};
-  const auto folder = file.info().typed ? of.name + "/" : std::string();
+  const Buffer<std::int64_t> parts[] = {file.read_split(Split::kTrain, type, place),
+                                        file.read_split(Split::kValid, type, place),
+                                        file.read_split(Split::kTest, type, place)};
+  const auto& name = file.info().types[type].splits[place].name;
+  const auto folder = (file.info().typed ? of.name + "/" : "") + (name.empty() ? "" : name + "/");
   std::vector<signed char> owner(range.size(), -1);
   agree(comm, [&] {
     for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
-      const auto first = std::lower_bound(splits[s].begin(), splits[s].end(), range.begin);
-      for (auto id = first; id != splits[s].end() && *id < range.end; ++id) {
-        const auto place = static_cast<std::size_t>(*id - range.begin);
-        if (owner[place] >= 0)
+      const auto first = std::lower_bound(parts[s].begin(), parts[s].end(), range.begin);
+      for (auto id = first; id != parts[s].end() && *id < range.end; ++id) {
+        const auto at = static_cast<std::size_t>(*id - range.begin);
+        if (owner[at] >= 0)
           input_error(
               "graph file {}: vertex {} is in /split/{}{} and in /split/{}{}; splits must not overlap",
-              file.path(), *id - of.begin, folder, kSplitNames[owner[place]], folder, kSplitNames[s]);
-        owner[place] = static_cast<signed char>(s);
-        if (labelled && labels[place] < 0)
+              file.path(), *id - of.begin, folder, kSplitNames[owner[at]], folder, kSplitNames[s]);
+        owner[at] = static_cast<signed char>(s);
+        if (!labels.empty() && labels[at] < 0)
           input_error("graph file {}: vertex {} of /split/{}{} has no label (-1); leave it out of the split",
                       file.path(), *id - of.begin, folder, kSplitNames[s]);
       }
     }
   });
 }
+
+void check_splits_of(const Communicator& comm, const GraphFile& file, int type) {
+  const auto& info = file.info().types[type];
+  const auto& of = file.info().schema.types()[type];
+  const auto places = even_range(of.size(), comm.size(), comm.rank());
+  const RowRange range{of.begin + places.begin, of.begin + places.end};
+  const bool labelled = info.classes > 0 && !info.multi_label;
+  const auto labels = labelled ? file.read_labels(range.begin, range.end, type) : Buffer<std::int32_t>();
+  for (std::size_t place = 0; place < info.splits.size(); ++place)
+    check_split(comm, file, type, place, range, labels);
+}
+
+}  // namespace
 
 void check_splits(const Communicator& comm, const GraphFile& file) {
   for (int type = 0; type < std::ssize(file.info().types); ++type) check_splits_of(comm, file, type);
@@ -363,7 +382,9 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
                [&](auto begin, auto end) { file.read_ids(begin, end, type); });
     }
     file.read_class_names(type);
-    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) file.read_split(split, type);
+    for (std::size_t place = 0; place < of.splits.size(); ++place)
+      for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+        file.read_split(split, type, place);
   }
   for (int r = 0; r < std::ssize(file.open_->relations); ++r) {
     const auto& of = file.open_->relations[r].info;

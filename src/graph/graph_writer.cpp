@@ -294,10 +294,11 @@ void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows, int type)
   write<std::uint8_t>(state_->path("nodes", type, "labels"), place.total, columns, place.begin, rows.data);
 }
 
-void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, int type) {
+void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, int type,
+                              const std::string& name) {
   const auto place = place_of(state_->comm(), ids.size());
-  write<std::int64_t>(state_->path("split", type, kSplitNames[static_cast<std::size_t>(split)]), place.total,
-                      kVector, place.begin, ids);
+  const auto part = (name.empty() ? "" : name + "/") + kSplitNames[static_cast<std::size_t>(split)];
+  write<std::int64_t>(state_->path("split", type, part), place.total, kVector, place.begin, ids);
 }
 
 void GraphWriter::write_ids(const std::vector<std::string>& ids, int type) {

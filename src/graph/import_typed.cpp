@@ -9,6 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
 #include "import_edge_features.hpp"
+#include "ogb_tables.hpp"
 #include "wide_edges.hpp"
 
 namespace espalier {
@@ -230,24 +231,28 @@ void TypedImport::import_type(int type) {
   const auto& of = schema_->types()[type];
   const auto columns = import_features(type);
   OgbLabels labels;
-  Splits splits;
-  bool split = false;
+  const auto names = names_of_splits(options_.split);
+  std::vector<std::optional<Splits>> splits(names.size());
   on_first_rank(comm_, [&] {
     labels = folder_->read_labels(type);
-    split = folder_->has_split(type);
-    if (split) splits = folder_->read_splits(type, labels);
+    std::string words;
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      if (!folder_->has_split(type, k)) continue;
+      splits[k] = folder_->read_splits(type, labels, k);
+      words += "; " + in_words(*splits[k], kept_name(names, k));
+    }
     log::info("type       {}: {}, {}{}{}", of.name, counted(of.size(), "vertex"), counted(columns, "feature"),
-              labels.columns > 0 ? "; labels: " + in_words(labels) : "",
-              split ? fmt::format("; {} train, {} valid, {} test", splits[0].size(), splits[1].size(),
-                                  splits[2].size())
-                    : "");
+              labels.columns > 0 ? "; labels: " + in_words(labels) : "", words);
   });
   const auto tasks = agreed(labels.columns);
   if (tasks == 1) writer_->write_labels(labels.classes, type);
   if (tasks > 1) writer_->write_multi_labels(labels.multi, type);
-  if (agreed(split ? 1 : 0) == 0) return;
-  for (const auto part : {Split::kTrain, Split::kValid, Split::kTest})
-    writer_->write_split(part, splits[static_cast<std::size_t>(part)], type);
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    if (agreed(splits[k] ? 1 : 0) == 0) continue;
+    const auto mine = splits[k].value_or(Splits());
+    for (const auto part : {Split::kTrain, Split::kValid, Split::kTest})
+      writer_->write_split(part, mine[static_cast<std::size_t>(part)], type, kept_name(names, k));
+  }
 }
 
 }  // namespace

@@ -36,6 +36,11 @@ std::string in_words(const OgbLabels& labels) {
   return fmt::format("{}, {} without one", counted(std::ssize(labels.classes), "vertex"), unlabelled);
 }
 
+std::string in_words(const Splits& splits, const std::string& name) {
+  return fmt::format("{}{}{} train, {} valid, {} test", name, name.empty() ? "" : ": ", splits[0].size(),
+                     splits[1].size(), splits[2].size());
+}
+
 namespace {
 constexpr signed char kNone = -1;
 }

@@ -30,6 +30,9 @@ std::string in_words(const OgbLabels& labels);
 /// train, valid, test: ascending ids.
 using Splits = std::array<Buffer<std::int64_t>, 3>;
 
+/// "NAME: 60 train, 20 valid, 20 test", or without a name.
+std::string in_words(const Splits& splits, const std::string& name);
+
 /// A test set may be handed out without its labels.
 enum class HiddenTests {
   kRefuse,  ///< it is refused, as all vertices of a split without a label are

@@ -50,8 +50,8 @@ class Mag240mFolder : public TypedFolder {
     const auto path = array_of(type, "node_label");
     return fs::exists(path) ? read_label_array(*open_npy(path), types()[type].size()) : OgbLabels();
   }
-  bool has_split(int type) const override { return type == target_; }
-  Splits read_splits(int type, const OgbLabels& labels) const override {
+  bool has_split(int type, std::size_t) const override { return type == target_; }
+  Splits read_splits(int type, const OgbLabels& labels, std::size_t) const override {
     SplitCollector splits(types()[type].size(), labels, HiddenTests::kLeave);
     for (const auto part : {Split::kTrain, Split::kValid, Split::kTest})
       read_split_array(*open_npy(split_array(part)), vertices(type), part, splits);

@@ -42,11 +42,12 @@ class OgbBinaryFolder : public TypedFolder {
       if (!edges_.has(triplet))
         input_error("{}: has features of {}, but {} has no such array", edge_features_->path(), triplet,
                     edges_.path());
-    splits_.emplace(*this, options.folder, options.split);
-    for (const int type : splits_->types())
-      if (!has(labels_, type))
-        input_error("{}: {} has a split, but no labels in {}", splits_->folder(), name(type),
-                    (raw_ / "node-label.npz").string());
+    splits_ = open_splits(*this, options);
+    for (const auto& split : splits_)
+      for (const int type : split.types())
+        if (!has(labels_, type))
+          input_error("{}: {} has a split, but no labels in {}", split.folder(), name(type),
+                      (raw_ / "node-label.npz").string());
   }
 
   GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw binary"); }
@@ -73,9 +74,9 @@ class OgbBinaryFolder : public TypedFolder {
     return has(labels_, type) ? read_label_array(*labels_->open(name(type)), types()[type].size())
                               : OgbLabels();
   }
-  bool has_split(int type) const override { return splits_->types().contains(type); }
-  Splits read_splits(int type, const OgbLabels& labels) const override {
-    return splits_->read(name(type), {types()[type].size(), size_in_words(type)}, labels);
+  bool has_split(int type, std::size_t place) const override { return splits_[place].types().contains(type); }
+  Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const override {
+    return splits_[place].read(name(type), {types()[type].size(), size_in_words(type)}, labels);
   }
 
  private:
@@ -95,7 +96,7 @@ class OgbBinaryFolder : public TypedFolder {
   fs::path raw_;
   NpzFile edges_;
   std::optional<NpzFile> features_, labels_, edge_features_;
-  std::optional<OgbTypedSplits> splits_;
+  std::vector<OgbTypedSplits> splits_;
 };
 
 void OgbBinaryFolder::read_types() {

@@ -131,12 +131,12 @@ OgbLabels OgbFolder::read_labels() const {
   return path.empty() ? OgbLabels() : read_label_table(path, nodes_);
 }
 
-std::string OgbFolder::split_folder() const {
-  return find_split_folder(options_.folder, options_.split);
+std::string OgbFolder::split_folder(const std::string& split) const {
+  return find_split_folder(options_.folder, split);
 }
 
-Splits OgbFolder::read_splits(const OgbLabels& labels) const {
-  const auto folder = split_folder();
+Splits OgbFolder::read_splits(const OgbLabels& labels, const std::string& split) const {
+  const auto folder = split_folder(split);
   if (folder.empty() || is_split_of_links(folder, options_.folder)) return {};
   const TableVertices vertices{nodes_, fmt::format("num-node-list says {} vertices", nodes_)};
   return read_split_tables(folder, vertices, labels, HiddenTests::kRefuse);

@@ -28,11 +28,10 @@ class OgbFolder {
   OgbLabels read_labels() const;
   /// train, valid, test, ascending; checks that they do not overlap and, with one label column,
   /// that ids are labelled.
-  Splits read_splits(const OgbLabels& labels) const;
+  Splits read_splits(const OgbLabels& labels, const std::string& split) const;
 
-  /// The folder of the wanted split; empty when there are no splits at all. Throws when it is
-  /// not there.
-  std::string split_folder() const;
+  /// The folder of a split; empty when there are no splits at all. Throws when it is not there.
+  std::string split_folder(const std::string& split) const;
   /// The path of FOLDER/raw/STEM.csv.gz, or without .gz: empty when absent, or an error.
   std::string find(const std::string& stem) const;
   std::string require(const std::string& stem) const;

@@ -178,20 +178,23 @@ void import_features(const Communicator& comm, const std::optional<OgbFolder>& f
 }
 
 void import_labels_and_splits(const Communicator& comm, const std::optional<OgbFolder>& folder,
-                              GraphWriter& writer) {
+                              const std::vector<std::string>& names, GraphWriter& writer) {
   OgbLabels labels;
-  Splits splits;
+  std::vector<Splits> splits(names.size());
   on_first_rank(comm, [&] {
     labels = folder->read_labels();
     if (labels.columns > 0) log::info("labels     {}", in_words(labels));
-    splits = folder->read_splits(labels);
-    log::info("splits     {} train, {} valid, {} test", splits[0].size(), splits[1].size(), splits[2].size());
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      splits[k] = folder->read_splits(labels, names[k]);
+      log::info("splits     {}", in_words(splits[k], kept_name(names, k)));
+    }
   });
   const auto columns = comm.all_reduce(labels.columns, Reduction::kMax, "import");
   if (columns == 1) writer.write_labels(labels.classes);
   if (columns > 1) writer.write_multi_labels(labels.multi);
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    writer.write_split(split, splits[static_cast<std::size_t>(split)]);
+  for (std::size_t k = 0; k < names.size(); ++k)
+    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+      writer.write_split(split, splits[k][static_cast<std::size_t>(split)], 0, kept_name(names, k));
 }
 
 // Collective. Options that mean nothing where there are types are refused, not ignored.
@@ -216,11 +219,12 @@ void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const
   // 1. Is the folder one of ours, and can the file be written?
   std::optional<OgbFolder> folder;
   GraphDescription description;
+  const auto splits = names_of_splits(options.split);
   on_first_rank(comm, [&] {
     folder.emplace(options);
     description = describe_folder(options.folder, "OGB raw csv");
     // What is wrong with the command line is found before the edges are read.
-    folder->split_folder();
+    for (const auto& split : splits) folder->split_folder(split);
     folder->check_edge_weight();
   });
   GraphWriter writer(comm, output);
@@ -234,7 +238,7 @@ void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const
   options.half ? import_features<Half>(comm, folder, writer) : import_features<float>(comm, folder, writer);
 
   // 4. Labels and splits.
-  import_labels_and_splits(comm, folder, writer);
+  import_labels_and_splits(comm, folder, splits, writer);
 
   // 5. The file appears. What rank 0 read of the folder's description is everyone's: attributes are
   //    written by all ranks.

@@ -109,6 +109,22 @@ OgbLabels read_label_table(const std::string& path, std::int64_t vertices) {
 
 // ---- splits ----
 
+std::vector<std::string> names_of_splits(const std::string& asked) {
+  auto names = split_text(asked, ',');
+  if (names.size() < 2) return {asked};
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    if (!is_split_name(*name))
+      usage_error("--split {}: of several splits each has a name, and {}", asked, kSplitNameRule);
+    if (std::find(names.begin(), name, *name) != name)
+      usage_error("--split {}: names {} twice", asked, *name);
+  }
+  return names;
+}
+
+std::string kept_name(const std::vector<std::string>& names, std::size_t place) {
+  return names.size() > 1 ? names[place] : "";
+}
+
 std::string find_split_folder(const std::string& folder, const std::string& split) {
   const auto parent = fs::path(folder) / "split";
   std::vector<std::string> names;

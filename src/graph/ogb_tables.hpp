@@ -38,6 +38,13 @@ std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::in
 /// Labels, a line for each of `vertices`.
 OgbLabels read_label_table(const std::string& path, std::int64_t vertices);
 
+/// The names in "a,b" or "a"; an empty one where none is given. Throws UserError(kUsage) where one
+/// of several is there twice or no name of a graph file's.
+std::vector<std::string> names_of_splits(const std::string& asked);
+
+/// The name that one of these has in the graph file: none where it is the only one.
+std::string kept_name(const std::vector<std::string>& names, std::size_t place);
+
 /// The folder of a split below FOLDER/split: `split`, or the only one; empty when there are none
 /// and none was asked for.
 std::string find_split_folder(const std::string& folder, const std::string& split);

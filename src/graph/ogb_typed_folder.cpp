@@ -23,7 +23,7 @@ class OgbTypedFolder : public TypedFolder {
       : options_(options), raw_(fs::path(options.folder) / "raw") {
     read_types();
     read_triplets();
-    splits_.emplace(*this, options.folder, options.split);
+    splits_ = open_splits(*this, options);
     labelled_ = types_with(*this, {raw_, "nodetype-has-label", raw_ / "node-label", "labels"});
     check_targets();
   }
@@ -52,9 +52,9 @@ class OgbTypedFolder : public TypedFolder {
     if (!labelled_.contains(type)) return {};
     return read_label_table(find_table(raw_ / "node-label" / name(type), "node-label"), types()[type].size());
   }
-  bool has_split(int type) const override { return splits_->types().contains(type); }
-  Splits read_splits(int type, const OgbLabels& labels) const override {
-    return splits_->read(name(type), vertices(type), labels);
+  bool has_split(int type, std::size_t place) const override { return splits_[place].types().contains(type); }
+  Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const override {
+    return splits_[place].read(name(type), vertices(type), labels);
   }
 
  private:
@@ -70,7 +70,7 @@ class OgbTypedFolder : public TypedFolder {
   TypedOptions options_;
   fs::path raw_;
   std::set<int> labelled_;
-  std::optional<OgbTypedSplits> splits_;
+  std::vector<OgbTypedSplits> splits_;
 };
 
 void OgbTypedFolder::read_types() {
@@ -100,10 +100,11 @@ void OgbTypedFolder::check_targets() const {
     if (const auto folder = raw_ / "node-label" / name(type); find_table(folder, "node-label").empty())
       input_error("{}/node-label.csv.gz: no such file, nor without .gz, but {} has labels", folder.string(),
                   name(type));
-  for (const int type : splits_->types())
-    if (!labelled_.contains(type))
-      input_error("{}: {} has a split, but no labels in {}", splits_->folder(), name(type),
-                  (raw_ / "node-label").string());
+  for (const auto& split : splits_)
+    for (const int type : split.types())
+      if (!labelled_.contains(type))
+        input_error("{}: {} has a split, but no labels in {}", split.folder(), name(type),
+                    (raw_ / "node-label").string());
 }
 
 // Edges in pieces of bounded size.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/graph/typed_import.hpp"
 #include "ogb_tables.hpp"
 #include "typed_folder.hpp"
 
@@ -46,5 +47,8 @@ class OgbTypedSplits {
   std::string folder_;
   std::set<int> types_;
 };
+
+/// All that are asked for.
+std::vector<OgbTypedSplits> open_splits(const TypedFolder& folder, const TypedOptions& options);
 
 }  // namespace espalier

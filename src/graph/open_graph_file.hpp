@@ -29,7 +29,7 @@ inline constexpr const char* kDigestAgain =
 /// The data sets of one vertex type.
 struct OpenType {
   hdf5::Dataset features, labels, ids, class_names;
-  std::array<hdf5::Dataset, 3> splits;
+  std::vector<std::array<hdf5::Dataset, 3>> splits = {};  ///< as VertexInfo::splits
 };
 
 /// The data sets of one relation.
@@ -75,10 +75,12 @@ struct OpenGraphFile {
                                              &type_name,       &type_offset,      &relation_name,
                                              &relation_source, &relation_target,  &relation_inverse,
                                              &segment_ptr,     &segment_relation, &segment_begin};
-    for (const auto& type : types)
-      for (const auto* dataset : {&type.features, &type.labels, &type.ids, &type.class_names, &type.splits[0],
-                                  &type.splits[1], &type.splits[2]})
+    for (const auto& type : types) {
+      for (const auto* dataset : {&type.features, &type.labels, &type.ids, &type.class_names})
         all.push_back(dataset);
+      for (const auto& split : type.splits)
+        for (const auto& part : split) all.push_back(&part);
+    }
     for (const auto& relation : relations)
       for (const auto* dataset : {&relation.features, &relation.times}) all.push_back(dataset);
     for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);

@@ -59,9 +59,9 @@ class TypedFolder {
   /// Null where the edges of the triplet, so many, have none.
   virtual std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const = 0;
   virtual OgbLabels read_labels(int type) const = 0;
-  /// Has the type a split?
-  virtual bool has_split(int type) const = 0;
-  virtual Splits read_splits(int type, const OgbLabels& labels) const = 0;
+  /// Has the type a split, of the one asked for at this place?
+  virtual bool has_split(int type, std::size_t place) const = 0;
+  virtual Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const = 0;
 
  protected:
   /// Appends a type with so many vertices.

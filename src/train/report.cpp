@@ -205,6 +205,7 @@ std::string to_json(const RunReport& report) {
                    {"features", report.graph.features},
                    {"classes", report.graph.classes},
                    {"verified", report.verified}};
+  if (const auto split = report.graph.split_name(); !split.empty()) json["graph"]["split"] = split;
   if (report.graph.typed) add_types(report.graph, json["graph"]);
   if (report.graph.content.file) json["graph"]["digest"] = hex(*report.graph.content.file);
   for (const auto& [name, digest] : report.graph.content.datasets)

@@ -237,6 +237,17 @@ class HiddenTests(TypedFolder):
         self.assertEqual(data["split/paper/train"].tolist(), [0, 4])
         self.assertIn("none of the 2 vertices of test has a label", self.said)
 
+    def test_several_splits_keep_their_names(self):
+        self.put("split/other/paper/train.csv", "1\n")
+        self.put("split/other/paper/valid.csv", "")
+        self.put("split/other/paper/test.csv", "0\n3\n")
+        data = self.imported("--split", "time,other", ranks=2).data
+        wanted = {"time": ([0, 4], [1], [3, 5]), "other": ([1], [], [0, 3])}
+        self.assertEqual({name: ids.tolist() for name, ids in data.items() if name.startswith("split/")},
+                         {f"split/paper/{name}/{part}": ids for name, parts in wanted.items()
+                          for part, ids in zip(("train", "valid", "test"), parts)})
+        self.assertIn("; time: 2 train, 1 valid, 2 test; other: 1 train, 0 valid, 2 test", self.said)
+
     def test_other_vertices_of_splits_have_labels(self):
         self.put("raw/node-label/paper/node-label.csv", "2\n0\nnan\nnan\n0\n1\n")
         self.refuse(3, ["test.csv:2: vertex 3 has no label"])

@@ -32,7 +32,7 @@ CASES = {
     "model.heads": (GAT, "2"), "model.output_heads": (GAT, "2"), "model.residual": ((), "true"), "model.jumping": ((), "max"),
     "model.normalize": ((), "batch"), "model.activation": ((), "elu"), "model.aggregator": ((), "max"),
     "train.score": (LINKS, "distmult"), "train.norm": (LINKS, "2"), "train.ranked_against": (LINKS, "20"),
-    "train.task": ((), "labels"), "train.metric": ((), "macro_f1"), "train.optimizer": ((), "sgd"),
+    "train.task": ((), "labels"), "train.metric": ((), "macro_f1"), "graph.split": ((), "other"), "train.optimizer": ((), "sgd"),
     "train.embedding_optimizer": (ROWS, "adagrad"),
     "train.loss": (LINKS, "sigmoid"), "train.margin": (LINKS, "2.5"), "train.temperature": (LINKS, "0.5"),
     "train.negatives": (LINKS, "2"), "train.negatives_mode": (LINKS, "shared"),
@@ -69,7 +69,7 @@ EXPECTED = {
     "meaning": {"graph.feature_norm", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task",
                 "train.score", "train.norm"},
     "draw": {"sampler.kind", "sampler.mode", "sampler.relation_fanout"},
-    "state": {"train.metric", "train.optimizer", "train.embedding_optimizer", "train.ranked_against"},
+    "state": {"graph.split", "train.metric", "train.optimizer", "train.embedding_optimizer", "train.ranked_against"},
     "batches": {"sampler.batch_size", "sampler.groups", "train.seed", "train.batches_per_step", "train.negatives", "train.negatives_mode",
                 "train.negatives_power", "train.negatives_filtered", "train.negatives_of"},
 }
@@ -93,6 +93,8 @@ class Keys(ProgramTest):
         self.succeed("-q", "generate", "planted", "--nodes", 120, "--features", 5, "--classes", 3, "--edge-features", 2, "-o", self.plain)
         with h5py.File(self.plain, "a") as file:
             file["graph/weights"] = np.linspace(0.5, 2, len(file["graph/indices"]), dtype=np.float32)
+            for part in ("train", "valid", "test"):
+                file[f"split/other/{part}"] = file[f"split/{part}"][1:]
         self.succeed("-q", "generate", "planted", "--types", "paper=120:5,author=90", "--classes", 3,
                      "--relations", "author.writes.paper=300,paper.cites.paper=400", "-o", self.typed)
         with h5py.File(self.typed, "a") as file:  # a second type to learn on

@@ -29,6 +29,7 @@ std::string message_of(const std::string& text, const std::vector<std::string>& 
 constexpr const char* kEverything = R"([graph]
 file = "a \"quoted\\ name.h5"
 target = "paper"
+split = "seed0"
 order = "a.order.h5"
 feature_norm = "row"
 features_on = "node"

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.app.program import environment_apart, espalier
 
+NAMED = "dealt"  # a split that files of h5py have beside the one without a name
 FLAWS = ("overlapping splits", "unlabelled training vertex", "label below -1", "edge features of other rows", "split beyond")
 
 
@@ -22,6 +23,7 @@ class Graph:
     several: bool = False  # labels per vertex
     flaw: str = ""
     links: bool = False
+    splits: list = dataclasses.field(default_factory=list)  # names of those that have one
 
     @property
     def words(self):
@@ -114,6 +116,14 @@ def put_vertices(file, random, place, count, several, flaw):
     file[f"nodes/{place}labels"] = labels
     for name, ids in splits.items():
         file[f"split/{place}{name}"] = ids
+    put_named_split(file, splits, place)
+
+
+def put_named_split(file, splits, place):
+    """The same vertices, dealt out in another way."""
+    union = np.unique(np.concatenate(list(splits.values())))
+    for k, name in enumerate(splits):
+        file[f"split/{place}{NAMED}/{name}"] = union[k::len(splits)]
 
 
 def put_features(file, random, name, count):
@@ -139,7 +149,7 @@ def untyped_of_h5py(path, r):
         put_vertices(file, random, "", nodes, several, flaw)
         if flaw == "edge features of other rows" or random.random() < 0.3:
             put_features(file, random, "edges/features", sum(map(len, rows)) + (flaw == "edge features of other rows"))
-    return Graph(str(path), "untyped of h5py", several=several, flaw=flaw)
+    return Graph(str(path), "untyped of h5py", several=several, flaw=flaw, splits=[NAMED])
 
 
 def typed_rows(random, offset, relations):
@@ -190,7 +200,7 @@ def typed_of_h5py(path, r):
         for name, count in zip(names, entries):
             if flaw == "edge features of other rows" or random.random() < 0.3:
                 put_features(file, random, f"edges/{name}/features", count + (flaw == "edge features of other rows"))
-    return Graph(str(path), "typed of h5py", learnable, names, several, flaw)
+    return Graph(str(path), "typed of h5py", learnable, names, several, flaw, splits=[NAMED])
 
 
 KINDS = [planted, rmat, planted_types, planted_types, untyped_of_h5py, untyped_of_h5py, typed_of_h5py, typed_of_h5py]

@@ -47,10 +47,14 @@ def target(r, graph, config):
     return r.choice(graph.learnable or [""]) if r.random() < 0.9 else "nobody"
 
 
+def split(r, graph, config):
+    return r.choice(graph.splits or [""]) if r.random() < 0.9 else "nobody"
+
+
 # (random.Random, the graph, what is drawn so far) -> a value; None: it is the case that says it
 DRAWS = {
     "graph.file": None, "graph.order": None, "output.dir": None, "run.restart": None,
-    "graph.target": target,
+    "graph.target": target, "graph.split": split,
     "grid.replication": one_of(1, 1, 2, "auto"),
     "sampler.fanout": fanout, "sampler.relation_fanout": relation_fanout,
     "sampler.batch_size": one_of(1, 3, 8, 20, 64, 1000), "sampler.bulk": one_of(1, 2, 5, 100, "auto"),

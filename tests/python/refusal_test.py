@@ -149,6 +149,21 @@ WRONG = [
         {"valid": np.ones((4, 3), dtype=bool)},
     ),
     ("vertex 2 is in train and in test; splits share no vertex", {"train": [0, 2], "test": [3, 2]}),
+    ("splits is [0]; give {name:", {"splits": [0]}),
+    ("splits['a'] is [0]; give a dictionary of train", {"splits": {"a": [0]}}),
+    ("splits['a'] is {'trial': [0]}", {"splits": {"a": {"trial": [0]}}}),
+    ("the split 'a/b': its name holds letters", {"splits": {"a/b": {"train": [0]}}}),
+    ("the split 'test': its name", {"splits": {"test": {"train": [0]}}}),
+    ("the split '.': its name", {"splits": {".": {"train": [0]}}}),
+    ("splits['a']['train'][1] is 4, but the graph", {"splits": {"a": {"train": [0, 4]}}}),
+    (
+        "vertex 1 is in splits['a']['train'] and in splits['a']['test']",
+        {"splits": {"a": {"train": [0, 1], "test": [1]}, "b": {"train": [1]}}},
+    ),
+    (
+        "splits['a']['train'] is a dictionary by type, but edge_index is not",
+        {"splits": {"a": {"train": {"paper": [0]}}}},
+    ),
     ("vertex 2 of train has no label", {"train": [0, 2], "y": [0, 1, -1, 0]}),
     ("vertex 2 of test has no label", {"test": [2], "y": ["a", "b", None, "b"]}),
     ("ids has the shape [3], but there are 4 vertices", {"ids": list("abc")}),
@@ -210,6 +225,7 @@ JUNK = [
     np.ma.masked_array([1, 2, 3, 4], [0, 1, 0, 0]), {("a", "b", "c"): None},
 ]  # fmt: skip
 PARTS = (
+    "splits",
     "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time",
     "ids", "class_names", "directed", "matrix_rows", "duplicates", "name",
 )  # fmt: skip

@@ -103,6 +103,18 @@ class Training(ProgramTest):
             )
             self.assertTrue((0.25 <= found.probability).all() and (found.probability <= 1).all())
 
+    def test_splits_with_names(self):
+        """A job on one of them is scored by it, here too."""
+        order = np.random.default_rng(3).permutation(300)
+        other = dict(zip(("train", "valid", "test"), np.split(order, [120, 200])))
+        y = np.array(NAMES)[self.classes]
+        splits = {"first": self.splits, "other": other}
+        espalier.write_graph(self.graph, self.edges, self.x, y, splits=splits, directed=False)
+        self.write_job('graph.split="other"')
+        found, report = self.train_and_read(2)
+        self.assertEqual(found.accuracy("test"), report["test"]["accuracy"])
+        self.assertEqual(np.flatnonzero(found.split == "test").tolist(), sorted(other["test"]))
+
     def test_a_message_comes_from_the_source(self):
         """Only sources have features that tell a class; turned round there is nothing to learn."""
         random = np.random.default_rng(0)

@@ -182,6 +182,31 @@ class Vertices(WriteTest):
             [np.flatnonzero(mask).tolist(), sorted(ids[:9]), sorted(ids[9:])],
         )
 
+    def test_splits_with_names(self):
+        parts = np.split(self.random.permutation(50), [20, 30])
+        splits = {
+            "seed.0": dict(zip(("train", "valid", "test"), parts)),
+            "seed-1": {"train": self.random.random(50) < 0.5},
+        }
+        arrays = self.write([[0], [1]], num_nodes=50, splits=splits, train=[7, 3])
+        self.assertEqual(
+            {name: ids.tolist() for name, ids in arrays.items() if name.startswith("split/")},
+            {f"split/seed.0/{name}": sorted(ids) for name, ids in splits["seed.0"].items()}
+            | {
+                "split/seed-1/train": np.flatnonzero(splits["seed-1"]["train"]).tolist(),
+                "split/train": [3, 7],
+            },
+        )
+        typed = self.write(
+            {("a", "to", "b"): [[0], [1]]},
+            num_nodes={"a": 4, "b": 5},
+            splits={"x": {"train": {"b": [4, 0], "a": [1]}, "test": {"b": [2]}}},
+        )
+        self.assertEqual(
+            {name: ids.tolist() for name, ids in typed.items() if name.startswith("split/")},
+            {"split/b/x/train": [0, 4], "split/a/x/train": [1], "split/b/x/test": [2]},
+        )
+
     def test_labels_that_are_texts_become_classes_with_names(self):
         given = ["b,c", "a\nb", None, "b,c", "ä"]
         arrays = self.write([[0], [1]], y=np.array(given, dtype=object))

@@ -28,6 +28,7 @@ struct GraphConfig {
   std::string feature_norm = "none";
   std::string features_on = "device";
   std::string target;  ///< vertex type to learn on; empty: the only one with labels
+  std::string split;   ///< empty: that of /split/train, or the only one
   std::string order;
   bool verify = true;
 };

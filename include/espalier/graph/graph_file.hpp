@@ -11,6 +11,7 @@
 //   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
 //                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
+//   /split/NAME/train, valid, test   optional: further splits, or all of them (GraphView::split)
 //   /edges/features   float32 or float16 [m, f]   optional; row k is of entry k of /graph/indices
 //   /edges/time       int64 [m]               optional: when each was, in any unit
 //   /nodes/ids        fixed-length text [n], or int64 [n]   optional: the user's own ids
@@ -31,6 +32,7 @@
 //   /graph/segment_begin     int64 [q]        the segment's first entry
 //   /nodes/TYPE/features, labels              as above, of the type's vertices; optional
 //   /split/TYPE/train, valid, test            as above, ids counted within the type
+//   /split/TYPE/NAME/train, valid, test       as above; optional
 //   /edges/RELATION/features float32 or float16 [m_r, f_r]   optional; RELATION is the full name,
 //                                             "author.writes.paper", which one relation has; row k
 //                                             is of the k-th of the relation's m_r entries, row by
@@ -72,16 +74,33 @@ namespace espalier {
 /// What the user's own ids are, where a file has some.
 enum class IdKind { kNone, kTexts, kNumbers };
 
-/// What a file knows of the vertices of one type.
-struct VertexInfo {
+/// How many vertices are in each part of a split.
+struct SplitSizes {
+  std::int64_t train = 0, valid = 0, test = 0;
+};
+
+/// One of the splits of a type.
+struct SplitInfo : SplitSizes {
+  std::string name;  ///< empty: that of /split/train
+};
+
+/// What a file knows of the vertices of one type. As SplitSizes those of the split that counts.
+struct VertexInfo : SplitSizes {
   std::int64_t features = 0;   ///< f; 0 when there are none
   std::int64_t classes = 0;    ///< largest label + 1, or the columns of multi-label
   bool half_features = false;  ///< features are float16
   bool has_labels = false;     ///< labels are there; with classes = 0 all of them are -1
   bool multi_label = false;
   IdKind ids = IdKind::kNone;
-  std::int64_t class_names = 0;                 ///< how many classes have a name: all of them, or 0
-  std::int64_t train = 0, valid = 0, test = 0;  ///< sizes of the splits
+  std::int64_t class_names = 0;   ///< how many classes have a name: all of them, or 0
+  std::vector<SplitInfo> splits;  ///< those that are there, the one without a name first
+  int split = -1;                 ///< which one counts; -1: none is there, or several, and
+                                  ///< none was named
+
+  /// The name of the one that counts; empty where it has none.
+  std::string split_name() const { return split < 0 ? "" : splits[static_cast<std::size_t>(split)].name; }
+  /// The names of those that have one: "first, second".
+  std::string split_names() const;
 };
 
 /// What a file knows of the edges of one relation.
@@ -125,6 +144,12 @@ inline constexpr std::uint8_t kUnknownLabel = 255;
 enum class Split { kTrain, kValid, kTest };
 inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "test"};
 
+/// Of the name of a split.
+inline constexpr const char* kSplitNameRule =
+    "its name holds letters, digits, '_', '-' and '.', and is not train, valid or test";
+/// Does it?
+bool is_split_name(const std::string& name);
+
 /// What happens with the digests that stand in a file (content_digest.hpp): reads are checked
 /// against them; or they are not, and nothing is hashed; or what is read is hashed, as if none
 /// stood there.
@@ -134,6 +159,7 @@ enum class Verify { kYes, kNo, kRenew };
 struct GraphView {
   Verify verify = Verify::kYes;
   std::string target = {};  ///< the target type; empty: the only one with labels
+  std::string split = {};   ///< the split that counts; empty: that of /split/train, or the only one
   bool apart = false;       ///< are the columns of a typed graph (relation, source)? Else vertices:
                             ///< types are ignored, edges of several relations between two
                             ///< vertices are one, their weights added
@@ -240,8 +266,9 @@ class GraphFile {
   Matrix<std::int64_t> read_non_links(Split split, std::int64_t begin, std::int64_t end) const;
 
   /// Collective. A whole split on every rank, ascending ids of vertices. Checks: ascending, in the
-  /// type. An absent split is empty.
+  /// type. An absent split is empty. The split that counts, or one of those of a type by its place.
   Buffer<std::int64_t> read_split(Split split, int type = kTarget) const;
+  Buffer<std::int64_t> read_split(Split split, int type, std::size_t place) const;
 
   static constexpr int kTarget = -1;  ///< the target type
 
@@ -253,8 +280,9 @@ class GraphFile {
   std::unique_ptr<OpenGraphFile> open_;
 };
 
-/// Collective. Checks over a whole file: splits do not overlap and, where the file has labels, name
-/// labelled vertices only. Reads labels in row ranges. Throws UserError(kInput) on every rank.
+/// Collective. Checks over a whole file: parts of a split do not overlap and, where the file has
+/// labels, name labelled vertices only. Reads labels in row ranges. Throws UserError(kInput) on
+/// every rank.
 void check_splits(const Communicator& comm, const GraphFile& file);
 
 /// Throws UserError(kInput) where a relation has features for another number of entries than it

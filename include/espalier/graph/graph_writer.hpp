@@ -87,8 +87,9 @@ class GraphWriter {
   void write_multi_labels(const Matrix<std::uint8_t>& rows, int type = 0);
 
   /// Collective. My part of a split, counted within the type; the parts in rank order
-  /// are ascending.
-  void write_split(Split split, std::span<const std::int64_t> ids, int type = 0);
+  /// are ascending. Of several splits of a type each has a name.
+  void write_split(Split split, std::span<const std::int64_t> ids, int type = 0,
+                   const std::string& name = "");
 
   /// Collective. What my vertices are called.
   void write_ids(const std::vector<std::string>& ids, int type = 0);

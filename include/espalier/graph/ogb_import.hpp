@@ -35,7 +35,8 @@ namespace espalier {
 
 struct OgbOptions {
   std::string folder;
-  std::string split;                        ///< NAME; empty: the only one there is
+  std::string split;                        ///< NAME; empty: the only one there is; or "NAME,NAME",
+                                            ///< which keep their names
   std::optional<std::int64_t> edge_weight;  ///< 0-based column of edge-feat that holds the weights
   bool symmetrize = false;
   bool drop_self_loops = false;

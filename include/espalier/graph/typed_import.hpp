@@ -18,7 +18,7 @@ namespace espalier {
 
 struct TypedOptions {
   std::string folder;
-  std::string split;                         ///< NAME; empty: the only one there is
+  std::string split;                         ///< as OgbOptions::split
   bool inverses = true;                      ///< add rev_R for each relation R
   bool drop_self_loops = false;              ///< within a relation of one type
   bool half = false;                         ///< as float16 also features that are not
