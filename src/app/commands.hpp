@@ -19,7 +19,7 @@ struct Order;
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 
 struct ImportArguments {
-  std::string format = "ogb";  ///< or mag240m, triples
+  std::string format;  ///< a name in import_formats()
   std::string folder;
   std::string split;  ///< a folder below FOLDER/split
   std::string output;
