@@ -6,9 +6,11 @@
 #include <charconv>
 
 #include "espalier/base/error.hpp"
+#include "espalier/graph/edge_import.hpp"
 #include "espalier/graph/mag240m_import.hpp"
 #include "espalier/graph/ogb_import.hpp"
 #include "espalier/graph/triple_import.hpp"
+#include "number_option.hpp"
 
 namespace espalier {
 
@@ -107,6 +109,61 @@ void read_triples(const Communicator& world, const ImportArguments& a, const Out
   import_triples(world, {{a.train, a.valid, a.test}, !a.no_inverse, a.ignore_relations}, output);
 }
 
+// ---- edges, matrixmarket ----
+
+void add_array_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("--features", a.features, "FILE.npy: a row of features for each vertex");
+  command.add_option("--labels", a.labels,
+                     "FILE.npy: a class for each vertex, -1 or nan: none; or a row of 0, 1 and nan");
+  command.add_option("--train", a.train, "FILE.npy: the vertices to train on, ids or a mask");
+  command.add_option("--valid", a.valid, "those to validate on");
+  command.add_option("--test", a.test, "those to test on");
+}
+
+EdgeOptions edge_options(const ImportArguments& a) {
+  return {a.symmetrize, a.drop_self_loops, duplicates_by(a.duplicates)};
+}
+
+VertexArrays vertex_arrays(const ImportArguments& a) {
+  return {a.features, a.labels, {a.train, a.valid, a.test}, a.half};
+}
+
+void add_edge_list_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("FILE", a.file, "lines of source and target, .gz and .zst too")->required();
+  command.add_flag("--weights", a.weights, "the third field of a line is the weight of the edge");
+  auto* vertices = add_whole_number(command, "--vertices", a.vertices, {1, kMostVertices},
+                                    "how many vertices there are (the largest id + 1)");
+  command
+      .add_flag("--renumber", a.renumber,
+                "vertices are the ids that there are, in ascending order; the file keeps the ids")
+      ->excludes(vertices);
+  add_symmetrize_option(command, a);
+  add_edge_options(command, a);
+  add_array_options(command, a);
+}
+
+void read_edge_list(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  const auto vertices = a.vertices > 0 ? std::optional(a.vertices) : std::nullopt;
+  import_edge_list(world, {a.file, a.weights, vertices, a.renumber, edge_options(a), vertex_arrays(a)},
+                   output);
+}
+
+void add_matrix_market_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("FILE", a.file, "a matrix in coordinate format, .gz and .zst too")->required();
+  command.add_flag("--no-weights", a.no_weights, "pass over the values: every edge is a 1");
+  add_symmetrize_option(command, a);
+  add_edge_options(command, a);
+  add_array_options(command, a);
+}
+
+void read_matrix_market(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_matrix_market(world, {a.file, !a.no_weights, edge_options(a), vertex_arrays(a)}, output);
+}
+
+constexpr const char* kAdviceOnEdges =
+    "import holds the matrix on one rank, so more ranks are no help: use a node with more memory, and "
+    "--renumber where ids are sparse";
+
 }  // namespace
 
 // ---- the table ----
@@ -144,7 +201,27 @@ const std::vector<ImportFormat>& import_formats() {
        "pairs, for more than 128\n"
        "relations.\n\n",
        "import reads the triples on one rank, so more ranks are no help: use a node with more memory",
-       add_triple_options, read_triples}};
+       add_triple_options, read_triples},
+      {"edges", "an edge list: two columns of ids, and perhaps a weight",
+       "  espalier import edges soc-LiveJournal1.txt.gz -o livejournal.h5\n"
+       "  espalier import edges follows.csv --renumber --symmetrize --features x.npy --labels y.npy "
+       "--train train.npy -o follows.h5\n",
+       "`edges` reads lines of source and target, apart by blanks, tabs or a comma; those that begin with # "
+       "or % are comments.\n"
+       "Vertices are 0 to the largest id, or --vertices N, or as many as --features or --labels has rows. "
+       "With --renumber they\n"
+       "are the ids that there are, in ascending order: /nodes/ids has them, rows of --features and --labels "
+       "are in that order,\n"
+       "and --train, --valid and --test are ids of the list.\n\n",
+       kAdviceOnEdges, add_edge_list_options, read_edge_list},
+      {"matrixmarket", "a matrix in the coordinate format of Matrix Market",
+       "  espalier import matrixmarket cage15.mtx.gz -o cage15.h5\n",
+       "`matrixmarket` reads pattern, integer and real matrices, general and symmetric ones. It is the "
+       "adjacency matrix as it\n"
+       "stands: entry i j, in row i and column j, is an edge from j to i, and vertex 0 is row 1. Values are "
+       "weights\n"
+       "(--no-weights: are not). Both kinds read plain text, gzip and zstd, whatever the name.\n\n",
+       kAdviceOnEdges, add_matrix_market_options, read_matrix_market}};
   return formats;
 }
 

@@ -131,16 +131,39 @@ OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
   return labels;
 }
 
-void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
+namespace {
+
+void read_mask(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
+  check_rows(array, vertices.count);
+  for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& marks, std::int64_t begin) {
+    for (std::size_t k = 0; k < marks.size(); ++k) {
+      const auto vertex = begin + static_cast<std::int64_t>(k);
+      if (marks[k] != 0)
+        splits.add(split, vertex, [&] { return fmt::format("{}: entry {}", array.name(), vertex); });
+    }
+  });
+}
+
+}  // namespace
+
+void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits,
+                      const VertexNumbers* numbers) {
   if (array.columns() != 1) input_error("{}: is {}, not a list of vertices", array.name(), in_words(array));
-  if (array.is_truth())
-    input_error("{}: is a mask, a truth value for each vertex, not ids; write numpy.flatnonzero(mask)",
-                array.name());
+  if (array.is_truth()) return read_mask(array, vertices, split, splits);
+  const auto vertex_of = [&](std::int64_t id, std::int64_t entry) {
+    if (numbers == nullptr) {
+      check_id(id, vertices, array, entry, "entry");
+      return id;
+    }
+    const auto number = numbers->number_of(id);
+    if (number < 0) input_error("{}: entry {}: no edge has the vertex {}", array.name(), entry, id);
+    return number;
+  };
   for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
     for (std::size_t k = 0; k < ids.size(); ++k) {
       const auto entry = begin + static_cast<std::int64_t>(k);
-      check_id(ids[k], vertices, array, entry, "entry");
-      splits.add(split, ids[k], [&] { return fmt::format("{}: entry {}", array.name(), entry); });
+      splits.add(split, vertex_of(ids[k], entry),
+                 [&] { return fmt::format("{}: entry {}", array.name(), entry); });
     }
   });
 }

@@ -8,6 +8,7 @@
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
 #include "npy_file.hpp"
+#include "renumbered_edges.hpp"
 #include "typed_folder.hpp"
 
 namespace espalier {
@@ -32,7 +33,9 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
 /// [n] or [n, 1] of classes, nan for none; [n, C] of 0 and 1, nan for unknown.
 OgbLabels read_label_array(NpyArray& array, std::int64_t vertices);
 
-/// Ids of one split.
-void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits);
+/// One split: its vertices, or a mask, a truth value for each vertex. `numbers`: they go by the ids
+/// that these are the numbers of.
+void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits,
+                      const VertexNumbers* numbers = nullptr);
 
 }  // namespace espalier

@@ -9,6 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
 #include "import_edge_features.hpp"
+#include "import_vertices.hpp"
 #include "wide_edges.hpp"
 
 namespace espalier {
@@ -115,9 +116,6 @@ class TypedImport {
   template <class Index>
   void write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
                            const Buffer<std::int64_t>& first);
-  std::int64_t import_features(int type);
-  template <class T>
-  void write_features(int type, std::int64_t columns, FeatureRows* rows);
   // What rank 0 found.
   std::int64_t agreed(std::int64_t mine) const { return comm_.all_reduce(mine, Reduction::kMax, "import"); }
 
@@ -207,28 +205,11 @@ void TypedImport::write_edge_features(const WideEdges<Index>* edges, const Csr<I
   }
 }
 
-template <class T>
-void TypedImport::write_features(int type, std::int64_t columns, FeatureRows* rows) {
-  const auto count = schema_->types()[type].size();
-  writer_->write_features<T>(
-      count, columns, [&](Matrix<T>& piece) { read_rows(*rows, piece); }, type);
-  on_first_rank(comm_, [&] { rows->finish(); });
-}
-
-// Returns the number of columns.
-std::int64_t TypedImport::import_features(int type) {
-  std::unique_ptr<FeatureRows> rows;
-  on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
-  const auto columns = agreed(rows ? rows->columns() : 0);
-  if (columns == 0) return 0;
-  const bool half = agreed(options_.half || (rows && rows->half()) ? 1 : 0) != 0;
-  half ? write_features<Half>(type, columns, rows.get()) : write_features<float>(type, columns, rows.get());
-  return columns;
-}
-
 void TypedImport::import_type(int type) {
   const auto& of = schema_->types()[type];
-  const auto columns = import_features(type);
+  std::unique_ptr<FeatureRows> rows;
+  on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
+  const auto columns = import_features(comm_, std::move(rows), of.size(), options_.half, *writer_, type);
   OgbLabels labels;
   Splits splits;
   bool split = false;
@@ -242,12 +223,8 @@ void TypedImport::import_type(int type) {
                                   splits[2].size())
                     : "");
   });
-  const auto tasks = agreed(labels.columns);
-  if (tasks == 1) writer_->write_labels(labels.classes, type);
-  if (tasks > 1) writer_->write_multi_labels(labels.multi, type);
-  if (agreed(split ? 1 : 0) == 0) return;
-  for (const auto part : {Split::kTrain, Split::kValid, Split::kTest})
-    writer_->write_split(part, splits[static_cast<std::size_t>(part)], type);
+  import_labels(comm_, labels, *writer_, type);
+  if (agreed(split ? 1 : 0) != 0) import_splits(splits, *writer_, type);
 }
 
 }  // namespace

@@ -53,8 +53,7 @@ void SplitCollector::add(Split split, std::int64_t vertex, const std::function<s
   tests_ += may_hide;
   if (labels_.columns != 1 || labels_.classes[vertex] >= 0) return;
   if (refusal_.empty())
-    refusal_ =
-        fmt::format("{}: vertex {} has no label in node-label; it cannot be in a split", place(), vertex);
+    refusal_ = fmt::format("{}: vertex {} has no label; it cannot be in a split", place(), vertex);
   if (!may_hide) input_error("{}", refusal_);
   ++without_label_;
 }

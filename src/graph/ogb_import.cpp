@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "edge_report.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/graph/graph_writer.hpp"
@@ -20,84 +21,6 @@
 namespace espalier {
 
 namespace {
-
-// ---- edges: what became of them, in words ----
-
-const char* outcome_of_weights(const OgbOptions& options) {
-  if (!options.edge_weight) return "no weights, so that each becomes one entry";
-  return options.duplicates == Duplicates::kSum   ? "weights are summed"
-         : options.duplicates == Duplicates::kMax ? "the largest weight stays"
-                                                  : "the first weight stays";
-}
-
-// A graph file has one entry for an edge.
-constexpr const char* kToKeepThem =
-    ". To keep how often an edge stands there, give edge-feat.csv.gz a column of ones and name it by "
-    "--edge-weight";
-
-// Which edges met, and what came of it; nothing when none did.
-void report_duplicates(const EdgeCounts& counts, const OgbOptions& options, bool featured) {
-  std::string met;
-  const auto add = [&](const std::string& what) { met += (met.empty() ? "" : ", ") + what; };
-  if (counts.repeated > 0) add(counted(counts.repeated, "line repeats", "lines repeat") + " an earlier one");
-  if (counts.mirrored > 0)
-    add(counted(counts.mirrored / 2, "pair of vertices is", "pairs of vertices are") +
-        " listed in both directions");
-  if (counts.loops > 0)
-    add(counted(counts.loops, "self loop meets its", "self loops meet their") + " own reverse");
-  if (!met.empty())
-    log::info("duplicates {}; {}{}{}", met, outcome_of_weights(options),
-              !featured ? ""
-              : options.edge_weight && options.duplicates == Duplicates::kMax
-                  ? ", with the features of the line with the largest weight"
-                  : ", with the features of the first",
-              options.edge_weight ? "" : kToKeepThem);
-  if (counts.loops > 0 && options.edge_weight && options.duplicates == Duplicates::kSum)
-    log::info(
-        "loops      the weight of {} twice, as in A + A^T: --drop-self-loops leaves them out, "
-        "--duplicates max or first counts them once",
-        counted(counts.loops, "self loop counts", "self loops count"));
-}
-
-// Lines u,v and v,u may be two edges, or one that is written down twice: only the user knows.
-void report_symmetry(const EdgeCounts& counts, const OgbOptions& options, bool featured,
-                     std::int64_t entries) {
-  const bool before = counts.mirrored > 0 && counts.mirrored == entries - counts.loops;
-  const bool adds = options.edge_weight && options.duplicates == Duplicates::kSum && counts.mirrored > 0;
-  if (!adds) {
-    if (before)
-      log::info("symmetry   the graph is symmetric already: --symmetrize changes nothing{}",
-                options.edge_weight && featured ? " but weights and features"
-                : options.edge_weight           ? " but weights"
-                : featured                      ? " but features of edges"
-                                                : "");
-    return;
-  }
-  log::warning(
-      "{} listed in both directions, {} of them with one weight twice; with --symmetrize the weights of both "
-      "lines "
-      "add up. If two such lines are one edge, {}give --duplicates max or first",
-      counted(counts.mirrored / 2, "pair of vertices is", "pairs of vertices are"), counts.alike / 2,
-      before ? "leave out --symmetrize (the graph is symmetric already), or " : "");
-}
-
-void report_direction(std::int64_t one_way, std::int64_t entries, const std::string& one_direction_by) {
-  if (one_way == 0) return;
-  const auto some = one_way == entries ? "no edge is listed in both directions"
-                                       : fmt::format("{} of {} entries have no reverse", one_way, entries);
-  log::info("directed   {}; --symmetrize makes edges undirected", some);
-  if (!one_direction_by.empty())
-    log::warning(
-        "meta.json says {}: the file lists one direction of undirected edges, and {} of {} have no reverse; "
-        "give --symmetrize unless you want it directed",
-        one_direction_by, one_way, entries);
-}
-
-void report_edges(const EdgeCounts& counts, std::int64_t entries, double seconds) {
-  log::info("edges      {} in {:.1f} s, {} added, {} dropped, {} merged: {}", counted(counts.given, "line"),
-            seconds, counted(counts.reversed, "reversed edge"), counted(counts.loops_dropped, "self loop"),
-            counted(counts.merged, "duplicate"), counted(entries, "entry"));
-}
 
 // ---- edges: from the file to rows ----
 
@@ -152,11 +75,13 @@ bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& fold
     const auto one_way = options.symmetrize ? 0 : count_one_way(edges.rows);
     const auto entries = edges.rows.entries();
     directed = one_way > 0;
-    report_edges(edges.counts, entries, now() - start);
-    const bool featured = edges.features.rows != nullptr;
-    report_duplicates(edges.counts, options, featured);
-    if (options.symmetrize) report_symmetry(edges.counts, options, featured, entries);
-    report_direction(one_way, entries, one_direction_by(options.folder));
+    report_edges({{options.symmetrize, options.drop_self_loops, options.duplicates},
+                  options.edge_weight.has_value(),
+                  edges.features.rows != nullptr,
+                  "line",
+                  "give edge-feat.csv.gz a column of ones and name it by --edge-weight",
+                  one_direction_by(options.folder)},
+                 edges.counts, entries, one_way, now() - start);
   });
   writer.write_adjacency(edges.rows);
   const auto columns = import_edge_features(comm, std::move(edges.features), options.half,

@@ -252,9 +252,9 @@ class Mag240m(ArrayFolder):
         mask = np.zeros(TYPES["paper"], bool)
         mask[self.parts["train"]] = True
         np.save(self.input / "split" / "train.npy", mask)
-        self.refuse(3, ["train.npy: is a mask", "write numpy.flatnonzero(mask)"])
-        np.save(self.input / "split" / "train.npy", np.flatnonzero(mask))
         self.check_vertices(self.imported())
+        np.save(self.input / "split" / "train.npy", mask[:-1])
+        self.refuse(3, ["train.npy: is 299, but there are 300 vertices"])
 
     def test_hidden_labels_of_the_test_set(self):
         labels = self.labels.astype(np.float32)

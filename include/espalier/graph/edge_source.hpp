@@ -16,6 +16,9 @@
 
 namespace espalier {
 
+/// Ids lie below it; 8 bytes for each vertex are in memory.
+inline constexpr std::int64_t kMostVertices = std::int64_t{1} << 40;
+
 /// Some edges, one after the other.
 struct EdgePiece {
   std::span<const std::int64_t> sources, targets;
@@ -26,7 +29,7 @@ class EdgeSource {
  public:
   virtual ~EdgeSource() = default;
   /// Calls `use` for piece after piece of all edges, the same each time. Ids are at least 0 and
-  /// below kMostNodes. Throws UserError(kInput) with the place of what is no edge.
+  /// below kMostVertices. Throws UserError(kInput) with the place of what is no edge.
   virtual void read(const std::function<void(const EdgePiece&)>& use) const = 0;
   virtual bool weighted() const = 0;
   /// The file, for messages.
