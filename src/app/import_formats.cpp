@@ -174,14 +174,16 @@ const std::vector<ImportFormat>& import_formats() {
        "  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o products.h5\n"
        "  scripts/debian_graph.py --typed data/debian_typed && \\\n"
        "    espalier import ogb data/debian_typed --split source_seed0 -o data/debian_typed.h5\n",
-       "`ogb` tells the layouts apart by what is in DIR/raw: num-node-list.csv(.gz), a graph; "
-       "num-node-dict.csv(.gz), a graph\n"
-       "with types of vertices and edges (ogbn-mag); edge_index_dict.npz, the same as OGB's DatasetSaver "
-       "writes it.\n\n"
-       "Features of edges, edge-feat.csv(.gz) beside edge.csv, or edge_feat.npz, come along "
-       "(--no-edge-features: do not); the inverse\n"
-       "of an edge has the same, and edges that become one have those of the first, with --duplicates max\n"
-       "those of the one whose weight stays.\n\n",
+       "`ogb` tells the layouts apart by what is in DIR/raw: num-node-list.csv(.gz), a graph; data.npz, the "
+       "same in arrays\n"
+       "(ogbn-papers100M); num-node-dict.csv(.gz), a graph with types of vertices and edges (ogbn-mag); "
+       "edge_index_dict.npz,\n"
+       "the same as OGB's DatasetSaver writes it.\n\n"
+       "Features of edges, edge-feat.csv(.gz) beside edge.csv, edge_feat of data.npz, or edge_feat.npz, come "
+       "along\n"
+       "(--no-edge-features: do not); the inverse of an edge has the same, and edges that become one have "
+       "those of the first,\n"
+       "with --duplicates max those of the one whose weight stays.\n\n",
        kAdviceOnFolders, add_ogb_options, read_ogb},
       {"mag240m", "the folder of OGB-LSC's MAG240M",
        "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "
@@ -220,7 +222,8 @@ const std::vector<ImportFormat>& import_formats() {
        "adjacency matrix as it\n"
        "stands: entry i j, in row i and column j, is an edge from j to i, and vertex 0 is row 1. Values are "
        "weights\n"
-       "(--no-weights: are not). Both kinds read plain text, gzip and zstd, whatever the name.\n\n",
+       "(--no-weights: are not). `edges` and `matrixmarket` read plain text, gzip and zstd, whatever the "
+       "name.\n\n",
        kAdviceOnEdges, add_matrix_market_options, read_matrix_market}};
   return formats;
 }

@@ -2,6 +2,7 @@
 // UserError(kInput) that names the array and the entry.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,8 +22,13 @@ struct ArrayVertices {
 
 /// edge_index, [2, m]: heads, then tails (or pairs, where it is stored by columns).
 void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails, EdgeSink& sink);
+/// The same in pairs: `open` opens the array, twice where sources and targets lie apart.
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& vertices,
+                     const std::function<void(const EdgePiece&)>& use);
 /// Its m.
 std::int64_t count_edges(const NpyArray& array);
+/// The only entry of an array: a number of things of the only graph.
+std::int64_t read_only_count(NpyArray& array);
 /// "ARRAY: edge 5", for messages.
 std::string edge_of_array(const std::string& array, std::int64_t edge);
 

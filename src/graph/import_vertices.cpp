@@ -18,6 +18,10 @@ void write_features(const Communicator& comm, FeatureRows* rows, std::int64_t co
 
 std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRows> rows, std::int64_t count,
                              bool half, GraphWriter& writer, int type) {
+  on_first_rank(comm, [&] {
+    // A file without a line has no column either.
+    if (rows && rows->columns() == 0 && count > 0) rows->next({});
+  });
   const auto agreed = [&](std::int64_t mine) { return comm.all_reduce(mine, Reduction::kMax, "import"); };
   const auto columns = agreed(rows ? rows->columns() : 0);
   if (columns == 0) return 0;

@@ -1,19 +1,18 @@
 #include "espalier/graph/ogb_import.hpp"
 
-#include <algorithm>
-#include <limits>
-#include <optional>
+#include <memory>
 #include <string>
 
-#include "edge_report.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "first_rank.hpp"
-#include "import_edge_features.hpp"
+#include "import_edges.hpp"
 #include "import_typed.hpp"
+#include "import_vertices.hpp"
 #include "input_files.hpp"
 #include "ogb_binary_folder.hpp"
+#include "ogb_data_folder.hpp"
 #include "ogb_folder.hpp"
 #include "ogb_meta.hpp"
 #include "ogb_typed_folder.hpp"
@@ -22,88 +21,13 @@ namespace espalier {
 
 namespace {
 
-// ---- edges: from the file to rows ----
-
-[[noreturn]] void refuse_duplicate(const std::string& path, const RepeatedEdge& found) {
-  if (found.reversed)
-    input_error(
-        "{}:{}: edge {},{} reverses line {} ({},{}), and with --symmetrize each of the two stands for both "
-        "directions; leave out --symmetrize, or choose --duplicates sum, max or first",
-        path, found.edge + 1, found.source, found.target, found.earlier + 1, found.target, found.source);
-  input_error("{}:{}: edge {},{} repeats line {}; choose --duplicates sum, max or first to merge them", path,
-              found.edge + 1, found.source, found.target, found.earlier + 1);
-}
-
-// The matrix; what its edges have as features, and where they do for each entry which edge it is.
-template <class Index>
-struct Edges {
-  Csr<Index> rows;
-  EdgeCounts counts;
-  GivenFeatures features;
-  Buffer<std::int64_t> first;
-};
-
-template <class Index>
-Edges<Index> read_rows(const OgbFolder& folder, const OgbOptions& options) {
-  Edges<Index> read;
-  auto edges = folder.read_edges<Index>();
-  const auto given = std::ssize(edges.sources);
-  read.features = {folder.open_edge_features(given), given};
-  EdgeList<Index> copy;
-  if (read.features.rows) copy = {edges.sources, edges.targets, {}};
-  if (read.features.rows && options.duplicates == Duplicates::kMax) copy.weights = edges.weights;
-  const RowRange all{0, folder.nodes()};
-  const EdgeOptions how{options.symmetrize, options.drop_self_loops, options.duplicates};
-  try {
-    read.rows = build_rows(edges, all, folder.nodes(), how, read.counts);
-  } catch (const DuplicateEdge& duplicate) {
-    refuse_duplicate(folder.require("edge"), duplicate.found());
-  }
-  if (read.features.rows) read.first = feature_edges(copy, all, how, read.rows);
-  return read;
-}
-
-// Reads and writes the adjacency matrix; returns whether the graph is directed.
-template <class Index>
-bool import_edges(const Communicator& comm, const std::optional<OgbFolder>& folder, const OgbOptions& options,
-                  GraphWriter& writer) {
-  Edges<Index> edges;
-  bool directed = false;
-  on_first_rank(comm, [&] {
-    const double start = now();
-    edges = read_rows<Index>(*folder, options);
-    const auto one_way = options.symmetrize ? 0 : count_one_way(edges.rows);
-    const auto entries = edges.rows.entries();
-    directed = one_way > 0;
-    report_edges({{options.symmetrize, options.drop_self_loops, options.duplicates},
-                  options.edge_weight.has_value(),
-                  edges.features.rows != nullptr,
-                  "line",
-                  "give edge-feat.csv.gz a column of ones and name it by --edge-weight",
-                  one_direction_by(options.folder)},
-                 edges.counts, entries, one_way, now() - start);
-  });
-  writer.write_adjacency(edges.rows);
-  const auto columns = import_edge_features(comm, std::move(edges.features), options.half,
-                                            {{0, [&] { return edges.first; }}}, writer);
-  if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
-  return directed;
-}
-
-template <class T>
-void import_features(const Communicator& comm, const std::optional<OgbFolder>& folder, GraphWriter& writer) {
-  Matrix<T> features;
-  on_first_rank(comm, [&] {
-    const double start = now();
-    features = folder->read_features<T>();
-    if (features.rows > 0)
-      log::info("features   {} x {} in {:.1f} s", features.rows, features.columns, now() - start);
-  });
-  if (comm.all_reduce(features.rows, Reduction::kMax, "import") > 0) writer.write_features(features);
-}
-
-void import_labels_and_splits(const Communicator& comm, const std::optional<OgbFolder>& folder,
-                              GraphWriter& writer) {
+void import_vertices(const Communicator& comm, const OgbFolder* folder, const OgbOptions& options,
+                     std::int64_t nodes, GraphWriter& writer) {
+  const double start = now();
+  std::unique_ptr<FeatureRows> rows;
+  on_first_rank(comm, [&] { rows = folder->open_features(); });
+  const auto columns = import_features(comm, std::move(rows), nodes, options.half, writer);
+  if (columns > 0) log::info("features   {} x {} in {:.1f} s", nodes, columns, now() - start);
   OgbLabels labels;
   Splits splits;
   on_first_rank(comm, [&] {
@@ -112,11 +36,8 @@ void import_labels_and_splits(const Communicator& comm, const std::optional<OgbF
     splits = folder->read_splits(labels);
     log::info("splits     {} train, {} valid, {} test", splits[0].size(), splits[1].size(), splits[2].size());
   });
-  const auto columns = comm.all_reduce(labels.columns, Reduction::kMax, "import");
-  if (columns == 1) writer.write_labels(labels.classes);
-  if (columns > 1) writer.write_multi_labels(labels.multi);
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    writer.write_split(split, splits[static_cast<std::size_t>(split)]);
+  import_labels(comm, labels, writer);
+  import_splits(splits, writer);
 }
 
 // Collective. Options that mean nothing where there are types are refused, not ignored.
@@ -139,33 +60,38 @@ void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const
 
 void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
   // 1. Is the folder one of ours, and can the file be written?
-  std::optional<OgbFolder> folder;
+  std::unique_ptr<OgbFolder> folder;
+  std::unique_ptr<EdgeSource> edges;
   GraphDescription description;
+  GivenEdges given;
   on_first_rank(comm, [&] {
-    folder.emplace(options);
-    description = describe_folder(options.folder, "OGB raw csv");
+    folder =
+        is_ogb_data_folder(options.folder) ? open_ogb_data_folder(options) : open_csv_ogb_folder(options);
+    description = folder->describe();
     // What is wrong with the command line is found before the edges are read.
     folder->split_folder();
     folder->check_edge_weight();
+    edges = folder->open_edges();
+    given = {edges.get(), folder->nodes()};
+    given.report.to_keep = folder->how_to_weigh();
+    given.report.one_direction_by = one_direction_by(options.folder);
+    given.open_features = [&](std::int64_t count) { return folder->open_edge_features(count); };
   });
+  given.report.options = {options.symmetrize, options.drop_self_loops, options.duplicates};
+  given.half = options.half;
   GraphWriter writer(comm, output);
 
   // 2. Edges, with ids as wide as the graph needs.
-  const auto nodes = comm.all_reduce(folder ? folder->nodes() : 0, Reduction::kMax, "import");
-  description.directed = nodes <= std::numeric_limits<std::int32_t>::max()
-                             ? import_edges<std::int32_t>(comm, folder, options, writer)
-                             : import_edges<std::int64_t>(comm, folder, options, writer);
-  // 3. Features.
-  options.half ? import_features<Half>(comm, folder, writer) : import_features<float>(comm, folder, writer);
+  const auto imported = import_edges(comm, given, writer);
 
-  // 4. Labels and splits.
-  import_labels_and_splits(comm, folder, writer);
+  // 3. Features, labels and splits.
+  import_vertices(comm, folder.get(), options, imported.nodes, writer);
 
-  // 5. The file appears. What rank 0 read of the folder's description is everyone's: attributes are
+  // 4. The file appears. What rank 0 read of the folder's description is everyone's: attributes are
   //    written by all ranks.
   description.name = comm.broadcast_text(description.name, 0, "import");
   description.source = comm.broadcast_text(description.source, 0, "import");
-  description.directed = comm.all_reduce(description.directed ? 1 : 0, Reduction::kMax, "import") != 0;
+  description.directed = imported.directed;
   writer.commit(description);
 }
 
