@@ -151,7 +151,7 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
 
 // ---- labels and splits ----
 
-OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
+OgbLabels read_label_array(NpyArray& array, std::int64_t vertices, NoClass none) {
   check_rows(array, vertices);
   OgbLabels labels;
   labels.columns = array.columns();
@@ -163,7 +163,7 @@ OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
   for (std::int64_t v = 0; v < vertices; ++v) {
     const auto place = [&] { return fmt::format("{}: row {}", array.name(), v); };
     array.read_row(row);
-    if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place));
+    if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place, none));
     for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
       labels.multi(v, k) = task_label(row[k], place);
   }

@@ -37,7 +37,7 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
                                                 const char* things = "vertices");
 
 /// [n] or [n, 1] of classes, nan for none; [n, C] of 0 and 1, nan for unknown.
-OgbLabels read_label_array(NpyArray& array, std::int64_t vertices);
+OgbLabels read_label_array(NpyArray& array, std::int64_t vertices, NoClass none = NoClass::kNan);
 
 /// One split: its vertices, or a mask, a truth value for each vertex. `numbers`: they go by the ids
 /// that these are the numbers of.

@@ -87,7 +87,7 @@ void GraphImport::import_rest(const VertexArrays& arrays) {
   OgbLabels labels;
   on_first_rank(comm_, [&] {
     if (inputs_.features) rows = open_feature_array(std::move(inputs_.features), found_.nodes);
-    if (inputs_.labels) labels = read_label_array(*inputs_.labels, found_.nodes);
+    if (inputs_.labels) labels = read_label_array(*inputs_.labels, found_.nodes, NoClass::kMinusOneToo);
     if (labels.columns > 0) log::info("labels     {}", in_words(labels));
   });
   const auto columns = import_features(comm_, std::move(rows), found_.nodes, arrays.half, writer_);

@@ -10,8 +10,8 @@
 
 namespace espalier {
 
-std::int32_t class_label(double value, const std::function<std::string()>& place) {
-  if (std::isnan(value)) return -1;
+std::int32_t class_label(double value, const std::function<std::string()>& place, NoClass none) {
+  if (std::isnan(value) || (none == NoClass::kMinusOneToo && value == -1)) return -1;
   if (!(value >= 0 && value < std::numeric_limits<std::int32_t>::max() && value == std::floor(value)))
     input_error("{}: label {} is not a whole number of at least 0, nor nan for none", place(), value);
   return static_cast<std::int32_t>(value);

@@ -185,6 +185,8 @@ class Edges(EdgeFile):
         np.testing.assert_array_equal(data["nodes/labels"], labels)
         self.assertEqual([data["split/" + name].tolist() for name in ("train", "valid", "test")], [[0, 3], [1, 4], [2]])
         self.assertEqual(self.imported("--renumber", *options, "--half", ranks=3)["nodes/features"].dtype, np.float16)
+        self.put_array("y.npy", labels)
+        np.testing.assert_array_equal(self.imported("--renumber", *options)["nodes/labels"], labels)
         self.put("0 1\n2 1\n3 4\n4 5\n")
         self.put_array("train.npy", np.array([3, 0]))
         self.put_array("test.npy", np.array([2]))
