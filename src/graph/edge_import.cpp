@@ -42,6 +42,8 @@ Inputs open_arrays(const std::string& file, const VertexArrays& arrays, const Ou
   Inputs inputs;
   if (!arrays.features.empty()) inputs.features = open_npy(arrays.features);
   if (!arrays.labels.empty()) inputs.labels = open_npy(arrays.labels);
+  for (const auto& split : arrays.splits)
+    if (!split.empty()) open_npy(split);
   return inputs;
 }
 
@@ -71,8 +73,6 @@ class GraphImport {
   }
 
  private:
-  void import_arrays(const VertexArrays& arrays);
-
   const Communicator& comm_;
   Inputs inputs_;
   GraphWriter writer_;

@@ -13,6 +13,10 @@ std::uint64_t digest_of(std::int64_t source, std::int64_t target) {
              static_cast<std::uint64_t>(target) >> 32);
 }
 
+[[noreturn]] void refuse_change(const EdgeSource& edges) {
+  input_error("{}: changed while it was read; import it again", edges.name());
+}
+
 // Edges that were counted and are read again.
 struct SecondReading {
   const EdgeSource& edges;
@@ -81,8 +85,7 @@ Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const Edg
   const RowRange all{0, counted.nodes};
   std::uint64_t digest = 0;
   const bool fit = place_entries(SecondReading{edges, digest}, all, edges.weighted(), options, matrix);
-  if (!fit || digest != counted.digest)
-    input_error("{}: changed while it was read; import it again", edges.name());
+  if (!fit || digest != counted.digest) refuse_change(edges);
   counts = counted.edges;
   finish_rows(edges, all, options, matrix, counts);
   return matrix;
@@ -91,7 +94,9 @@ Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const Edg
 template <class Index>
 Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& options,
                                    const Csr<Index>& matrix) {
-  return find_feature_edges(edges, edges.weighted(), {0, matrix.rows}, options, matrix);
+  auto found = find_feature_edges(edges, edges.weighted(), {0, matrix.rows}, options, matrix);
+  if (std::ranges::find(found, -1) != found.end()) refuse_change(edges);
+  return found;
 }
 
 template Csr<std::int32_t> build_rows(const EdgeSource&, CountedEntries, const EdgeOptions&, EdgeCounts&);

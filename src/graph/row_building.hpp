@@ -170,6 +170,16 @@ void merge_duplicates(Csr<Index>& matrix, const RowRange& range, Duplicates how,
   if (weighted) matrix.values.resize(kept);
 }
 
+// The place of an entry; -1: there is none, as in a file that has changed since it was read.
+template <class Index>
+std::int64_t place_of(const Csr<Index>& matrix, std::int64_t row, std::int64_t column) {
+  if (row < 0 || row >= matrix.rows) return -1;
+  const auto columns = matrix.row_indices(row);
+  const auto found = std::ranges::lower_bound(columns, column);
+  if (found == columns.end() || *found != column) return -1;
+  return matrix.row_begin(row) + (found - columns.begin());
+}
+
 // The first edge with an earlier one between its vertices, in the matrix that both made; there is
 // one.
 template <class Index, class Edges>
@@ -183,9 +193,8 @@ RepeatedEdge first_repeated(const Edges& edges, const RowRange& range, const Edg
   for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge) {
     if (found.edge >= 0 || (options.drop_self_loops && source == target)) return;
     const auto [row, column] = ends_of(source, target);
-    const auto columns = matrix.row_indices(row - range.begin);
-    const auto place = matrix.row_begin(row - range.begin) +
-                       (std::ranges::lower_bound(columns, static_cast<Index>(column)) - columns.begin());
+    const auto place = place_of(matrix, row - range.begin, column);
+    if (place < 0) return;
     if (seen[place]) found = {edge, -1, source, target};
     seen[place] = true;
   });
@@ -221,10 +230,8 @@ Buffer<std::int64_t> find_feature_edges(const Edges& edges, bool weighted, const
   const bool by_weight = options.duplicates == Duplicates::kMax && weighted;
   Buffer<float> largest(by_weight ? matrix.indices.size() : 0);
   for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t edge, bool) {
-    const auto v = static_cast<std::int64_t>(row) - range.begin;
-    const auto columns = matrix.row_indices(v);
-    const auto place = matrix.row_begin(v) +
-                       (std::ranges::lower_bound(columns, static_cast<Index>(column)) - columns.begin());
+    const auto place = place_of(matrix, row - range.begin, column);
+    if (place < 0) return;
     if (found[place] >= 0 && !(by_weight && weight > largest[place])) return;
     found[place] = edge;
     if (by_weight) largest[place] = weight;

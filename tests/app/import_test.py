@@ -233,6 +233,11 @@ class Damage(OgbFolder):
         os.mkfifo(self.ogb / "meta.json")
         self.succeed(*self.command(), timeout=20)
 
+    def test_weights_of_other_edges(self):
+        for weights in ([1], [1, 2, 3]):
+            self.put_edges([(0, 1), (1, 0)], weights)
+            self.refuse(3, [f"edge-feat.csv: has {len(weights)} lines, but there are 2 edges"], "--edge-weight", 0, "--no-edge-features")
+
     def test_a_column_of_weights_that_is_not_there_is_found_before_the_edges_are_read(self):
         self.put_edges([(0, 1), (1, 0)], [1, 2])
         self.put("raw/edge.csv", "not an edge\n")
