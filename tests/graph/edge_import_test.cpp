@@ -5,6 +5,7 @@
 #include "espalier/graph/edge_import.hpp"
 
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <fstream>
 
@@ -132,10 +133,28 @@ TEST_F(EdgeImport, FilesThatAreNoMatrix) {
                 {"input:3: has 3 fields, expected 2: row and column; a pattern has no values"});
 }
 
+// import_edges_test.py has gzip.
+std::string zstd(std::string_view text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  return packed;
+}
+
+TEST_F(EdgeImport, AZstdThatIsCutOff) {
+  std::string text;
+  for (int v = 0; v < 5000; ++v) text += fmt::format("{} {}\n", v, v + 1);
+  const auto whole = zstd(text);
+  for (const auto size : {whole.size() - 1, whole.size() / 2, std::size_t{5}})
+    refuse_edges(whole.substr(0, size), {"input: after line ", "damaged or cut off (it ends too early)"});
+  refuse_edges(fmt::format("{}{}", whole, text), {"input: after line 5000: the compressed file is damaged"});
+}
+
 TEST_F(EdgeImport, HoweverItIsWritten) {
-  const std::vector<std::string> texts = {
-      "0 1\n2 1\n3 0\n", "# c\r\n0\t1\r\n\r\n2,1\r\n%\r\n 3 , 0", "\xef\xbb\xbf\n\n0  1 \n3\t\t0\n2 1\t",
-      fmt::format("{:>{}}0 1\n#{:x<{}}\n3 0\n2 1\n", "", 3 << 20, "", 5 << 20)};
+  std::vector<std::string> texts = {"0 1\n2 1\n3 0\n", "# c\r\n0\t1\r\n\r\n2,1\r\n%\r\n 3 , 0",
+                                    "\xef\xbb\xbf\n\n0  1 \n3\t\t0\n2 1\t",
+                                    fmt::format("{:>{}}0 1\n#{:x<{}}\n3 0\n2 1\n", "", 3 << 20, "", 5 << 20)};
+  texts.push_back(zstd(texts[0]));
+  texts.push_back(fmt::format("{}{}{}", zstd("0 1\n2"), zstd(""), zstd(" 1\n3 0")));
   for (const auto& text : texts) {
     put(text);
     import_edge_list(test_world(), {input_, false, {}, false, {}, {}}, {output_, true});
