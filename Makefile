@@ -25,7 +25,7 @@ NP       ?=
 ONLY     ?=
 RANKS    ?= 4
 # What pkg-config is asked for; where it knows no name, CPPFLAGS and LDLIBS say it (slurm/README.md).
-PKG      ?= hdf5-openmpi fmt spdlog zlib libzip
+PKG      ?= hdf5-openmpi fmt spdlog zlib libzip libzstd
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about

@@ -33,6 +33,7 @@ CombBLAS | libcombblas-dev | combblas | - | header CombBLAS/CombBLAS.h
 METIS | libmetis-dev | metis | metis | header metis.h
 zlib | zlib1g-dev | zlib | zlib | header zlib.h
 libzip | libzip-dev | libzip | libzip | header zip.h
+zstd | libzstd-dev | zstd | zstd | header zstd.h
 Random123 | librandom123-dev | random123 | - | header Random123/philox.h
 JSON for Modern C++ | nlohmann-json3-dev | nlohmann-json | - | header nlohmann/json.hpp
 Python 3 | python3 | python@3 | python | program python3

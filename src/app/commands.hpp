@@ -19,8 +19,9 @@ struct Order;
 inline constexpr std::int64_t kMostRanks = 1 << 20;
 
 struct ImportArguments {
-  std::string format = "ogb";  ///< or mag240m, triples
+  std::string format;  ///< a name in import_formats()
   std::string folder;
+  std::string file;   ///< of edges
   std::string split;  ///< a folder below FOLDER/split
   std::string output;
   std::string edge_weight;  ///< column of edge-feat.csv.gz (0-based number), empty: no weights
@@ -30,8 +31,13 @@ struct ImportArguments {
   bool half = false;               ///< store features as float16
   std::string duplicates = "sum";  ///< sum, max, first or refuse
   bool no_edge_features = false;   ///< leave them out
-  std::string train, valid, test;  ///< of triples: files
+  std::string train, valid, test;  ///< files: of triples, or of vertices
   bool ignore_relations = false;   ///< of triples: A has pairs of vertices
+  bool weights = false;            ///< of an edge list: its third column
+  bool no_weights = false;         ///< of a matrix: its entries' values are none
+  std::int64_t vertices = 0;       ///< of an edge list: so many; 0: the largest id says
+  bool renumber = false;           ///< of an edge list: vertices are the ids that there are
+  std::string features, labels;    ///< of vertices: arrays of numpy
   bool overwrite = false;          ///< may `output` be replaced?
   double stall_minutes = 0;
 };

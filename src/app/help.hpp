@@ -14,8 +14,8 @@ std::string help_example(const std::string& command);
 
 /// Throws UserError(kUsage) naming the nearest command when there is no command of this name.
 void check_command(const std::string& command);
-/// Throws UserError(kUsage) that lists them when `kind` is none of those that a command has, as
-/// `import` and `generate` do.
+/// Throws UserError(kUsage) that lists them when `kind`, empty where none was given, is none of
+/// those that a command has, as `import` and `generate` do.
 void check_kind(const CLI::App& app, const std::string& command, const std::string& kind);
 
 /// The help of one command with its subcommands. Throws as check_command does.

@@ -21,6 +21,7 @@
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/order.hpp"
 #include "help.hpp"
+#include "import_formats.hpp"
 #include "number_option.hpp"
 
 namespace {
@@ -62,57 +63,21 @@ void add_stall_option(CLI::App& command, double& minutes) {
       ->capture_default_str();
 }
 
-// What every layout takes.
-void add_import_options(CLI::App& layout, ImportArguments& a, Action& action) {
-  layout.add_option("-o,--output", a.output, "the graph file to write")->required();
-  layout.add_flag("--no-inverse", a.no_inverse, "of a graph with types: add no inverse of each relation");
-  add_stall_option(layout, a.stall_minutes);
-  layout.add_flag("--overwrite", a.overwrite, "replace a file that exists");
-  layout.callback([&action, &a, name = layout.get_name()] {
-    a.format = name;
-    action = [&a](const Communicator& world) { import_command(world, a); };
-  });
-}
-
-// What those of OGB take.
-void add_ogb_options(CLI::App& layout, ImportArguments& a) {
-  layout.add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
-  layout.add_flag("--half", a.half, "store features as float16");
-  layout
-      .add_option(
-          "--duplicates", a.duplicates,
-          "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
-          "either direction); refuse: an error")
-      ->capture_default_str();
-}
-
 void add_import(CLI::App& app, ImportArguments& a, Action& action) {
   auto* import = add_command(app, "import");
   import->require_subcommand(1);
-  auto* ogb = import->add_subcommand("ogb", "a folder in a raw layout of the Open Graph Benchmark");
-  ogb->add_option("DIR", a.folder, "the folder that holds raw/ and split/")->required();
-  ogb->add_option("--split", a.split,
-                  "which split: a folder below DIR/split; may be left out when there is one. Of several, as "
-                  "a,b, each keeps its name: graph.split");
-  ogb->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
-  ogb->add_option("--edge-weight", a.edge_weight,
-                  "the column of edge-feat.csv.gz (from 0) that becomes the weights, and no feature");
-  ogb->add_flag("--no-edge-features", a.no_edge_features, "leave the features of edges out");
-  add_import_options(*ogb, a, action);
-  add_ogb_options(*ogb, a);
-  auto* mag240m = import->add_subcommand("mag240m", "the folder of OGB-LSC's MAG240M");
-  mag240m->add_option("DIR", a.folder, "the folder that holds processed/")->required();
-  add_import_options(*mag240m, a, action);
-  add_ogb_options(*mag240m, a);
-  auto* triples = import->add_subcommand("triples", "files of triples: head, relation, tail, as names");
-  triples->add_option("--train", a.train, "the triples that become the graph")->required();
-  triples->add_option("--valid", a.valid, "those to validate on");
-  triples->add_option("--test", a.test, "those to test on");
-  auto* ignore =
-      triples->add_flag("--ignore-relations", a.ignore_relations,
-                        "the graph has no relations, its links do: for more relations than a graph may have");
-  add_import_options(*triples, a, action);
-  ignore->excludes(triples->get_option("--no-inverse"));
+  for (const auto& format : import_formats()) {
+    auto* kind = import->add_subcommand(format.name, format.reads);
+    kind->footer("");  // that of import has all of it, once
+    format.add_options(*kind, a);
+    kind->add_option("-o,--output", a.output, "the graph file to write")->required();
+    add_stall_option(*kind, a.stall_minutes);
+    kind->add_flag("--overwrite", a.overwrite, "replace a file that exists");
+    kind->callback([&action, &a, name = format.name] {
+      a.format = name;
+      action = [&a](const Communicator& world) { import_command(world, a); };
+    });
+  }
 }
 
 void add_generator_options(CLI::App& kind, GenerateArguments& a) {
@@ -410,7 +375,8 @@ int run(const Communicator& world, int argc, char** argv) {
     usage_error("name a command");
   }
   if (argv[1][0] != '-') check_command(argv[1]);
-  if (argc > 2 && argv[1][0] != '-' && argv[2][0] != '-') check_kind(app, argv[1], argv[2]);
+  if (argv[1][0] != '-' && (argc == 2 || argv[2][0] != '-'))
+    check_kind(app, argv[1], argc == 2 ? "" : argv[2]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

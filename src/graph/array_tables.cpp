@@ -42,18 +42,24 @@ void for_each_piece(NpyArray& array, std::int64_t count, Use use) {
   }
 }
 
+void check_ids(const std::vector<std::int64_t>& ids, const ArrayVertices& of, const NpyArray& array,
+               std::int64_t begin) {
+  for (std::size_t k = 0; k < ids.size(); ++k)
+    check_id(ids[k], of, array, begin + static_cast<std::int64_t>(k), "edge");
+}
+
+// Of an array that is stored by columns: calls use(heads, tails) for pieces.
+template <class Use>
 void read_pairs(NpyArray& array, std::int64_t edges, const ArrayVertices& heads, const ArrayVertices& tails,
-                EdgeSink& sink) {
+                Use use) {
   std::vector<std::int64_t> head, tail;
   for_each_piece(array, 2 * edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
     head.clear();
     tail.clear();
-    for (std::size_t k = 0; k < ids.size(); ++k) {
-      check_id(ids[k], k % 2 == 0 ? heads : tails, array, (begin + static_cast<std::int64_t>(k)) / 2, "edge");
-      (k % 2 == 0 ? head : tail).push_back(ids[k]);
-    }
-    sink.add_heads(head);
-    sink.add_tails(tail);
+    for (std::size_t k = 0; k < ids.size(); ++k) (k % 2 == 0 ? head : tail).push_back(ids[k]);
+    check_ids(head, heads, array, begin / 2);
+    check_ids(tail, tails, array, begin / 2);
+    use(head, tail);
   });
 }
 
@@ -72,13 +78,46 @@ std::string edge_of_array(const std::string& array, std::int64_t edge) {
 void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails,
                      EdgeSink& sink) {
   const auto edges = count_edges(array);
-  if (array.by_columns()) return read_pairs(array, edges, heads, tails, sink);
+  if (array.by_columns())
+    return read_pairs(array, edges, heads, tails, [&](const auto& head, const auto& tail) {
+      sink.add_heads(head);
+      sink.add_tails(tail);
+    });
   for (const bool head : {true, false})
     for_each_piece(array, edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
-      for (std::size_t k = 0; k < ids.size(); ++k)
-        check_id(ids[k], head ? heads : tails, array, begin + static_cast<std::int64_t>(k), "edge");
+      check_ids(ids, head ? heads : tails, array, begin);
       head ? sink.add_heads(ids) : sink.add_tails(ids);
     });
+}
+
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& vertices,
+                     const std::function<void(const EdgePiece&)>& use) {
+  const auto array = open();
+  const auto edges = count_edges(*array);
+  if (array->by_columns())
+    return read_pairs(*array, edges, vertices, vertices, [&](const auto& sources, const auto& targets) {
+      use({sources, targets, {}});
+    });
+  const auto of_targets = open();
+  for_each_piece(*of_targets, edges, [](const std::vector<std::int64_t>&, std::int64_t) {});
+  std::vector<std::int64_t> targets;
+  for_each_piece(*array, edges, [&](const std::vector<std::int64_t>& sources, std::int64_t begin) {
+    targets.resize(sources.size());
+    of_targets->read(std::span<std::int64_t>(targets));
+    check_ids(sources, vertices, *array, begin);
+    check_ids(targets, vertices, *array, begin);
+    use({sources, targets, {}});
+  });
+}
+
+std::int64_t read_only_count(NpyArray& array) {
+  if (array.entries() != 1)
+    input_error("{}: counts {} graphs; only folders with one graph (ogbn sets) can be imported", array.name(),
+                array.entries());
+  std::int64_t count = 0;
+  array.read(std::span<std::int64_t>(&count, 1));
+  if (count < 0) input_error("{}: {} is not a number of things", array.name(), count);
+  return count;
 }
 
 // ---- features ----
@@ -112,7 +151,7 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
 
 // ---- labels and splits ----
 
-OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
+OgbLabels read_label_array(NpyArray& array, std::int64_t vertices, NoClass none) {
   check_rows(array, vertices);
   OgbLabels labels;
   labels.columns = array.columns();
@@ -124,23 +163,46 @@ OgbLabels read_label_array(NpyArray& array, std::int64_t vertices) {
   for (std::int64_t v = 0; v < vertices; ++v) {
     const auto place = [&] { return fmt::format("{}: row {}", array.name(), v); };
     array.read_row(row);
-    if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place));
+    if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place, none));
     for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
       labels.multi(v, k) = task_label(row[k], place);
   }
   return labels;
 }
 
-void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
+namespace {
+
+void read_mask(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
+  check_rows(array, vertices.count);
+  for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& marks, std::int64_t begin) {
+    for (std::size_t k = 0; k < marks.size(); ++k) {
+      const auto vertex = begin + static_cast<std::int64_t>(k);
+      if (marks[k] != 0)
+        splits.add(split, vertex, [&] { return fmt::format("{}: entry {}", array.name(), vertex); });
+    }
+  });
+}
+
+}  // namespace
+
+void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits,
+                      const VertexNumbers* numbers) {
   if (array.columns() != 1) input_error("{}: is {}, not a list of vertices", array.name(), in_words(array));
-  if (array.is_truth())
-    input_error("{}: is a mask, a truth value for each vertex, not ids; write numpy.flatnonzero(mask)",
-                array.name());
+  if (array.is_truth()) return read_mask(array, vertices, split, splits);
+  const auto vertex_of = [&](std::int64_t id, std::int64_t entry) {
+    if (numbers == nullptr) {
+      check_id(id, vertices, array, entry, "entry");
+      return id;
+    }
+    const auto number = numbers->number_of(id);
+    if (number < 0) input_error("{}: entry {}: no edge has the vertex {}", array.name(), entry, id);
+    return number;
+  };
   for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
     for (std::size_t k = 0; k < ids.size(); ++k) {
       const auto entry = begin + static_cast<std::int64_t>(k);
-      check_id(ids[k], vertices, array, entry, "entry");
-      splits.add(split, ids[k], [&] { return fmt::format("{}: entry {}", array.name(), entry); });
+      splits.add(split, vertex_of(ids[k], entry),
+                 [&] { return fmt::format("{}: entry {}", array.name(), entry); });
     }
   });
 }

@@ -2,12 +2,14 @@
 // UserError(kInput) that names the array and the entry.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
 #include "npy_file.hpp"
+#include "renumbered_edges.hpp"
 #include "typed_folder.hpp"
 
 namespace espalier {
@@ -20,8 +22,13 @@ struct ArrayVertices {
 
 /// edge_index, [2, m]: heads, then tails (or pairs, where it is stored by columns).
 void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails, EdgeSink& sink);
+/// The same in pairs: `open` opens the array, twice where sources and targets lie apart.
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& vertices,
+                     const std::function<void(const EdgePiece&)>& use);
 /// Its m.
 std::int64_t count_edges(const NpyArray& array);
+/// The only entry of an array: a number of things of the only graph.
+std::int64_t read_only_count(NpyArray& array);
 /// "ARRAY: edge 5", for messages.
 std::string edge_of_array(const std::string& array, std::int64_t edge);
 
@@ -30,9 +37,11 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
                                                 const char* things = "vertices");
 
 /// [n] or [n, 1] of classes, nan for none; [n, C] of 0 and 1, nan for unknown.
-OgbLabels read_label_array(NpyArray& array, std::int64_t vertices);
+OgbLabels read_label_array(NpyArray& array, std::int64_t vertices, NoClass none = NoClass::kNan);
 
-/// Ids of one split.
-void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits);
+/// One split: its vertices, or a mask, a truth value for each vertex. `numbers`: they go by the ids
+/// that these are the numbers of.
+void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits,
+                      const VertexNumbers* numbers = nullptr);
 
 }  // namespace espalier

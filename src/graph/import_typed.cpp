@@ -9,6 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
 #include "import_edge_features.hpp"
+#include "import_vertices.hpp"
 #include "ogb_tables.hpp"
 #include "wide_edges.hpp"
 
@@ -116,9 +117,6 @@ class TypedImport {
   template <class Index>
   void write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
                            const Buffer<std::int64_t>& first);
-  std::int64_t import_features(int type);
-  template <class T>
-  void write_features(int type, std::int64_t columns, FeatureRows* rows);
   // What rank 0 found.
   std::int64_t agreed(std::int64_t mine) const { return comm_.all_reduce(mine, Reduction::kMax, "import"); }
 
@@ -208,28 +206,11 @@ void TypedImport::write_edge_features(const WideEdges<Index>* edges, const Csr<I
   }
 }
 
-template <class T>
-void TypedImport::write_features(int type, std::int64_t columns, FeatureRows* rows) {
-  const auto count = schema_->types()[type].size();
-  writer_->write_features<T>(
-      count, columns, [&](Matrix<T>& piece) { read_rows(*rows, piece); }, type);
-  on_first_rank(comm_, [&] { rows->finish(); });
-}
-
-// Returns the number of columns.
-std::int64_t TypedImport::import_features(int type) {
-  std::unique_ptr<FeatureRows> rows;
-  on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
-  const auto columns = agreed(rows ? rows->columns() : 0);
-  if (columns == 0) return 0;
-  const bool half = agreed(options_.half || (rows && rows->half()) ? 1 : 0) != 0;
-  half ? write_features<Half>(type, columns, rows.get()) : write_features<float>(type, columns, rows.get());
-  return columns;
-}
-
 void TypedImport::import_type(int type) {
   const auto& of = schema_->types()[type];
-  const auto columns = import_features(type);
+  std::unique_ptr<FeatureRows> rows;
+  on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
+  const auto columns = import_features(comm_, std::move(rows), of.size(), options_.half, *writer_, type);
   OgbLabels labels;
   const auto names = names_of_splits(options_.split);
   std::vector<std::optional<Splits>> splits(names.size());
@@ -244,15 +225,10 @@ void TypedImport::import_type(int type) {
     log::info("type       {}: {}, {}{}{}", of.name, counted(of.size(), "vertex"), counted(columns, "feature"),
               labels.columns > 0 ? "; labels: " + in_words(labels) : "", words);
   });
-  const auto tasks = agreed(labels.columns);
-  if (tasks == 1) writer_->write_labels(labels.classes, type);
-  if (tasks > 1) writer_->write_multi_labels(labels.multi, type);
-  for (std::size_t k = 0; k < names.size(); ++k) {
-    if (agreed(splits[k] ? 1 : 0) == 0) continue;
-    const auto mine = splits[k].value_or(Splits());
-    for (const auto part : {Split::kTrain, Split::kValid, Split::kTest})
-      writer_->write_split(part, mine[static_cast<std::size_t>(part)], type, kept_name(names, k));
-  }
+  import_labels(comm_, labels, *writer_, type);
+  for (std::size_t k = 0; k < names.size(); ++k)
+    if (agreed(splits[k] ? 1 : 0) != 0)
+      import_splits(splits[k].value_or(Splits()), *writer_, type, kept_name(names, k));
 }
 
 }  // namespace

@@ -64,4 +64,11 @@ void refuse_input_as_output(const std::string& folder, const std::string& output
                   (fs::path(folder) / part).string());
 }
 
+void refuse_inputs_as_output(const std::vector<std::string>& files, const std::string& output) {
+  std::error_code none;
+  for (const auto& file : files)
+    if (!file.empty() && fs::equivalent(file, output, none))
+      usage_error("-o {}: is an input of this import; give another name", output);
+}
+
 }  // namespace espalier

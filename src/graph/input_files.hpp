@@ -14,4 +14,8 @@ namespace espalier {
 void refuse_input_as_output(const std::string& folder, const std::string& output,
                             const std::vector<std::string>& parts = {"raw", "split"});
 
+/// Throws UserError(kUsage) when `output` is one of these files, by whatever name; empty ones are
+/// none.
+void refuse_inputs_as_output(const std::vector<std::string>& files, const std::string& output);
+
 }  // namespace espalier

@@ -10,8 +10,8 @@
 
 namespace espalier {
 
-std::int32_t class_label(double value, const std::function<std::string()>& place) {
-  if (std::isnan(value)) return -1;
+std::int32_t class_label(double value, const std::function<std::string()>& place, NoClass none) {
+  if (std::isnan(value) || (none == NoClass::kMinusOneToo && value == -1)) return -1;
   if (!(value >= 0 && value < std::numeric_limits<std::int32_t>::max() && value == std::floor(value)))
     input_error("{}: label {} is not a whole number of at least 0, nor nan for none", place(), value);
   return static_cast<std::int32_t>(value);
@@ -58,8 +58,7 @@ void SplitCollector::add(Split split, std::int64_t vertex, const std::function<s
   tests_ += may_hide;
   if (labels_.columns != 1 || labels_.classes[vertex] >= 0) return;
   if (refusal_.empty())
-    refusal_ =
-        fmt::format("{}: vertex {} has no label in node-label; it cannot be in a split", place(), vertex);
+    refusal_ = fmt::format("{}: vertex {} has no label; it cannot be in a split", place(), vertex);
   if (!may_hide) input_error("{}", refusal_);
   ++without_label_;
 }

@@ -19,9 +19,13 @@ struct OgbLabels {
   Matrix<std::uint8_t> multi;    ///< [n, columns] when columns > 1
 };
 
+/// What says that a vertex has no class: arrays of whole numbers have no nan.
+enum class NoClass { kNan, kMinusOneToo };
+
 /// What stands of one vertex in a file, as the graph file has it: its class, nan for none, or one
 /// of several labels, nan for unknown. Throws UserError that starts with `place()`.
-std::int32_t class_label(double value, const std::function<std::string()>& place);
+std::int32_t class_label(double value, const std::function<std::string()>& place,
+                         NoClass none = NoClass::kNan);
 std::uint8_t task_label(double value, const std::function<std::string()>& place);
 
 /// One line for people.

@@ -15,18 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The only entry of an array: a number of things of the only graph.
-std::int64_t only_count(const NpzFile& archive, const std::string& name) {
-  const auto array = archive.open(name);
-  if (array->entries() != 1)
-    input_error("{}: counts {} graphs; only folders with one graph (ogbn sets) can be imported",
-                array->name(), array->entries());
-  std::int64_t count = 0;
-  array->read(std::span<std::int64_t>(&count, 1));
-  if (count < 0) input_error("{}: {} is not a number of things", array->name(), count);
-  return count;
-}
-
 class OgbBinaryFolder : public TypedFolder {
  public:
   explicit OgbBinaryFolder(const TypedOptions& options)
@@ -104,7 +92,7 @@ void OgbBinaryFolder::read_types() {
   for (const auto& name : sizes.names()) {
     if (type_of(name) >= 0)
       input_error("{}: two vertex types are called {}", (raw_ / "num_nodes_dict.npz").string(), name);
-    add_type(name, only_count(sizes, name));
+    add_type(name, read_only_count(*sizes.open(name)));
   }
 }
 
@@ -122,7 +110,7 @@ void OgbBinaryFolder::read_triplets() {
   for (const auto& name : announced.names()) {
     if (!edges_.has(name))
       input_error("{}: names the triplet {}, but {} has no such array", counts, name, path);
-    if (const auto found = count_edges(*edges_.open(name)), wanted = only_count(announced, name);
+    if (const auto found = count_edges(*edges_.open(name)), wanted = read_only_count(*announced.open(name));
         found != wanted)
       input_error("{}: {} has {} edges, but there are {} by num_edges_dict.npz", path, name, found, wanted);
   }

@@ -1,9 +1,12 @@
-// The files of an OGB folder, read by one rank. Every member throws UserError with file and line.
+// A folder of OGB's that holds a graph without types, whatever the layout: what an import asks of
+// it. One rank reads; every member throws UserError that names the place.
 #pragma once
 
+#include <memory>
 #include <string>
 
-#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/edge_source.hpp"
+#include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/ogb_import.hpp"
 #include "ogb_tables.hpp"
 
@@ -11,36 +14,43 @@ namespace espalier {
 
 class OgbFolder {
  public:
-  explicit OgbFolder(const OgbOptions& options);
+  /// `options` must outlive it.
+  explicit OgbFolder(const OgbOptions& options) : options_(options) {}
+  virtual ~OgbFolder() = default;
 
   std::int64_t nodes() const { return nodes_; }
-  /// Throws UserError(kUsage) when edge-feat has no column options.edge_weight.
-  void check_edge_weight() const;
-  /// Edges in the order of the file (number e stands in line e + 1), with weights when
-  /// options.edge_weight is set.
-  template <class Index>
-  EdgeList<Index> read_edges() const;
-  /// [n, f]; 0 x 0 when there is no node-feat.
-  template <class T>
-  Matrix<T> read_features() const;
-  /// Of so many edges, without the column of weights; null where there are none or none are wanted.
-  std::unique_ptr<FeatureRows> open_edge_features(std::int64_t edges) const;
-  OgbLabels read_labels() const;
-  /// train, valid, test, ascending; checks that they do not overlap and, with one label column,
-  /// that ids are labelled.
-  Splits read_splits(const OgbLabels& labels, const std::string& split) const;
+  virtual GraphDescription describe() const = 0;
+  /// Throws UserError(kUsage) when features of edges have no column options.edge_weight.
+  virtual void check_edge_weight() const = 0;
+  /// With weights when options.edge_weight is set. The folder must outlive them.
+  virtual std::unique_ptr<EdgeSource> open_edges() const = 0;
+  /// Null where there are none.
+  virtual std::unique_ptr<FeatureRows> open_features() const = 0;
+  virtual OgbLabels read_labels() const = 0;
+  /// What gives edges weights, for messages.
+  virtual std::string how_to_weigh() const = 0;
 
+  /// Features of so many edges, without the column of weights; null where there are none or none
+  /// are wanted.
+  std::unique_ptr<FeatureRows> open_edge_features(std::int64_t edges) const;
+  /// train, valid, test, ascending; checks that they do not overlap and, with one label column,
+  /// that ids are labelled. From csv tables or, where there are none, arrays of numpy.
+  Splits read_splits(const OgbLabels& labels, const std::string& name) const;
   /// The folder of a split; empty when there are no splits at all. Throws when it is not there.
   std::string split_folder(const std::string& split) const;
-  /// The path of FOLDER/raw/STEM.csv.gz, or without .gz: empty when absent, or an error.
-  std::string find(const std::string& stem) const;
-  std::string require(const std::string& stem) const;
 
- private:
-  Buffer<float> read_weights(std::int64_t edges) const;
+ protected:
+  /// All columns; null where edges have none.
+  virtual std::unique_ptr<FeatureRows> open_all_edge_features(std::int64_t edges) const = 0;
+  /// "num-node-list says 5 vertices"
+  virtual std::string nodes_in_words() const = 0;
+  void check_edge_weight(const std::string& place, std::int64_t columns) const;
 
   const OgbOptions& options_;
   std::int64_t nodes_ = 0;
 };
+
+/// The csv layout (ogb_import.hpp).
+std::unique_ptr<OgbFolder> open_csv_ogb_folder(const OgbOptions& options);
 
 }  // namespace espalier

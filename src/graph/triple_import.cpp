@@ -13,6 +13,7 @@
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "first_rank.hpp"
+#include "input_files.hpp"
 #include "triple_files.hpp"
 
 namespace espalier {
@@ -22,13 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kLabel = "import";
-
-void refuse_inputs_as_output(const std::array<std::string, 3>& files, const std::string& output) {
-  std::error_code none;
-  for (const auto& file : files)
-    if (!file.empty() && fs::equivalent(file, output, none))
-      usage_error("-o {}: is an input of this import; give another name", output);
-}
 
 // ---- the schema ----
 
@@ -137,7 +131,7 @@ class TripleImport {
   TripleImport(const Communicator& comm, const TripleOptions& options, const OutputFile& output)
       : comm_(comm), options_(options) {
     on_first_rank(comm, [&] {
-      refuse_inputs_as_output(options.files, output.path);
+      refuse_inputs_as_output({options.files.begin(), options.files.end()}, output.path);
       check_output(output);
       tables_ = read_triples(options.files);
       if (tables_.splits[0].empty()) input_error("{}: has no triples", options.files[0]);

@@ -254,7 +254,9 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
   constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{1} << 30;
   if (job.gpu)
     return std::clamp(static_cast<std::int64_t>(room_on_device(job, replication)) / 8, kLeast, kMost);
-  return job.host_memory / 8;
+  // From disk larger ones read less twice, and less is held beside them.
+  const bool on_disk = job.config.graph.features_on == "disk" || !job.config.run.spill.empty();
+  return job.host_memory / (on_disk ? 5 : 8);
 }
 
 std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& config, std::int64_t ranks) {

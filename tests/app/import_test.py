@@ -143,10 +143,10 @@ class Duplicates(OgbFolder):
     def test_refuse_names_the_first(self):
         edges = [(0, 1), (2, 3), (3, 2), (4, 4), (0, 1), (2, 3)]
         self.put_edges(edges)
-        self.fail_with(3, ["edge.csv:5: ", "edge 0,1", "line 1", "--duplicates"], *self.command("--duplicates", "refuse"), ranks=2)
-        self.fail_with(3, ["edge.csv:3: ", "edge 3,2", "line 2", "2,3", "--symmetrize"],
+        self.fail_with(3, ["edge.csv:5: repeats the edge of ", "edge.csv:1; ", "--duplicates"], *self.command("--duplicates", "refuse"), ranks=2)
+        self.fail_with(3, ["edge.csv:3: reverses the edge of ", "edge.csv:2, ", "--symmetrize"],
                        *self.command("--duplicates", "refuse", "--symmetrize"))
-        self.fail_with(3, ["edge.csv:4: ", "edge 1,0", "line 1"], *self.command_after([(1, 0), (2, 2), (0, 1), (1, 0)], "--duplicates", "refuse"))
+        self.fail_with(3, ["edge.csv:4: repeats the edge of ", "edge.csv:1; "], *self.command_after([(1, 0), (2, 2), (0, 1), (1, 0)], "--duplicates", "refuse"))
         self.assertFalse(self.output.exists())
         self.succeed(*self.command_after([(0, 1), (4, 4), (1, 2)], "--duplicates", "refuse", "--symmetrize"))
         self.succeed(*self.command_after([(0, 1), (1, 0), (1, 2)], "--duplicates", "refuse"))
@@ -232,6 +232,11 @@ class Damage(OgbFolder):
         self.put("raw/edge.csv", "1,2\n")
         os.mkfifo(self.ogb / "meta.json")
         self.succeed(*self.command(), timeout=20)
+
+    def test_weights_of_other_edges(self):
+        for weights in ([1], [1, 2, 3]):
+            self.put_edges([(0, 1), (1, 0)], weights)
+            self.refuse(3, [f"edge-feat.csv: has {len(weights)} lines, but there are 2 edges"], "--edge-weight", 0, "--no-edge-features")
 
     def test_a_column_of_weights_that_is_not_there_is_found_before_the_edges_are_read(self):
         self.put_edges([(0, 1), (1, 0)], [1, 2])

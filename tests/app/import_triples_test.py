@@ -169,8 +169,8 @@ class BadInput(Triples):
 
     def test_files(self):
         train = self.put("train.txt", TRAIN)
-        self.fail_with(3, ["cannot open", "nowhere.txt"], "import", "triples", "--train", self.folder / "nowhere.txt", "-o", self.output, ranks=2)
-        self.fail_with(3, ["cannot open", "nowhere.txt"], "import", "triples", "--train", train, "--valid", self.folder / "nowhere.txt", "-o", self.output)
+        self.fail_with(3, ["nowhere.txt: cannot be read: No such file"], "import", "triples", "--train", self.folder / "nowhere.txt", "-o", self.output, ranks=2)
+        self.fail_with(3, ["nowhere.txt: cannot be read: No such file"], "import", "triples", "--train", train, "--valid", self.folder / "nowhere.txt", "-o", self.output)
         self.fail_with(2, ["--ignore-relations", "--no-inverse"], "import", "triples", "--train", train, "-o", self.output, "--ignore-relations",
                        "--no-inverse")
         self.fail_with(2, ["--train is required"], "import", "triples", "-o", self.output)

@@ -35,7 +35,8 @@ class Numbers(ProgramTest):
                  (("sample", config), ("--epochs", "0", "-1")),
                  (("infer", config, "--checkpoint", "weights.h5", *new), ("--layer", "0", "65")),
                  (("plan", config), ("--ranks", "0")),
-                 (("plan", config, "--ranks", 2), ("--draw", "-1"))]
+                 (("plan", config, "--ranks", 2), ("--draw", "-1")),
+                 (("import", "edges", graph, *new), ("--vertices", "0", "1099511627777"))]
         for command, *options in whole:
             for option, *values in options:
                 for value in values + (list(WHOLE) if option == "--scale" else [HUGE]):
@@ -45,7 +46,8 @@ class Numbers(ProgramTest):
                 self.refuse(option, value, "generate", "planted", *new)
         for command in (("generate", "planted", *new), ("generate", "rmat", *new), ("info", graph), ("digest", graph), ("partition", graph),
                         ("import", "ogb", self.folder, *new), ("import", "mag240m", self.folder, *new),
-                        ("import", "triples", "--train", graph, *new), ("prepare", graph, "--split-links", "0.8,0.1,0.1", *new)):
+                        ("import", "triples", "--train", graph, *new),
+                        ("import", "edges", graph, *new), ("import", "matrixmarket", graph, *new), ("prepare", graph, "--split-links", "0.8,0.1,0.1", *new)):
             for value in REAL + ("-1", "-inf", "1e7") if command[0] == "info" else ("nan", "inf"):
                 self.refuse("--stall-minutes", value, *command)
         self.succeed("info", graph, "--stall-minutes=0.5")

@@ -40,6 +40,7 @@ class Names(Words):
     def test_kinds_of_import_and_generate(self):
         self.fail_with(2, ["import csv: there is no such kind; import knows `ogb` (a folder in", "`mag240m` (", "`espalier help import`"],
                        "import", "csv", "edges.csv", "-o", self.folder / "new.h5")
+        self.fail_with(2, ["import: name a kind; import knows `ogb` (", "`triples` ("], "import")
         self.fail_with(2, ["generate erdos: there is no such kind; generate knows `rmat` (", "`planted` ("], "generate", "erdos")
         self.fail_with(2, ["import knows `ogb` (", "`mag240m` ("], "import", self.folder, "-o", self.folder / "new.h5")
 

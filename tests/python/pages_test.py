@@ -59,11 +59,12 @@ class Page(FolderTest):
                 (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
                     text
                 )
-        self.assertEqual((ran.count("python"), ran.count("sh")), (6, 4))
+        self.assertEqual((ran.count("python"), ran.count("sh")), (7, 5))
         self.assertGreater(
             espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
         )
         for words in (
+            "follows.h5: 3 vertices, 3 edges",
             "shop.h5: 5 vertices, 8 edges",
             "of 2 relations",
             "undirected (each both ways)",

@@ -1,5 +1,5 @@
-// Reads number tables in CSV, plain or gzip, as a stream: memory for one line, whatever the size
-// of the file.
+// Reads number tables in CSV, plain, gzip or zstd, as a stream: memory for one line, whatever the
+// size of the file.
 //
 //     CsvReader csv("raw/edge.csv.gz");
 //     while (csv.next_line()) {
@@ -10,8 +10,7 @@
 // Every error is a UserError(kInput) that starts with FILE:LINE; it quotes at most 60 characters of
 // a field. A field is what stands between commas; blanks around it and a carriage return at the end
 // of a line are ignored, and so are empty lines at the end of the file and the mark of UTF-8 at its
-// start. Whole numbers are plain digits, with or without a minus. A line has at most 64 MiB: a
-// damaged file may have no ends of lines.
+// start. Whole numbers are plain digits, with or without a minus.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "espalier/base/error.hpp"
+#include "espalier/graph/line_reader.hpp"
 
 namespace espalier {
 
@@ -33,15 +32,12 @@ class CsvReader {
  public:
   /// Throws UserError(kInput) when there is no such file, or a pipe, a device or a folder has its
   /// name.
-  explicit CsvReader(const std::string& path);
-  ~CsvReader();
-  CsvReader(const CsvReader&) = delete;
-  CsvReader& operator=(const CsvReader&) = delete;
+  explicit CsvReader(const std::string& path) : lines_(path) {}
 
   /// Fields stand between these from here on, not between commas.
   void separate_by(char separator) { separator_ = separator; }
   /// Has the current line this letter?
-  bool contains(char letter) const { return text_.find(letter) != std::string_view::npos; }
+  bool contains(char letter) const { return lines_.text().find(letter) != std::string_view::npos; }
 
   /// Moves to the next line; false at the end of the file.
   bool next_line();
@@ -60,34 +56,25 @@ class CsvReader {
   /// Number of fields of the current line, from its start.
   std::int64_t count_fields() const;
 
-  const std::string& path() const { return path_; }
-  std::int64_t line() const { return line_; }
+  const std::string& path() const { return lines_.path(); }
+  std::int64_t line() const { return lines_.line(); }
 
   /// Throws UserError(kInput): "PATH:LINE: message".
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    input_error("{}:{}: {}", path_, line_, fmt::format(format, std::forward<Args>(args)...));
+    lines_.fail(format, std::forward<Args>(args)...);
   }
 
  private:
-  bool fill();
   bool take_line();
   std::string_view field();
-  void pass_over_mark();
   template <class Number>
   Number parse(const char* what);
-  [[noreturn]] void refuse(std::string_view text, const char* what) const;
 
-  std::string path_;
-  void* stream_ = nullptr;  // gzFile
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // what is unread of the buffer
-  bool at_end_ = false;
+  LineReader lines_;
   char separator_ = ',';
-  std::string_view text_;  // the current line
-  std::size_t at_ = 0;     // the next field within it
+  std::size_t at_ = 0;  // the next field within the line
   bool more_ = false;
-  std::int64_t line_ = 0;
 };
 
 }  // namespace espalier

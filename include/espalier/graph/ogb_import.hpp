@@ -9,11 +9,13 @@
 //                                     the others are its features                    optional
 //   FOLDER/raw/node-feat.csv.gz       one line per vertex                           optional
 //   FOLDER/raw/node-label.csv.gz      one line per vertex; nan = none, unknown      optional
-//   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line               optional
+//   FOLDER/split/NAME/{train,valid,test}.csv.gz   one vertex per line; or .npy      optional
 //   FOLDER/meta.json                  "name", "source", "directed" or "is_directed",
 //                                     "add_inverse_edge"                            optional
 //
-// Each file may also be plain .csv. One label column becomes int32 classes, several become 0/1
+// Each file may also be plain .csv. Where FOLDER/raw/data.npz is there, the folder is in the binary
+// layout (ogb_data_folder.hpp): the same as arrays. Edges are read twice, whatever the layout, and
+// never in memory; nor are features. One label column becomes int32 classes, several become 0/1
 // multi-labels; nan (an unknown task, as in ogbg sets) is kUnknownLabel there.
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
@@ -47,9 +49,10 @@ struct OgbOptions {
 };
 
 /// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the
-/// larger of edges and features. Throws UserError(kInput) on every rank with file and line for
-/// anything that does not fit; then there is no `output`. Throws UserError(kUsage) when `output` is
-/// one of the inputs, also as check_output() and put_in_place() do.
+/// matrix, and of features of edges where there are any. Throws UserError(kInput) on every rank
+/// with file and line for anything that does not fit; then there is no `output`. Throws
+/// UserError(kUsage) when `output` is one of the inputs, also as check_output() and
+/// put_in_place() do.
 void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output);
 
 }  // namespace espalier

@@ -1,0 +1,64 @@
+// Edges that are not in memory, those of a file, which is read again each time: from them to rows
+// of the adjacency matrix in memory of the matrix alone.
+//
+//     auto counted = count_entries(edges, -1, options);           // reads them once
+//     auto rows = build_rows<std::int32_t>(edges, std::move(counted), options, counts);    // again
+//
+// The rows are those that build_rows() of edge_list.hpp makes of a list of the same edges.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "espalier/graph/edge_list.hpp"
+
+namespace espalier {
+
+/// Ids lie below it; 8 bytes for each vertex are in memory.
+inline constexpr std::int64_t kMostVertices = std::int64_t{1} << 40;
+
+/// Some edges, one after the other.
+struct EdgePiece {
+  std::span<const std::int64_t> sources, targets;
+  std::span<const float> weights;  ///< empty: all 1
+};
+
+class EdgeSource {
+ public:
+  virtual ~EdgeSource() = default;
+  /// Calls `use` for piece after piece of all edges, the same each time. Ids are at least 0 and
+  /// below kMostVertices. Throws UserError(kInput) with the place of what is no edge.
+  virtual void read(const std::function<void(const EdgePiece&)>& use) const = 0;
+  virtual bool weighted() const = 0;
+  /// The file, for messages.
+  virtual std::string name() const = 0;
+  /// Where an edge stands: "FILE:LINE".
+  virtual std::string place(std::int64_t edge) const = 0;
+};
+
+/// What one reading of the edges tells.
+struct CountedEntries {
+  std::int64_t nodes = 0;
+  Buffer<std::int64_t> indptr;  ///< [nodes + 1] where each row begins, duplicates included
+  EdgeCounts edges;             ///< what is known before duplicates meet
+  std::uint64_t digest = 0;     ///< of the edges, as they were read
+};
+
+/// Reads the edges of so many vertices; of -1: as many as the largest id says.
+CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options);
+
+/// The whole matrix. Reads the edges again, and once or twice more to throw DuplicateEdge
+/// (kRefuse). Throws UserError(kInput) when they are not those that were counted. There are fewer
+/// vertices than the largest Index.
+template <class Index>
+Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const EdgeOptions& options,
+                      EdgeCounts& counts);
+
+/// As feature_edges() of a list. Reads the edges again.
+template <class Index>
+Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& options,
+                                   const Csr<Index>& matrix);
+
+}  // namespace espalier

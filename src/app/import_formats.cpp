@@ -1,0 +1,251 @@
+#include "import_formats.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include "espalier/base/error.hpp"
+#include "espalier/graph/edge_import.hpp"
+#include "espalier/graph/mag240m_import.hpp"
+#include "espalier/graph/ogb_import.hpp"
+#include "espalier/graph/triple_import.hpp"
+#include "number_option.hpp"
+
+namespace espalier {
+
+namespace {
+
+// ---- what several kinds take ----
+
+std::optional<std::int64_t> weight_column(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  std::int64_t column = -1;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), column);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || column < 0)
+    usage_error("--edge-weight {}: give the number of a column of edge-feat.csv.gz, counted from 0", text);
+  return column;
+}
+
+Duplicates duplicates_by(const std::string& name) {
+  if (name == "sum") return Duplicates::kSum;
+  if (name == "max") return Duplicates::kMax;
+  if (name == "first") return Duplicates::kFirst;
+  if (name == "refuse") return Duplicates::kRefuse;
+  usage_error("--duplicates {}: give sum, max, first or refuse", name);
+}
+
+void add_inverse_option(CLI::App& command, ImportArguments& a) {
+  command.add_flag("--no-inverse", a.no_inverse, "of a graph with types: add no inverse of each relation");
+}
+
+void add_symmetrize_option(CLI::App& command, ImportArguments& a) {
+  command.add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
+}
+
+void add_edge_options(CLI::App& command, ImportArguments& a) {
+  command.add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
+  command.add_flag("--half", a.half, "store features as float16");
+  command
+      .add_option(
+          "--duplicates", a.duplicates,
+          "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
+          "either direction); refuse: an error")
+      ->capture_default_str();
+}
+
+constexpr const char* kAdviceOnFolders =
+    "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with more "
+    "memory, --half where the features take it, and --no-edge-features where those of edges are not needed";
+
+// ---- ogb ----
+
+void add_ogb_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("DIR", a.folder, "the folder that holds raw/ and split/")->required();
+  command.add_option("--split", a.split,
+                     "which split: a folder below DIR/split; may be left out when there is one. Of several, "
+                     "as a,b, each keeps its name: graph.split");
+  add_symmetrize_option(command, a);
+  command.add_option("--edge-weight", a.edge_weight,
+                     "the column of edge-feat.csv.gz (from 0) that becomes the weights, and no feature");
+  command.add_flag("--no-edge-features", a.no_edge_features, "leave the features of edges out");
+  add_inverse_option(command, a);
+  add_edge_options(command, a);
+}
+
+void read_ogb(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_ogb(world,
+             {a.folder, a.split, weight_column(a.edge_weight), a.symmetrize, a.drop_self_loops, a.half,
+              duplicates_by(a.duplicates), !a.no_inverse, !a.no_edge_features},
+             output);
+}
+
+// ---- mag240m ----
+
+void add_mag240m_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("DIR", a.folder, "the folder that holds processed/")->required();
+  add_inverse_option(command, a);
+  add_edge_options(command, a);
+}
+
+void read_mag240m(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_mag240m(world, {a.folder, "", !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates)},
+                 output);
+}
+
+// ---- triples ----
+
+void add_triple_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("--train", a.train, "the triples that become the graph")->required();
+  command.add_option("--valid", a.valid, "those to validate on");
+  command.add_option("--test", a.test, "those to test on");
+  auto* ignore =
+      command.add_flag("--ignore-relations", a.ignore_relations,
+                       "the graph has no relations, its links do: for more relations than a graph may have");
+  add_inverse_option(command, a);
+  ignore->excludes(command.get_option("--no-inverse"));
+}
+
+void read_triples(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_triples(world, {{a.train, a.valid, a.test}, !a.no_inverse, a.ignore_relations}, output);
+}
+
+// ---- edges, matrixmarket ----
+
+void add_array_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("--features", a.features, "FILE.npy: a row of features for each vertex");
+  command.add_option("--labels", a.labels,
+                     "FILE.npy: a class for each vertex, -1 or nan: none; or a row of 0, 1 and nan");
+  command.add_option("--train", a.train, "FILE.npy: the vertices to train on, ids or a mask");
+  command.add_option("--valid", a.valid, "those to validate on");
+  command.add_option("--test", a.test, "those to test on");
+}
+
+EdgeOptions edge_options(const ImportArguments& a) {
+  return {a.symmetrize, a.drop_self_loops, duplicates_by(a.duplicates)};
+}
+
+VertexArrays vertex_arrays(const ImportArguments& a) {
+  return {a.features, a.labels, {a.train, a.valid, a.test}, a.half};
+}
+
+void add_edge_list_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("FILE", a.file, "lines of source and target, .gz and .zst too")->required();
+  command.add_flag("--weights", a.weights, "the third field of a line is the weight of the edge");
+  auto* vertices = add_whole_number(command, "--vertices", a.vertices, {1, kMostVertices},
+                                    "how many vertices there are (the largest id + 1)");
+  command
+      .add_flag("--renumber", a.renumber,
+                "vertices are the ids that there are, in ascending order; the file keeps the ids")
+      ->excludes(vertices);
+  add_symmetrize_option(command, a);
+  add_edge_options(command, a);
+  add_array_options(command, a);
+}
+
+void read_edge_list(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  const auto vertices = a.vertices > 0 ? std::optional(a.vertices) : std::nullopt;
+  import_edge_list(world, {a.file, a.weights, vertices, a.renumber, edge_options(a), vertex_arrays(a)},
+                   output);
+}
+
+void add_matrix_market_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("FILE", a.file, "a matrix in coordinate format, .gz and .zst too")->required();
+  command.add_flag("--no-weights", a.no_weights, "pass over the values: every edge is a 1");
+  add_symmetrize_option(command, a);
+  add_edge_options(command, a);
+  add_array_options(command, a);
+}
+
+void read_matrix_market(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_matrix_market(world, {a.file, !a.no_weights, edge_options(a), vertex_arrays(a)}, output);
+}
+
+constexpr const char* kAdviceOnEdges =
+    "import holds the matrix on one rank, so more ranks are no help: use a node with more memory, and "
+    "--renumber where ids are sparse";
+
+}  // namespace
+
+// ---- the table ----
+
+const std::vector<ImportFormat>& import_formats() {
+  static const std::vector<ImportFormat> formats = {
+      {"ogb", "a folder in a raw layout of the Open Graph Benchmark",
+       "  espalier import ogb dataset/ogbn_products --split sales_ranking --symmetrize -o products.h5\n"
+       "  scripts/debian_graph.py --typed data/debian_typed && \\\n"
+       "    espalier import ogb data/debian_typed --split source_seed0 -o data/debian_typed.h5\n",
+       "`ogb` tells the layouts apart by what is in DIR/raw: num-node-list.csv(.gz), a graph; data.npz, the "
+       "same in arrays\n"
+       "(ogbn-papers100M); num-node-dict.csv(.gz), a graph with types of vertices and edges (ogbn-mag); "
+       "edge_index_dict.npz,\n"
+       "the same as OGB's DatasetSaver writes it.\n\n"
+       "Features of edges, edge-feat.csv(.gz) beside edge.csv, edge_feat of data.npz, or edge_feat.npz, come "
+       "along\n"
+       "(--no-edge-features: do not); the inverse of an edge has the same, and edges that become one have "
+       "those of the first,\n"
+       "with --duplicates max those of the one whose weight stays.\n\n",
+       kAdviceOnFolders, add_ogb_options, read_ogb},
+      {"mag240m", "the folder of OGB-LSC's MAG240M",
+       "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "
+       "mag240m.h5\n",
+       "`mag240m` reads processed/TYPE/node_feat.npy in pieces, and "
+       "processed/HEAD___RELATION___TAIL/edge_index.npy. Of a\n"
+       "triplet HEAD, RELATION, TAIL the tail is the row, and TAIL,rev_RELATION,HEAD is added (--no-inverse: "
+       "is not).\n\n",
+       kAdviceOnFolders, add_mag240m_options, read_mag240m},
+      {"triples", "files of triples: head, relation, tail, as names",
+       "  espalier import triples --train train.txt --valid valid.txt --test test.txt -o umls.h5\n",
+       "`triples` reads lines of head, relation and tail, apart by tabs or commas, without header or quotes "
+       "(.gz too). Entities\n"
+       "and relations are numbered in the order of their names, which are kept. The triples of --train are "
+       "the graph, an inverse\n"
+       "for each relation (--no-inverse: none), and all are links. --ignore-relations makes a graph of "
+       "pairs, for more than 128\n"
+       "relations.\n\n",
+       "import reads the triples on one rank, so more ranks are no help: use a node with more memory",
+       add_triple_options, read_triples},
+      {"edges", "an edge list: two columns of ids, and perhaps a weight",
+       "  espalier import edges soc-LiveJournal1.txt.gz -o livejournal.h5\n"
+       "  espalier import edges follows.csv --renumber --symmetrize --features x.npy --labels y.npy "
+       "--train train.npy -o follows.h5\n",
+       "`edges` reads lines of source and target, apart by blanks, tabs or a comma; those that begin with # "
+       "or % are comments.\n"
+       "Vertices are 0 to the largest id, or --vertices N, or as many as --features or --labels has rows. "
+       "With --renumber they\n"
+       "are the ids that there are, in ascending order: /nodes/ids has them, rows of --features and --labels "
+       "are in that order,\n"
+       "and --train, --valid and --test are ids of the list.\n\n",
+       kAdviceOnEdges, add_edge_list_options, read_edge_list},
+      {"matrixmarket", "a matrix in the coordinate format of Matrix Market",
+       "  espalier import matrixmarket cage15.mtx.gz -o cage15.h5\n",
+       "`matrixmarket` reads pattern, integer and real matrices, general and symmetric ones. It is the "
+       "adjacency matrix as it\n"
+       "stands: entry i j, in row i and column j, is an edge from j to i, and vertex 0 is row 1. Values are "
+       "weights\n"
+       "(--no-weights: are not). `edges` and `matrixmarket` read plain text, gzip and zstd, whatever the "
+       "name.\n\n",
+       kAdviceOnEdges, add_matrix_market_options, read_matrix_market}};
+  return formats;
+}
+
+const ImportFormat& import_format(const std::string& name) {
+  const auto& formats = import_formats();
+  const auto found = std::ranges::find_if(formats, [&](const auto& of) { return name == of.name; });
+  ESPALIER_CHECK(found != formats.end(), "{}", name);
+  return *found;
+}
+
+std::string import_examples() {
+  std::string lines;
+  for (const auto& format : import_formats()) lines += format.examples;
+  return lines;
+}
+
+std::string import_layouts() {
+  std::string paragraphs;
+  for (const auto& format : import_formats()) paragraphs += format.layout;
+  return paragraphs;
+}
+
+}  // namespace espalier

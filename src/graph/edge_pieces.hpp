@@ -1,0 +1,53 @@
+// Edges on their way from a file to whoever takes them in pieces.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "espalier/base/error.hpp"
+#include "espalier/graph/edge_source.hpp"
+
+namespace espalier {
+
+class EdgePieces {
+ public:
+  EdgePieces(bool weighted, const std::function<void(const EdgePiece&)>& use)
+      : weighted_(weighted), use_(use) {
+    sources_.reserve(kMost);
+    targets_.reserve(kMost);
+    if (weighted) weights_.reserve(kMost);
+  }
+  void add(std::int64_t source, std::int64_t target, float weight) {
+    if (sources_.size() == kMost) finish();
+    sources_.push_back(source);
+    targets_.push_back(target);
+    if (weighted_) weights_.push_back(weight);
+  }
+  /// Hands over what is left.
+  void finish() {
+    if (!sources_.empty()) use_({sources_, targets_, weights_});
+    sources_.clear();
+    targets_.clear();
+    weights_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{1} << 14;
+
+  bool weighted_;
+  const std::function<void(const EdgePiece&)>& use_;
+  std::vector<std::int64_t> sources_, targets_;
+  std::vector<float> weights_;
+};
+
+/// A weight as the graph file stores it. Calls `fail` with the words where it cannot be one.
+template <class Fail>
+float stored_weight(double value, Fail fail) {
+  const auto weight = static_cast<float>(value);
+  if (!(weight >= 0 && std::isfinite(weight)))
+    fail(fmt::format("weight {} is not a finite number of at least 0", value));
+  return weight;
+}
+
+}  // namespace espalier

@@ -1,0 +1,23 @@
+// What became of the edges of a graph without types that is imported, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "espalier/graph/edge_list.hpp"
+
+namespace espalier {
+
+struct EdgeReport {
+  EdgeOptions options;
+  bool weighted = false, featured = false;
+  std::string line = "line";          ///< what an edge is in its file
+  std::string to_keep = {};           ///< what keeps how often an edge is listed
+  std::string one_direction_by = {};  ///< who says that only one direction of each edge is listed
+};
+
+/// Prints what was read, what met in one entry, and which entries have no reverse.
+void report_edges(const EdgeReport& of, const EdgeCounts& counts, std::int64_t entries, std::int64_t one_way,
+                  double seconds);
+
+}  // namespace espalier

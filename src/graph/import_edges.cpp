@@ -1,0 +1,99 @@
+#include "import_edges.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
+#include "first_rank.hpp"
+#include "import_edge_features.hpp"
+
+namespace espalier {
+
+namespace {
+
+[[noreturn]] void refuse_duplicate(const EdgeSource& edges, const RepeatedEdge& found) {
+  const auto here = edges.place(found.edge), earlier = edges.place(found.earlier);
+  if (found.reversed)
+    input_error(
+        "{}: reverses the edge of {}, and with --symmetrize each of the two stands for both directions; "
+        "leave out --symmetrize, or choose --duplicates sum, max or first",
+        here, earlier);
+  input_error("{}: repeats the edge of {}; choose --duplicates sum, max or first to merge them", here,
+              earlier);
+}
+
+template <class Index>
+std::int64_t count_alone(const Csr<Index>& rows) {
+  std::vector<bool> joined(static_cast<std::size_t>(rows.rows));
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    if (rows.row_size(row) > 0) joined[row] = true;
+    for (const auto column : rows.row_indices(row)) joined[column] = true;
+  }
+  return std::ranges::count(joined, false);
+}
+
+// The matrix, and what its edges have as features.
+template <class Index>
+class EdgeImport {
+ public:
+  // On rank 0.
+  void read(const GivenEdges& given, CountedEntries counted, double start) {
+    EdgeCounts counts;
+    const auto& options = given.report.options;
+    try {
+      rows_ = build_rows<Index>(*given.edges, std::move(counted), options, counts);
+    } catch (const DuplicateEdge& duplicate) {
+      refuse_duplicate(*given.edges, duplicate.found());
+    }
+    if (given.open_features) features_ = {given.open_features(counts.given), counts.given};
+    if (features_.rows) first_ = feature_edges(*given.edges, options, rows_);
+    const auto one_way = options.symmetrize ? 0 : count_one_way(rows_);
+    auto report = given.report;
+    report.weighted = given.edges->weighted();
+    report.featured = features_.rows != nullptr;
+    report_edges(report, counts, rows_.entries(), one_way, now() - start);
+    found_ = {rows_.rows, count_alone(rows_), one_way > 0};
+  }
+
+  ImportedEdges write(const Communicator& comm, bool half, GraphWriter& writer) {
+    writer.write_adjacency(rows_);
+    const auto columns = import_edge_features(comm, std::move(features_), half,
+                                              {{0, [&] { return std::move(first_); }}}, writer);
+    if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
+    const auto agreed = [&](std::int64_t mine) { return comm.all_reduce(mine, Reduction::kMax, "import"); };
+    return {agreed(found_.nodes), agreed(found_.alone), agreed(found_.directed ? 1 : 0) != 0};
+  }
+
+ private:
+  Csr<Index> rows_;
+  GivenFeatures features_;
+  Buffer<std::int64_t> first_;  // for each entry its edge, where edges have features
+  ImportedEdges found_;
+};
+
+template <class Index>
+ImportedEdges import_as(const Communicator& comm, const GivenEdges& given, CountedEntries counted,
+                        double start, GraphWriter& writer) {
+  EdgeImport<Index> import;
+  on_first_rank(comm, [&] { import.read(given, std::move(counted), start); });
+  return import.write(comm, comm.all_reduce(given.half ? 1 : 0, Reduction::kMax, "import") != 0, writer);
+}
+
+}  // namespace
+
+ImportedEdges import_edges(const Communicator& comm, const GivenEdges& given, GraphWriter& writer) {
+  const double start = now();
+  CountedEntries counted;
+  on_first_rank(comm, [&] {
+    counted = count_entries(*given.edges, given.nodes, given.report.options);
+    if (counted.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", given.edges->name());
+  });
+  const auto nodes = comm.all_reduce(counted.nodes, Reduction::kMax, "import");
+  return nodes <= std::numeric_limits<std::int32_t>::max()
+             ? import_as<std::int32_t>(comm, given, std::move(counted), start, writer)
+             : import_as<std::int64_t>(comm, given, std::move(counted), start, writer);
+}
+
+}  // namespace espalier

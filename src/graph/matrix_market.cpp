@@ -1,0 +1,147 @@
+#include "matrix_market.hpp"
+
+#include <charconv>
+#include <sstream>
+#include <vector>
+
+#include "edge_pieces.hpp"
+#include "espalier/base/counted.hpp"
+#include "pair_reader.hpp"
+
+namespace espalier {
+
+namespace {
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::istringstream text{std::string(line)};
+  std::vector<std::string> words;
+  for (std::string word; text >> word;) words.push_back(word);
+  return words;
+}
+
+std::string in_small_letters(std::string word) {
+  for (auto& letter : word)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return word;
+}
+
+// "matrix coordinate real general"
+std::vector<std::string> read_kind(LineReader& lines) {
+  constexpr std::string_view kMark = "%%matrixmarket";
+  auto words = lines.next() ? words_of(lines.text().substr(0, 1000)) : std::vector<std::string>();
+  for (auto& word : words) word = in_small_letters(word);
+  if (words.size() != 5 || words[0] != kMark || words[1] != "matrix")
+    input_error(
+        "{}:1: a Matrix Market file begins with a line as \"%%MatrixMarket matrix coordinate real general\"; "
+        "`espalier import edges` reads lists of edges",
+        lines.path());
+  return {words.begin() + 2, words.end()};
+}
+
+void check_kind(const LineReader& lines, const std::vector<std::string>& kind) {
+  if (kind[0] != "coordinate")
+    lines.fail("the format is {}; coordinate can be read: a sparse matrix, entry by entry",
+               in_short(kind[0]));
+  if (kind[1] != "pattern" && kind[1] != "integer" && kind[1] != "real")
+    lines.fail("entries are {}; pattern, integer and real can be read, as weights are real numbers",
+               in_short(kind[1]));
+  if (kind[2] != "general" && kind[2] != "symmetric")
+    lines.fail("the matrix is {}; general and symmetric ones can be read, as weights are not negative",
+               in_short(kind[2]));
+}
+
+std::int64_t size_of(const LineReader& lines, const std::string& word) {
+  std::int64_t size = -1;
+  const auto* end = word.data() + word.size();
+  const auto [behind, error] = std::from_chars(word.data(), end, size);
+  if (behind != end || error == std::errc::invalid_argument)
+    lines.fail("{}", why_no_number(word, "a whole number"));
+  if (error != std::errc() || size < 0) lines.fail("'{}' is no size of a matrix", in_short(word));
+  return size;
+}
+
+// ROWS, COLUMNS, ENTRIES.
+std::vector<std::int64_t> read_sizes(LineReader& lines) {
+  std::vector<std::string> words;
+  while (lines.next()) {
+    words = words_of(lines.text().substr(0, 1000));
+    if (!words.empty() && words[0][0] != '%') break;
+    words.clear();
+  }
+  if (words.size() != 3)
+    input_error(
+        "{}:{}: {}; expected three numbers: rows, columns, entries", lines.path(), lines.line(),
+        words.empty() ? "the file ends after its comments" : "has " + counted(std::ssize(words), "field"));
+  std::vector<std::int64_t> sizes;
+  for (const auto& word : words) sizes.push_back(size_of(lines, word));
+  return sizes;
+}
+
+PairForm form_of(bool valued) {
+  PairForm form{"%", "row and column", valued, "; a pattern has no values"};
+  if (valued) form = {"%", "row, column and value", valued, ""};
+  return form;
+}
+
+}  // namespace
+
+MatrixMarket::MatrixMarket(const std::string& path, bool values) : path_(path) {
+  LineReader lines(path);
+  const auto kind = read_kind(lines);
+  check_kind(lines, kind);
+  valued_ = kind[1] != "pattern";
+  weighted_ = valued_ && values;
+  symmetric_ = kind[2] == "symmetric";
+  const auto sizes = read_sizes(lines);
+  if (sizes[0] != sizes[1])
+    lines.fail("the matrix is {} x {}; that of a graph is square", sizes[0], sizes[1]);
+  nodes_ = sizes[0];
+  entries_ = sizes[2];
+  if (nodes_ == 0) lines.fail("the graph has no vertex");
+  if (nodes_ > kMostVertices) lines.fail("{} vertices are more than {}", nodes_, kMostVertices);
+}
+
+template <class Visit>
+void MatrixMarket::each(Visit visit) const {
+  LineReader lines(path_);
+  read_kind(lines);
+  read_sizes(lines);
+  PairReader pairs(lines, form_of(valued_));
+  const auto check = [&](std::int64_t id, const char* what) {
+    if (id < 1 || id > nodes_) lines.fail("{} {} is out of range: 1 to {}", what, id, nodes_);
+  };
+  std::int64_t found = 0;
+  for (; pairs.next(); ++found) {
+    if (found == entries_) lines.fail("one entry too many: the header announces {}", entries_);
+    check(pairs.first(), "row");
+    check(pairs.second(), "column");
+    visit(pairs.first() - 1, pairs.second() - 1, pairs.value(), lines);
+  }
+  if (found != entries_)
+    input_error("{}: has {}, but its header announces {}; is the download complete?", path_,
+                counted(found, "entry"), entries_);
+}
+
+void MatrixMarket::read(const std::function<void(const EdgePiece&)>& use) const {
+  EdgePieces pieces(weighted_, use);
+  each([&](std::int64_t row, std::int64_t column, double value, const LineReader& lines) {
+    const auto fail = [&](const std::string& words) {
+      lines.fail("{}; --no-weights reads a pattern", words);
+    };
+    const float weight = weighted_ ? stored_weight(value, fail) : 1;
+    pieces.add(column, row, weight);
+    if (symmetric_ && row != column) pieces.add(row, column, weight);
+  });
+  pieces.finish();
+}
+
+std::string MatrixMarket::place(std::int64_t edge) const {
+  std::string found;
+  each([&](std::int64_t row, std::int64_t column, double, const LineReader& lines) {
+    edge -= symmetric_ && row != column ? 2 : 1;
+    if (edge < 0 && found.empty()) found = fmt::format("{}:{}", path_, lines.line());
+  });
+  return found;
+}
+
+}  // namespace espalier

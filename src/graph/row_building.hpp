@@ -1,0 +1,242 @@
+// What edge_list.hpp and edge_source.hpp have in common: entries of rows from edges, wherever these
+// lie.
+//
+// `edges` is anything for which there is for_each_edge(edges, visit), which calls visit(source,
+// target, weight, number) for each, in the same order every time.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "espalier/base/error.hpp"
+#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/edge_source.hpp"
+
+namespace espalier {
+
+template <class Index, class Visit>
+void for_each_edge(const EdgeList<Index>& edges, Visit visit) {
+  const bool weighted = !edges.weights.empty();
+  for (std::size_t e = 0; e < edges.sources.size(); ++e)
+    visit(edges.sources[e], edges.targets[e], weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e));
+}
+
+template <class Visit>
+void for_each_edge(const EdgeSource& edges, Visit visit) {
+  std::int64_t number = 0;
+  edges.read([&](const EdgePiece& piece) {
+    for (std::size_t k = 0; k < piece.sources.size(); ++k)
+      visit(piece.sources[k], piece.targets[k], piece.weights.empty() ? 1 : piece.weights[k], number++);
+  });
+}
+
+// Calls visit(row, column, weight, edge, reversed) for every entry that the edges make.
+template <class Edges, class Visit>
+void for_each_entry(const Edges& edges, const EdgeOptions& options, Visit visit) {
+  for_each_edge(edges, [&](auto u, auto v, float weight, std::int64_t edge) {
+    if (options.drop_self_loops && u == v) return;
+    visit(v, u, weight, edge, false);
+    if (options.symmetrize) visit(u, v, weight, edge, true);
+  });
+}
+
+// Until equal columns are merged, a column carries whether symmetrize made the entry: in its lowest
+// bit, which an unsigned of the same width has room for.
+template <class Index>
+struct Marked {
+  using Bits = std::make_unsigned_t<Index>;
+  static Index of(Index column, bool reversed) {
+    return static_cast<Index>(static_cast<Bits>(column) << 1 | static_cast<Bits>(reversed));
+  }
+  static Index column(Index marked) { return static_cast<Index>(static_cast<Bits>(marked) >> 1); }
+  static bool reversed(Index marked) { return (marked & 1) != 0; }
+  static bool before(Index a, Index b) { return column(a) < column(b); }
+};
+
+// Makes of counts, those of row r at r + 1, where each row begins.
+inline void add_up(Buffer<std::int64_t>& indptr) {
+  for (std::size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
+}
+
+// Entries at the places of their rows, which begin at `indptr`; columns are marked. Within a row
+// they stay in the order of the edges. False where they are others than were counted.
+template <class Index, class Edges>
+bool place_entries(const Edges& edges, const RowRange& range, bool weighted, const EdgeOptions& options,
+                   Csr<Index>& matrix) {
+  auto& indptr = matrix.indptr;
+  const auto entries = indptr.back();
+  matrix.indices.resize(entries);
+  if (weighted) matrix.values.resize(entries);
+  bool good = true;
+  for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t, bool reversed) {
+    const auto local = static_cast<std::int64_t>(row) - range.begin;
+    if (local >= matrix.rows || indptr[local] >= entries) {
+      good = false;
+      return;
+    }
+    const auto place = indptr[local]++;
+    matrix.indices[place] = Marked<Index>::of(static_cast<Index>(column), reversed);
+    if (weighted) matrix.values[place] = weight;
+  });
+  std::copy_backward(indptr.begin(), indptr.end() - 1,
+                     indptr.end());  // each now holds its row's end: shift by one
+  indptr[0] = 0;
+  return good;
+}
+
+// Sorts one row of a weighted matrix; equal columns keep their order, so that their sum has
+// one value.
+template <class Index>
+void sort_weighted_row(Index* columns, float* weights, std::size_t size,
+                       std::vector<std::pair<Index, float>>& scratch) {
+  scratch.clear();
+  for (std::size_t e = 0; e < size; ++e) scratch.emplace_back(columns[e], weights[e]);
+  std::stable_sort(scratch.begin(), scratch.end(),
+                   [](const auto& a, const auto& b) { return Marked<Index>::before(a.first, b.first); });
+  for (std::size_t e = 0; e < size; ++e) std::tie(columns[e], weights[e]) = scratch[e];
+}
+
+template <class Index>
+void sort_rows(Csr<Index>& matrix) {
+  std::vector<std::pair<Index, float>> scratch;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    auto* columns = matrix.indices.data() + matrix.row_begin(row);
+    const auto size = static_cast<std::size_t>(matrix.row_size(row));
+    if (std::is_sorted(columns, columns + size, Marked<Index>::before)) continue;
+    if (matrix.has_values())
+      sort_weighted_row(columns, matrix.values.data() + matrix.row_begin(row), size, scratch);
+    else
+      std::sort(columns, columns + size, Marked<Index>::before);
+  }
+}
+
+// The entries of one place, in the order of the edges, become one.
+class Meeting {
+ public:
+  void add(bool reversed, float weight, Duplicates how) {
+    float& first = reversed ? first_reversed_ : first_given_;
+    auto& count = reversed ? reversed_ : given_;
+    if (count++ == 0) first = weight;
+    if (given_ + reversed_ == 1)
+      weight_ = weight;
+    else if (how == Duplicates::kSum)
+      weight_ += weight;
+    else if (how == Duplicates::kMax)
+      weight_ = std::max(weight_, weight);
+  }
+  float weight() const { return weight_; }
+  void count(bool loop, EdgeCounts& counts) const {
+    counts.merged += given_ + reversed_ - 1;
+    counts.repeated += std::max<std::int64_t>(given_ - 1, 0);
+    if (given_ == 0 || reversed_ == 0) return;
+    counts.loops += loop;
+    counts.mirrored += !loop;
+    counts.alike += !loop && first_given_ == first_reversed_;
+  }
+
+ private:
+  std::int64_t given_ = 0, reversed_ = 0;
+  float weight_ = 1, first_given_ = 1, first_reversed_ = 1;
+};
+
+// Merges equal neighbours of sorted rows in place and takes the marks away.
+template <class Index>
+void merge_duplicates(Csr<Index>& matrix, const RowRange& range, Duplicates how, EdgeCounts& counts) {
+  using Mark = Marked<Index>;
+  const bool weighted = matrix.has_values();
+  std::size_t kept = 0, e = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const auto end = static_cast<std::size_t>(matrix.row_end(row));
+    while (e < end) {
+      const auto column = Mark::column(matrix.indices[e]);
+      if (e + 1 == end || Mark::column(matrix.indices[e + 1]) != column) {  // alone, as most are
+        matrix.indices[kept] = column;
+        if (weighted) matrix.values[kept] = matrix.values[e];
+        ++kept, ++e;
+        continue;
+      }
+      Meeting meeting;
+      for (; e < end && Mark::column(matrix.indices[e]) == column; ++e)
+        meeting.add(Mark::reversed(matrix.indices[e]), weighted ? matrix.values[e] : 1, how);
+      meeting.count(range.begin + row == column, counts);
+      matrix.indices[kept] = column;
+      if (weighted) matrix.values[kept] = meeting.weight();
+      ++kept;
+    }
+    matrix.indptr[row + 1] = static_cast<std::int64_t>(kept);
+  }
+  matrix.indices.resize(kept);
+  if (weighted) matrix.values.resize(kept);
+}
+
+// The place of an entry; -1: there is none, as in a file that has changed since it was read.
+template <class Index>
+std::int64_t place_of(const Csr<Index>& matrix, std::int64_t row, std::int64_t column) {
+  if (row < 0 || row >= matrix.rows) return -1;
+  const auto columns = matrix.row_indices(row);
+  const auto found = std::ranges::lower_bound(columns, column);
+  if (found == columns.end() || *found != column) return -1;
+  return matrix.row_begin(row) + (found - columns.begin());
+}
+
+// The first edge with an earlier one between its vertices, in the matrix that both made; there is
+// one.
+template <class Index, class Edges>
+RepeatedEdge first_repeated(const Edges& edges, const RowRange& range, const EdgeOptions& options,
+                            const Csr<Index>& matrix) {
+  const auto ends_of = [&](std::int64_t source, std::int64_t target) {
+    return options.symmetrize && target < source ? std::pair(source, target) : std::pair(target, source);
+  };
+  std::vector<bool> seen(matrix.indices.size());
+  RepeatedEdge found{-1};
+  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge) {
+    if (found.edge >= 0 || (options.drop_self_loops && source == target)) return;
+    const auto [row, column] = ends_of(source, target);
+    const auto place = place_of(matrix, row - range.begin, column);
+    if (place < 0) return;
+    if (seen[place]) found = {edge, -1, source, target};
+    seen[place] = true;
+  });
+  ESPALIER_CHECK(found.edge >= 0, "no edge is repeated");
+  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge) {
+    if (found.earlier >= 0 || ends_of(source, target) != ends_of(found.source, found.target)) return;
+    found.earlier = edge;
+    found.reversed = source != found.source;
+  });
+  return found;
+}
+
+// Of a matrix whose entries are placed: sorted, equal ones merged. Throws DuplicateEdge.
+template <class Index, class Edges>
+void finish_rows(const Edges& edges, const RowRange& range, const EdgeOptions& options, Csr<Index>& matrix,
+                 EdgeCounts& counts) {
+  sort_rows(matrix);
+  EdgeCounts met;
+  merge_duplicates(matrix, range, options.duplicates, met);
+  if (options.duplicates == Duplicates::kRefuse && met.repeated + met.mirrored > 0)
+    throw DuplicateEdge(first_repeated(edges, range, options, matrix));
+  counts.merged += met.merged;
+  counts.repeated += met.repeated;
+  counts.mirrored += met.mirrored;
+  counts.alike += met.alike;
+  counts.loops += met.loops;
+}
+
+template <class Index, class Edges>
+Buffer<std::int64_t> find_feature_edges(const Edges& edges, bool weighted, const RowRange& range,
+                                        const EdgeOptions& options, const Csr<Index>& matrix) {
+  Buffer<std::int64_t> found(matrix.indices.size(), -1);
+  const bool by_weight = options.duplicates == Duplicates::kMax && weighted;
+  Buffer<float> largest(by_weight ? matrix.indices.size() : 0);
+  for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t edge, bool) {
+    const auto place = place_of(matrix, row - range.begin, column);
+    if (place < 0) return;
+    if (found[place] >= 0 && !(by_weight && weight > largest[place])) return;
+    found[place] = edge;
+    if (by_weight) largest[place] = weight;
+  });
+  return found;
+}
+
+}  // namespace espalier
