@@ -1,13 +1,13 @@
-// Rows of all vertices, and scores of links, by layers over the whole graph (infer/layerwise_pass.hpp),
-// against the naive way, which computes the neighbourhood of each vertex or pair anew (GLISP,
-// arXiv 2401.03114, IV-E: 7.89 x for vertices, 70.77 x for links).
+// Rows of all vertices, and scores of links, by layers over the whole graph
+// (infer/layerwise_pass.hpp), against the naive way, which computes the neighbourhood of each
+// vertex or pair anew (GLISP, arXiv 2401.03114, IV-E: 7.89 x for vertices, 70.77 x for links).
 //
 //     naive_bench [--scale N | --graph FILE.h5]    a symmetrised R-MAT of 2^N vertices (default 15)
 //
 // 3 layers of SAGE, hidden 256, 64 outputs; batches of 256 vertices, or pairs of the graph's edges.
-// The naive way is that of training, fanout 15,10,5, or exact, all neighbours. Its seconds are those
-// of some batches, spread over all (links shuffled, as in training), times how many there are. A
-// link's score is the dot product of its ends' rows.
+// The naive way is that of training, fanout 15,10,5, or exact, all neighbours. Its seconds are
+// those of some batches, spread over all (links shuffled, as in training), times how many there
+// are. A link's score is the dot product of its ends' rows.
 //
 //     bound       vertices, or links, that the naive way does in a second
 //     ratio       how many times as many are done layer by layer
@@ -48,7 +48,8 @@ class Problem {
         features_(RowStore(grid, block_partition(a.rows, 1), std::move(rows))),
         network_(shape_, kSeed),
         whole_rows_(make_sampler("graphsage", a_, whole_rows_shape({.fanout = kFanout}, "infer"))),
-        pass_(grid, *whole_rows_, block_partition(vertices_, 1), EntriesOfRows(a_), std::int64_t{256} << 20) {}
+        pass_(grid, *whole_rows_, block_partition(vertices_, 1), EntriesOfRows(a_), std::int64_t{256} << 20) {
+  }
 
   std::int64_t vertices() const { return vertices_; }
   std::int64_t links() const { return a_.local.entries(); }
@@ -75,7 +76,8 @@ class Problem {
   std::vector<std::int64_t> ends_of_links(std::int64_t k) const {
     std::vector<std::int64_t> ends;
     const auto& indptr = a_.local.indptr;
-    for (std::int64_t e = k; e < links() && std::ssize(ends) < 2 * kBatch; e += std::max<std::int64_t>(1, links() / kBatch)) {
+    for (std::int64_t e = k; e < links() && std::ssize(ends) < 2 * kBatch;
+         e += std::max<std::int64_t>(1, links() / kBatch)) {
       ends.push_back(std::ranges::upper_bound(indptr, e) - indptr.begin() - 1);
       ends.push_back(a_.local.indices[e]);
     }
@@ -200,9 +202,9 @@ int main(int argc, char** argv) {
       double naive_rows = 0;
       naive.seconds(Cpu{2}, &naive_rows);
       const double all = of_links ? links : vertices;
-      computed += fmt::format("\n  rows for each {}, {}: {:.1f} naively, {:.2f} by layers",
-                              of_links ? "link" : "vertex", way, naive_rows / all,
-                              problem.layers() * vertices / all);
+      computed +=
+          fmt::format("\n  rows for each {}, {}: {:.1f} naively, {:.2f} by layers",
+                      of_links ? "link" : "vertex", way, naive_rows / all, problem.layers() * vertices / all);
       for (const int threads : thread_counts())
         comparisons.push_back(
             {fmt::format("{}, {} {} thr", of_links ? "links" : "vertices", way, threads), all / 1e3,

@@ -352,8 +352,7 @@ void compute(const Job& job, KeptLayers* kept, const Space& space, LayerwisePass
              const std::vector<RowSinkOn<Space>*>& sinks, const std::function<void()>& check = {}) {
   note_activity("computing the layers");
   if constexpr (std::is_same_v<Space, Cpu>)
-    if (kept != nullptr)
-      return compute_and_keep(job, *kept, pass, std::move(input), network, sinks, check);
+    if (kept != nullptr) return compute_and_keep(job, *kept, pass, std::move(input), network, sinks, check);
   compute(space, pass, std::move(input), network, sinks, check);
 }
 

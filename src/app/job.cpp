@@ -141,9 +141,11 @@ std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {
 }
 
 PassMemory pass_memory(const Job& job) {
-  // Where training has rows of history in run.cache_memory, they stay there.
-  return {evaluation_memory(size_of(job, job.grid->ranks()), job.grid->replication()), job.config.run.spill,
-          job.config.history.kind == "none" ? cache_memory(job.config.run) : 0};
+  const auto size = size_of(job, job.grid->ranks());
+  const bool held =
+      std::ranges::any_of(planned_parts(size, job.grid->replication()), &PlannedPart::holds_cache);
+  return {evaluation_memory(size, job.grid->replication()), job.config.run.spill,
+          held ? 0 : cache_memory(job.config.run)};
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind,

@@ -290,13 +290,14 @@ void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_
     read.missed_.resize(places.size());
     std::iota(read.missed_.begin(), read.missed_.end(), std::int64_t{0});
   }
-  read.reading_ = std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
-    const auto as = [&]<class T>(T) {
-      const auto rows = std::ssize(read.numbers_);
-      return disk->read<T>(cpu, read.numbers_, missed, {rows, disk->width(), reinterpret_cast<T*>(to)});
-    };
-    return disk->half() ? as(Half{}) : as(float{});
-  });
+  read.reading_ =
+      std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
+        const auto as = [&]<class T>(T) {
+          const auto rows = std::ssize(read.numbers_);
+          return disk->read<T>(cpu, read.numbers_, missed, {rows, disk->width(), reinterpret_cast<T*>(to)});
+        };
+        return disk->half() ? as(Half{}) : as(float{});
+      });
 }
 
 void DiskRead::wait() {

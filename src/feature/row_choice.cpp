@@ -101,7 +101,8 @@ std::int64_t ForeseenRows::asked_by(std::int64_t fetch) const {
 
 std::int64_t RowChoice::key_of(std::int64_t id, std::int64_t fetch) const {
   if (rule_ == RowRule::kBelady) return foreseen_->next(id, fetch);
-  if (rule_ == RowRule::kLru) return ForeseenRows::kNever - 1 - fetch;  // of fetches later the smaller
+  // Of fetches later the smaller.
+  if (rule_ == RowRule::kLru) return ForeseenRows::kNever - 1 - fetch;
   const auto place = ranks_.find(id);
   return place >= 0 ? place : ForeseenRows::kNever;
 }

@@ -84,6 +84,7 @@ PlannedPart plan_history(const PlannedTraining& training, double) {
           "history.kind = \"{}\", which spares some of it: how much shows when training", history.kind),
       .warning = warning_of(history, training.steps(), training.config.train.epochs)};
   part.rows_kept = part.kept[0].all();
+  part.holds_cache = true;
   if (part.rows_kept == 0) return part;
   part.cures = history.entries > 0 ? ", a smaller history.entries" : ", history.entries = N rows at most";
   if (history.stored != "uint8") part.cures += ", history.stored = \"uint8\"";

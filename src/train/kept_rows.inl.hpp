@@ -1,6 +1,6 @@
 // The part of a step that keeps feature rows of other ranks, and of the disk
-// (feature/input_caches.hpp), in what the parts before it leave of run.cache_memory; and the one that
-// counts which bytes need not be moved.
+// (feature/input_caches.hpp), in what the parts before it leave of run.cache_memory; and the one
+// that counts which bytes need not be moved.
 #pragma once
 
 #include "espalier/feature/input_caches.hpp"

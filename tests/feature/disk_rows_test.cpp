@@ -105,8 +105,8 @@ std::vector<Minibatch> step_of(int rank, std::int64_t step) {
   return minibatches;
 }
 
-/// What a rank reads in each of its reads: rows that ranks of its process column ask for, then those
-/// of its own minibatches.
+/// What a rank reads in each of its reads: rows that ranks of its process column ask for, then
+/// those of its own minibatches.
 std::vector<std::vector<std::int64_t>> reads_of(const Grid& grid, const RowStorage& storage, int rank) {
   std::vector<std::vector<std::int64_t>> reads;
   const int c = grid.replication();

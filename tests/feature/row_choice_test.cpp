@@ -117,7 +117,7 @@ struct SlowChoice {
   std::int64_t slots = 0;
   std::set<std::int64_t> held = {};
   Ids list = {};
-  std::map<std::int64_t, Ids> known = {};          // of coming fetches
+  std::map<std::int64_t, Ids> known = {};           // of coming fetches
   std::map<std::int64_t, std::int64_t> asked = {};  // by row, the last fetch that did
 
   std::int64_t key(std::int64_t id, std::int64_t fetch) const {

@@ -101,9 +101,11 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
     std::optional<Found> first;
     for (const int c : divisors(test_world().size()))
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
-        for (const auto& memory : {PassMemory(1), PassMemory(1, folder), PassMemory(1, folder, 1 << 13), PassMemory(std::int64_t{1} << 30)}) {
+        for (const auto& memory : {PassMemory(1), PassMemory(1, folder), PassMemory(1, folder, 1 << 13),
+                                   PassMemory(std::int64_t{1} << 30)}) {
           problem.owned = memory.chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
-          SCOPED_TRACE(fmt::format("c {} chunk_bytes {} {} {}", c, memory.chunk_bytes, memory.spill, memory.cache_bytes));
+          SCOPED_TRACE(fmt::format("c {} chunk_bytes {} {} {}", c, memory.chunk_bytes, memory.spill,
+                                   memory.cache_bytes));
           const Grid grid(test_world(), c);
           auto found = all_layers(grid, problem, network, memory, topology);
           EXPECT_EQ(found.chunks > 1, memory.chunk_bytes == 1);

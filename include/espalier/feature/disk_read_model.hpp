@@ -2,8 +2,9 @@
 // on a grid that need not exist: the same rule, told the same of the same windows, asked for the
 // same rows, without the rows.
 //
-// Exact (but for bytes where types of a table differ in float16 and float32) for an epoch that begins with empty caches and without run.overlap, with which reads begin
-// before others have ended.
+// Exact (but for bytes where types of a table differ in float16 and float32) for an epoch
+// that begins with empty caches and without run.overlap, with which reads begin before others
+// have ended.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ class DiskReadModel {
   };
   explicit DiskReadModel(Job job);
 
-  /// The input of a batch that a rank keeps. Batches may come in any order within a window of `bulk`.
+  /// The input of a batch that a rank keeps. Batches may come in any order within a window
+  /// of `bulk`.
   void add(std::int64_t batch, int rank, std::span<const std::int64_t> vertices);
 
   /// Once all batches of the epoch are there: of all ranks.
@@ -54,15 +56,16 @@ class DiskReadModel {
   void window_is_there();
   void foresee();
   void take_step(std::int64_t step);
-  std::vector<std::int64_t> asked_of(const Wanted& wanted, const OfTable& of, std::size_t table, int rank) const;
+  std::vector<std::int64_t> asked_of(const Wanted& wanted, const OfTable& of, std::size_t table,
+                                     int rank) const;
   std::vector<std::int64_t> own(const Wanted& wanted, const OfTable& of, std::size_t table, int rank) const;
   void read(OfTable& of, RowPolicy& policy, const std::vector<std::int64_t>& numbers);
 
   Job job_;
   std::vector<OfTable> tables_;
-  std::int64_t added_ = 0;     // batches that are there
-  std::int64_t foreseen_ = 0;  // of those, that policies were told of
-  std::int64_t step_ = 0;      // to be taken next
+  std::int64_t added_ = 0;                          // batches that are there
+  std::int64_t foreseen_ = 0;                       // of those, that policies were told of
+  std::int64_t step_ = 0;                           // to be taken next
   std::map<std::int64_t, Wanted> waiting_, fresh_;  // by step: all, and what no policy was told of
   DiskCounts counts_;
 };

@@ -91,8 +91,8 @@ class InputCachesOn {
                           std::vector<std::int64_t> by_degree) {
     const auto& storage = input_->table(k).storage();
     const auto rows = &list == &disk_ ? storage.rows_here() : storage.rows_elsewhere();
-    list.push_back({std::make_unique<RowCacheOn<Space>>(rule, storage.row_bytes()), k,
-                    {rows, storage.row_bytes()}});
+    list.push_back(
+        {std::make_unique<RowCacheOn<Space>>(rule, storage.row_bytes()), k, {rows, storage.row_bytes()}});
     list.back().cache->policy().set_list(std::move(by_degree));
     return list.back().cache.get();
   }
@@ -115,7 +115,8 @@ class InputCachesOn {
     for (const auto& one : list) sizes.push_back(one.size);
     std::int64_t taken = 0;
     const auto shares = cache_shares(sizes, bytes);
-    for (std::size_t k = 0; k < list.size(); taken += shares[k++]) list[k].cache->set_memory(space, shares[k]);
+    for (std::size_t k = 0; k < list.size(); taken += shares[k++])
+      list[k].cache->set_memory(space, shares[k]);
     return taken;
   }
 

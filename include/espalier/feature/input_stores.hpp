@@ -183,9 +183,8 @@ void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const Mini
   std::vector<Array<Space, std::int64_t>> of_features;
   for (std::size_t k = 0; k < tables(); ++k) {
     const auto kept = k < copies.size() ? copies[k] : KeptCopiesOn<Space>();
-    with_lists(
-        space, k, minibatches, k < features_.size() ? of_features : pending.embedded,
-        [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, kept); });
+    with_lists(space, k, minibatches, k < features_.size() ? of_features : pending.embedded,
+               [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, kept); });
   }
   if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);
 }

@@ -137,8 +137,7 @@ class RowChoice {
 /// The rule, and what it goes by.
 class RowPolicy {
  public:
-  explicit RowPolicy(RowRule rule)
-      : foreseen_(std::make_unique<ForeseenRows>()), choice_(rule, *foreseen_) {}
+  explicit RowPolicy(RowRule rule) : foreseen_(std::make_unique<ForeseenRows>()), choice_(rule, *foreseen_) {}
 
   /// Does it want to know what comes?
   bool foresees() const { return choice_.foresees(); }

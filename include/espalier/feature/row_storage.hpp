@@ -101,8 +101,8 @@ class RowStorageOn {
   std::int64_t number_on_disk(std::int64_t place) const;
   /// Those at `places` in reach(), of this part, as they are stored, to `to`, from `cache` where it
   /// has them (null: none), else on another thread; `read` is finished when they are to be there.
-  void begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
-                  RowCacheOn<Cpu>* cache, DiskRead& read) const requires std::is_same_v<Space, Cpu>;
+  void begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to, RowCacheOn<Cpu>* cache,
+                  DiskRead& read) const requires std::is_same_v<Space, Cpu>;
 
   /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
   /// reach(); on disk with none, in the type that they have.

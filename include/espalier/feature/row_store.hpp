@@ -83,8 +83,9 @@ class PendingFetchOn {
   std::vector<std::int64_t> sizes_;  // rows of each list
   std::int64_t remote_rows_ = 0, cached_rows_ = 0;
   RowCacheOn<Space>*cache_ = nullptr, *disk_cache_ = nullptr;  // that rows may be taken up by
-  std::vector<std::int64_t> missed_;    // ids that were asked for, as it counts them
-  Buffer<std::int64_t> asked_counts_;   // rows that each rank of the process column wants of me
+  // Ids that were asked for, as it counts them.
+  std::vector<std::int64_t> missed_;
+  Buffer<std::int64_t> asked_counts_;  // rows that each rank of the process column wants of me
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
   std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;

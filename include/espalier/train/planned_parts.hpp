@@ -38,6 +38,7 @@ struct KeptMemory {
 struct PlannedPart {
   std::vector<KeptMemory> kept = {};
   double rows_kept = 0;           ///< of that, StepPart::bytes
+  bool holds_cache = false;       ///< are those in run.cache_memory, evaluations included?
   std::string cures = {};         ///< of too much of it: ", a smaller run.cache_memory"
   bool draws = false;             ///< does it draw the minibatches of a step itself?
   std::string bias = {};          ///< what makes steps estimates of something else than evaluation

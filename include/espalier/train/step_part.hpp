@@ -51,7 +51,8 @@ struct UpcomingStepOn {
   std::vector<MinibatchOn<Space>> sampled = {};
   bool changed = false;                    ///< are minibatches others than those?
   std::optional<SampleCounts> drawn = {};  ///< by a part, of this rank
-  /// Of each table of the input, where rows of other ranks or on disk are looked for first; or none.
+  /// Of each table of the input, where rows of other ranks or on disk are looked for
+  /// first; or none.
   std::span<const KeptCopiesOn<Space>> copies = {};
 };
 
