@@ -9,12 +9,23 @@
 
 namespace espalier {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr const char *kRows = "/embeddings", *kMadeOf = "made_of", *kDigest = "rows_digest";
 
 std::uint64_t digest_of(std::int64_t first, const Matrix<float>& rows) {
   return content_digest(std::span<const float>(rows.data.data(), rows.data.size()), first * rows.columns);
+}
+
+// Those that a run which was killed had begun to write.
+void remove_partial_files(const std::string& folder) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none))
+    if (const auto name = entry.path().filename().string();
+        name.starts_with("layer-") && name.find(".h5.partial-") != std::string::npos)
+      fs::remove(entry.path(), none);
 }
 
 // Of a file that is there.
@@ -40,10 +51,11 @@ KeptLayers::KeptLayers(const Job& job, std::string folder, const std::string& ma
   agree(world, [&] {
     if (world.rank() != 0) return;
     std::error_code error;
-    std::filesystem::create_directories(folder_, error);
+    fs::create_directories(folder_, error);
     if (error) usage_error("--resume {}: cannot make the folder: {}", folder_, error.message());
+    remove_partial_files(folder_);
     for (int layer = 1; layer <= hidden_; ++layer) {
-      if (!std::filesystem::exists(path(layer))) continue;
+      if (!fs::exists(path(layer))) continue;
       if (attribute_of(path(layer), kMadeOf) != made_of_)
         usage_error(
             "--resume {}: {} is of another network, graph or config; remove it, or name another folder",
@@ -124,15 +136,8 @@ void KeptLayers::end() {
 
 void KeptLayers::remove() {
   if (job_.grid->world().rank() != 0) return;
-  namespace fs = std::filesystem;
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder_, none)) {
-    const auto name = entry.path().filename().string();
-    for (int layer = 1; layer <= hidden_; ++layer)
-      if (const auto file = fmt::format("layer-{}.h5", layer);
-          name == file || name.starts_with(file + ".partial-"))  // of a run that was killed
-        fs::remove(entry.path(), none);
-  }
+  for (int layer = 1; layer <= hidden_; ++layer) fs::remove(path(layer), none);
   fs::remove(folder_, none);  // where nothing else is in it
 }
 

@@ -1,6 +1,8 @@
 // The hidden layers of an `infer` that were computed, in files of a folder (--resume), so that the
 // same command goes on after the last of them, on any number of ranks.
 //
+// One run at a time has a folder.
+//
 //     FOLDER/layer-1.h5    as infer/row_file.hpp has it, whole or not there: /embeddings of all
 //                          vertices; attributes made_of: everything that they depend on, and
 //                          rows_digest: of the numbers

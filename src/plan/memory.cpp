@@ -168,7 +168,9 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   memory.features = rows_of_input(graph, config, share, share);
   memory.parts = {
       {"embeddings", share * table_bytes(input_tables(graph, config.model.embedding), graph.nodes, true)}};
-  const double hidden = 4 * block_rows * static_cast<double>(config.model.hidden);
+  const auto row_bytes = 4 * static_cast<double>(config.model.hidden);
+  const double hidden =
+      config.run.spill.empty() ? block_rows * row_bytes : DiskRows::memory_bytes(block_rows, row_bytes);
   if (config.graph.features_on == "disk" || !config.run.spill.empty())
     memory.parts.push_back({"rows on disk", static_cast<double>(cache_memory(config.run))});
   // My share of the rows, and where others have some, too, the block that they are gathered in.
