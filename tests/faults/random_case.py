@@ -276,16 +276,16 @@ class Case:
                     found = file.attrs.get(f"{split}_{metric}")
                     check(found == value, "infer", f"{split} {metric}: {found} for {value} of the report, on {count} ranks")
             if "predictions" in file:
-                self.check_predictions(file["predictions"][()], expected)
+                self.check_predictions(file["predictions"][()], config.get("graph.split"), expected)
 
-    def check_predictions(self, predictions, expected):
+    def check_predictions(self, predictions, split, expected):
         """Those of the target, row by row, beside its labels: by h5py alone."""
         if "accuracy" not in (expected["test"] or {}):
             return
         with h5py.File(self.graph.path) as file:
             learnable = self.graph.learnable
             place = f"{self.target if len(learnable) > 1 else learnable[0]}/" if learnable else ""
-            labels, test = file[f"nodes/{place}labels"][()].reshape(-1), file[f"split/{place}test"][()]
+            labels, test = file[f"nodes/{place}labels"][()].reshape(-1), file[f"split/{place}{split}/test" if split else f"split/{place}test"][()]
         check(len(predictions) == len(labels), "infer", f"{len(predictions)} predictions for {len(labels)} vertices of the target")
         accuracy = np.mean(predictions[test] == labels[test])
         check(accuracy == expected["test"]["accuracy"], "infer", f"predictions are right in {accuracy}, the report says {expected['test']}")
