@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from . import arrays, labels
 from .edges import Entries, ends, entries_of
 from .errors import DataError
-from .given import OF_RELATIONS, OF_TYPES, Given, part_of_split
+from .given import OF_RELATIONS, OF_TYPES, Given, parts_of_splits
 from .graph import (
-    SPLITS,
     Graph,
     Relation,
     VertexType,
@@ -74,13 +73,6 @@ def _listed(given: Given, key: Any, rows: str | None) -> _Listed:
     return listed
 
 
-def _parts_of_splits(splits: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Of each split, the one without a name first: {what it is called in the file: by the user}."""
-    return {"": {part: part for part in SPLITS}} | {
-        name: {f"{name}/{part}": part_of_split(name, part) for part in SPLITS} for name in splits
-    }
-
-
 def _names_of_types(given: Given, splits: tuple[str, ...]) -> list[str]:
     """Those with features first, in their order."""
     names: dict[str, None] = {}
@@ -90,7 +82,7 @@ def _names_of_types(given: Given, splits: tuple[str, ...]) -> list[str]:
     names.update(
         (name, None) for source, _, target in given.edge_index for name in (source, target)
     )
-    named = [said for parts in _parts_of_splits(splits).values() for said in parts.values()]
+    named = [said for parts in parts_of_splits(splits).values() for said in parts.values()]
     for part in dict.fromkeys([*OF_TYPES, *named]):
         for name in given.parts.get(part, {}):
             if name not in in_edges:
@@ -156,7 +148,7 @@ def _vertex_type(given: Given, name: str, count: int, splits: tuple[str, ...]) -
         raise DataError(f"{said['class_names']} names classes, but there is no {said['y']}")
     if (ids := given.of("ids", name)) is not None:
         of.ids = labels.own_ids(ids, said["ids"], count)
-    for parts in _parts_of_splits(splits).values():
+    for parts in parts_of_splits(splits).values():
         words = {split: given.said(part, name) for split, part in parts.items()}
         for split, part in parts.items():
             if (value := given.of(part, name)) is not None:

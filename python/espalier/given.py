@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .graph import SPLITS
+
 VERTEX, EDGE = "vertex", ("vertex", "edge", "vertex")  # of a graph without types
 OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names")
 OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
@@ -14,6 +16,13 @@ OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
 def part_of_split(split: str, part: str) -> str:
     """What a part of a split with a name is called, as the user writes it."""
     return f"splits[{split!r}][{part!r}]"
+
+
+def parts_of_splits(splits: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Of each split, the one without a name first: {what it is called in the file: by the user}."""
+    return {"": {part: part for part in SPLITS}} | {
+        name: {f"{name}/{part}": part_of_split(name, part) for part in SPLITS} for name in splits
+    }
 
 
 @dataclass

@@ -27,8 +27,7 @@ class Spilled(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("-q", "generate", "planted", "--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24, "--seed", 3, "-o", self.graph,
-                     "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24, "--seed", 3))
         self.there = self.folder / "spilled"
         self.there.mkdir()
         self.spill = f"run.spill={self.there}"
@@ -73,8 +72,8 @@ class DiskFeatures(ProgramTest):
            "train.batches_per_step=4", "train.learning_rate=0.01", "run.threads=1")
 
     def make(self, *more):
-        self.succeed("-q", "generate", "planted", *(more or ("--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24)), "--seed", 3,
-                     "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", *(more or ("--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24)),
+                                    "--seed", 3))
 
     def history(self, *overrides, **options):
         self.succeed("-q", "train", self.config, *overrides, **options)

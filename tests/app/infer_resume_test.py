@@ -22,8 +22,7 @@ class Resume(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("-q", "generate", "planted", "--nodes", 30000, "--degree", 20, "--classes", 5, "--features", 16, "--seed", 3, "-o", self.graph,
-                     "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 30000, "--degree", 20, "--classes", 5, "--features", 16, "--seed", 3))
         self.succeed("-q", "train", self.config)
         self.kept = self.folder / "kept"
         self.rows = self.folder / "rows.h5"

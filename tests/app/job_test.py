@@ -207,7 +207,7 @@ class Defaults(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("-q", "generate", "planted", "--nodes", 1500, "--features", 4, "--classes", 3, "-o", self.graph)
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 1500, "--features", 4, "--classes", 3))
         self.small = ("sampler.batch_size=20", "model.hidden=8", "train.epochs=2")
 
     def history(self, *overrides, ranks):

@@ -20,8 +20,8 @@ class LabelsTest(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("generate", "planted", "--nodes", 1200, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
-                     "--seed", 4, "-o", self.graph)
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 1200, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
+                                    "--seed", 4))
 
     def train(self, *overrides, **options):
         """What must not depend on the grid, and all of the report."""

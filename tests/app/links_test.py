@@ -29,10 +29,10 @@ class LinksTest(ProgramTest):
            "train.learning_rate=0.01")
 
     def make(self, *generator, prepare=()):
-        self.succeed("-q", "generate", *(generator or ("planted", "--nodes", 600, "--degree", 8, "--features", 8, "--classes", 5,
-                                                                   "--homophily", 0.9)),
-                     "--seed", 3, "-o", self.folder / "whole.h5", "--overwrite")
-        self.succeed("-q", "prepare", self.folder / "whole.h5", "--split-links", "0.8,0.1,0.1", *prepare, "-o", self.graph, "--overwrite")
+        generate = ("generate", *(generator or ("planted", "--nodes", 600, "--degree", 8, "--features", 8, "--classes", 5, "--homophily", 0.9)),
+                    "--seed", 3)
+        self.make_once(self.folder / "whole.h5", generate)
+        self.make_once(self.graph, generate, ("prepare", None, "--split-links", "0.8,0.1,0.1", *prepare))
 
     def train(self, *overrides, **options):
         self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **options)

@@ -28,7 +28,7 @@ class OrderTest(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("generate", "planted", *GENERATE, "-o", self.graph)
+        self.make_once(self.graph, ("generate", "planted", *GENERATE))
 
     def order(self, method, graph=None, seed=0):
         path = self.folder / f"{method}{seed}.order.h5"

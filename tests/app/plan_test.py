@@ -28,8 +28,8 @@ class PlanTest(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.succeed("generate", "rmat", "--scale", self.scale, "--edge-factor", 12, "--symmetrize", "--features", self.features,
-                     "--classes", 5, "--seed", 3, "-o", self.graph)
+        self.make_once(self.graph, ("generate", "rmat", "--scale", self.scale, "--edge-factor", 12, "--symmetrize", "--features", self.features,
+                                    "--classes", 5, "--seed", 3))
 
     def planned(self, *overrides, ranks=1):
         """Whether it fits or not."""

@@ -46,6 +46,10 @@ def environment_apart(folder=None):
         yield dict(os.environ, **LAUNCHER.apart(sessions))
 
 
+_MADE = {}  # files that many tests begin with, by the words of the commands that made them
+_MADE_IN = tempfile.TemporaryDirectory(prefix="espalier-made-")
+
+
 class FolderTest(unittest.TestCase):
     """A test with a folder of its own."""
 
@@ -94,6 +98,17 @@ class ProgramTest(FolderTest):
         code, output = espalier(*arguments, **options)
         self.assertEqual(code, 0, output)
         return output
+
+    def make_once(self, path, *commands):
+        """A file at `path`: what the last of these commands writes there, each of its words, its file behind them. They run once in a
+        process, and later a copy is made: a test may change its own."""
+        key = tuple(tuple(map(str, command)) for command in commands)
+        if key not in _MADE:
+            made = [pathlib.Path(_MADE_IN.name) / f"{len(_MADE)}-{k}.h5" for k in range(len(commands))]
+            for k, command in enumerate(commands):
+                self.succeed("-q", *(made[k - 1] if word is None else word for word in command), "-o", made[k])
+            _MADE[key] = made[-1]
+        shutil.copyfile(_MADE[key], path)
 
     def fail_with(self, code, words, *arguments, **options):
         """The run ends with `code` and one message from rank 0 that holds all `words`."""
