@@ -2,7 +2,7 @@
 """Runs the tests and closes with one line: `N passed, N failed, N skipped`.
 
 A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank counts it runs, `// ranks: 1 2 3`; each test
-counts once per rank count. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
+counts once per rank count. `// long ranks: 4` adds counts for --long, and for --np, which names them. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
 it in ESPALIER. Several ranks are started by what ESPALIER_LAUNCHER names (tests/launcher.py). What it prints behind "note: " is shown. Tests whose name contains Long run with --long only.
 
 A test file of the GPU (tests/ROOM/OP_test.cu) gives a line per rank count for each of --kernels: `emulated` runs its kernels
@@ -239,7 +239,7 @@ def run_tests(options, env):
         if not wanted(source, options.only) or source.suffix not in ((".cpp",) if options.no_gpu else (".cpp", ".cu")):
             continue
         name = source.relative_to(ROOT / "tests").with_suffix("")
-        for ranks in ranks_of(source, options.long):
+        for ranks in ranks_of(source, options.long or options.np):
             if options.np and ranks not in options.np:
                 continue
             if source.suffix == ".cpp":

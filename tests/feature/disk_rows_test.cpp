@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 3 6
+// long ranks: 2 4
 // Laws of rows on disk: what is read, and what is fetched on every grid, by ranges and by maps, are
 // the rows in memory, bit for bit, normalised or not, in any order, repeated, by any number of
 // threads.

@@ -1,5 +1,5 @@
-// ranks: 1 2 3 4 6
-// long ranks: 8
+// ranks: 1 3 6
+// long ranks: 2 4 8
 // Law of a cache of feature rows: it changes no bit of what is fetched, and what it has
 // is not sent. Rows by degree, which fill it: on every grid and whoever owns which vertex, of each
 // part those with the most entries, and all of them together in the order of a sort of the whole

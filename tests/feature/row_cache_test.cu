@@ -1,5 +1,5 @@
-// ranks: 1 2 3 4
-// long ranks: 6
+// ranks: 1 4
+// long ranks: 2 3 6
 // Law of a cache of feature rows on GPUs: it changes no bit of what is fetched, and what it has is
 // not sent, by both transports, from device memory and from pinned memory.
 #include "row_cache_cases.hpp"

@@ -1,5 +1,5 @@
-// ranks: 1 2 3 8
-// long ranks: 4 6
+// ranks: 1 4
+// long ranks: 2 3 6 8
 // Laws: of a graph with types, what was written, in whatever ranges, is what is read, in whatever
 // ranges: apart as it was written, merged as a sum over relations; a file holds the same, with one
 // digest, for any number of ranks. (Damaged files: tests/app/typed_file_test.py.)

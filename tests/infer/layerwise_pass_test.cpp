@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 3 6
+// long ranks: 2 4
 // Laws: the rows of every layer are the network's formula over the dense matrix; their bits
 // depend neither on the grid nor on chunks, nor on who else listens, nor on where hidden layers
 // lie; a sink is given each row of the rank's share once, ascending; a pass that is given up ends

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4
+// ranks: 1 4
+// long ranks: 2 3
 // Laws: the file holds the rows that each rank wrote, in any chunks, bit for bit or rounded to
 // float16; of chosen vertices theirs only, in order; of each type its own, in a group, counted from
 // its first vertex; it is there after commit and never before.

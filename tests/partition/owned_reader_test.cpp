@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 3 6
+// long ranks: 2 4
 // Law: whoever owns a vertex, in ranges or by a map, and in whatever pieces the file is read, gets
 // its row, weights, features and label as they stand in the file, at its place.
 #include "espalier/partition/owned_reader.hpp"

@@ -1,5 +1,5 @@
-// ranks: 1 2 3 4 6
-// long ranks: 5 7 8 9 12 16
+// ranks: 1 3 6
+// long ranks: 2 4 5 7 8 9 12 16
 // Law of every sampler and mode: a minibatch is a function of (seed, epoch, batch) only - one
 // digest for every p, c, schedule, topology, bulk, thread count and width of indices, the pinned
 // one; also with more ranks than rows.

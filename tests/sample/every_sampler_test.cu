@@ -1,5 +1,5 @@
-// ranks: 1 2 3 4
-// long ranks: 6
+// ranks: 1 4
+// long ranks: 2 3 6
 // Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it
 // makes on the CPU, entry by entry, value bits and relations included, and moves the same messages
 // and bytes under the same labels; and they lose the same entries. Nothing is left to the CPU.

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 3 6
+// long ranks: 2 4
 // Laws of links as examples: every link once per epoch; a batch is a function of (seed, epoch,
 // batch) on every grid; negatives are keyed by their link, of vertices that the relation allows,
 // evenly; the seeds are the ends, once each. With groups a batch is of one, and the batches of a

@@ -1,5 +1,5 @@
-// ranks: 1 2 3 4 6
-// long ranks: 8
+// ranks: 1 3 6
+// long ranks: 2 4 8
 // Laws of sampling where columns are (relation, source): each relation's part of a row is drawn as
 // a row of its own, with the stream and the fanout of the relation; a matrix of one type and one
 // relation gives the minibatches of a plain one. That a minibatch is a function of (seed, epoch,

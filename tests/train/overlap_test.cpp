@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4
+// ranks: 1 3 4
+// long ranks: 2
 // Laws: run.overlap, of any depth, changes no bit and no byte: losses, metrics, weights, sample
 // digests and what every stage and step moves are those of the run without it, for every grid,
 // topology, window and number of batches per step.

@@ -2,7 +2,8 @@
 // the host, for every grid, topology and window, whether what is sampled is of vertices or of
 // layers. Another thread than the one that trains samples every window, and what it throws ends
 // the training.
-// ranks: 1 2 4
+// ranks: 1 4
+// long ranks: 2
 #include <set>
 #include <thread>
 

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4
+// ranks: 1 4
+// long ranks: 2 3
 // Laws: training that is left at any moment, between two steps, between the last step and the
 // evaluation, between two epochs, and gone on with by a new trainer from the bytes of a checkpoint
 // does what it had done undisturbed, to the last bit: losses, samples, metrics, weights, best

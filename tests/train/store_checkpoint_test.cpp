@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 3 6
+// long ranks: 2 4
 // Law: embeddings that are spread over ranks are saved and read back by their own rows: on every
 // grid and whoever owns which vertex the same bytes, and from them the same rows again.
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ std::string bytes_of(const Grid& grid, const TestedEmbeddings<Cpu>& tested) {
   return checkpoint_bytes(grid.world(), checkpoint);
 }
 
-// The wide table is larger than what is read at a time.
+// The wide table is larger than what is read at a time; it is owned in one way on each grid.
 TEST(StoreCheckpoint, EveryGridSavesTheSameBytesAndReadsThemBack) {
   for (const std::int64_t width : {1, 3, 30000}) {
     const auto batches = random_batches(5, 9, kEmbedded, width);
@@ -32,6 +33,7 @@ TEST(StoreCheckpoint, EveryGridSavesTheSameBytesAndReadsThemBack) {
     const auto checkpoint = checkpoint_from(test_world(), expected);
     for (const int c : divisors(test_world().size()))
       for (const auto owned : kAllOwned) {
+        if (width > 3 && owned != kAllOwned[c % 3]) continue;
         SCOPED_TRACE(fmt::format("c {} width {} owned {}", c, width, static_cast<int>(owned)));
         const Grid grid(test_world(), c);
         auto store = embeddings(grid, owned, width, 3), other = embeddings(grid, owned, width, 4);

@@ -1,4 +1,5 @@
-// ranks: 1 2 3 4
+// ranks: 1 3 4
+// long ranks: 2
 // Laws: training is the plain loop over the epoch's steps (one process, double precision, whole
 // graph at hand): each step takes the mean gradient over its seeds, at the epoch's rate, with the
 // asked decay; with train.reproducible no bit depends on the grid, nor on who owns
