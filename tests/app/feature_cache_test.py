@@ -19,13 +19,13 @@ def without_depth(keys):
 
 class FeatureCacheTest(PlantedJobTest):
     def test_it_changes_no_bit(self):
+        # Half of them without history, half with it; feature/row_cache_test has every grid.
+        ways = (("degree", 1, 1, 20, ()), ("belady", 2, 1, 20, ()), ("belady", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")),
+                ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")), ("degree", 6, 3, 30, ("run.overlap=true",)),
+                ("degree", 4, 2, 1, ()), ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)))
         for of_history in ((), (*REPLACE, "history.entries=300")):
             expected = self.history(self.train(*of_history))
-            for rule, ranks, copies, memory, more in (
-                    ("degree", 1, 1, 20, ()), ("belady", 2, 1, 20, ()), ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")),
-                    ("belady", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")), ("degree", 4, 2, 1, ()),
-                    ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("degree", 6, 3, 30, ("run.overlap=true",)),
-                    ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)), *(MORE_RANKS if LONG else ())):
+            for rule, ranks, copies, memory, more in (*ways, *MORE_RANKS) if LONG else ways[bool(of_history)::2]:
                 memory *= 30 if of_history and memory > 1 else 1  # what steps have written is of history, too
                 more = without_depth(more) if of_history else more
                 with self.subTest(history=of_history, rule=rule, ranks=ranks, copies=copies, memory=memory, more=more):
@@ -57,13 +57,14 @@ class FeatureCacheTest(PlantedJobTest):
         self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
 
     def test_saved_bytes_are_those_that_were_not_fetched(self):
-        for ranks, copies, more in ((1, 1, ()), (2, 1, ("run.overlap=true",)),
-                                    (4, 2, ("run.overlap=true", "run.prefetch_steps=2")), (4, 1, ("grid.topology=replicated",))):
+        jobs = ((("run.cache_memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")), ((*REPLACE, "history.scope=lane"), ("pruned",)),
+                ((*REPLACE, "history.entries=300", "run.cache_memory=600KiB"), ("pruned", "kept", "history")))
+        # Two jobs for each grid, two grids for each job.
+        for k, (ranks, copies, more) in enumerate(((1, 1, ()), (2, 1, ("run.overlap=true",)), (4, 2, ("run.overlap=true", "run.prefetch_steps=2")),
+                                                   (4, 1, ("grid.topology=replicated",)))):
             grid = (f"grid.replication={copies}", *more)
             without = self.train(*grid, ranks=ranks)
-            for job, sources in ((("run.cache_memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")),
-                                 ((*REPLACE, "history.scope=lane"), ("pruned",)),
-                                 ((*REPLACE, "history.entries=300", "run.cache_memory=600KiB"), ("pruned", "kept", "history"))):
+            for job, sources in jobs if LONG else jobs[k % 2::2]:
                 with self.subTest(ranks=ranks, copies=copies, more=more, job=job):
                     found = self.train(*job, *(without_depth(grid) if "kind" in "".join(job) else grid), ranks=ranks)
                     self.check_saved(found, without, sources if ranks > copies else ())
@@ -107,12 +108,14 @@ class FeatureCacheTest(PlantedJobTest):
 
     @needs_emulation
     def test_on_the_emulated_gpu(self):
-        without = self.train("run.device=cuda", "train.epochs=1", ranks=3, **on_gpus(3))
+        self.make(1000)
+        few = ("run.device=cuda", "train.epochs=1", "sampler.batch_size=20")
+        without = self.train(*few, ranks=3, **on_gpus(3))
         for of_history in ((), (*REPLACE, "history.entries=300")):
-            job = (*of_history, "run.device=cuda", "train.epochs=1")
+            job = (*of_history, *few)
             expected = self.history(self.train(*job, ranks=3, **on_gpus(3)) if of_history else without)
             for rule, more in (("degree", ()), ("belady", ("run.overlap=true",)))[bool(of_history):]:
-                found = self.train(*job, *more, f"run.cache_memory={300 if of_history else 30}KiB", f"run.cache_policy={rule}", ranks=3, **on_gpus(3))
+                found = self.train(*job, *more, f"run.cache_memory={300 if of_history else 12}KiB", f"run.cache_policy={rule}", ranks=3, **on_gpus(3))
                 self.assertEqual(self.history(found), expected)
                 self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
                 self.check_saved(found, without, ("pruned", "kept", "history") if of_history else ("kept",))

@@ -62,9 +62,10 @@ class NeededDrawTest(PlantedJobTest):
 
     @needs_emulation
     def test_on_the_emulated_gpu(self):
+        self.make(1000)
         for scope in ("grid", "lane"):
-            whole, found = (self.history(self.train(*job, f"history.scope={scope}", "train.epochs=1", "run.device=cuda", "run.overlap=true", ranks=3,
-                                                    **on_gpus(3))) for job in (ON, NEEDED))
+            job = (f"history.scope={scope}", "train.epochs=1", "sampler.batch_size=20", "run.device=cuda", "run.overlap=true")
+            whole, found = (self.history(self.train(*drawn, *job, ranks=3, **on_gpus(3))) for drawn in (ON, NEEDED))
             self.assertEqual(without_sample(found), without_sample(whole), scope)
             self.assertGreater(found[0][3]["hits"], 0, scope)
 

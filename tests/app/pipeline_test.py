@@ -7,7 +7,7 @@ same: by NCCL, through the host, and where one that samples ahead is full.
 
 import re
 
-from tests.app.order_test import LOCAL, OrderTest
+from tests.app.order_test import GENERATE, LOCAL, OrderTest
 from tests.app.plan_test import MACHINE
 from tests.app.program import LONG, espalier, needs_emulation, on_gpus
 
@@ -85,6 +85,8 @@ class Pipeline(PipelineTest):
 
 @needs_emulation
 class PipelineOnGpu(PipelineTest):
+    GENERATE = ("--nodes", 700, *GENERATE[2:])  # of which an epoch is three steps
+
     def test_any_depth_gives_the_same_bits_and_bytes(self):
         order = self.order("metis")
         # A depth each, 1 or 4; train/overlap_test gives two to each layout.

@@ -11,7 +11,10 @@ class PlantedJobTest(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 2500, "--degree", 8, "--features", 8, "--classes", 4))
+        self.make(2500)
+
+    def make(self, nodes):
+        self.make_once(self.graph, ("generate", "planted", "--nodes", nodes, "--degree", 8, "--features", 8, "--classes", 4))
 
     def cut_everywhere(self, *job, layouts):
         """The job, cut after each step and gone on with as the next of `layouts` says: (ranks, *keys). After each cut yields their number."""

@@ -12,6 +12,8 @@ from tests.app.program import LONG, ProgramTest, arrays_of, needs_emulation, on_
 JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=100", 'model.kind="rgcn"', "model.layers=2", "model.hidden=16", "model.bases=3",
        "model.dropout=0.2", "train.epochs=2", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true",
        "run.threads=1")
+FEWER = ("--types", "paper=500:12,author=300,field=5",  # for GPUs that are emulated
+         "--relations", "author.writes.paper=1300,paper.cites.paper=2000,paper.about.field=500", "--classes", 5)
 # On eight ranks some own no field.
 TYPES = ("--types", "paper=1500:12,author=900,field=5",
          "--relations", "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5)
@@ -57,7 +59,7 @@ class TypedTest(ProgramTest):
 
     def cpu_and_gpu(self, *job, on_gpu=(), ranks):
         """Both reports; losses agree."""
-        cpu, gpu = (self.train(*job, *more, "train.epochs=1", ranks=ranks, **on_gpus(3))
+        cpu, gpu = (self.train(*job, *more, "train.epochs=1", "sampler.batch_size=33", ranks=ranks, **on_gpus(3))
                     for more in (("run.device=cpu",), ("run.device=cuda", *on_gpu)))
         self.assertEqual(gpu["device"], "cuda")
         for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
@@ -86,7 +88,7 @@ class TypedTest(ProgramTest):
         """Attention learns from them, samples are as without, one history wherever rows lie, and infer and plan know them."""
         self.make_edge_features()
         for kind, grids in zip(ATTENTION, (((3, 1, ("run.overlap=true", "run.prefetch_steps=3")), (4, 1, ("grid.topology=replicated",))),
-                                           ((4, 2, ("run.threads=2",)), (8, 1, ("grid.schedule=pull",))))):
+                                           ((4, 2, ("run.threads=2",)), *LONG * ((8, 1, ("grid.schedule=pull",)),)))):
             with self.subTest(kind=kind[0]):
                 without = self.history(self.train(*kind))
                 self.assertEqual(self.history(self.train(*kind, "grid.replication=2", "run.threads=2", ranks=6)), without)
@@ -122,7 +124,7 @@ class TypedTest(ProgramTest):
 
     @needs_emulation
     def test_features_of_edges_on_the_emulated_gpu(self):
-        self.make_edge_features()
+        self.make_edge_features(*FEWER)
         for kind, more in zip(ATTENTION, ((), ("graph.features_on=host",))):
             cpu, gpu = self.cpu_and_gpu(*kind, "model.edge_features=true", on_gpu=more, ranks=3)
             for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
@@ -274,6 +276,7 @@ class TypedTest(ProgramTest):
     @needs_emulation
     def test_the_emulated_gpu_draws_the_same_samples(self):
         """As every sampler does: sample/every_sampler_test.cu."""
+        self.generate(*FEWER)
         for sampler in SAMPLERS[:3]:
             for ranks in (1, 3) if sampler == SAMPLERS[0] else (3,):
                 cpu, gpu = self.cpu_and_gpu(*sampler, *dict(zip(SAMPLERS[1:], ATTENTION)).get(sampler, ()), ranks=ranks)
