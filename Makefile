@@ -86,9 +86,10 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# Rooms that read arguments and write pages: a quarter less to compile, and no time of a job is spent there. The last -O counts.
-$(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o): CXXFLAGS += -O1
-$(BUILD)/obj/app/calibrate.cpp.o: CXXFLAGS += -O3
+# Rooms that read arguments, write pages and put leaves in order: a third less to compile, and no time of a job is spent there.
+# The last -O counts; leaves keep theirs.
+$(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
+$(patsubst %,$(BUILD)/obj/%.cpp.o,app/calibrate train/ranking $(addprefix train/,classes gradient_reduction labels links metrics optimizer)): CXXFLAGS += -O3
 
 $(BUILD)/obj/partition/order_by_metis.cpp.o $(BUILD)/obj/partition/metis_bisection.cpp.o: CPPFLAGS += $(METIS_FLAGS)
 

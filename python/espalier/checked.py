@@ -22,6 +22,7 @@ from .graph import (
     check_splits,
 )
 from .sources import is_matrix
+from .sparse_rows import feature_rows
 
 INVERSE = "rev_"
 MOST_UNSAID, MOST_PER_EDGE = 10**7, 1000  # vertices that nothing but an id in the edges tells of
@@ -137,9 +138,7 @@ def _vertex_type(given: Given, name: str, count: int, splits: tuple[str, ...]) -
     of = VertexType(name, count)
     said = {part: given.said(part, name) for part in OF_TYPES}
     if (x := given.of("x", name)) is not None:
-        of.features = arrays.numbers(x, said["x"], count, "vertices")
-        if of.features.shape[1] == 0:
-            raise DataError(f"{said['x']} has no columns; leave it out where there are no features")
+        of.features = feature_rows(x, said["x"], count)
     if (y := given.of("y", name)) is not None:
         of.labels = labels.labels(
             y, said["y"], count, given.of("class_names", name), said["class_names"]

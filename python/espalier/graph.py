@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .edges import Entries
 from .errors import DataError
 from .labels import Labels
+from .sparse_rows import SparseRows
 
 SPLITS = ("train", "valid", "test")
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -25,7 +26,7 @@ MOST_TYPES = 256  # and as many relations
 class VertexType:
     name: str
     count: int
-    features: NDArray[Any] | None = None
+    features: NDArray[Any] | SparseRows | None = None
     labels: Labels | None = None
     splits: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # "train", "NAME/train"
     ids: NDArray[Any] | None = None  # int64, or texts of fixed length

@@ -17,6 +17,7 @@ from .arrays import ROWS_AT_ONCE, finite
 from .errors import DataError
 from .graph import Graph, Relation
 from .labels import fixed_texts
+from .sparse_rows import SparseRows, write_sparse_rows
 
 PLAIN, TYPED = 1, 2  # versions of the format
 
@@ -129,7 +130,9 @@ def _write_vertices(file: h5py.File, graph: Graph) -> None:
     for of in graph.types:
         within = f"{of.name}/" if graph.typed else ""
         said = f"[{of.name!r}]" if graph.typed else ""
-        if of.features is not None:
+        if isinstance(of.features, SparseRows):
+            write_sparse_rows(file, f"nodes/{within}features", of.features)
+        elif of.features is not None:
             _write_rows(file, f"nodes/{within}features", of.features, f"x{said}")
         if of.labels is not None:
             file[f"nodes/{within}labels"] = of.labels.values

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .errors import DataError
 from .results import graph_of, open_hdf5
+from .sparse_rows import SparseTable
 
 Path = str | os.PathLike[str]
 INDEX, FORMAT, VERSION = "minibatches.json", "espalier-minibatches", 1
@@ -232,7 +233,7 @@ class _Rows:
             if about["types"] is not None:
                 kinds = [(f"{of['name']}/features", of["name"], of["begin"]) for of in about["types"]]
             self.tables = {
-                kind: _Table(self.path, file, f"nodes/{name}", begin)
+                kind: _table_of(self.path, file, f"nodes/{name}", begin)
                 for name, kind, begin in kinds
                 if f"nodes/{name}" in file
             }
@@ -245,6 +246,13 @@ class _Rows:
         return {
             kind: table.of(batch.vertices[batch.types[kind]]) for kind, table in self.tables.items()
         }
+
+
+def _table_of(
+    path: pathlib.Path, file: h5py.File, name: str, begin: int
+) -> _Table | SparseTable:
+    kind = SparseTable if isinstance(file[name], h5py.Group) else _Table
+    return kind(path, file, name, begin)
 
 
 class _Table:

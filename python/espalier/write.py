@@ -89,7 +89,8 @@ def write_graph(
                    of PyTorch Geometric, a graph of DGL or NetworkX, which bring what follows along.
                    Or {(source, relation, target): edges}; all that follows is then {type: ..} or
                    {(source, relation, target): ..}, with ids that count within a type
-    x              features [vertices, f], stored as float32, or as float16 where they are that
+    x              features [vertices, f], stored as float32, or as float16 where they are that; a
+                   SciPy matrix stays sparse, unless that takes more than a matrix
     y              labels: texts, or classes from 0 (-1, nan: none); [vertices, C] of 0 and 1:
                    several labels each
     train, valid, test   masks of truth values, or ids

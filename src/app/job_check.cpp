@@ -140,13 +140,24 @@ void inputs(const JobFacts& job) {
         featured);
 }
 
+void sparse_features(const JobFacts& job) {
+  if (job.config.graph.feature_norm != "standard") return;
+  if (std::ranges::any_of(job.graph->types, [](const auto& type) { return type.pairs > 0; }))
+    usage_error(
+        "graph.feature_norm = standard has no meaning for {}, whose features are sparse: less their mean "
+        "they "
+        "would not be; use none or row",
+        job.config.graph.file);
+}
+
 void features_on_disk(const JobFacts& job) {
   if (job.config.graph.features_on != "disk") return;
   const auto& types = job.graph->types;
   for (int t = 0; t < std::ssize(types); ++t)
     if (types[t].features > 0 && !job.file->plain_features(t))
       input_error(
-          "{}: features{} cannot stay on disk: they are compressed, in pieces, or neither float32 nor "
+          "{}: features{} cannot stay on disk: they are sparse, compressed, in pieces, or neither float32 "
+          "nor "
           "float16 of this byte order; write them so, or leave graph.features_on = \"disk\" out",
           job.config.graph.file, types.size() > 1 ? " of " + job.graph->schema.types()[t].name : "");
 }
@@ -265,6 +276,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kSample | kTrain, examples},
     {Moment::kGraph, kSample | kTrain, weights},
     {Moment::kGraph, kTrain | kInfer, inputs},
+    {Moment::kGraph, kTrain | kInfer, sparse_features},
     {Moment::kGraph, kTrain | kInfer, features_on_disk},
     {Moment::kGraph, kAll, edge_features},
     {Moment::kGraph, kWrite, labels_to_write},

@@ -29,11 +29,12 @@ DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const 
 inline std::vector<RowStoreOn<Cuda>> place_features(const Job& job, const DeviceGrid& grid,
                                                     std::vector<RowStore> on_host) {
   const Cuda& gpu = *job.device.gpu;
+  const auto tables = input_tables(job.graph, job.config.model.embedding);
   std::vector<RowStoreOn<Cuda>> placed;
-  for (const auto& store : on_host)
-    placed.push_back(to_device(gpu, grid, store,
+  for (std::size_t k = 0; k < on_host.size(); ++k)
+    placed.push_back(to_device(gpu, grid, on_host[k],
                                features_on_device(job) ? Placement::kDevice : Placement::kHost,
-                               gpu.precision() == Precision::kBf16));
+                               gpu.precision() == Precision::kBf16 && tables[k].pairs == 0));
   return placed;
 }
 

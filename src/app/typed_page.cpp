@@ -106,7 +106,8 @@ void show_relations(const Schema& schema, const EdgeFacts& facts) {
 
 std::string features_in_short(const VertexInfo& info) {
   if (info.features == 0) return "none";
-  return fmt::format("{} x {}", info.features, info.half_features ? "float16" : "float32");
+  return fmt::format("{} x {}{}", info.features, info.half_features ? "float16" : "float32",
+                     info.pairs > 0 ? " sparse" : "");
 }
 
 std::string labels_in_short(const VertexInfo& info) {

@@ -124,6 +124,13 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
   if (info.features == 0) return "none";
   const auto words = fmt::format("{} x {}", info.features, info.half_features ? "float16" : "float32");
   if (values == 0) return words + ", of no vertex";
+  if (info.pairs > 0)
+    return words +
+           fmt::format(
+               ", sparse: {} numbers, {:.3g} in a row and {} at most, {:.2g} % of a matrix",
+               info.feature_entries,
+               static_cast<double>(info.feature_entries * info.features) / static_cast<double>(values),
+               info.pairs, 100.0 * static_cast<double>(info.feature_entries) / static_cast<double>(values));
   return words + ", " +
          numbers_in_words(world, my_vertices(world, file, type), values,
                           [&](auto begin, auto end) { return file.read_features<float>(begin, end, type); });

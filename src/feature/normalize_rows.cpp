@@ -35,6 +35,16 @@ void normalize_rows(StoredRows<Cpu>& rows) {
       rows);
 }
 
+void normalize_pairs(Matrix<float>& rows) {
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    double sum = 0;
+    for (std::int64_t k = 1; k < rows.columns; k += 2) sum += std::abs(static_cast<double>(rows(i, k)));
+    if (sum == 0) continue;
+    for (std::int64_t k = 1; k < rows.columns; k += 2)
+      rows(i, k) = static_cast<float>(static_cast<double>(rows(i, k)) / sum);
+  }
+}
+
 namespace {
 
 using Pieces = std::function<void(const PieceVisit&)>;

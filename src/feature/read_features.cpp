@@ -11,7 +11,7 @@ namespace {
 // Those of a table that are features.
 StoredRows<Cpu> read_rows(const OwnedReader& reader, const InputTable& table) {
   if (table.half) return reader.features<Half>(table.held, table.width);
-  return reader.features<float>(table.held, table.width);
+  return reader.features<float>(table.held, table.fetched_width());
 }
 
 }  // namespace
@@ -31,7 +31,8 @@ InputFeatures read_features(const Grid& grid, const GraphFile& file, const Owner
       continue;
     }
     auto rows = read_rows(OwnedReader(grid, file, owners), table);
-    if (feature_norm == "row") normalize_rows(rows);
+    if (feature_norm == "row")
+      table.pairs > 0 ? normalize_pairs(std::get<Matrix<float>>(rows)) : normalize_rows(rows);
     if (feature_norm == "standard") {
       if (features.standard.mean.empty())
         features.standard = measure_columns(rows, grid.column_comm(), owners.rows());

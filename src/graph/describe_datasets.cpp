@@ -5,6 +5,7 @@
 #include <set>
 
 #include "espalier/base/escape.hpp"
+#include "espalier/dense/paired_rows.hpp"
 
 namespace espalier {
 
@@ -52,12 +53,26 @@ void open_splits(OpenGraphFile& h, const std::set<std::string>& names, const std
   }
 }
 
+// One data set, or a group of three.
+void open_features(const OpenGraphFile& h, const std::vector<std::string>& datasets, const std::string& name,
+                   OpenType& open) {
+  const auto within = [&](const std::string& dataset) { return dataset.starts_with(name + "/"); };
+  if (!std::ranges::any_of(datasets, within)) {
+    open.features = hdf5::open_dataset(h.file, "/" + name);
+    return;
+  }
+  open.features.name = "/" + name;
+  open.sparse = {hdf5::open_dataset(h.file, "/" + name + "/indptr"),
+                 hdf5::open_dataset(h.file, "/" + name + "/indices"),
+                 hdf5::open_dataset(h.file, "/" + name + "/values")};
+}
+
 void open_types(OpenGraphFile& h, const std::vector<std::string>& datasets) {
   for (const auto& type : h.info.schema.types()) {
     h.info.types.emplace_back();
     auto& open = h.types.emplace_back();
     const auto in = h.info.typed ? type.name + "/" : std::string();
-    open.features = hdf5::open_dataset(h.file, "/nodes/" + in + "features");
+    open_features(h, datasets, "nodes/" + in + "features", open);
     open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
     open.ids = open_names(h, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
     open.class_names = open_names(h, "/labels/" + in + "names");
@@ -118,6 +133,30 @@ void describe_class_names(const hdf5::Dataset& names, const Describer& describe,
   info.class_names = names.rows();
 }
 
+// indptr, indices and values are those of scipy.sparse.csr_array; the attribute says how many
+// columns there are, as an empty one is in no entry.
+void describe_sparse(const OpenType& open, std::int64_t vertices, const char* owner,
+                     const Describer& describe, VertexInfo& info) {
+  const auto& [indptr, indices, values] = open.sparse;
+  for (const auto* list : {&indptr, &indices}) describe_list(*list, describe);
+  describe.require(values);
+  describe.check_dimensions(values, 1, 1);
+  describe.check_numbers(values);
+  if (indptr.rows() != vertices + 1)
+    describe.fail("{} has {} entries, but {} has {} vertices; give one more", indptr.name, indptr.rows(),
+                  owner, vertices);
+  if (values.rows() != indices.rows())
+    describe.fail("{} has {} entries, but {} has {}", values.name, values.rows(), indices.name,
+                  indices.rows());
+  if (!hdf5::read_integer_attribute(indices.handle, "columns", info.features))
+    describe.fail("{}: its attribute columns is {}, not how many columns the features have", indices.name,
+                  hdf5::describe_attribute(indices.handle, "columns"));
+  if (info.features < 1 || info.features > kMostPairedColumns)
+    describe.fail("{}: its attribute columns is {}; sparse features have 1 to {} columns", indices.name,
+                  info.features, kMostPairedColumns);
+  info.feature_entries = indices.rows();
+}
+
 void describe_vertices(const OpenType& open, std::int64_t vertices, const char* owner,
                        const Describer& describe, VertexInfo& info) {
   if (open.features.exists()) {
@@ -127,6 +166,9 @@ void describe_vertices(const OpenType& open, std::int64_t vertices, const char* 
     info.features = open.features.columns();
     info.half_features = open.features.is_half();
   }
+  // A part of it may be missing.
+  if (open.sparse.exists() || open.sparse.indices.exists() || open.sparse.values.exists())
+    describe_sparse(open, vertices, owner, describe, info);
   if (open.ids.exists()) describe_ids(open.ids, vertices, owner, describe, info);
   if (open.class_names.exists()) describe_class_names(open.class_names, describe, info);
   if (!open.labels.exists()) return;

@@ -20,6 +20,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "graph_file_pairs.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {
@@ -169,6 +170,9 @@ ContentDigests known_contents(const OpenGraphFile& h) {
   });
   if (all.size() != h.contents.size()) return digests;
   if (h.info.links.exist) all.push_back(direction_of_links(h.info.links.directed));
+  for (std::size_t t = 0; t < h.types.size(); ++t)
+    if (h.types[t].sparse.exists())
+      all.push_back(columns_of(h.types[t].sparse.indices.name, h.info.types[t].features));
   std::vector<std::int64_t> classes;
   for (const auto& type : h.info.types) classes.push_back(type.classes);
   digests.file = file_digest(all, fold_classes(classes));
@@ -336,7 +340,10 @@ void GraphFile::describe() {
   h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);
   agree(comm, [&] { describe_contents(h); });
   read_link_relations(h);
-  for (std::size_t t = 0; t < h.types.size(); ++t) find_classes(h, h.types[t].labels, h.info.types[t]);
+  for (std::size_t t = 0; t < h.types.size(); ++t) {
+    find_classes(h, h.types[t].labels, h.info.types[t]);
+    find_pairs(h, t);
+  }
   agree(comm, [&] {
     check_class_names(h);
     check_file_digest(h);

@@ -7,6 +7,7 @@
 #include "checked_read.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "graph_file_pairs.hpp"
 
 namespace espalier {
 
@@ -78,6 +79,9 @@ Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int typ
   const auto& of = h.info.schema.types()[type];
   const auto& features = h.types[type].features;
   ESPALIER_CHECK(of.begin <= begin && end <= of.end, "vertices [{}, {}) of type {}", begin, end, of.name);
+  if constexpr (std::is_same_v<T, float>)
+    if (h.types[type].sparse.exists())
+      return read_pairs(h, static_cast<std::size_t>(type), begin - of.begin, end - of.begin);
   if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
   const hdf5::Slab slab{begin - of.begin, end - of.begin, h.info.types[type].features};
   return read_matrix<T>(h, features, slab, h.info.types[type].half_features);
@@ -366,10 +370,11 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
     const auto& of = info.types[type];
     const RowRange vertices{info.schema.types()[type].begin, info.schema.types()[type].end};
     if (of.features > 0)
-      in_parts(vertices, vertices.size() * of.features, [&](auto begin, auto end) {
-        of.half_features ? void(file.read_features<Half>(begin, end, type))
-                         : void(file.read_features<float>(begin, end, type));
-      });
+      in_parts(vertices, vertices.size() * (of.pairs > 0 ? 2 * of.pairs : of.features),
+               [&](auto begin, auto end) {
+                 of.half_features ? void(file.read_features<Half>(begin, end, type))
+                                  : void(file.read_features<float>(begin, end, type));
+               });
     if (of.has_labels)
       in_parts(vertices, vertices.size() * (of.multi_label ? of.classes : 1), [&](auto begin, auto end) {
         of.multi_label ? void(file.read_multi_labels(begin, end, type))

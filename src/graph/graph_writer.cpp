@@ -6,7 +6,9 @@
 
 #include "direction_of_links.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/dense/paired_rows.hpp"
 #include "espalier/graph/hdf5_output.hpp"
+#include "graph_file_pairs.hpp"
 
 namespace espalier {
 
@@ -209,6 +211,25 @@ void GraphWriter::write_matrix(const std::string& name, const Matrix<T>& rows) {
 template <class T>
 void GraphWriter::write_features(const Matrix<T>& rows, int type) {
   write_matrix(state_->path("nodes", type, "features"), rows);
+}
+
+void GraphWriter::write_sparse_features(const Matrix<float>& pairs, std::int64_t columns, int type) {
+  const auto& comm = state_->comm();
+  Csr<std::int32_t> rows;
+  to_entries<float>(Cpu{1}, {pairs, columns}, rows);
+  const auto name = state_->path("nodes", type, "features");
+  const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
+  const auto place = place_of(comm, rows.indices.size());
+  // As of the matrix.
+  const bool last = comm.rank() + 1 == comm.size();
+  Buffer<std::int64_t> indptr(rows.indptr.begin(), rows.indptr.begin() + rows.rows + (last ? 1 : 0));
+  for (auto& offset : indptr) offset += place.begin;
+  write<std::int64_t>(name + "/indptr", row_place.total + 1, kVector, row_place.begin, indptr);
+  write<std::int32_t>(name + "/indices", place.total, kVector, place.begin, rows.indices);
+  write<float>(name + "/values", place.total, kVector, place.begin, rows.values);
+  const auto indices = hdf5::open_dataset(state_->output.file(), name + "/indices");
+  state_->output.require(hdf5::write_integer_attribute(indices.handle, "columns", columns), name);
+  state_->written.push_back(columns_of(name + "/indices", columns));
 }
 
 template <class T>

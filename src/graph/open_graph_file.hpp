@@ -26,9 +26,16 @@ inline constexpr const char* kDigestAgain =
     "--write` "
     "writes new digests";
 
+/// Those of sparse features.
+struct OpenSparse {
+  hdf5::Dataset indptr, indices, values;
+  bool exists() const { return indptr.exists(); }
+};
+
 /// The data sets of one vertex type.
 struct OpenType {
   hdf5::Dataset features, labels, ids, class_names;
+  OpenSparse sparse = {};                                 ///< in place of `features`
   std::vector<std::array<hdf5::Dataset, 3>> splits = {};  ///< as VertexInfo::splits
 };
 
@@ -76,7 +83,8 @@ struct OpenGraphFile {
                                              &relation_source, &relation_target,  &relation_inverse,
                                              &segment_ptr,     &segment_relation, &segment_begin};
     for (const auto& type : types) {
-      for (const auto* dataset : {&type.features, &type.labels, &type.ids, &type.class_names})
+      for (const auto* dataset : {&type.features, &type.sparse.indptr, &type.sparse.indices,
+                                  &type.sparse.values, &type.labels, &type.ids, &type.class_names})
         all.push_back(dataset);
       for (const auto& split : type.splits)
         for (const auto& part : split) all.push_back(&part);

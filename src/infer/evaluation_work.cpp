@@ -8,6 +8,7 @@
 
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/fetch_model.hpp"
+#include "espalier/nn/network_work.hpp"
 #include "espalier/product/product_footprint.hpp"
 
 namespace espalier {
@@ -115,6 +116,7 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
       if (k < costs.scratch.size()) grow(widest[k], 4 * costs.scratch[k]);
       working.add(widest[k]);
     }
+    if (layer == 1) working += input_footprint(network, chunk.largest_input, false);
     if (layer == 1 && !network.types.empty())
       working.add(4 * chunk.largest_input * static_cast<double>(network.hidden));
     auto fetching = fetch_footprint(1, chunk.largest_input, remote, of.id_bytes,

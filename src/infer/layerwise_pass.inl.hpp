@@ -79,7 +79,9 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
   const int me = grid_.world().rank();
   const bool on_disk =
       std::ranges::any_of(input.features(), [](const auto& table) { return table.storage().on_disk(); });
-  const auto limit = chunk_limit(input.width(), memory_.chunk_bytes, on_disk);
+  const auto limit =
+      chunk_limit(layer == 1 ? std::max(input.width(), widened_width(network.shape())) : input.width(),
+                  memory_.chunk_bytes, on_disk);
   const auto end_of = [&](std::int64_t from) {
     return chunk_end(from, rows(), limit, [&](std::int64_t k) { return entries_(shares_.vertex(me, k)); });
   };

@@ -96,6 +96,25 @@ void dropout(const Cuda& cuda, const RandomStream& stream, double rate, ConstMat
 }
 
 template <class T>
+void dropout_of_pairs(const Cuda& cuda, const RandomStream& stream, double rate,
+                      const PairedRows<T, Cuda>& in, Matrix<T, Cuda>& out) {
+  const auto pairs = in.pairs;
+  out.resize(pairs.rows, pairs.columns);
+  const MatrixView<T, Cuda> to(out);
+  const std::uint32_t threshold = dropout_threshold(rate);
+  const T scale = keep_scale<T>(rate);
+  for_each_in_rows(cuda, "dropout_of_pairs", pairs.rows, in.pairs_of_row(),
+                   [=] __device__(std::int64_t i, std::int64_t k) {
+                     auto of_row = stream;
+                     of_row.row = static_cast<std::uint64_t>(i);
+                     const T column = pairs(i, 2 * k);
+                     to(i, 2 * k) = column;
+                     to(i, 2 * k + 1) = after_dropout(of_row, threshold, scale,
+                                                      static_cast<std::int64_t>(column), pairs(i, 2 * k + 1));
+                   });
+}
+
+template <class T>
 void relu_dropout(const Cuda& cuda, const RandomStream& stream, double rate, MatrixView<T, Cuda> h) {
   drop_eights<true>(cuda, "relu_dropout", stream, rate, h, h.data);
 }
@@ -113,6 +132,8 @@ void relu_dropout_backward(const Cuda& cuda, double rate, ConstMatrixView<T, Cud
 
 template void dropout<float>(const Cuda&, const RandomStream&, double, ConstMatrixView<float, Cuda>,
                              Matrix<float, Cuda>&);
+template void dropout_of_pairs<float>(const Cuda&, const RandomStream&, double,
+                                      const PairedRows<float, Cuda>&, Matrix<float, Cuda>&);
 template void relu_dropout<float>(const Cuda&, const RandomStream&, double, MatrixView<float, Cuda>);
 template void relu_dropout_backward<float>(const Cuda&, double, ConstMatrixView<float, Cuda>,
                                            MatrixView<float, Cuda>, Matrix<float, Cuda>*);

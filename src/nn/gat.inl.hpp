@@ -13,10 +13,10 @@
 
 #include "edge_terms.hpp"
 #include "espalier/base/arrays.hpp"
-#include "espalier/dense/gemm.hpp"
 #include "espalier/nn/edge_softmax.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/sparse/transpose.hpp"
+#include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {
@@ -34,13 +34,13 @@ class GatLayer final : public Layer<T, Space> {
  public:
   explicit GatLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout,
         {projected_, source_, target_, weights_, all_, terms_}, z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     const double rate = shape_.attention_dropout;
@@ -59,13 +59,13 @@ class GatLayer final : public Layer<T, Space> {
                        dall, weights[kSource].value, weights[kTarget].value, dsource, dprojected);
     head_scores_backward<T>(space, projected_, dsource, gradients[kSource]);
     head_scores_backward<T>(space, projected_, dtarget, gradients[kTarget]);
-    gemm_tn<T>(space, x, dprojected, gradients[kWeight]);
+    multiply_transposed<T>(space, x, dprojected, gradients[kWeight]);
     if (dx == nullptr) return;
     dx->resize(block.columns, x.columns);
     gemm_nt<T>(space, dprojected, weights[kWeight].value, *dx);
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     auto& [projected, source, target, of_edges, all] = scratch.matrices;
     run(space, block, x, weights, {}, 0, {projected, source, target, of_edges, all, scratch.more[0]}, z);
@@ -82,11 +82,11 @@ class GatLayer final : public Layer<T, Space> {
     M& terms;  ///< c, where the weights will be
   };
 
-  void run(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x, Tensors tensors,
+  void run(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x, Tensors tensors,
            const RandomStream& attention, double rate, Kept kept, M& z) const {
     const std::int64_t heads = shape_.heads;
     kept.projected.resize(x.rows, heads * head_width(shape_));
-    gemm<T>(space, x, tensors[kWeight].value, kept.projected);
+    multiply<T>(space, x, tensors[kWeight].value, kept.projected);
     const ConstMatrixView<T, Space> projected = kept.projected;
     kept.source.resize(block.columns, heads);
     kept.target.resize(block.rows, heads);
@@ -164,6 +164,7 @@ inline constexpr LayerKind kGat = {
     .multiplies_block = false,
     .takes_relations = false,
     .takes_bases = false,
+    .takes_entries = true,
     .tensors = gat_tensors,
     .costs = gat_costs};
 

@@ -2,23 +2,21 @@
 // that they make.
 #pragma once
 
-#include "espalier/dense/gemm.hpp"
-#include "espalier/dense/spmm.hpp"
 #include "espalier/nn/gcn.hpp"
 #include "espalier/nn/layer.hpp"
-#include "espalier/sparse/transpose.hpp"
+#include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {
 
 template <class T, class Space>
 void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order,
-                 ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
+                 const InputOn<Space, T>& x, GcnTensors<const MatrixOn<Space, T>> weights,
                  MatrixOn<Space, T>& product, MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.weight.columns);
   if (order == ProductOrder::kMultiplyFirst) {
     product.resize(x.rows, weights.weight.columns);
-    gemm<T>(space, x, weights.weight, product);
+    multiply<T>(space, x, weights.weight, product);
     fill_rows<T>(space, weights.bias, z);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
@@ -30,13 +28,13 @@ void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrd
 
 template <class T, class Space>
 void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, ProductOrder order,
-                  ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
+                  const InputOn<Space, T>& x, GcnTensors<const MatrixOn<Space, T>> weights,
                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight,
                   MatrixOn<Space, T>* dx) {
   if (dx != nullptr) dx->resize(transposed.rows, x.columns);
   if (order == ProductOrder::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W) = B^T dZ
-    gemm_tn<T>(space, x, product, dweight);
+    multiply_transposed<T>(space, x, product, dweight);
     if (dx != nullptr) gemm_nt<T>(space, product, weights.weight, *dx);
   } else {
     gemm_tn<T>(space, product, dz, dweight);
@@ -54,12 +52,12 @@ class GcnLayer final : public Layer<T, Space> {
  public:
   explicit GcnLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream&, M& z) override {
     gcn_forward<T>(space, block, order_of(block), x, tensors(weights), product_, z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     const ProductOrder order = order_of(block);
@@ -67,17 +65,14 @@ class GcnLayer final : public Layer<T, Space> {
     gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0], dx);
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
-    gcn_forward<T>(space, block, evaluation_order(shape_.in, shape_.out), x, tensors(weights),
-                   scratch.matrices[0], z);
+    gcn_forward<T>(space, block, evaluation_order(shape_), x, tensors(weights), scratch.matrices[0], z);
   }
 
  private:
   static GcnTensors<const M> tensors(Tensors weights) { return {weights[0].value, weights[1].value}; }
-  ProductOrder order_of(const BlockView<Space>& block) const {
-    return cheaper_order(block, shape_.in, shape_.out, shape_.gives_dx);
-  }
+  ProductOrder order_of(const BlockView<Space>& block) const { return training_order(shape_, block); }
 
   LayerShape shape_;
   M product_;  ///< B X, or X W where that is multiplied first
@@ -109,16 +104,17 @@ inline constexpr LayerKind kGcn = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
+    .takes_entries = true,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
 
-#define ESPALIER_INSTANTIATE_GCN(T, Space)                                                            \
-  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,            \
-                                      ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>,  \
-                                      Matrix<T, Space>&, Matrix<T, Space>&);                          \
-  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,           \
-                                       ConstMatrixView<T, Space>, GcnTensors<const Matrix<T, Space>>, \
-                                       Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&, \
+#define ESPALIER_INSTANTIATE_GCN(T, Space)                                                              \
+  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,              \
+                                      const LayerInput<T, Space>&, GcnTensors<const Matrix<T, Space>>,  \
+                                      Matrix<T, Space>&, Matrix<T, Space>&);                            \
+  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,             \
+                                       const LayerInput<T, Space>&, GcnTensors<const Matrix<T, Space>>, \
+                                       Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&,   \
                                        Matrix<T, Space>*);
 
 }  // namespace espalier

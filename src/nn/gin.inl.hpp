@@ -24,12 +24,12 @@ class GinLayer final : public Layer<T, Space> {
  public:
   explicit GinLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream&, M& z) override {
     run(space, block, x, weights, sum_, inner_, z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     auto& [dinner, dsum, unused, unused_too, last] = scratch.matrices;
@@ -48,7 +48,7 @@ class GinLayer final : public Layer<T, Space> {
     add_own_rows<T>(space, weights[kEps].value, dsum, MatrixView<T, Space>(*dx).first_rows(block.rows));
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     run(space, block, x, weights, scratch.matrices[0], scratch.matrices[1], z);
   }
@@ -112,6 +112,7 @@ inline constexpr LayerKind kGin = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
+    .takes_entries = false,
     .tensors = gin_tensors,
     .costs = gin_costs};
 

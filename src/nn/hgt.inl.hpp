@@ -59,13 +59,13 @@ class HgtLayer final : public Layer<T, Space> {
   explicit HgtLayer(const LayerShape& shape)
       : shape_(shape), width_(hgt_width(shape)), head_width_(width_ / shape.heads) {}
 
-  void forward(const Space& space, const Block& block, ConstView x, Tensors tensors,
+  void forward(const Space& space, const Block& block, const LayerInput<T, Space>& x, Tensors tensors,
                const RandomStream& attention, M& z) override {
     run(space, block, x, tensors, attention, shape_.attention_dropout, kept(), z);
   }
 
-  void backward(const Space& space, const Block& block, ConstView x, Tensors tensors, const M& dz,
-                LayerScratch<T, Space>& scratch, std::span<M> gradients, M* dx) override {
+  void backward(const Space& space, const Block& block, const LayerInput<T, Space>& x, Tensors tensors,
+                const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients, M* dx) override {
     Back back{scratch, gradients};
     transpose(space, block, scratch.transposed, &scratch.positions);
     order_by_source(space, block, scratch.positions, segments_, scratch.winners);
@@ -93,7 +93,7 @@ class HgtLayer final : public Layer<T, Space> {
     maps_backward(space, block, x, tensors, dz, back, dx);
   }
 
-  void evaluate(const Space& space, const Block& block, ConstView x, Tensors tensors,
+  void evaluate(const Space& space, const Block& block, const LayerInput<T, Space>& x, Tensors tensors,
                 LayerScratch<T, Space>& scratch, M& z) const override {
     auto& [key, value, query, scaled, scores] = scratch.matrices;
     auto& [weights, first, second, aggregated, activated, mapped, unused] = scratch.more;
@@ -377,6 +377,7 @@ inline constexpr LayerKind kHgt = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = false,
+    .takes_entries = false,
     .tensors = hgt_tensors,
     .costs = hgt_costs};
 

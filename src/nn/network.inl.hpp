@@ -17,8 +17,10 @@
 #include "espalier/dense/device_matrix.hpp"
 #include "espalier/dense/gather.hpp"
 #include "espalier/nn/batch_norm.hpp"
+#include "espalier/nn/dropout.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
+#include "input_products.hpp"
 #include "layers.inl.hpp"
 #include "row_sum.hpp"
 #include "typed_input.hpp"
@@ -115,20 +117,52 @@ Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
 }
 
 template <class T, class Space>
-const Matrix<T, Space>& Network<T, Space>::input_of(int layer, const InputRows<T, Space>& input) {
+LayerInput<T, Space> Network<T, Space>::input_of(int layer, const InputRows<T, Space>& input) {
   if (layer > 1) return joined_ != nullptr ? kept_of(layer - 1).joined : output_of(layer - 1);
+  if (reads_entries(shape_)) return {entries_, &transposed_entries_};
   return shape_.input_dropout > 0 ? dropped_input_ : typed_input_ ? projected_ : input.only();
 }
 
-/// H[0].
+/// Makes H[0].
 template <class T, class Space>
-const Matrix<T, Space>& Network<T, Space>::begin_with(const Space& space, const BlockView<Space>& first_block,
-                                                      const InputRows<T, Space>& input, const Pass& pass) {
+void Network<T, Space>::begin_with(const Space& space, const BlockView<Space>& first_block,
+                                   const InputRows<T, Space>& input, const Pass& pass) {
+  const auto mask = mask_of(pass, Purpose::kDropout, 0);
+  if (reads_entries(shape_)) {
+    auto pairs = pairs_of(input.only(), 0);
+    if (shape_.input_dropout > 0) {
+      dropout_of_pairs<T>(space, mask, shape_.input_dropout, pairs, dropped_input_);
+      pairs.pairs = dropped_input_;
+    }
+    return to_entries<T>(space, pairs, entries_);
+  }
   if (typed_input_) typed_input_->forward(space, first_block.runs, input, parameters_, projected_);
   if (shape_.input_dropout > 0)
-    dropout<T>(space, mask_of(pass, Purpose::kDropout, 0), shape_.input_dropout,
-               typed_input_ ? projected_ : input.only(), dropped_input_);
-  return input_of(1, input);
+    dropout<T>(space, mask, shape_.input_dropout, typed_input_ ? projected_ : input.only(), dropped_input_);
+}
+
+/// Do rows of a table come in pairs, and does a matrix have to be made of them?
+template <class T, class Space>
+bool Network<T, Space>::widens(std::size_t table) const {
+  return table < shape_.pairs.size() && shape_.pairs[table] > 0 && !reads_entries(shape_);
+}
+
+template <class T, class Space>
+void Network<T, Space>::widen(const Space& space, const InputRows<T, Space>& input,
+                              std::vector<M>& widened) const {
+  widened.resize(input.tables.size());
+  for (std::size_t k = 0; k < input.tables.size(); ++k)
+    if (widens(k)) widen_rows<T>(space, pairs_of(*input.tables[k], k), widened[k]);
+}
+
+/// The tables, with what widen() has made of them.
+template <class T, class Space>
+InputRows<T, Space> Network<T, Space>::in_matrices(const InputRows<T, Space>& input,
+                                                   const std::vector<M>& widened) const {
+  auto all = input;
+  for (std::size_t k = 0; k < all.tables.size(); ++k)
+    if (widens(k)) all.tables[k] = &widened[k];
+  return all;
 }
 
 template <class T, class Space>
@@ -156,20 +190,24 @@ RandomStream Network<T, Space>::mask_of(const Pass& pass, Purpose purpose, int l
 template <class T, class Space>
 const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
                                                    std::span<const BlockView<Space>> blocks,
-                                                   const InputRows<T, Space>& input, const Pass& pass,
+                                                   const InputRows<T, Space>& rows, const Pass& pass,
                                                    const JoinedRows<T, Space>* joined) {
   ESPALIER_CHECK(static_cast<int>(blocks.size()) == shape_.layers, "{} blocks for {} layers", blocks.size(),
                  shape_.layers);
-  if (!typed_input_)
-    ESPALIER_CHECK(input.only().columns == shape_.inputs, "input has {} columns, not {}",
-                   input.only().columns, shape_.inputs);
+  if (!typed_input_) {
+    const auto pairs = shape_.pairs.empty() ? 0 : shape_.pairs[0];
+    ESPALIER_CHECK(rows.only().columns == (pairs > 0 ? 2 * pairs : shape_.inputs),
+                   "input has {} columns, not {}", rows.only().columns, shape_.inputs);
+  }
   ESPALIER_CHECK(joined == nullptr || (!jumps() && running_statistics_.empty()),
                  "joined rows and {} statistics", running_statistics_.size());
   joined_ = joined;
+  widen(space, rows, widened_);
+  const auto input = in_matrices(rows, widened_);
   begin_with(space, blocks[0], input, pass);
   for (int layer = 1; layer <= shape_.layers; ++layer) {
     auto& kept = kept_of(layer);
-    const M& x = input_of(layer, input);
+    const auto x = input_of(layer, input);
     kept.layer->forward(space, blocks[layer - 1], x, tensors_of(layer),
                         mask_of(pass, Purpose::kAttention, layer), kept.linear);
     add_input(space, layer, blocks[layer - 1].rows, x, kept.linear);
@@ -183,12 +221,13 @@ const Matrix<T, Space>& Network<T, Space>::forward(const Space& space,
 
 /// Z += the destinations' own rows of the layer's input, or their product with W_residual.
 template <class T, class Space>
-void Network<T, Space>::add_input(const Space& space, int layer, std::int64_t rows, const M& x, M& z) const {
+void Network<T, Space>::add_input(const Space& space, int layer, std::int64_t rows,
+                                  const LayerInput<T, Space>& x, M& z) const {
   const auto& made = shape_of(layer);
   if (!made.adds_input) return;
-  const auto own = ConstMatrixView<T, Space>(x).first_rows(rows);
+  const auto own = x.first_rows(rows);
   if (made.projects_input)
-    gemm<T>(space, own, tensors_of(layer)[made.own_tensors].value, z, Update::kAccumulate);
+    multiply<T>(space, own, tensors_of(layer)[made.own_tensors].value, z, Update::kAccumulate);
   else
     add_rows<T>(space, own, z);
 }
@@ -295,8 +334,9 @@ void Network<T, Space>::add_gradient_of_jump(const Space& space, int layer, M& g
 
 template <class T, class Space>
 void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks,
-                                 const InputRows<T, Space>& input, const Pass& pass, const M& dlogits,
+                                 const InputRows<T, Space>& rows, const Pass& pass, const M& dlogits,
                                  std::vector<M>& gradients, const InputGradients<T, Space>& dinput) {
+  const auto input = in_matrices(rows, widened_);
   gradients.resize(parameters_.size());
   for (std::size_t k = 0; k < parameters_.size(); ++k)
     gradients[k].resize(parameters_[k].value.rows, parameters_[k].value.columns);
@@ -314,7 +354,7 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
     else if (shape_of(layer).own_tensors > 0)
       sum_rows<T>(space, dlogits, bias_of(layer, gradients));
     const M& dz = activates ? gradient_ : dlogits;
-    const M& x = input_of(layer, input);
+    const auto x = input_of(layer, input);
     M* const dx = layer > 1 ? &next_gradient_ : typed_input_ ? &dprojected_ : dinput.only();
     kept_of(layer).layer->backward(space, blocks[layer - 1], x, tensors_of(layer), dz, scratch_,
                                    gradients_of(layer, gradients), dx);
@@ -339,13 +379,13 @@ void Network<T, Space>::backward_of_begin(const Space& space, const BlockView<Sp
 
 /// Of add_input.
 template <class T, class Space>
-void Network<T, Space>::backward_of_input(const Space& space, int layer, std::int64_t rows, const M& x,
-                                          const M& dz, std::vector<M>& gradients, M* dx) const {
+void Network<T, Space>::backward_of_input(const Space& space, int layer, std::int64_t rows,
+                                          const LayerInput<T, Space>& x, const M& dz,
+                                          std::vector<M>& gradients, M* dx) const {
   const auto& made = shape_of(layer);
   if (!made.adds_input) return;
   if (made.projects_input)
-    gemm_tn<T>(space, ConstMatrixView<T, Space>(x).first_rows(rows), dz,
-               gradients_of(layer, gradients)[made.own_tensors]);
+    multiply_transposed<T>(space, x.first_rows(rows), dz, gradients_of(layer, gradients)[made.own_tensors]);
   if (dx == nullptr) return;
   const auto own = MatrixView<T, Space>(*dx).first_rows(rows);
   if (made.projects_input)
@@ -376,17 +416,29 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
   sum_rows<T>(space, gradient, bias);
 }
 
+/// H[0] of an evaluation.
+template <class T, class Space>
+LayerInput<T, Space> Network<T, Space>::first_input(const Space& space, const BlockView<Space>& block,
+                                                    const InputRows<T, Space>& rows,
+                                                    LayerScratch<T, Space>& scratch) const {
+  if (reads_entries(shape_)) {
+    to_entries<T>(space, pairs_of(rows.only(), 0), scratch.entries);
+    return {scratch.entries, nullptr};
+  }
+  widen(space, rows, scratch.widened);
+  const auto input = in_matrices(rows, scratch.widened);
+  if (!typed_input_) return input.only();
+  typed_input_->forward(space, block.runs, input, parameters_, scratch.input);
+  return scratch.input;
+}
+
 template <class T, class Space>
 void Network<T, Space>::evaluate_layer(const Space& space, int layer, const BlockView<Space>& block,
-                                       const InputRows<T, Space>& input, LayerScratch<T, Space>& scratch,
+                                       const InputRows<T, Space>& rows, LayerScratch<T, Space>& scratch,
                                        M& output) const {
-  const M* x = &input.only();
-  if (layer == 1 && typed_input_) {
-    typed_input_->forward(space, block.runs, input, parameters_, scratch.input);
-    x = &scratch.input;
-  }
-  layers_[layer - 1].layer->evaluate(space, block, *x, tensors_of(layer), scratch, output);
-  add_input(space, layer, block.rows, *x, output);
+  const auto x = layer == 1 ? first_input(space, block, rows, scratch) : LayerInput<T, Space>(rows.only());
+  layers_[layer - 1].layer->evaluate(space, block, x, tensors_of(layer), scratch, output);
+  add_input(space, layer, block.rows, x, output);
   const auto& made = shape_of(layer);
   if (!made.activates) return;
   if (made.normalizes) {

@@ -18,6 +18,7 @@ InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embeddin
   for (const auto& table : tables) {
     input.width = std::max(input.width, table.width);
     input.learnt |= table.learnt;
+    input.pairs.push_back(table.pairs);
   }
   input.edge_features = edge_table(graph).width;
   if (apart) input.relations = std::ssize(graph.schema.relations());
@@ -52,6 +53,7 @@ NetworkShape network_shape(const ModelConfig& model, const InputShape& input, st
       .jumping = model.jumping,
       .input_gradient = input.learnt,
       .types = input.types,
+      .pairs = input.pairs,
       .relations = input.relations,
       .bases = std::min(model.bases, input.relations),
       .edge_features = model.edge_features ? input.edge_features : 0,
@@ -150,7 +152,8 @@ NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int numbe
                 .types = std::max<std::int64_t>(1, std::ssize(s.types)),
                 .relations = s.relations,
                 .edge_features = s.edge_features,
-                .bases = s.bases};
+                .bases = s.bases,
+                .pairs = number == 1 && reads_entries(s) ? s.pairs[0] : 0};
   made.activates = !last;
   made.normalizes = !last && s.normalize != "none";
   made.adds_input = s.residual;
@@ -166,6 +169,26 @@ NetworkLayer graph_layer(const NetworkShape& s, const LayerKind& kind, int numbe
 }
 
 }  // namespace
+
+bool reads_entries(const NetworkShape& s) {
+  // A residual of one width adds X itself.
+  const bool adds_rows = s.residual && s.inputs == (s.layers > 1 ? s.hidden : s.classes);
+  return s.types.empty() && !s.pairs.empty() && s.pairs[0] > 0 && layer_kind_of(s.kind).takes_entries &&
+         s.aggregator != "max" && !adds_rows;
+}
+
+std::int64_t table_width(const NetworkShape& shape, std::size_t table) {
+  for (const auto& type : shape.types)
+    if (type.table == static_cast<int>(table) && type.width > 0) return type.width;
+  return shape.inputs;
+}
+
+std::int64_t widened_width(const NetworkShape& shape) {
+  std::int64_t widest = 0;
+  for (std::size_t k = 0; k < shape.pairs.size(); ++k)
+    if (shape.pairs[k] > 0 && !reads_entries(shape)) widest = std::max(widest, table_width(shape, k));
+  return widest;
+}
 
 std::vector<NetworkLayer> network_layers(const NetworkShape& shape) {
   const auto& kind = layer_kind_of(shape.kind);

@@ -11,6 +11,19 @@ LayerWork operator+(const LayerWork& a, const LayerWork& b) {
   return {a.flops + b.flops, a.gathered + b.gathered, a.elements + b.elements};
 }
 
+/// Of entries each product with X takes a row of the weights; the layers that read them
+/// (LayerKind::takes_entries) multiply no other matrix in layer 1.
+LayerCosts costs_of(const LayerKind& kind, const LayerShape& layer, const BlockSize& block) {
+  auto costs = kind.costs(layer, block);
+  if (layer.pairs == 0) return costs;
+  const double filled = static_cast<double>(layer.pairs) / static_cast<double>(layer.in);
+  for (auto* work : {&costs.forward, &costs.backward, &costs.evaluation}) {
+    work->gathered += work->flops / 2 * filled;
+    work->flops = 0;
+  }
+  return costs;
+}
+
 }  // namespace
 
 LayerWork network_work(const NetworkShape& network, LayerWork LayerCosts::*pass,
@@ -22,12 +35,27 @@ LayerWork network_work(const NetworkShape& network, LayerWork LayerCosts::*pass,
     const auto number = static_cast<std::size_t>(made.layer.number);
     const bool of_graph = made.layer.number <= network.layers;
     const BlockSize block = block_of(of_graph ? number : number - 1);
-    if (of_graph) work = work + kind.costs(made.layer, block).*pass;
+    if (of_graph) work = work + costs_of(kind, made.layer, block).*pass;
     if (!of_graph || made.projects_input)
       work.flops +=
           passes * 2 * block.rows * static_cast<double>(made.layer.in) * static_cast<double>(made.layer.out);
   }
   return work;
+}
+
+Footprint input_footprint(const NetworkShape& network, double vertices, bool transposed) {
+  Footprint sum;
+  for (std::size_t k = 0; k < network.pairs.size(); ++k) {
+    if (network.pairs[k] == 0) continue;
+    const double entries = vertices * static_cast<double>(network.pairs[k]);
+    if (!reads_entries(network)) {
+      sum.add(4 * vertices * static_cast<double>(table_width(network, k)));
+      continue;
+    }
+    sum.add(8 * vertices).add(4 * entries, 2);
+    if (transposed) sum.add(8 * static_cast<double>(network.inputs)).add(4 * entries, 2);
+  }
+  return sum;
 }
 
 Footprint activations_footprint(const NetworkShape& network, std::span<const double> rows,
@@ -61,6 +89,7 @@ Footprint activations_footprint(const NetworkShape& network, std::span<const dou
   for (const double gradient : gradients) sum.add(4 * gradient);
   for (const double numbers : scratch) sum.add(4 * numbers);
   const double first = network.types.empty() ? input_width : static_cast<double>(network.hidden);
+  sum += input_footprint(network, rows[0], true);
   // By their linear maps, and back.
   if (!network.types.empty()) sum.add(4 * rows[0] * first, 2);
   if (network.input_dropout > 0) sum.add(4 * rows[0] * first);

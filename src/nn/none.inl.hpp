@@ -15,12 +15,12 @@ class NoLayer final : public Layer<T, Space> {
  public:
   explicit NoLayer(const LayerShape&) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x, Tensors,
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x, Tensors,
                const RandomStream&, M& z) override {
     copy_own(space, block, x, z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x, Tensors,
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x, Tensors,
                 const M& dz, LayerScratch<T, Space>&, std::span<M>, M* dx) override {
     if (dx == nullptr) return;
     dx->resize(x.rows, x.columns);
@@ -28,7 +28,7 @@ class NoLayer final : public Layer<T, Space> {
     copy_within(space, dz.data.data(), dz.rows * dz.columns, dx->data.data());
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x, Tensors,
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x, Tensors,
                 LayerScratch<T, Space>&, M& z) const override {
     copy_own(space, block, x, z);
   }
@@ -65,6 +65,7 @@ inline constexpr LayerKind kNoLayer = {.name = "none",
                                        .multiplies_block = false,
                                        .takes_relations = false,
                                        .takes_bases = false,
+                                       .takes_entries = false,
                                        .tensors = no_tensors,
                                        .costs = no_costs};
 

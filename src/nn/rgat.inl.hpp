@@ -44,13 +44,14 @@ class RgatLayer final : public Layer<T, Space> {
  public:
   explicit RgatLayer(const LayerShape& shape) : shape_(shape), width_(head_width(shape)) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstView x, Tensors weights,
-               const RandomStream& attention, M& z) override {
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
+               Tensors weights, const RandomStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout, kept(), z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstView x, Tensors weights, const M& dz,
-                LayerScratch<T, Space>& scratch, std::span<M> gradients, M* dx) override {
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
+                Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
+                M* dx) override {
     auto& [of_entries, of_vectors, summed, messages, unused] = scratch.matrices;
     if (dx != nullptr) {
       transpose(space, block, scratch.transposed, &scratch.positions);
@@ -77,8 +78,8 @@ class RgatLayer final : public Layer<T, Space> {
                                 gradients[tensor]);
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstView x, Tensors weights,
-                LayerScratch<T, Space>& scratch, M& z) const override {
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
+                Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     auto& [vectors, scores, of_entries, summed, messages] = scratch.matrices;
     run(space, block, x, weights, {}, 0, {scratch.segments, vectors, scores, of_entries, summed, messages},
         z);
@@ -268,6 +269,7 @@ inline constexpr LayerKind kRgat = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = false,
+    .takes_entries = false,
     .tensors = rgat_tensors,
     .costs = rgat_costs};
 

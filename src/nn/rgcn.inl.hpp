@@ -26,12 +26,12 @@ class RgcnLayer final : public Layer<T, Space> {
  public:
   explicit RgcnLayer(const LayerShape& shape) : shape_(shape) {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream&, M& z) override {
     run(space, block, x, weights, sums_, z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients[kSelf]);
@@ -48,7 +48,7 @@ class RgcnLayer final : public Layer<T, Space> {
                Update::kAccumulate);
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     run(space, block, x, weights, scratch.matrices[0], z);
   }
@@ -115,6 +115,7 @@ inline constexpr LayerKind kRgcn = {
     .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = true,
+    .takes_entries = false,
     .tensors = rgcn_tensors,
     .costs = rgcn_costs};
 

@@ -3,24 +3,22 @@
 #pragma once
 
 #include "espalier/dense/gather_max.hpp"
-#include "espalier/dense/gemm.hpp"
-#include "espalier/dense/spmm.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/nn/sage.hpp"
-#include "espalier/sparse/transpose.hpp"
+#include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {
 
 template <class T, class Space>
 void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order,
-                  ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
+                  const InputOn<Space, T>& x, SageTensors<const MatrixOn<Space, T>> weights,
                   MatrixOn<Space, T>& product, MatrixOn<Space, T>& z) {
   z.resize(block.rows, weights.self.columns);
-  gemm_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
+  multiply_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
   if (order == ProductOrder::kMultiplyFirst) {
     product.resize(x.rows, weights.neighbour.columns);
-    gemm<T>(space, x, weights.neighbour, product);
+    multiply<T>(space, x, weights.neighbour, product);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
     product.resize(block.rows, x.columns);
@@ -31,14 +29,15 @@ void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOr
 
 template <class T, class Space>
 void sage_backward(const Space& space, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
-                   ProductOrder order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
-                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself,
-                   MatrixOn<Space, T>& dneighbour, MatrixOn<Space, T>* dx) {
-  gemm_tn<T>(space, x.first_rows(block.rows), dz, dself);
+                   ProductOrder order, const InputOn<Space, T>& x,
+                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                   const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself, MatrixOn<Space, T>& dneighbour,
+                   MatrixOn<Space, T>* dx) {
+  multiply_transposed<T>(space, x.first_rows(block.rows), dz, dself);
   if (dx != nullptr) dx->resize(block.columns, x.columns);
   if (order == ProductOrder::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W_neighbour) = B^T dZ
-    gemm_tn<T>(space, x, product, dneighbour);
+    multiply_transposed<T>(space, x, product, dneighbour);
     if (dx != nullptr) gemm_nt<T>(space, product, weights.neighbour, *dx);
   } else {
     gemm_tn<T>(space, product, dz, dneighbour);
@@ -62,14 +61,14 @@ class SageLayer final : public Layer<T, Space> {
  public:
   explicit SageLayer(const LayerShape& shape) : shape_(shape), takes_largest_(shape.aggregator == "max") {}
 
-  void forward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream&, M& z) override {
     const auto own = tensors(weights);
     if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
     sage_forward<T>(space, block, order_of(block), x, own, product_, z);
   }
 
-  void backward(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     if (takes_largest_)
@@ -80,21 +79,19 @@ class SageLayer final : public Layer<T, Space> {
                      gradients[1], dx);
   }
 
-  void evaluate(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     M& product = scratch.matrices[0];
     if (takes_largest_)
       return apply_to_largest(space, block, x, tensors(weights), product, scratch.winners, z);
-    sage_forward<T>(space, block, evaluation_order(shape_.in, shape_.out), x, tensors(weights), product, z);
+    sage_forward<T>(space, block, evaluation_order(shape_), x, tensors(weights), product, z);
   }
 
  private:
   static SageTensors<const M> tensors(Tensors weights) {
     return {weights[0].value, weights[1].value, weights[2].value};
   }
-  ProductOrder order_of(const BlockView<Space>& block) const {
-    return cheaper_order(block, shape_.in, shape_.out, shape_.gives_dx);
-  }
+  ProductOrder order_of(const BlockView<Space>& block) const { return training_order(shape_, block); }
 
   // Z = X_d W_self + max(X_u) W_neighbour + b
   static void apply_to_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -162,16 +159,17 @@ inline constexpr LayerKind kSage = {
     .multiplies_block = true,
     .takes_relations = false,
     .takes_bases = false,
+    .takes_entries = true,
     .tensors = sage_tensors,
     .costs = sage_costs};
 
-#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                            \
-  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,            \
-                                       ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>, \
-                                       Matrix<T, Space>&, Matrix<T, Space>&);                          \
-  template void sage_backward<T, Space>(                                                               \
-      const Space&, const BlockView<Space>&, const BlockView<Space>&, ProductOrder,                    \
-      ConstMatrixView<T, Space>, SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&,               \
+#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                              \
+  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,              \
+                                       const LayerInput<T, Space>&, SageTensors<const Matrix<T, Space>>, \
+                                       Matrix<T, Space>&, Matrix<T, Space>&);                            \
+  template void sage_backward<T, Space>(                                                                 \
+      const Space&, const BlockView<Space>&, const BlockView<Space>&, ProductOrder,                      \
+      const LayerInput<T, Space>&, SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&,               \
       const Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>*);
 
 }  // namespace espalier

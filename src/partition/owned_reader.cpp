@@ -19,6 +19,16 @@ void append(Buffer<T>& all, const Buffer<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
+// Rows of pairs of a type whose longest is shorter than that of another type.
+template <class T>
+Buffer<T> as_wide(Matrix<T> rows, std::int64_t width) {
+  if (rows.columns == width) return std::move(rows.data);
+  Buffer<T> wide(rows.rows * width, T{});
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    std::copy_n(rows.row(k), rows.columns, wide.data() + k * width);
+  return wide;
+}
+
 }  // namespace
 
 // The rows [read.begin, read.end), on their way from the rank that read them to their owners.
@@ -137,7 +147,7 @@ Matrix<T> OwnedReader::features(const HeldTypes& held, std::int64_t width) const
       if (!held.holds_type(t)) continue;
       const auto from = std::clamp(begin + held.shift(t), types[t].begin, types[t].end),
                  to = std::clamp(end + held.shift(t), from, types[t].end);
-      append(rows, file_.read_features<T>(from, to, t).data);
+      append(rows, as_wide(file_.read_features<T>(from, to, t), width));
     }
     return rows;
   };

@@ -217,7 +217,8 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
-  const double narrow = job.config.train.precision == "bf16" && !job.graph.half_features ? 0.5 : 1.0;
+  const double narrow =
+      job.config.train.precision == "bf16" && !job.graph.half_features && job.graph.pairs == 0 ? 0.5 : 1.0;
   return memory.evaluation + memory.model + memory.of_parts().on_device +
          (features_on_device(job) ? narrow * memory.features : 0);
 }

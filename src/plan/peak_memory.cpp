@@ -38,7 +38,8 @@ struct Estimate {
   /// Columns of the rows of an input vertex, of all tables, and bytes as they are stored.
   double input_width() const {
     double width = 0;
-    for (std::size_t k = 0; k < tables.size(); ++k) width += share(k) * static_cast<double>(tables[k].width);
+    for (std::size_t k = 0; k < tables.size(); ++k)
+      width += share(k) * static_cast<double>(tables[k].fetched_width());
     return width;
   }
   double stored_row() const {
@@ -181,10 +182,10 @@ class Phases {
 }  // namespace
 
 ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer) {
-  std::int64_t widest = 0;
+  auto widest = widened_width(network_shape(job.graph, job.config));
   bool features = false;
   for (const auto& table : input_tables(job.graph, job.config.model.embedding)) {
-    widest = std::max(widest, table.width);
+    widest = std::max(widest, table.fetched_width());
     features = features || !table.learnt;
   }
   const bool on_disk =

@@ -156,7 +156,24 @@ class SciPy(GraphTest):
         self.assertEqual(
             self.written(self.ends, scipy.sparse.csr_matrix(self.x)),
             self.written(self.ends, self.x),
+            "where each row is full a matrix takes less",
         )
+        x = np.zeros((20, 30), np.float32)
+        x[3, [4, 17, 29]], x[8, 0] = (1, 0.5, -2), 3
+        for matrix in (scipy.sparse.csr_array(x), scipy.sparse.coo_matrix(x), scipy.sparse.lil_matrix(x)):
+            found = self.written(self.ends, matrix)
+            read = scipy.sparse.csr_array(
+                tuple(found[f"nodes/features/{part}"] for part in ("values", "indices", "indptr")),
+                shape=x.shape,
+            )
+            np.testing.assert_array_equal(read.toarray(), x)
+        twice = scipy.sparse.coo_matrix(([1, 2, 0], ([0, 0, 1], [5, 5, 2])), shape=(20, 30))
+        self.assertEqual(self.written(self.ends, twice)["nodes/features/values"], [3])
+        x[8, 0] = np.inf
+        with self.assertRaisesRegex(espalier.DataError, "x: row 8, column 0 is inf, but features"):
+            self.written(self.ends, scipy.sparse.csr_matrix(x))
+        with self.assertRaisesRegex(espalier.DataError, "x has 20 rows, but there are 21 vertices"):
+            self.written(self.ends, scipy.sparse.csr_matrix(x), num_nodes=21)
 
 
 class Pandas(GraphTest):

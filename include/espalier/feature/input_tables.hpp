@@ -13,11 +13,15 @@ namespace espalier {
 
 struct InputTable {
   std::int64_t width = 0;  ///< columns
+  std::int64_t pairs = 0;  ///< of a row, where rows are kept in pairs (dense/paired_rows.hpp); 0:
+                           ///< they are kept as they are
   bool half = false;       ///< are the rows Half in the file, and so in memory and on the wire?
   bool learnt = false;     ///< embeddings, which begin as random numbers; else features
   HeldTypes held = {};     ///< whose rows these are
 
-  std::int64_t row_bytes() const { return width * (half ? 2 : 4); }
+  /// Columns of its rows as they are fetched.
+  std::int64_t fetched_width() const { return pairs > 0 ? 2 * pairs : width; }
+  std::int64_t row_bytes() const { return pairs > 0 ? 8 * pairs : width * (half ? 2 : 4); }
 };
 
 /// Of a graph: features in the order of the first type that has each width, embeddings last.

@@ -18,6 +18,8 @@ struct Standardization {
 
 /// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay.
 void normalize_rows(StoredRows<Cpu>& rows);
+/// The same of rows of pairs (dense/paired_rows.hpp).
+void normalize_pairs(Matrix<float>& rows);
 
 /// Each column's mean and standard deviation over all vertices; 1 for a constant column. The sums
 /// are exact in fixed point, so they do not depend on the grid. Collective over the process column,

@@ -216,8 +216,8 @@ class RowStoreOn {
 };
 using RowStore = RowStoreOn<Cpu>;
 
-/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows are kept as
-/// bfloat16. Local.
+/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows, not of
+/// pairs, are kept as bfloat16. Local.
 RowStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const RowStore& host,
                            Placement placement, bool narrow = false);
 

@@ -8,6 +8,10 @@
 //   /graph/indices    int32 or int64 [m]      row v lists the sources of edges into v, ascending
 //   /graph/weights    float32 [m]             optional
 //   /nodes/features   float32 or float16 [n, f]
+//                     or, where few numbers are not 0, a group as scipy.sparse.csr_array has it:
+//     indptr          int64 [n+1]
+//     indices         int32 [k]               ascending in a row; attribute columns: f
+//     values          float32 [k]
 //   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
 //                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
 //   /split/train, /split/valid, /split/test    int64, ascending ids
@@ -86,10 +90,13 @@ struct SplitInfo : SplitSizes {
 
 /// What a file knows of the vertices of one type. As SplitSizes those of the split that counts.
 struct VertexInfo : SplitSizes {
-  std::int64_t features = 0;   ///< f; 0 when there are none
-  std::int64_t classes = 0;    ///< largest label + 1, or the columns of multi-label
-  bool half_features = false;  ///< features are float16
-  bool has_labels = false;     ///< labels are there; with classes = 0 all of them are -1
+  std::int64_t features = 0;         ///< f; 0 when there are none
+  std::int64_t classes = 0;          ///< largest label + 1, or the columns of multi-label
+  bool half_features = false;        ///< features are float16
+  std::int64_t pairs = 0;            ///< where features are sparse, how many a row has at most, 1
+                                     ///< or more; 0: they are not
+  std::int64_t feature_entries = 0;  ///< numbers in sparse features
+  bool has_labels = false;           ///< labels are there; with classes = 0 all of them are -1
   bool multi_label = false;
   IdKind ids = IdKind::kNone;
   std::int64_t class_names = 0;   ///< how many classes have a name: all of them, or 0
@@ -214,7 +221,8 @@ class GraphFile {
   std::vector<std::int64_t> count_entries(std::int64_t begin, std::int64_t end) const;
 
   /// Collective. Features of the vertices [begin, end), all of one type, as stored values converted
-  /// to T (float or Half). Checks: finite.
+  /// to T (float or Half). Checks: finite. Of sparse features (VertexInfo::pairs) T is float, and
+  /// the rows are of pairs (dense/paired_rows.hpp). Checks also: columns ascend in a row.
   template <class T>
   Matrix<T> read_features(std::int64_t begin, std::int64_t end, int type = 0) const;
 

@@ -58,6 +58,10 @@ class GraphWriter {
   template <class T>
   void write_features(const Matrix<T>& rows, int type = 0);
 
+  /// Collective. My rows of sparse features with so many columns, as pairs (dense/paired_rows.hpp);
+  /// what is 0 is left out.
+  void write_sparse_features(const Matrix<float>& pairs, std::int64_t columns, int type = 0);
+
   /// Collective. Features that rank 0 has, however many: it calls `read` for one piece after the
   /// other, to fill as many rows as the piece has. `rows` and `columns` are those of all pieces, on
   /// every rank. An error of `read` is everyone's.

@@ -24,6 +24,8 @@ template <class Space, class T>
 using MatrixOn = Matrix<T, std::type_identity_t<Space>>;
 template <class Space, class T>
 using ConstViewOn = ConstMatrixView<T, std::type_identity_t<Space>>;
+template <class Space, class T>
+using ViewOn = MatrixView<T, std::type_identity_t<Space>>;
 
 enum class ProductOrder {
   kAggregateFirst,

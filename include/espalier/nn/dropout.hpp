@@ -11,6 +11,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/dense/paired_rows.hpp"
 
 namespace espalier {
 
@@ -33,6 +34,15 @@ ESPALIER_HD inline T keep_scale(double rate) {
   return static_cast<T>(1.0 / (1.0 - rate));
 }
 
+/// What dropout makes of element `column` of a row, which `stream` names.
+template <class T>
+ESPALIER_HD inline T after_dropout(const RandomStream& stream, std::uint32_t threshold, T scale,
+                                   std::int64_t column, T x) {
+  if (x == 0) return x;
+  const auto words = random_block(stream, static_cast<std::uint64_t>(column / kMasksPerBlock));
+  return dropout_keeps(words, static_cast<int>(column % kMasksPerBlock), threshold) ? x * scale : T{0};
+}
+
 /// out = dropout(in), resized. `stream` names the mask but for its row, which is the row of the
 /// matrix. Eight zeros in a row cost no random numbers: sparse features stay cheap.
 template <class T>
@@ -40,6 +50,14 @@ void dropout(const Cpu&, const RandomStream& stream, double rate, ConstMatrixVie
 template <class T>
 void dropout(const Cuda&, const RandomStream& stream, double rate, ConstMatrixView<T, Cuda> in,
              Matrix<T, Cuda>& out);
+
+/// out = the pairs of dropout of what `in` stands for, resized.
+template <class T>
+void dropout_of_pairs(const Cpu&, const RandomStream& stream, double rate, const PairedRows<T>& in,
+                      Matrix<T>& out);
+template <class T>
+void dropout_of_pairs(const Cuda&, const RandomStream& stream, double rate, const PairedRows<T, Cuda>& in,
+                      Matrix<T, Cuda>& out);
 
 /// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a
 /// diverged run shows.

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "espalier/base/execution.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/layer_input.hpp"
 
 namespace espalier {
 
@@ -23,9 +23,9 @@ struct GcnTensors {
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
 /// backward reads, else X W.
 template <class T, class Space>
-void gcn_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
-                 GcnTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                 MatrixOn<Space, T>& z);
+void gcn_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order,
+                 const InputOn<Space, T>& x, GcnTensors<const MatrixOn<Space, T>> weights,
+                 MatrixOn<Space, T>& product, MatrixOn<Space, T>& z);
 
 /// Overwrites the gradients of the weights, not that of the bias (nn/layer.hpp), and, unless `dx`
 /// is null, of X (resized to [columns, in]):
@@ -34,7 +34,7 @@ void gcn_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder ord
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void gcn_backward(const Space&, const BlockViewOn<Space>& transposed, ProductOrder order,
-                  ConstViewOn<Space, T> x, GcnTensors<const MatrixOn<Space, T>> weights,
+                  const InputOn<Space, T>& x, GcnTensors<const MatrixOn<Space, T>> weights,
                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight,
                   MatrixOn<Space, T>* dx);
 

@@ -21,6 +21,7 @@
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/nn/convolution.hpp"
+#include "espalier/nn/layer_input.hpp"
 #include "espalier/nn/parameter.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "espalier/sparse/relation_segments.hpp"
@@ -49,6 +50,8 @@ struct LayerShape {
   std::int64_t relations = 1;       ///< of the graph
   std::int64_t edge_features = 0;   ///< numbers that entries of a block bring (BlockView::edges)
   std::int64_t bases = 1;           ///< that relations share, at most `relations`
+  std::int64_t pairs = 0;           ///< of a row of the input, where it comes as entries
+                                    ///< (LayerKind::takes_entries); 0: as a matrix
 };
 
 /// How a tensor begins.
@@ -101,6 +104,8 @@ struct LayerKind {
   bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
   bool takes_relations;         ///< knows the relations of a typed graph; others see one relation
   bool takes_bases;             ///< knows model.bases
+  bool takes_entries;           ///< multiplies its input before anything else, so that this may be
+                                ///< sparse; not with model.aggregator = max
   /// The last, where there are some, is the bias [1, out], which every row of Z is given
   /// at the end.
   std::vector<TensorShape> (*tensors)(const LayerShape&);
@@ -125,7 +130,9 @@ struct LayerScratch {
   Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp; numbers of
                                          ///< dense/relation_sums.hpp
   RelationSegmentsOn<Space> segments;
-  Matrix<T, Space> input;  ///< of several types, by their linear maps
+  Matrix<T, Space> input;                 ///< of several types, by their linear maps
+  Csr<std::int32_t, Space> entries;       ///< of a sparse input
+  std::vector<Matrix<T, Space>> widened;  ///< tables of pairs
 };
 
 template <class T, class Space = Cpu>
@@ -136,19 +143,19 @@ class Layer {
   virtual ~Layer() = default;
 
   /// Z, resized; keeps what backward reads. `attention` names the mask of attention weights.
-  virtual void forward(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  virtual void forward(const Space&, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                        Tensors weights, const RandomStream& attention, Matrix<T, Space>& z) = 0;
 
   /// Overwrites the gradients of the tensors, but for the bias, which is the sum of dZ over its
   /// rows and the network's to add up, where dZ is made; and, unless `dx` is null, of X (resized to
   /// [columns, in]). Everything else must be as in the forward pass just before.
-  virtual void backward(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  virtual void backward(const Space&, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                         Tensors weights, const Matrix<T, Space>& dz, LayerScratch<T, Space>& scratch,
                         std::span<Matrix<T, Space>> gradients, Matrix<T, Space>* dx) = 0;
 
   /// Z without dropout. A row depends on the rows it needs only, so that it does not matter which
   /// rows of a graph a block has.
-  virtual void evaluate(const Space&, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+  virtual void evaluate(const Space&, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                         Tensors weights, LayerScratch<T, Space>& scratch, Matrix<T, Space>& z) const = 0;
 };
 

@@ -47,7 +47,7 @@ struct Pass {
 
 /// The rows of X of the input frontier, table after table (InputShape): one [vertices, inputs]
 /// where there are no types; of several types, table k has a row for each vertex of a type that is
-/// its, in their order.
+/// its, in their order. Tables of pairs (NetworkShape::pairs) have 2 pairs for a width.
 template <class T, class Space = Cpu>
 struct InputRows {
   std::vector<const Matrix<T, Space>*> tables;
@@ -133,14 +133,14 @@ class Network {
   /// are given; dropout is that of the joined rows. Not with batch normalisation or
   /// jumping knowledge. It must stay until backward is done.
   const Matrix<T, Space>& forward(const Space&, std::span<const BlockView<Space>> blocks,
-                                  const InputRows<T, Space>& input, const Pass& pass,
+                                  const InputRows<T, Space>& rows, const Pass& pass,
                                   const JoinedRows<T, Space>* joined = nullptr);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten but for those of task_tensors(). Everything else must be as
   /// in the forward pass just before: it reads the activations that pass has kept.
   /// `dinput` become the derivatives by X.
-  void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& input,
+  void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& rows,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
                 const InputGradients<T, Space>& dinput = {});
 
@@ -149,13 +149,12 @@ class Network {
   const Matrix<T, Space>& computed_rows(int layer) { return output_of(layer); }
   const Matrix<T, Space>& needed_gradients(int layer) { return kept_of(layer).joined_gradient; }
 
-  /// Layer 1 .. L without dropout, with running statistics: what follows it included. input: of
+  /// Layer 1 .. L without dropout, with running statistics: what follows it included. rows: of
   /// layer 1 rows of X, of the others one [block.columns, input_width(layer)]; output becomes
   /// [block.rows, output_width(layer)]; no two may be the same matrix. `scratch` is memory to work
   /// in, which the next layer may use again.
-  void evaluate_layer(const Space&, int layer, const BlockView<Space>& block,
-                      const InputRows<T, Space>& input, LayerScratch<T, Space>& scratch,
-                      Matrix<T, Space>& output) const;
+  void evaluate_layer(const Space&, int layer, const BlockView<Space>& block, const InputRows<T, Space>& rows,
+                      LayerScratch<T, Space>& scratch, Matrix<T, Space>& output) const;
 
   /// With jumping knowledge: does evaluation go on with the results of all layers?
   bool jumps() const { return jumping_ != Jumping::kNone; }
@@ -201,9 +200,17 @@ class Network {
   const NetworkLayer& shape_of(int layer) const { return shapes_[layer - 1]; }
   Kept& kept_of(int layer) { return layers_[layer - 1]; }
   M& output_of(int layer);
-  const M& input_of(int layer, const InputRows<T, Space>& input);
-  const M& begin_with(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
-                      const Pass& pass);
+  LayerInput<T, Space> input_of(int layer, const InputRows<T, Space>& input);
+  void begin_with(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
+                  const Pass& pass);
+  bool widens(std::size_t table) const;
+  void widen(const Space&, const InputRows<T, Space>& input, std::vector<M>& widened) const;
+  InputRows<T, Space> in_matrices(const InputRows<T, Space>& input, const std::vector<M>& widened) const;
+  PairedRows<T, Space> pairs_of(const M& table, std::size_t number) const {
+    return {table, table_width(shape_, number)};
+  }
+  LayerInput<T, Space> first_input(const Space&, const BlockView<Space>& block,
+                                   const InputRows<T, Space>& rows, LayerScratch<T, Space>& scratch) const;
   void backward_of_begin(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
                          const Pass& pass, std::vector<M>& gradients, const InputGradients<T, Space>& dinput);
   /// The tensors of a layer, and a gradient beside each.
@@ -211,7 +218,7 @@ class Network {
   std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;
   M& bias_of(int layer, std::vector<M>& gradients) const;
   RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) const;
-  void add_input(const Space&, int layer, std::int64_t rows, const M& x, M& z) const;
+  void add_input(const Space&, int layer, std::int64_t rows, const LayerInput<T, Space>& x, M& z) const;
   void follow(const Space&, int layer, const Pass& pass);
   void join(const Space&, int layer, const Pass& pass);
   void backward_of_join(const Space&, int layer, const Pass& pass);
@@ -220,8 +227,8 @@ class Network {
   void jump(const Space&);
   void backward_of_jump(const Space&, const M& dlogits, std::vector<M>& gradients);
   void add_gradient_of_jump(const Space&, int layer, M& gradient) const;
-  void backward_of_input(const Space&, int layer, std::int64_t rows, const M& x, const M& dz,
-                         std::vector<M>& gradients, M* dx) const;
+  void backward_of_input(const Space&, int layer, std::int64_t rows, const LayerInput<T, Space>& x,
+                         const M& dz, std::vector<M>& gradients, M* dx) const;
   void backward_of_activation(const Space&, int layer, const Pass& pass, M& gradient,
                               std::vector<M>& gradients);
 
@@ -236,9 +243,11 @@ class Network {
   std::shared_ptr<const TypedInput<T, Space>> typed_input_;  ///< of a graph of several types
   /// Of several types, by their linear maps.
   M projected_, dprojected_;
-  const JoinedRows<T, Space>* joined_ = nullptr;  ///< of the forward pass just before
-  M dropped_input_;                               ///< H[0] when input_dropout > 0
-  M gradient_, next_gradient_;                    ///< dH on its way back
+  const JoinedRows<T, Space>* joined_ = nullptr;           ///< of the forward pass just before
+  M dropped_input_;                                        ///< H[0] when input_dropout > 0
+  std::vector<M> widened_;                                 ///< tables of pairs, as matrices
+  Csr<std::int32_t, Space> entries_, transposed_entries_;  ///< or H[0] as a sparse matrix
+  M gradient_, next_gradient_;                             ///< dH on its way back
   M jumped_, jumped_gradient_, logits_;
   Array<Space, std::int32_t> winners_;  ///< of jumping knowledge by the largest
   LayerScratch<T, Space> scratch_;

@@ -21,7 +21,9 @@ struct InputShape {
     int table = 0;           ///< whose rows are its (feature/input_tables.hpp); -1: it has none
     std::int64_t width = 0;  ///< of its rows; 0: that of the widest
   };
-  std::vector<Type> types = {};  ///< of a graph with several types, in order
+  std::vector<Type> types = {};          ///< of a graph with several types, in order
+  std::vector<std::int64_t> pairs = {};  ///< of a row of each table; 0: its rows come as they are
+                                         ///< (dense/paired_rows.hpp); may be empty: so do all
   std::int64_t relations = 1;
   bool learnt = false;             ///< are there embeddings among the rows?
   std::int64_t edge_features = 0;  ///< of edges, as wide as the relation with most
@@ -50,6 +52,7 @@ struct NetworkShape {
                                              ///< (gives_dx)
   std::vector<InputShape::Type> types = {};  ///< where there are several, the rows of each go
                                              ///< through a linear map of its own to `hidden`
+  std::vector<std::int64_t> pairs = {};      ///< InputShape::pairs
   std::int64_t relations = 1, bases = 1;
   std::int64_t edge_features = 0;              ///< numbers that edges bring
   std::vector<TensorShape> task_tensors = {};  ///< of what its result is judged by: kept, trained
@@ -78,6 +81,14 @@ void check_model_keys(const Config& config);
 
 /// Throws UserError(kUsage) for a shape that makes no sense.
 void check_shape(const NetworkShape& shape);
+
+/// Does its first layer read rows of pairs as entries of a sparse matrix? Else they become a matrix
+/// first.
+bool reads_entries(const NetworkShape& shape);
+/// How wide the rows of a table are for it.
+std::int64_t table_width(const NetworkShape& shape, std::size_t table);
+/// How wide the widest rows are that it makes of pairs; 0: it makes none.
+std::int64_t widened_width(const NetworkShape& shape);
 
 /// A layer of a network, and what stands around it.
 struct NetworkLayer {

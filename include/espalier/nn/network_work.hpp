@@ -22,4 +22,8 @@ LayerWork network_work(const NetworkShape& network, LayerWork LayerCosts::*pass,
 Footprint activations_footprint(const NetworkShape& network, std::span<const double> rows,
                                 std::span<const double> entries, double input_width);
 
+/// What it makes of rows of pairs for so many vertices (InputShape::pairs), and in a backward pass
+/// of their transpose; nothing where there are none.
+Footprint input_footprint(const NetworkShape& network, double vertices, bool transposed);
+
 }  // namespace espalier

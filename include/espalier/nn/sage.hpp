@@ -13,7 +13,7 @@
 #pragma once
 
 #include "espalier/base/execution.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/layer_input.hpp"
 
 namespace espalier {
 
@@ -28,9 +28,9 @@ struct SageTensors {
 /// Z as above; `z` is resized. `product` receives B X [rows, in] when aggregating first, which
 /// backward reads, else X W_neighbour.
 template <class T, class Space>
-void sage_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order, ConstViewOn<Space, T> x,
-                  SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                  MatrixOn<Space, T>& z);
+void sage_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder order,
+                  const InputOn<Space, T>& x, SageTensors<const MatrixOn<Space, T>> weights,
+                  MatrixOn<Space, T>& product, MatrixOn<Space, T>& z);
 
 /// Overwrites the gradients of the weights, not that of the bias (nn/layer.hpp), and, unless `dx`
 /// is null, of X (resized to [columns, in]):
@@ -40,8 +40,9 @@ void sage_forward(const Space&, const BlockViewOn<Space>& block, ProductOrder or
 /// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void sage_backward(const Space&, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
-                   ProductOrder order, ConstViewOn<Space, T> x, SageTensors<const MatrixOn<Space, T>> weights,
-                   MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself,
-                   MatrixOn<Space, T>& dneighbour, MatrixOn<Space, T>* dx);
+                   ProductOrder order, const InputOn<Space, T>& x,
+                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                   const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself, MatrixOn<Space, T>& dneighbour,
+                   MatrixOn<Space, T>* dx);
 
 }  // namespace espalier

@@ -34,8 +34,8 @@ class OwnedReader {
   /// that of ownership.vertex(part, k); columns are global ids.
   template <class Index>
   Csr<Index> rows() const;
-  /// Rows of `width` numbers of the types that are held, whose numbers the ownership is of. T:
-  /// float or Half.
+  /// Rows of `width` numbers of the types that are held, whose numbers the ownership is of; of
+  /// sparse features rows of pairs. T: float or Half.
   template <class T>
   Matrix<T> features(const HeldTypes& held, std::int64_t width) const;
   /// Of the edges into the part's vertices, whose relations are held: rows of `width` numbers,

@@ -1,0 +1,194 @@
+"""Sparse features: a file that keeps them as entries gives what one gives that keeps all numbers.
+
+Networks that make a matrix of the rows again give its bits; those that multiply entries give it but for rounding, and the same bits
+on every grid. Damage is found and said.
+"""
+
+import h5py
+import numpy as np
+
+from tests.app.program import LONG, ProgramTest, arrays_of, needs_emulation, on_gpus
+
+COLUMNS = 120
+JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=50", "model.layers=2", "model.hidden=16", "model.dropout=0.2",
+       "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"')
+GRIDS = ((2, "grid.replication=2"), (3, "run.overlap=true", "run.threads=2"), (4, "grid.replication=2", "grid.topology=replicated"),
+         (3, "run.cache_memory=20KiB", "run.cache_policy=belady"))
+
+
+def sparse_rows(rows, seed=1):
+    """[rows, COLUMNS], a few numbers in each row, in some none, in one as many as 12."""
+    random = np.random.default_rng(seed)
+    x = np.zeros((rows, COLUMNS), np.float32)
+    for row, count in enumerate(random.integers(0, 9, rows)):
+        x[row, random.choice(COLUMNS, 12 if row == 7 else count, replace=False)] = random.normal(size=12 if row == 7 else count)
+    return x
+
+
+def put(path, x, sparse, name="nodes/features"):
+    """In place of the features of a file."""
+    with h5py.File(path, "r+") as file:
+        del file[name]
+        for item in (file, *(file[each] for each in arrays_of(path))):
+            if "digest" in item.attrs:
+                del item.attrs["digest"]
+        if not sparse:
+            file[name] = x
+            return
+        row, column = np.nonzero(x)
+        file[f"{name}/indptr"] = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(x)))))
+        file[f"{name}/indices"] = column.astype(np.int32)
+        file[f"{name}/indices"].attrs["columns"] = x.shape[1]
+        file[f"{name}/values"] = x[row, column]
+
+
+class SparseTest(ProgramTest):
+    JOB = JOB
+
+    def setUp(self):
+        super().setUp()
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 800, "--degree", 8, "--features", 8, "--classes", 4))
+        self.dense = self.folder / "dense.h5"
+        self.make_once(self.dense, ("generate", "planted", "--nodes", 800, "--degree", 8, "--features", 8, "--classes", 4))
+        with h5py.File(self.graph) as file:
+            labels = file["nodes/labels"][:].reshape(-1)
+        self.x = sparse_rows(800)
+        self.x[np.arange(800), np.maximum(labels, 0)] += 1  # something to learn
+        put(self.graph, self.x, True)
+        put(self.dense, self.x, False)
+
+    def train(self, *overrides, ranks=1, **options):
+        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **options)
+        return self.report(self.output)
+
+    def both(self, *overrides):
+        return self.train(*overrides), self.train(*overrides, f"graph.file={self.dense}")
+
+    def bits(self, report):
+        return report["weights_digest"], [epoch["loss"] for epoch in report["epochs"]]
+
+
+class Train(SparseTest):
+    def test_kinds_that_make_a_matrix_give_its_bits(self):
+        for kind in (("model.kind=gin",), ("model.kind=sage", "model.aggregator=max"), ("model.kind=gcn", "model.residual=true", f"model.hidden={COLUMNS}")):
+            with self.subTest(kind=kind):
+                sparse, dense = self.both(*kind)
+                self.assertEqual(self.bits(sparse), self.bits(dense))
+
+    def test_kinds_that_multiply_entries_differ_by_rounding(self):
+        for kind in (("model.kind=sage",), ("model.kind=gcn", "model.input_dropout=0.3"), ("model.kind=gat", "model.residual=true")):
+            with self.subTest(kind=kind):
+                sparse, dense = self.both(*kind, "graph.feature_norm=row")
+                for ours, theirs in zip(sparse["epochs"], dense["epochs"], strict=True):
+                    self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
+                    self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-4 * theirs["loss"])
+                for grid in GRIDS if LONG or kind[0] == "model.kind=sage" else GRIDS[:1]:
+                    self.assertEqual(self.bits(self.train(*kind, "graph.feature_norm=row", *grid[1:], ranks=grid[0])), self.bits(sparse), grid)
+
+    def test_rows_are_fetched_by_their_longest(self):
+        grid = ("grid.replication=1",)
+        run = self.train(*grid, ranks=4)
+        self.compare_bytes(run, self.planned(*grid, ranks=4), ("fetch",), off=0.02)
+        whole = self.train(*grid, f"graph.file={self.dense}", ranks=4)
+        fetched = [report["epochs"][0]["bytes"]["fetch"]["total"] for report in (run, whole)]
+        self.assertLess(fetched[0], 0.35 * fetched[1])
+
+    @needs_emulation
+    def test_on_the_emulated_gpu(self):
+        for kind in (("model.kind=sage", "model.input_dropout=0.2"), ("model.kind=gin", "train.precision=bf16")):
+            cpu, gpu = self.train(*kind[:1], *kind[1:] if "precision" not in kind[1] else ()), self.train(
+                *kind, "run.device=cuda", ranks=2, **on_gpus(2))
+            for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+                self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
+                self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.02 * theirs["loss"])
+
+    def test_infer_reads_either(self):
+        self.train()
+        rows = []
+        for file, ranks in ((self.graph, 1), (self.graph, 3), (self.dense, 2)):
+            self.succeed("-q", "infer", self.config, f"graph.file={file}", "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5",
+                         "--overwrite", ranks=ranks)
+            rows.append(arrays_of(self.folder / "rows.h5")["logits"])
+        np.testing.assert_array_equal(rows[0], rows[1])
+        np.testing.assert_allclose(rows[0], rows[2], rtol=1e-4, atol=1e-5)
+
+
+class File(SparseTest):
+    def test_info_and_copies(self):
+        numbers = np.count_nonzero(self.x)
+        longest = np.count_nonzero(self.x, axis=1).max()
+        self.assertIn(f"{COLUMNS} x float32, sparse: {numbers} numbers, {numbers / 800:.3g} in a row and {longest} at most",
+                      self.succeed("info", self.graph, ranks=3))
+        copies = []
+        for ranks in (1, 3):
+            copies.append(self.folder / f"links{ranks}.h5")
+            self.succeed("-q", "prepare", self.graph, "--split-links", "0.8,0.1,0.1", "-o", copies[-1], ranks=ranks)
+        self.assertEqual(copies[0].read_bytes(), copies[1].read_bytes())
+        given = arrays_of(self.graph, "nodes/features")
+        for name, values in arrays_of(copies[0], "nodes/features").items():
+            np.testing.assert_array_equal(values, given[name])
+        self.succeed("-q", "digest", copies[0])
+        with h5py.File(copies[0], "r+") as file:
+            file["nodes/features/indices"].attrs["columns"] = COLUMNS + 1
+        self.fail_with(3, ("its data sets are not those that were written",), "info", copies[0])
+
+    def test_what_is_wrong_is_said(self):
+        def change(name, place, value):
+            def of(group):
+                values = group[name][:]
+                values[place] = value
+                group[name][:] = values
+            return of
+
+        def without(name):
+            def of(group):
+                del group[name]
+            return of
+
+        def columns(value):
+            def of(group):
+                group["indices"].attrs["columns"] = value
+            return of
+
+        first = int(np.flatnonzero(np.count_nonzero(self.x, axis=1) > 1)[0])
+        at = int(np.count_nonzero(self.x[:first]))
+        for changed, words in ((change("indices", at + 1, 0), f"/nodes/features/indices: the columns of row {first} are not strictly ascending"),
+                               (change("indices", at, COLUMNS), f"/nodes/features/indices: row {first} names column {COLUMNS}, but there are {COLUMNS}"),
+                               (change("indices", at, -1), f"row {first} names column -1"),
+                               (change("indptr", 0, 1), "/nodes/features/indptr starts with 1, not with 0"),
+                               (change("indptr", 5, 1 << 40), "/nodes/features/indptr is not ascending"),
+                               (change("indptr", -1, 3), "/nodes/features/indptr"),
+                               (change("values", 4, np.nan), "/nodes/features/values: entry 4 is not a finite number"),
+                               (without("indptr"), "there is no dataset /nodes/features/indptr"),
+                               (without("values"), "there is no dataset /nodes/features/values"),
+                               (columns(0), "its attribute columns is 0; sparse features have 1 to 16777216 columns"),
+                               (columns(1 << 25), "sparse features have 1 to 16777216"),
+                               (columns("many"), "its attribute columns is the text")):
+            with self.subTest(words):
+                put(self.graph, self.x, True)
+                with h5py.File(self.graph, "r+") as file:
+                    changed(file["nodes/features"])
+                self.fail_with(3, (words,), "-q", "train", self.config, ranks=2)
+        put(self.graph, self.x, True)
+        for override, words in (("graph.feature_norm=standard", "less their mean they would not be"),
+                                ("graph.features_on=disk", "cannot stay on disk: they are sparse")):
+            code = 2 if "norm" in override else 3
+            self.fail_with(code, (words,), "-q", "train", self.config, override)
+
+    def test_types_share_a_table(self):
+        """Sparse of two lengths, and a matrix as wide."""
+        generate = ("--types", "paper=300:8,author=200:8,venue=20:8", "--relations",
+                    "author.writes.paper=900,paper.cites.paper=800,paper.at.venue=300", "--classes", 4)
+        typed, dense = self.folder / "typed.h5", self.folder / "typed_dense.h5"
+        for path in (typed, dense):
+            self.make_once(path, ("generate", "planted", *generate))
+        for name, rows, sparse in (("paper", 300, True), ("author", 200, True), ("venue", 20, False)):
+            x = sparse_rows(rows, rows)
+            if name == "author":
+                x[x < 1] = 0
+            put(typed, x, sparse, f"nodes/{name}/features")
+            put(dense, x, False, f"nodes/{name}/features")
+        job = ("model.kind=rgcn", "model.bases=2")
+        expected = self.bits(self.train(*job, f"graph.file={dense}"))
+        for ranks, *grid in ((1,), (3, "run.overlap=true"), (4, "grid.replication=2")):
+            self.assertEqual(self.bits(self.train(*job, f"graph.file={typed}", *grid, ranks=ranks)), expected)
