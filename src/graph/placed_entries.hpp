@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <tuple>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "espalier/base/group_stably.hpp"
 #include "espalier/comm/communicator.hpp"
@@ -25,8 +27,6 @@ template <class Index>
 struct PlacedEntry {
   Index row, column;  // of the whole matrix
   std::int64_t origin;
-
-  std::pair<Index, Index> place() const { return {row, column}; }
 };
 
 /// Collective. Goes through the entries of `mine` by make(row of mine, place of the entry, sent),
@@ -57,18 +57,26 @@ void exchange_entries(const Communicator& comm, std::int64_t n, const PlacedRows
 /// Rows `range` of entries that lie in them, in any order, no two at one place; empties the list.
 template <class Index>
 PlacedRows<Index> rows_of(Buffer<PlacedEntry<Index>>& entries, const RowRange& range, std::int64_t columns) {
-  std::ranges::sort(entries, {}, &PlacedEntry<Index>::place);
+  using Place = std::pair<Index, std::int64_t>;  // column, origin
   PlacedRows<Index> placed;
-  placed.rows.rows = range.size();
-  placed.rows.columns = columns;
-  placed.rows.indptr.assign(range.size() + 1, 0);
-  for (const auto& entry : entries) {
-    ++placed.rows.indptr[entry.row - range.begin + 1];
-    placed.rows.indices.push_back(entry.column);
-    placed.origins.push_back(entry.origin);
-  }
-  for (std::int64_t v = 0; v < range.size(); ++v) placed.rows.indptr[v + 1] += placed.rows.indptr[v];
+  auto& rows = placed.rows;
+  rows.rows = range.size();
+  rows.columns = columns;
+  rows.indptr.assign(range.size() + 1, 0);
+  for (const auto& entry : entries) ++rows.indptr[entry.row - range.begin + 1];
+  std::partial_sum(rows.indptr.begin(), rows.indptr.end(), rows.indptr.begin());
+  Buffer<std::int64_t> next(rows.indptr.begin(), rows.indptr.end() - 1);
+  Buffer<Place> sorted(entries.size());
+  for (const auto& entry : entries) sorted[next[entry.row - range.begin]++] = {entry.column, entry.origin};
   entries = {};
+  for (std::int64_t v = 0; v < rows.rows; ++v)
+    std::sort(sorted.begin() + rows.row_begin(v), sorted.begin() + rows.row_end(v));
+  rows.indices.reserve(sorted.size());
+  placed.origins.reserve(sorted.size());
+  for (const auto& [column, origin] : sorted) {
+    rows.indices.push_back(column);
+    placed.origins.push_back(origin);
+  }
   return placed;
 }
 

@@ -90,7 +90,7 @@ class CleanTest(ProgramTest):
     def prepare(self, *options, ranks=1):
         return self.succeed("prepare", self.graph, "-o", self.new, "--overwrite", *options, ranks=ranks)
 
-    def same_on_all_ranks(self, *options, ranks=(1, 2, 3, 4)):
+    def same_on_all_ranks(self, *options, ranks=(1, 3)):
         """What it says is the last one's."""
         seen = None
         for count in ranks:
@@ -135,7 +135,7 @@ class Edges(CleanTest):
                                                           ("mean", True, False, TABLES), ("count", False, False, ("features",)),
                                                           ("count", False, False, ("weights",)), (None, False, False, ()))):
             raw_graph(self.graph, seed, tables=tables, half=half, wide=wide)
-            output = self.same_on_all_ranks("--drop-duplicates", *(("--duplicates", how) if how else ()), ranks=(1, 2, 4))
+            output = self.same_on_all_ranks("--drop-duplicates", *(("--duplicates", how) if how else ()), ranks=(1, 2 + seed % 3))
             entries, wanted = raw_entries(self.graph), merged(raw_entries(self.graph), how or "first")
             self.check_edges(wanted)
             self.check_vertices(np.arange(23), ids=False)
@@ -159,7 +159,7 @@ class Edges(CleanTest):
     def test_reverses(self):
         for seed in range(3):
             raw_graph(self.graph, seed, directed=True)
-            output = self.same_on_all_ranks("--drop-duplicates", "--duplicates", "mean", "--symmetrise")
+            output = self.same_on_all_ranks("--drop-duplicates", "--duplicates", "mean", "--symmetrise", ranks=(1, 3) if seed else (1, 2, 3, 4))
             before = merged(raw_entries(self.graph), "mean")
             wanted = with_reverses(before)
             self.check_edges(wanted)
@@ -202,7 +202,7 @@ class LargestComponent(CleanTest):
     def test_vertices_and_edges_follow(self):
         for seed, ids in enumerate((None, lambda n: np.arange(n) * 7 % 23 + 100, lambda n: np.array([f"vertex {v * v}" for v in range(n)], "S"))):
             raw_graph(self.graph, seed, n=23, edges=26, half=seed == 1, ids=ids)
-            output = self.same_on_all_ranks("--drop-duplicates", "--largest-component")
+            output = self.same_on_all_ranks("--drop-duplicates", "--largest-component", ranks=(1, 3) if seed else (1, 2, 3, 4))
             edges = merged(raw_entries(self.graph), "first")
             vertices, _, of = largest_component(edges, 23)
             self.assertLess(len(vertices), 23)

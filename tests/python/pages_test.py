@@ -68,6 +68,7 @@ class Page(FolderTest):
             "shop.h5: 5 vertices, 8 edges",
             "of 2 relations",
             "undirected (each both ways)",
+            "clean.h5: 2 vertices, 2 edges",
         ):
             self.assertIn(words, printed)
 
