@@ -37,9 +37,10 @@ $(LEAVES_BY_WIDTH): $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
 	@$(COMPILE_TEST) -Wno-psabi $(if $(findstring _16_,$@),$(if $(findstring x86_64,$(shell $(MPICXX) -dumpmachine)),-march=x86-64)) -c -o $@ $<
 $(BUILD)/tests/dense/width_test: $(LEAVES_BY_WIDTH)
 
-# The one test that multiplies by CombBLAS; without it the test is skipped, saying so.
-$(BUILD)/obj/tests/product/combblas_test.cpp.o: CPPFLAGS += $(COMBBLAS_FLAGS)
-$(BUILD)/tests/product/combblas_test: private LDLIBS += $(COMBBLAS_LIBS)
+# The tests that multiply by CombBLAS; without it what they compare with it is skipped, saying so.
+COMBBLAS_TESTS := product/combblas_test graph/components_test
+$(COMBBLAS_TESTS:%=$(BUILD)/obj/tests/%.cpp.o): private CPPFLAGS += $(COMBBLAS_FLAGS)
+$(COMBBLAS_TESTS:%=$(BUILD)/tests/%): private LDLIBS += $(COMBBLAS_LIBS)
 
 # How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py, of which
 # `approximate` is another run of build/ptx.

@@ -78,7 +78,11 @@ void digest_command(const Communicator& world, const DigestArguments& arguments)
 struct PrepareArguments {
   std::string file;
   std::string output;
-  std::string shares;     ///< "0.8,0.1,0.1": of links, in train, valid and test
+  bool drop_loops = false, drop_duplicates = false, symmetrise = false, largest_component = false;
+  std::string duplicates;  ///< "first", ...: what repeated edges become
+  std::string relabel;     ///< "degree", "random:7", "order:FILE", ...: the order of vertices
+  std::string shares;      ///< "0.8,0.1,0.1": of links, in train, valid and test
+  bool names_duplicates = false, relabels = false, splits_links = false;  ///< were these given?
   std::string relations;  ///< "cites,writes"; empty: all, of two that are inverses the first
   std::int64_t seed = 0;
   bool by_time = false;

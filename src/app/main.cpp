@@ -146,11 +146,28 @@ void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
   auto* prepare = add_command(app, "prepare");
   prepare->add_option("FILE", a.file, "a graph file")->required();
   prepare->add_option("-o,--output", a.output, "the graph file to write")->required();
+  prepare->add_flag("--drop-loops,--drop-self-loops", a.drop_loops,
+                    "leave out edges from a vertex to itself");
+  prepare->add_flag("--drop-duplicates", a.drop_duplicates,
+                    "make one of edges that are repeated; rows may be in any order");
+  prepare
+      ->add_option("--duplicates", a.duplicates,
+                   "what their weights and features become: first, last, sum, mean, or count: a weight "
+                   "that says how many they were (first)")
+      ->each([&a](const std::string&) { a.names_duplicates = true; });
+  prepare->add_flag("--symmetrise,--symmetrize", a.symmetrise,
+                    "give each edge its reverse, with its weight and features, where that is no edge");
+  prepare->add_flag("--largest-component", a.largest_component, "leave out the vertices of all others");
+  prepare
+      ->add_option("--relabel", a.relabel,
+                   "number the vertices anew: by degree, component, order:FILE, order-degree:FILE or "
+                   "random:SEED")
+      ->each([&a](const std::string&) { a.relabels = true; });
   prepare
       ->add_option("--split-links", a.shares,
                    "choose links among the edges: the shares of train, valid and test, as 0.8,0.1,0.1; of 0 "
                    "there is no such split")
-      ->required();
+      ->each([&a](const std::string&) { a.splits_links = true; });
   prepare->add_option("--relations", a.relations,
                       "of a graph with types: whose edges are links, NAME,... (all, but inverses)");
   prepare->add_flag("--by-time", a.by_time, "the latest links of a relation are test, those before valid");

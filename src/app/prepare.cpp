@@ -1,9 +1,13 @@
-// espalier prepare: links of a graph file, and the graph without those that are to be found.
+// espalier prepare: a graph file made fit, its vertices in another order, and links among its
+// edges, of which those that are to be found are taken out.
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 
-#include "commands.hpp"
+#include "clean_words.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
@@ -11,6 +15,7 @@
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
+#include "espalier/base/temporary_file.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
@@ -40,7 +45,7 @@ LinkShares shares_of(const std::string& text) {
   return {shares[0], shares[1], shares[2]};
 }
 
-LinkSplitOptions options_of(const PrepareArguments& arguments) {
+LinkSplitOptions link_options(const PrepareArguments& arguments) {
   LinkSplitOptions options{shares_of(arguments.shares), static_cast<std::uint64_t>(arguments.seed)};
   if (!arguments.relations.empty()) options.relations = split_text(arguments.relations, ',');
   check_shares(options.shares);
@@ -50,6 +55,36 @@ LinkSplitOptions options_of(const PrepareArguments& arguments) {
   if (arguments.by_time) options.words += " --by-time";
   if (!arguments.relations.empty()) options.words += " --relations " + arguments.relations;
   return options;
+}
+
+void refuse_options_of_links(const PrepareArguments& arguments) {
+  const char* given = !arguments.relations.empty() ? "--relations"
+                      : arguments.by_time          ? "--by-time"
+                      : arguments.seed != 0        ? "--seed"
+                                                   : nullptr;
+  if (given != nullptr) usage_error("{}: is of links; give --split-links, too, or leave it out", given);
+}
+
+// What is asked for: one of them, or both.
+struct Wishes {
+  std::optional<CleanOptions> clean;
+  std::optional<LinkSplitOptions> links;
+};
+
+Wishes wishes_of(const PrepareArguments& arguments) {
+  Wishes wishes;
+  if (arguments.splits_links)
+    wishes.links = link_options(arguments);
+  else
+    refuse_options_of_links(arguments);
+  const auto clean = clean_options(arguments);
+  if (asks_to_clean(arguments)) wishes.clean = clean;
+  if (!wishes.clean && !wishes.links)
+    usage_error(
+        "prepare {}: nothing is asked for; give --drop-loops, --drop-duplicates, --symmetrise, "
+        "--largest-component, --relabel or --split-links (`espalier help prepare`)",
+        arguments.file);
+  return wishes;
 }
 
 // Rank 0 looks.
@@ -103,6 +138,57 @@ void show(const LinkSplitCounts& counts, const LinkInfo& links) {
         counts.reversed, counts.directed);
 }
 
+// A file between two steps, which goes with the process.
+class IntermediateFile {
+ public:
+  /// Collective.
+  IntermediateFile(const Communicator& world, const std::string& output)
+      : world_(world),
+        path_(world.broadcast_text(fmt::format("{}.cleaned-{}", output, getpid()), 0, kLabel)),
+        watched_(path_) {}
+  ~IntermediateFile() {
+    if (world_.rank() == 0) unlink(path_.c_str());
+  }
+  IntermediateFile(const IntermediateFile&) = delete;
+  IntermediateFile& operator=(const IntermediateFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  const Communicator& world_;
+  std::string path_;
+  TemporaryFile watched_;
+};
+
+GraphView view_of_relations() {
+  GraphView view;
+  view.apart = true;
+  return view;
+}
+
+// Collective. The cleaned graph at `output`. How many edges there were.
+std::int64_t clean(const Communicator& world, const PrepareArguments& arguments, CleanOptions options,
+                   const Destination& output) {
+  auto view = view_of_relations();
+  view.repeats = options.drop_duplicates;
+  const GraphFile file(world, arguments.file, view);
+  warn_of_others(world, file);
+  const auto order = read_clean_order(world, arguments, file);
+  if (order) options.clusters = order->cluster;
+  note_activity("cleaning the graph");
+  show(options, clean_graph(world, file, options, output), file.info());
+  return file.info().edges;
+}
+
+// Collective. Links of the graph in `path`; `first`: no other step read it before.
+LinkSplitCounts choose_links(const Communicator& world, const std::string& path, bool first,
+                             const LinkSplitOptions& options, const Destination& output) {
+  const GraphFile file(world, path, view_of_relations());
+  if (first) warn_of_others(world, file);
+  note_activity("choosing links and copying the graph");
+  return split_links(world, file, options, output);
+}
+
 }  // namespace
 
 void prepare_command(const Communicator& world, const PrepareArguments& arguments) {
@@ -112,26 +198,31 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
   note_activity("opening the graph file");
   note_consequence("no graph file was written");
   // 1. What is asked for? Before anything large is read.
-  const auto options = options_of(arguments);
+  const auto wishes = wishes_of(arguments);
   const OutputFile output(arguments.output, arguments.overwrite);
   check_paths(world, arguments, output);
-  GraphView view;
-  view.apart = true;
-  LinkSplitCounts counts;
-  {
-    const GraphFile file(world, arguments.file, view);
-    warn_of_others(world, file);
-    // 2. The links, and the graph without those of valid and test.
-    note_activity("choosing links and copying the graph");
-    counts = split_links(world, file, options, output);
-  }
-  // 3. Open what was written: it must pass the checks of every reader.
+  // 2. The graph, cleaned.
+  std::optional<IntermediateFile> between;
+  if (wishes.clean && wishes.links) between.emplace(world, arguments.output);
+  const auto cleaned = between ? OutputFile(between->path()) : output;
+  std::int64_t edges_before = 0;
+  if (wishes.clean) edges_before = clean(world, arguments, *wishes.clean, cleaned);
+  // 3. The links, and the graph without those of valid and test.
+  LinkSplitCounts links;
+  if (wishes.links)
+    links = choose_links(world, wishes.clean ? cleaned.path : arguments.file, !wishes.clean, *wishes.links,
+                         output);
+  // 4. Open what was written: it must pass the checks of every reader.
   note_activity("checking the graph file");
   note_consequence("the graph file is written, but not checked");
-  const GraphFile file(world, output.path, view);
-  show(counts, file.info().links);
-  log::info("edges      {} of {} are left; {} without an edge", counts.edges, counts.edges_before,
-            counted(count_isolated(world, file), "vertex is", "vertices are"));
+  const GraphFile file(world, output.path, view_of_relations());
+  const auto isolated = counted(count_isolated(world, file), "vertex is", "vertices are");
+  if (wishes.links) {
+    show(links, file.info().links);
+    log::info("edges      {} of {} are left; {} without an edge", links.edges, links.edges_before, isolated);
+  } else {
+    log::info("edges      {}, {} before; {} without an edge", file.info().edges, edges_before, isolated);
+  }
   check_links(world, file);
   log::info("wrote      {}: {}, {}, in {:.1f} s", excerpt(output.path), counted(file.info().nodes, "vertex"),
             counted(file.info().edges, "edge"), now() - start);

@@ -66,9 +66,12 @@ class ColumnCheck {
       fail(h_, "/graph/indices: row {} names vertex {}, but {} has {}", run_.row, column,
            run_.high - run_.low == h_.info.nodes ? "the graph" : "the source type of its relation",
            run_.low < run_.high ? fmt::format("vertices {} to {}", run_.low, run_.high - 1) : "none");
-    if (column <= previous_)
-      fail(h_, "/graph/indices: the columns of row {} are not strictly ascending ({} after {})", run_.row,
-           column, previous_);
+    if (column <= previous_ && !h_.view.repeats)
+      fail(
+          h_,
+          "/graph/indices: the columns of row {} are not strictly ascending ({} after {}); `espalier prepare "
+          "--drop-duplicates` sorts rows and merges what is repeated",
+          run_.row, column, previous_);
     previous_ = column;
   }
 

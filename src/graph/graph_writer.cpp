@@ -383,6 +383,10 @@ void GraphWriter::write_negatives(Split split, LinkEnd of, const Matrix<std::int
                rows);
 }
 
+void GraphWriter::write_non_links(Split split, const Matrix<std::int64_t>& pairs) {
+  write_matrix(fmt::format("/links/{}/non_links", kSplitNames[static_cast<std::size_t>(split)]), pairs);
+}
+
 namespace {
 // An attribute has little room.
 std::string shortened(const std::string& text) {

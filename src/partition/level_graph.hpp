@@ -12,9 +12,9 @@
 #include <string_view>
 
 #include "espalier/base/id_map.hpp"
+#include "espalier/graph/id_route.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sparse/csr.hpp"
-#include "id_route.hpp"
 
 namespace espalier {
 

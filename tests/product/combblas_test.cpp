@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "espalier/product/product.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"
@@ -17,62 +15,15 @@ TEST(ProductAgainstCombBlas, EqualsPSpGemm) {
 }
 #else
 
-// Last: CombBLAS wants MPI declared and leaves macros behind (Max, Assert) that GoogleTest
-// cannot read.
-#include <CombBLAS/CombBLAS.h>
+// Last: CombBLAS leaves macros behind (Max, Assert) that GoogleTest cannot read.
+#include "combblas_matrix.hpp"
 
 namespace espalier {
 namespace {
 
 constexpr std::int64_t kVertices = 83;
 
-// (row, column) -> value, in integers: values of A count in eighths.
-using EntryMap = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
-
-struct Entry {
-  std::int64_t row, column;
-  std::int64_t value;
-};
-
 // ---- The oracle ---------------------------------------------------------------------------------
-
-using LocalMatrix = combblas::SpDCCols<std::int64_t, std::int64_t>;
-using SquareGridMatrix = combblas::SpParMat<std::int64_t, std::int64_t, LocalMatrix>;
-using PlusTimes = combblas::PlusTimesSRing<std::int64_t, std::int64_t>;
-
-// Rank r brings the entries k with k mod p = r. Vectors of different lengths are not CombBLAS'
-// strength: the last ones repeat the first entry, and of equal entries one is kept.
-SquareGridMatrix to_combblas(const std::shared_ptr<combblas::CommGrid>& grid, std::int64_t rows,
-                             std::int64_t columns, const EntryMap& entries) {
-  const auto p = static_cast<std::size_t>(test_world().size()),
-             me = static_cast<std::size_t>(test_world().rank());
-  const std::vector<std::pair<std::pair<std::int64_t, std::int64_t>, std::int64_t> > list(entries.begin(),
-                                                                                          entries.end());
-  std::vector<std::int64_t> i, j, values;
-  for (std::size_t at = 0; at < list.size(); at += p) {
-    const auto& [place, value] = list[at + me < list.size() ? at + me : 0];
-    i.push_back(place.first);
-    j.push_back(place.second);
-    values.push_back(value);
-  }
-  return SquareGridMatrix(rows, columns, {i, grid}, {j, grid}, {values, grid});
-}
-
-// All entries, on every rank. CombBLAS gives each rank of its q x q grid rows/q x columns/q, the
-// last ones the rest.
-EntryMap from_combblas(SquareGridMatrix& matrix) {
-  auto& grid = *matrix.getcommgrid();
-  const auto first_row = grid.GetRankInProcCol() * (matrix.getnrow() / grid.GetGridRows());
-  const auto first_column = grid.GetRankInProcRow() * (matrix.getncol() / grid.GetGridCols());
-  std::vector<Entry> mine;
-  for (auto column = matrix.seq().begcol(); column != matrix.seq().endcol(); ++column)
-    for (auto entry = matrix.seq().begnz(column); entry != matrix.seq().endnz(column); ++entry)
-      mine.push_back({first_row + entry.rowid(), first_column + column.colid(), entry.value()});
-  EntryMap entries;
-  for (const auto& [row, column, value] : test_world().all_gather_v(std::span<const Entry>(mine), "check"))
-    entries[{row, column}] = value;
-  return entries;
-}
 
 // Q A by PSpGEMM; Q has `rows` rows.
 EntryMap oracle(const EntryMap& q, std::int64_t rows, const EntryMap& a) {

@@ -59,7 +59,7 @@ class Page(FolderTest):
                 (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
                     text
                 )
-        self.assertEqual((ran.count("python"), ran.count("sh")), (7, 5))
+        self.assertEqual((ran.count("python"), ran.count("sh")), (8, 6))
         self.assertGreater(
             espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
         )
@@ -68,6 +68,7 @@ class Page(FolderTest):
             "shop.h5: 5 vertices, 8 edges",
             "of 2 relations",
             "undirected (each both ways)",
+            "clean.h5: 2 vertices, 2 edges",
         ):
             self.assertIn(words, printed)
 

@@ -36,6 +36,7 @@ enum class Purpose : std::uint64_t {
   kRecompute = 13,
   kNegative = 14,
   kSplitLinks = 15,
+  kRelabel = 16,
   kTest = 255
 };
 

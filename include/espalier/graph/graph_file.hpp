@@ -170,6 +170,8 @@ struct GraphView {
   bool apart = false;       ///< are the columns of a typed graph (relation, source)? Else vertices:
                             ///< types are ignored, edges of several relations between two
                             ///< vertices are one, their weights added
+  bool repeats = false;     ///< may the columns of a row, or of a segment, be in any order, and
+                            ///< repeated? A reader of such rows sorts and merges them
 
   GraphView(Verify verify_ = Verify::kYes) : verify(verify_) {}
 };

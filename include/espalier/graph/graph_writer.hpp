@@ -109,6 +109,8 @@ class GraphWriter {
   /// Collective. My part of the links of a split, and of the negatives of one end of them.
   void write_links(Split split, const Links& links);
   void write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows);
+  /// Collective. My part of the pairs that all links of a split are ranked among, [.., 2].
+  void write_non_links(Split split, const Matrix<std::int64_t>& pairs);
 
   /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
   /// there meanwhile is replaced only when that is allowed, else this one stays beside it under

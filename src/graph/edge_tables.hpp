@@ -1,0 +1,189 @@
+// Weights, features and times of edges that were merged and went elsewhere: each rank reads those
+// of its raw entries, makes one of those that became one, and brings them to where the entries are
+// now. One relation and one table at a time.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "copy_contents.hpp"
+#include "espalier/base/half.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/graph/clean_graph.hpp"
+#include "fetch_rows.hpp"
+#include "merged_rows.hpp"
+#include "placed_entries.hpp"
+
+namespace espalier {
+
+namespace edge_table_detail {
+
+inline float as_float(float x) {
+  return x;
+}
+inline float as_float(Half x) {
+  return to_float(x);
+}
+inline void round_to(double x, float& result) {
+  result = static_cast<float>(x);
+}
+inline void round_to(double x, Half& result) {
+  result = to_half(static_cast<float>(x));
+}
+
+}  // namespace edge_table_detail
+
+/// The edges of this rank's even range of rows, before and after they were merged.
+template <class Index>
+class EdgeTables {
+ public:
+  /// Collective. `raw`: the rows as they stand in the file, without values; all must outlive it.
+  EdgeTables(const Communicator& comm, const GraphFile& file, const Csr<Index>& raw,
+             const MergedRows<Index>& merged, Repeats repeats)
+      : comm_(comm), file_(file), raw_(raw), merged_(merged), repeats_(repeats) {
+    for (int r = 0; r < std::ssize(schema().relations()); ++r)
+      starts_.push_back(stretches(comm, std::ssize(entries_of(schema(), merged.rows, r))));
+  }
+
+  /// Each merged entry's number among those of its relation on all ranks.
+  Buffer<std::int64_t> origins() const {
+    std::vector<std::int64_t> next;
+    for (const auto& starts : starts_) next.push_back(starts[comm_.rank()]);
+    Buffer<std::int64_t> origins;
+    for (const auto column : merged_.rows.indices) origins.push_back(next[schema().relation_of(column)]++);
+    return origins;
+  }
+
+  /// Collective, as all of these. `weights`: of the raw entries. What the entries of `placed`
+  /// weigh becomes its values.
+  void set_weights(const Buffer<float>& weights, PlacedRows<Index>& placed) const {
+    placed.rows.values.resize(placed.rows.indices.size());
+    for (int r = 0; r < std::ssize(starts_); ++r) {
+      Matrix<float> table(std::ssize(weights), 1);
+      table.data = weights;
+      const auto mine = repeats_ == Repeats::kCount ? counts(r) : merge(table, r, "/graph/weights", false);
+      const auto places = entries_of(schema(), placed.rows, r);
+      const auto found = fetch_rows(comm_, starts_[r], mine, wanted(placed, places));
+      for (std::size_t k = 0; k < places.size(); ++k) placed.rows.values[places[k]] = found.data[k];
+    }
+  }
+
+  void write(const PlacedRows<Index>& placed, GraphWriter& writer) const {
+    const auto& info = file_.info();
+    for (int r = 0; r < std::ssize(starts_); ++r) {
+      const auto& features = info.edge_features[r];
+      const bool timed = info.edge_times[r] > 0;
+      if (!features.has() && !timed) continue;
+      const auto of = wanted(placed, entries_of(schema(), placed.rows, r));
+      if (features.has())
+        features.half ? write_features<Half>(r, of, writer) : write_features<float>(r, of, writer);
+      if (timed) write_times(r, of, writer);
+    }
+  }
+
+ private:
+  const Schema& schema() const { return file_.info().schema; }
+
+  static Buffer<std::int64_t> wanted(const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places) {
+    Buffer<std::int64_t> origins;
+    for (const auto e : places) origins.push_back(placed.origins[e]);
+    return origins;
+  }
+
+  // Calls use(k, members) for the relation's merged entries: the k-th is made of these raw ones.
+  template <class Use>
+  void each_merged(int relation, Use use) const {
+    std::int64_t k = 0;
+    const auto begin = schema().begin(relation), end = schema().begin(relation + 1);
+    for (std::int64_t e = 0; e < merged_.rows.entries(); ++e) {
+      if (merged_.rows.indices[e] < begin || merged_.rows.indices[e] >= end) continue;
+      use(k++, std::span<const std::int64_t>(merged_.members.data() + merged_.begins[e],
+                                             merged_.begins[e + 1] - merged_.begins[e]));
+    }
+  }
+
+  std::int64_t mine(int relation) const {
+    return starts_[relation][comm_.rank() + 1] - starts_[relation][comm_.rank()];
+  }
+
+  Matrix<float> counts(int relation) const {
+    Matrix<float> counts(mine(relation), 1);
+    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
+      counts.data[k] = static_cast<float>(members.size());
+    });
+    return counts;
+  }
+
+  // Of a table of the raw entries, or of those of the relation alone, a row for each merged entry.
+  template <class T>
+  Matrix<T> merge(const Matrix<T>& table, int relation, const std::string& name, bool of_relation) const {
+    const auto rows = of_relation ? rows_in_relation(relation) : Buffer<std::int64_t>();
+    const auto row = [&](std::int64_t e) { return table.row(of_relation ? rows[e] : e); };
+    Matrix<T> merged(mine(relation), table.columns);
+    bool finite = true;
+    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
+      const bool adds = repeats_ == Repeats::kSum || repeats_ == Repeats::kMean;
+      if (!adds || members.size() == 1) {
+        std::copy_n(row(repeats_ == Repeats::kLast ? members.back() : members.front()), table.columns,
+                    merged.row(k));
+        return;
+      }
+      for (std::int64_t j = 0; j < table.columns; ++j) {
+        double sum = 0;
+        for (const auto e : members) sum += edge_table_detail::as_float(row(e)[j]);
+        if (repeats_ == Repeats::kMean) sum /= static_cast<double>(members.size());
+        edge_table_detail::round_to(sum, merged(k, j));
+        finite &= std::isfinite(edge_table_detail::as_float(merged(k, j)));
+      }
+    });
+    agree(comm_, [&] {
+      if (!finite)
+        input_error(
+            "graph file {}: {}: the sum of repeated edges is too large; give --duplicates mean, first "
+            "or last",
+            file_.path(), name);
+    });
+    return merged;
+  }
+
+  // Of each raw entry of the relation its place among those of this rank.
+  Buffer<std::int64_t> rows_in_relation(int relation) const {
+    Buffer<std::int64_t> rows(raw_.indices.size());
+    std::int64_t k = 0;
+    for (const auto e : entries_of(schema(), raw_, relation)) rows[e] = k++;
+    return rows;
+  }
+
+  // Which of the relation's raw entries of all ranks are this one's.
+  RowRange raw_range(int relation) const {
+    return among_entries(comm_, std::ssize(entries_of(schema(), raw_, relation)));
+  }
+
+  template <class T>
+  void write_features(int relation, const Buffer<std::int64_t>& of, GraphWriter& writer) const {
+    const auto range = raw_range(relation);
+    const auto merged = merge(file_.read_edge_features<T>(relation, range.begin, range.end), relation,
+                              "features of edges", true);
+    writer.write_edge_features(fetch_rows(comm_, starts_[relation], merged, of), relation);
+  }
+
+  void write_times(int relation, const Buffer<std::int64_t>& of, GraphWriter& writer) const {
+    const auto range = raw_range(relation);
+    const auto times = file_.read_edge_times(relation, range.begin, range.end);
+    const auto rows = rows_in_relation(relation);
+    Buffer<std::int64_t> merged(mine(relation));
+    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
+      merged[k] = times[rows[repeats_ == Repeats::kLast ? members.back() : members.front()]];
+    });
+    writer.write_edge_times(fetch_entries(comm_, starts_[relation], std::move(merged), of), relation);
+  }
+
+  const Communicator& comm_;
+  const GraphFile& file_;
+  const Csr<Index>& raw_;
+  const MergedRows<Index>& merged_;
+  Repeats repeats_;
+  std::vector<std::vector<std::int64_t>> starts_;  // [relations][ranks + 1] of merged entries
+};
+
+}  // namespace espalier
