@@ -7,7 +7,9 @@
 // node, and among ranks of different nodes: 8 bytes to each, then megabytes.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <functional>
+#include <numeric>
 #include <thread>
 
 #include "commands.hpp"
@@ -20,7 +22,9 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/row_store.hpp"
+#include "espalier/graph/content_digest.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory.hpp"
@@ -184,6 +188,48 @@ void measure_update(const Communicator& self, Machine& machine) {
                       1e6;
 }
 
+// ---- the disk ----
+
+// Every sixteenth chunk of a file in the folder, which the system was told to forget, as a
+// minibatch reads rows: the most of some times. 0: no file can be written there.
+double disk_rate(const Cpu& cpu, const std::string& folder) {
+  constexpr std::int64_t kRows = 1 << 17, kApart = 16, kTimes = 3;
+  const auto chunk = DiskRows::rows_of_chunk(kRows, 4 * kWidth);
+  const auto values = numbers(kRows, kWidth);
+  std::vector<std::uint64_t> digests;
+  for (std::int64_t row = 0; row < kRows; row += chunk)
+    digests.push_back(
+        content_digest(std::span(values.row(row), static_cast<std::size_t>(chunk * kWidth)), row * kWidth));
+  try {
+    auto file = RangedFile::unnamed(folder);
+    file.write(0, values.row(0), 4 * kRows * kWidth);
+    file.sync();
+    const DiskRows rows(std::move(file), folder, kRows, kWidth, std::move(digests));
+    double rate = 0;
+    for (std::int64_t time = 0; time < kTimes; ++time) {
+      std::vector<std::int64_t> wanted, places;
+      for (std::int64_t row = time * chunk; row < kRows; row += kApart * chunk) wanted.push_back(row);
+      places.resize(wanted.size());
+      std::iota(places.begin(), places.end(), std::int64_t{0});
+      Matrix<float> to(std::ssize(wanted), kWidth);
+      rows.forget();
+      const double start = now();
+      const auto bytes = rows.read<float>(cpu, wanted, places, to);
+      rate = std::max(rate, static_cast<double>(bytes) / (now() - start) / 1e9);
+    }
+    return rate;
+  } catch (const UserError&) {
+    return 0;
+  }
+}
+
+// Where the machine file goes; a machine whose ranks cannot all write there has no rate.
+void measure_disk(const Communicator& world, const Cpu& cpu, const std::string& output, Machine& machine) {
+  const auto folder = std::filesystem::path(output).parent_path().string();
+  machine.disk_gbs = disk_rate(cpu, folder.empty() ? "." : folder);
+  if (world.all_reduce(machine.disk_gbs, Reduction::kMin, "setup") == 0) machine.disk_gbs = 0;
+}
+
 void write_machine(const Communicator& world, const Machine& machine, const std::string& path, bool one_node,
                    const std::string& threads) {
   std::string about =
@@ -240,10 +286,11 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
   measure_sampling(cpu, graph, machine, minibatch);
   measure_network(cpu, alone, minibatch.blocks.front(), machine);
   measure_update(self, machine);
-  for (double* rate :
-       {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs, &machine.gemm_gflops,
-        &machine.elements_gbs, &machine.parameters, &machine.gradients, &machine.inside.latency_us,
-        &machine.inside.bandwidth_gbs, &machine.network.latency_us, &machine.network.bandwidth_gbs})
+  measure_disk(world, cpu, arguments.output, machine);
+  for (double* rate : {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs,
+                       &machine.gemm_gflops, &machine.elements_gbs, &machine.parameters, &machine.gradients,
+                       &machine.disk_gbs, &machine.inside.latency_us, &machine.inside.bandwidth_gbs,
+                       &machine.network.latency_us, &machine.network.bandwidth_gbs})
     *rate = mean_over_ranks(world, *rate);
 
   // 4. The machine file.

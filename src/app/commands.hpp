@@ -166,6 +166,7 @@ struct InferArguments {
   std::string csv;                   ///< write them as CSV, too; empty: do not
   bool metrics = false;              ///< judge the splits
   std::string resume;                ///< a folder that keeps finished layers; empty: none are kept
+  bool sampled = false;              ///< draw neighbours as training does, not take all
   bool half = false;                 ///< store rows as float16
   bool overwrite = false;            ///< may `output` be replaced?
 };

@@ -233,6 +233,10 @@ bool describe(const hdf5::Handle& root, const Job& job, const Inference& inferen
   number("layer", inference.layer);
   number("layers", inference.layers());
   text("graph", job.config.graph.file);
+  if (inference.arguments.sampled) {
+    text("sampled", sampler_in_words(job.config));
+    number("seed", job.config.train.seed);
+  }
   if (job.graph.typed) text("types", types_of(inference.tables, job.graph));
   if (job.graph.typed && job.graph.target >= 0)
     text("target", job.graph.schema.types()[job.graph.target].name);
@@ -269,6 +273,25 @@ const RowTable& table_of_target(const Job& job, const Inference& inference) {
   return *std::ranges::find(tables, job.graph.schema.types()[job.graph.target].name, &RowTable::type);
 }
 
+// What a pass is given: all neighbours, or with --sampled what training's sampler draws.
+std::string sampler_name(const Job& job, const Inference& inference) {
+  return inference.arguments.sampled ? job.config.sampler.kind : "graphsage";
+}
+SamplerShape rows_to_read(const Job& job, const Inference& inference) {
+  auto shape = sampler_shape(job.config, job.graph, job.grid->ranks());
+  if (!inference.arguments.sampled) return whole_rows_shape(shape, kLabel);
+  shape.label = kLabel;
+  return shape;
+}
+
+template <class Space>
+LayerwisePassOn<Space> pass_over(const Job& job, const Inference& inference, const GridOn<Space>& grid,
+                                 SamplerOn<Space>& sampler, const EntriesOfRows& entries) {
+  LayerwisePassOn<Space> pass(grid, sampler, job.owners.blocks, entries, pass_memory(job), kLabel);
+  if (inference.arguments.sampled) pass.draw_by(static_cast<std::uint64_t>(job.config.train.seed));
+  return pass;
+}
+
 // What the rows of a layer depend on.
 std::string made_of(const Job& job, const Inference& inference, std::uint64_t digest) {
   const auto& weights = inference.weights;
@@ -280,6 +303,7 @@ std::string made_of(const Job& job, const Inference& inference, std::uint64_t di
     words += tensor.name + hex(content_digest(std::span<const float>(tensor.values), 0));
   for (const auto* numbers : {&weights.standardization.mean, &weights.standardization.deviation})
     for (const auto number : *numbers) words += fmt::format(" {}", number);
+  if (inference.arguments.sampled) words += " sampled";
   words += fmt::format(" {} {} {}", job.graph.nodes, job.graph.edges, job.graph.features);
   if (const auto of_graph = job.file->content().file) words += hex(*of_graph);
   return words;
@@ -359,10 +383,10 @@ void compute(const Job& job, KeptLayers* kept, const Space& space, LayerwisePass
 // The scores of --links, or the best tails.
 template <class Space>
 void answer_links(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
-                  SamplerOn<Space>& whole_rows, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
+                  SamplerOn<Space>& sampler, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
                   const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
-  LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
+  auto pass = pass_over(job, inference, grid, sampler, entries);
   KeptRowsOn<Space> last(pass.rows(), network.output_width(network.stages()));
   std::vector<RowSinkOn<Space>*> sinks(inference.layers(), nullptr);
   sinks.back() = &last;
@@ -400,15 +424,15 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
 // On a space, with what was set up there.
 template <class Space>
 void infer(const Job& job, const Inference& inference, const Space& space, const GridOn<Space>& grid,
-           SamplerOn<Space>& whole_rows, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
+           SamplerOn<Space>& sampler, const EntriesOfRows& entries, InputStoresOn<Space>&& input,
            const Network<float, Space>& network) {
   const auto& arguments = inference.arguments;
   if (!arguments.links.empty())
-    return answer_links(job, inference, space, grid, whole_rows, entries, std::move(input), network);
+    return answer_links(job, inference, space, grid, sampler, entries, std::move(input), network);
   const auto& world = job.grid->world();
   const double start = now();
   const auto digest = weights_digest(space, network, input);
-  LayerwisePassOn<Space> pass(grid, whole_rows, job.owners.blocks, entries, pass_memory(job), kLabel);
+  auto pass = pass_over(job, inference, grid, sampler, entries);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
   RowFileSinkOn<Space> rows(file, pass.shares(), world.rank(), true, false),
@@ -469,10 +493,10 @@ void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Inde
                             trained_embeddings(job, inference, gpu, grid),
                             place_edges(job, grid, host_edges));
   host_edges.reset();
-  const auto whole_rows = make_sampler(gpu, "graphsage", matrix, shape);
+  const auto sampler = make_sampler(gpu, sampler_name(job, inference), matrix, shape);
   Network<float, Cuda> network(gpu, inference.network.shape(), 0);
   copy_weights(gpu, inference.network, network);
-  infer(job, inference, gpu, grid, *whole_rows, EntriesOfRows(a), std::move(input), network);
+  infer(job, inference, gpu, grid, *sampler, EntriesOfRows(a), std::move(input), network);
 }
 #endif
 
@@ -487,18 +511,27 @@ void run(Job& job, Inference& inference) {
   if (!arguments.links.empty())
     inference.links = read_link_questions(job, arguments.links, arguments.top > 0, arguments.named_by);
   warn_of_another_graph(job, inference);
-  const auto shape = whole_rows_shape(sampler_shape(job.config, job.graph, job.grid->ranks()), kLabel);
+  const auto shape = rows_to_read(job, inference);
 
   // 2. The layers, on the space of the job.
 #ifdef ESPALIER_WITH_CUDA
   if (job.device.gpu)
     return infer_on_gpu(job, inference, a, std::move(features.stores), std::move(edges), shape);
 #endif
-  const auto whole_rows = make_sampler("graphsage", a, shape);
+  const auto sampler = make_sampler(sampler_name(job, inference), a, shape);
   InputStores input(std::move(features.stores), trained_embeddings(job, inference, job.cpu, *job.grid),
                     std::move(edges));
-  infer(job, inference, job.cpu, *job.grid, *whole_rows, EntriesOfRows(a), std::move(input),
-        inference.network);
+  infer(job, inference, job.cpu, *job.grid, *sampler, EntriesOfRows(a), std::move(input), inference.network);
+}
+
+void check_sampled(const Config& config) {
+  if (config.model.layers == 0)
+    usage_error("--sampled: with model.layers = 0 no neighbours are read; leave it out");
+  if (sampler_kind_of(config.sampler.kind).layer_wise)
+    usage_error(
+        "--sampled: sampler.kind = {} draws for many vertices together; use graphsage or labor, or leave it "
+        "out",
+        config.sampler.kind);
 }
 
 void introduce(const Job& job, const Inference& inference) {
@@ -510,6 +543,8 @@ void introduce(const Job& job, const Inference& inference) {
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
             weights.best ? "the best, of" : "saved before any evaluation, after", weights.epoch,
             inference.network.parameter_count(), inference.layer, inference.layers());
+  if (inference.arguments.sampled)
+    log::info("sampled {}, seed {}", sampler_in_words(job.config), job.config.train.seed);
   note_ignored_types(job);
   warn_of_untrained(shape_of(job, inference), job);
 }
@@ -531,6 +566,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
     config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).config.graph.target;
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
+  if (arguments.sampled) check_sampled(config);
   auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes,
                       arguments.metrics || !arguments.links.empty());
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");

@@ -275,6 +275,9 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
   infer->add_flag("--metrics", a.metrics, "accuracy and macro-F1 of the splits: printed, and in the file");
   infer->add_option("--resume", a.resume,
                     "a folder for layers that are done: the same command goes on after them, on any ranks");
+  infer->add_flag(
+      "--sampled", a.sampled,
+      "read of each layer what sampler.* draws for a vertex by train.seed, not all its neighbours");
   infer->add_flag("--half", a.half, "store rows as float16");
   infer->add_flag("--overwrite", a.overwrite, "replace a file that exists");
   for (const char* name : {"--layer", "--types", "--nodes", "--predictions", "--csv", "--metrics", "--half"})

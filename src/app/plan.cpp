@@ -179,6 +179,14 @@ std::vector<CopiesChoice> compare_copies(const PlannedJob& estimated) {
   return choices;
 }
 
+// Steps wait for what they read: it is a part of fetching.
+void time_disk(Plan& plan) {
+  if (!plan.disk || plan.machine->disk_gbs == 0) return;
+  plan.disk->seconds =
+      static_cast<double>(plan.disk->bytes) / (plan.epoch.ranks * plan.machine->disk_gbs * 1e9);
+  for (const char* stage : {"fetch", "total"}) plan.seconds[stage] += plan.disk->seconds;
+}
+
 void write_plan(const Plan& plan, const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
   std::error_code error;
@@ -237,7 +245,10 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   plan.memory = peak_memory(plan);
   const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
   plan.costs = stage_costs(input);
-  if (plan.machine) plan.seconds = stage_seconds(input, plan.costs, *plan.machine);
+  if (plan.machine) {
+    plan.seconds = stage_seconds(input, plan.costs, *plan.machine);
+    time_disk(plan);
+  }
 
   // 4. On screen and as JSON.
   log::info("{}", plan_page(plan));

@@ -157,14 +157,20 @@ std::string volume_line(const std::string& name, const StageVolume& volume, cons
                      static_cast<double>(volume.max_rank) / 1e6, remark.empty() ? "" : "  ", remark);
 }
 
+bool reads_disk_at_a_rate(const Plan& plan) {
+  return plan.disk && plan.machine && plan.machine->disk_gbs > 0;
+}
+
 std::string reads(const Plan& plan) {
   if (!plan.disk) return {};
   const auto& disk = *plan.disk;
-  return fmt::format("\nrows on disk, an epoch: {} wanted, {:.1f} % of them kept in memory, {:.3f} MB read\n",
-                     grouped(disk.rows),
-                     100 * static_cast<double>(disk.rows - disk.missed) /
-                         static_cast<double>(std::max<std::int64_t>(1, disk.rows)),
-                     static_cast<double>(disk.bytes) / 1e6);
+  return fmt::format(
+      "\nrows on disk, an epoch: {} wanted, {:.1f} % of them kept in memory, {:.3f} MB read{}\n",
+      grouped(disk.rows),
+      100 * static_cast<double>(disk.rows - disk.missed) /
+          static_cast<double>(std::max<std::int64_t>(1, disk.rows)),
+      static_cast<double>(disk.bytes) / 1e6,
+      reads_disk_at_a_rate(plan) ? fmt::format(" in {:.3g} s", disk.seconds) : "");
 }
 
 std::string volumes(const Plan& plan) {
@@ -262,11 +268,13 @@ std::string plan_json(const Plan& plan) {
   Json epoch = {{"epoch", 1}};
   if (plan.work.drawn == plan.work.batches) epoch["sample_digest"] = hex(plan.work.digest);
   for (const auto& [stage, time] : plan.seconds) epoch["seconds"][stage] = time;
-  for (const auto& [stage, costs] : plan.costs) epoch["bytes"][stage] = volume_json(volume_of(costs));
+  for (const auto& [stage, costs] : plan.costs)
+    epoch[stage.find('/') != std::string::npos ? "steps" : "bytes"][stage] = volume_json(volume_of(costs));
   if (plan.disk)
     epoch["disk"] = {{"rows", plan.disk->rows},
                      {"kept", plan.disk->rows - plan.disk->missed},
                      {"bytes", plan.disk->bytes}};
+  if (reads_disk_at_a_rate(plan)) epoch["disk"]["seconds"] = plan.disk->seconds;
   epoch["batches"] = plan.work.batches;
   epoch["sampled_edges"] = std::llround(plan.work.sampled_edges);
   epoch["input_rows"] = std::llround(plan.work.input_rows);

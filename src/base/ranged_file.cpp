@@ -105,6 +105,10 @@ void RangedFile::sync() {
   require_written(fsync(file_) == 0);
 }
 
+void RangedFile::forget() const {
+  posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 std::string bytes_of_file(const std::string& path) {
   const auto file = RangedFile::open(path);
   std::string bytes(static_cast<std::size_t>(file.size()), '\0');

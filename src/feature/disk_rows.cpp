@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/row_cache.hpp"
@@ -282,6 +283,7 @@ void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_
   read.wait();
   read.cache_ = cache;
   read.to_ = to;
+  read.waited_ = 0;
   read.numbers_.clear();
   for (const auto place : places) read.numbers_.push_back(number_on_disk(place));
   if (cache != nullptr) {
@@ -292,22 +294,27 @@ void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_
   }
   read.reading_ =
       std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
+        const double begin = now();
         const auto as = [&]<class T>(T) {
           const auto rows = std::ssize(read.numbers_);
           return disk->read<T>(cpu, read.numbers_, missed, {rows, disk->width(), reinterpret_cast<T*>(to)});
         };
-        return disk->half() ? as(Half{}) : as(float{});
+        read.bytes_ = disk->half() ? as(Half{}) : as(float{});
+        read.seconds_ = now() - begin;
       });
 }
 
 void DiskRead::wait() {
-  if (reading_.valid()) bytes_ = reading_.get();
+  if (!reading_.valid()) return;
+  const double begin = now();
+  reading_.get();
+  waited_ += now() - begin;
 }
 
 DiskCounts DiskRead::finish(const Cpu& cpu) {
   wait();
   if (cache_ != nullptr) cache_->end_read(cpu, numbers_, missed_, to_);
-  return {std::ssize(numbers_), std::ssize(missed_), bytes_};
+  return {std::ssize(numbers_), std::ssize(missed_), bytes_, seconds_, waited_};
 }
 
 template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);

@@ -8,6 +8,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
+#include "espalier/sample/type_runs.hpp"
 #include "spill_sink.hpp"
 
 namespace espalier {
@@ -37,12 +38,12 @@ inline std::vector<std::int64_t> rows_by_entries(const RowStore& table, const En
 }
 
 template <class Space>
-LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows,
+LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& sampler,
                                         const Ownership& ownership, const EntriesOfRows& entries,
                                         PassMemory memory, std::string label)
     : collectives_(grid),
       grid_(grid.host()),
-      whole_rows_(whole_rows),
+      sampler_(sampler),
       ownership_(ownership),
       shares_(ownership.cut(grid_.replication())),
       entries_(entries),
@@ -71,6 +72,17 @@ void LayerwisePassOn<Space>::make_caches(const Space& space, const InputStoresOn
   }
 }
 
+template <class Space>
+std::vector<MinibatchOn<Space>> LayerwisePassOn<Space>::blocks_of(const Space& space, int layer, int layers,
+                                                                  std::span<const SeedBatch> chunk) const {
+  if (!seed_) return sampler_.sample(space, chunk, 0, 0);
+  auto blocks = sampler_.sample_layer(space, chunk, *seed_, 0, static_cast<std::size_t>(layers - layer));
+  if (blocks.empty()) return blocks;
+  const auto type_ends = blocks[0].type_ends;
+  add_type_runs(space, type_ends, chunk, blocks);
+  return blocks;
+}
+
 // One layer of my share into the sink; false: given up.
 template <class Space>
 bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<float, Space>& network,
@@ -96,7 +108,7 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
     std::vector<std::int64_t> vertices;
     for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};
-    auto sampled = whole_rows_.sample(space, {&batch, from < to ? std::size_t{1} : 0}, 0, 0);
+    auto sampled = blocks_of(space, layer, network.shape().layers, {&batch, from < to ? std::size_t{1} : 0});
     input.fetch(space, sampled, scratch.rows, label_, scratch.copies);
     if (scratch.edge_store) scratch.edge_store->read(space, sampled, scratch.edges);
     for (const auto& minibatch : sampled) {

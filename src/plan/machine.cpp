@@ -28,6 +28,7 @@ struct MachineKey {
   const char* name;
   std::variant<std::string*, std::int64_t*, double*> target;
   const char* meaning;
+  bool optional = false;  // 0 where it is missing
 };
 
 std::vector<MachineKey> bind_keys(Machine& m) {
@@ -50,7 +51,9 @@ std::vector<MachineKey> bind_keys(Machine& m) {
           {"rates.gemm_gflops", &m.gemm_gflops, "products of tall dense matrices"},
           {"rates.elements_gbs", &m.elements_gbs, "activations passed by ReLU, dropout, loss"},
           {"rates.parameters_m", &m.parameters, "million parameters per second updated"},
-          {"rates.gradients_m", &m.gradients, "million numbers per second of gradients packed and added up"}};
+          {"rates.gradients_m", &m.gradients, "million numbers per second of gradients packed and added up"},
+          {"rates.disk_gbs", &m.disk_gbs, "rows read from disk, by chunks here and there; or none",
+           /*optional=*/true}};
 }
 
 void assign(const MachineKey& key, const toml::node& node, const std::string& where) {
@@ -127,7 +130,8 @@ Machine read_machine(const std::string& path) {
     usage_error("{}:{}: {}", path, error.source().begin.line, error.description());
   }
   for (const auto& key : keys)
-    if (!seen.contains(key.name)) usage_error("{}: {} is missing ({})", path, key.name, key.meaning);
+    if (!key.optional && !seen.contains(key.name))
+      usage_error("{}: {} is missing ({})", path, key.name, key.meaning);
   if (machine.device != "cpu" && machine.device != "cuda")
     usage_error("{}: node.device = {} is not one of cpu, cuda", path, machine.device);
   parse_bytes(machine.memory, path + ": node.memory");
@@ -151,6 +155,7 @@ std::string to_toml(const Machine& machine, const std::string& about) {
     text += line.empty() ? "#\n" : "# " + printable(line) + "\n";
   text += fmt::format("\nformat = \"{}\"\nversion = {}\n", kFormat, kVersion);
   for (const auto& key : bind_keys(copy)) {
+    if (key.optional && *std::get<double*>(key.target) == 0) continue;
     const std::string name = key.name;
     const auto dot = name.find('.');
     if (dot != std::string::npos && name.substr(0, dot) != section) {

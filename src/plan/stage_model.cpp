@@ -8,6 +8,7 @@
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/feature/row_choice.hpp"
 #include "espalier/nn/network_work.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
@@ -58,6 +59,44 @@ Cost update_cost(const StageInput& in, const InputTable& table, double sent) {
   if (in.epoch.steps_late > 0)
     cost += row_correction_cost(rows, in.work.corrected_rows * crossing(rows) / ranks, id, row);
   return cost;
+}
+
+// feature/input_caches.hpp: how often ranks tell each other of coming steps, and of how many in
+// all; a step with minibatches of two windows twice.
+struct Foretellings {
+  double times = 0, steps = 0;
+};
+Foretellings foretellings(const StageInput& in) {
+  const auto batches = in.work.batches, together = in.epoch.batches_per_step, bulk = in.epoch.bulk;
+  Foretellings sum;
+  std::int64_t told = 0;  // batches below
+  for (std::int64_t step = 0; step * together < batches; ++step) {
+    const auto end = std::min(batches, (step + 1) * together),
+               sampled = std::min(batches, count_batches(end, bulk) * bulk);
+    if (sampled <= told) continue;
+    told = sampled;
+    ++sum.times;
+    sum.steps += static_cast<double>(count_batches(sampled, together) - step);
+  }
+  return sum;
+}
+
+// What that costs, where a rank has to choose which rows on its disk it keeps.
+std::vector<Cost> foretelling_costs(const StageInput& in) {
+  const auto& config = in.job.config;
+  const int rows = in.epoch.rows();
+  std::vector<Cost> costs;
+  if (rows == 1 || config.graph.features_on != "disk" || cache_memory(config.run) == 0 ||
+      row_rule_of(config.run.cache_policy) != RowRule::kBelady)
+    return costs;
+  costs.resize(in.epoch.ranks);
+  const auto told = foretellings(in);
+  const auto tables = tables_of(in);
+  for (std::size_t k = 0; k < tables.size(); ++k)
+    for (std::size_t rank = 0; rank < costs.size() && !tables[k].learnt; ++rank)
+      costs[rank] +=
+          foretelling_cost(rows, in.work.remote_input_rows[k][rank], id_bytes(in), told.steps, told.times);
+  return costs;
 }
 
 // train/trainer.hpp: every step asks once for the rows of its minibatches, of each table.
@@ -179,6 +218,10 @@ StageCosts stage_costs(const StageInput& in) {
   costs["sample"] = sample_costs(in, in.work.schedules);
   if (!in.job.training) return costs;
   costs["fetch"] = fetch_costs(in);
+  if (const auto told = foretelling_costs(in); !told.empty()) {
+    for (std::size_t rank = 0; rank < told.size(); ++rank) costs["fetch"][rank] += told[rank];
+    costs[kForeseen] = told;
+  }
   costs["reduce"].assign(in.epoch.ranks, reduce_cost(in));
   costs["evaluate"] = evaluate_costs(in);
   return costs;

@@ -8,6 +8,33 @@
 
 namespace espalier {
 
+void say_seconds_of_disk(const Communicator& comm, const DiskCounts& mine, EpochReport& report) {
+  const auto say = [&](const char* name, double seconds) {
+    report.remarks.push_back(
+        {kDiskGroup, name, fmt::format("{:.6f}", comm.all_reduce(seconds, Reduction::kMax, "report"))});
+  };
+  say("seconds", mine.seconds);
+  say("waited", mine.waited);
+}
+
+std::string disk_line(std::span<const EpochReport> epochs) {
+  const auto rows = total(epochs, kDiskGroup, "rows"), kept = total(epochs, kDiskGroup, "kept"),
+             bytes = total(epochs, kDiskGroup, "bytes");
+  if (!rows || !kept || !bytes) return {};
+  const auto seconds = [&](std::string_view name) {
+    double sum = 0;
+    for (const auto& epoch : epochs)
+      for (const auto& remark : epoch.remarks)
+        if (remark.group == kDiskGroup && remark.name == name) sum += std::stod(remark.json);
+    return sum;
+  };
+  return fmt::format(
+      "rows on disk: {} wanted, {:.1f} % of them kept in memory, {:.3f} MB read in {:.2f} s, of which steps "
+      "waited {:.2f} s\n",
+      *rows, 100 * static_cast<double>(*kept) / static_cast<double>(std::max<std::int64_t>(1, *rows)),
+      static_cast<double>(*bytes) / 1e6, seconds("seconds"), seconds("waited"));
+}
+
 std::string saved_line(std::span<const EpochReport> epochs) {
   const auto sum = [&](const char* name) { return total(epochs, "saved", name); };
   const auto kept = sum("kept"), pruned = sum("pruned"), history = sum("history");

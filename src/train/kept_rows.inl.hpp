@@ -3,27 +3,27 @@
 // that counts which bytes need not be moved.
 #pragma once
 
+#include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_caches.hpp"
 #include "espalier/history/training_history.hpp"
 #include "espalier/train/step_part.hpp"
+#include "kept_rows.hpp"
 
 namespace espalier {
 
-/// Under which traffic is counted of what ranks tell each other of coming fetches.
-inline constexpr const char* kForeseen = "fetch/foreseen";
-
 /// Counts, of the input rows that other ranks own: those that minibatches needed, those of them
 /// that were kept here, and at the end of an epoch the bytes of both, the most of a rank; of rows
-/// that were wanted of disks, by others, too: all, those that were kept, and the bytes that were
-/// read for the rest.
+/// that were wanted of disks, by others, too: all, those that were kept, the bytes that were read
+/// for the rest, and the seconds of that, as those of stages, of this run.
 template <class Space>
 class KeptInputRowsOn final : public StepPartOn<Space> {
   using typename StepPartOn<Space>::Upcoming;
-  static constexpr const char *kGroup = "feature_cache", *kDisk = "disk";
+  static constexpr const char *kGroup = "feature_cache", *kDisk = kDiskGroup;
 
  public:
   KeptInputRowsOn(const TrainingJobOn<Space>& job, const StepPartsOn<Space>& before)
       : memory_(cache_memory(job.config.run)),
+        world_(job.grid.host().world()),
         before_(before),
         place_(before.size()),
         on_disk_(job.config.graph.features_on == "disk") {
@@ -74,6 +74,7 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
     this->counters_.add(kDisk, "rows", read.rows);
     this->counters_.add(kDisk, "kept", read.rows - read.missed);
     this->counters_.add(kDisk, "bytes", read.bytes);
+    read_.add(read);
   }
   void end(const Space&, std::int64_t number) override {
     const auto [remote, kept] = asked_.extract(number).mapped();
@@ -89,6 +90,13 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
     counters.set(kGroup, "history_bytes", bytes_before());
     return counters;
   }
+  void clear_counters() override {
+    this->counters_.clear();
+    read_ = {};
+  }
+  void report(const Space&, std::int64_t, EpochReport& report) override {
+    if (on_disk_) say_seconds_of_disk(world_, read_, report);
+  }
   std::int64_t bytes() const override { return caches_.bytes(); }
 
  private:
@@ -103,10 +111,12 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
   };
 
   std::int64_t memory_;
+  const Communicator& world_;
   const StepPartsOn<Space>& before_;
   std::size_t place_;  // of this part
   bool on_disk_;
   InputCachesOn<Space> caches_;
+  DiskCounts read_;                      // in the epoch, by this run
   std::int64_t most_bytes_ = 0;          // that they had when an evaluation began
   std::uint64_t epoch_ = 0;              // that the caches were told of last
   std::int64_t foreseen_ = 0;            // batches below were told to the caches

@@ -21,7 +21,7 @@
   part(running_statistics, nullptr,       nullptr,         nullptr,       nullptr) \
   part(learnt_rows,        nullptr,       nullptr,         nullptr,       plan_learnt_rows) \
   part(history,            history_lines, kHistoryTensors, check_history, plan_history) \
-  part(kept_rows,          nullptr,       nullptr,         nullptr,       plan_kept_rows) \
+  part(kept_rows,          disk_line,     nullptr,         nullptr,       plan_kept_rows) \
   part(saved_bytes,        saved_line,    nullptr,         nullptr,       nullptr) \
   part(clip_norm,          nullptr,       nullptr,         nullptr,       nullptr) \
   part(average_weights,    nullptr,       "average/",      nullptr,       plan_average_weights)

@@ -14,7 +14,7 @@ import time
 import h5py
 import numpy as np
 
-from tests.app.program import PROGRAM, ProgramTest, needs_emulation, on_gpus
+from tests.app.program import PROGRAM, ROOT, ProgramTest, needs_emulation, on_gpus
 from tests.launcher import LAUNCHER
 
 DISK = "graph.features_on=disk"
@@ -118,13 +118,32 @@ class DiskFeatures(ProgramTest):
 
     def test_plan_foresees_what_is_read(self):
         self.make()
+        machine = self.folder / "machine.toml"
+        machine.write_text((ROOT / "inputs/machines/perlmutter.toml").read_text().replace('"cuda"', '"cpu"') + "disk_gbs = 0.125\n")
         for policy, ranks, *more in (("degree", 2), ("lru", 1), ("belady", 1, "sampler.bulk=3"), ("belady", 4, "grid.replication=2", "sampler.bulk=5"),
                                      ("belady", 3, "train.batches_per_step=5", "sampler.bulk=7"), ("belady", 2, "run.cache_memory=0")):
             job = (DISK, "train.epochs=1", "run.cache_memory=32KiB", *(() if "run.cache_memory=0" in more else (f"run.cache_policy={policy}",)), *more)
-            planned = self.planned(*job, ranks=ranks)["epochs"][0]["disk"]
+            plan = self.planned(*job, "--machine", machine, ranks=ranks)["epochs"][0]
             self.history(*job, ranks=ranks)
-            self.assertEqual(self.report(self.output)["epochs"][0]["disk"], planned, (policy, ranks, more))
+            run = self.report(self.output)["epochs"][0]
+            planned, read = plan["disk"], run["disk"]
+            self.assertAlmostEqual(planned.pop("seconds") * 0.125e9 * ranks, planned["bytes"], delta=1)
+            self.assertLessEqual(0, read["waited"])
+            self.assertLessEqual(read.pop("waited"), read.pop("seconds") + 0.1)
+            self.assertEqual(read, planned, (policy, ranks, more))
             self.assertEqual(planned["kept"] == 0, "run.cache_memory=0" in more)
+            self.compare_fetched(run, plan, (policy, ranks, more))
+            self.assertEqual("fetch/foreseen" in run.get("steps", {}), policy == "belady" and ranks > 1 and planned["kept"] > 0)
+        self.assertRegex(self.succeed("train", self.config, DISK, "train.epochs=1", "run.cache_memory=32KiB"),
+                         r"\nrows on disk: \d+ wanted, [1-9][\d.]* % of them kept in memory, \d+\.\d+ MB read in \d+\.\d\d s, of which steps waited ")
+        self.assertRegex(self.succeed("plan", self.config, DISK, "--ranks", 1, "--machine", machine), r"\nrows on disk, .* MB read in [\d.e-]+ s\n")
+
+    def compare_fetched(self, run, plan, what):
+        """What ranks tell each other ahead, too, to the byte."""
+        told = [of.get("steps", {}).get("fetch/foreseen") for of in (run, plan)]
+        self.assertEqual(told[0] is None, told[1] is None, what)
+        for counted, said in ((run["bytes"]["fetch"], plan["bytes"]["fetch"]), *(() if told[0] is None else (told,))):
+            self.assertEqual([said[name] for name in ("total", "rounds")], [counted[name] for name in ("total", "rounds")], what)
 
     def test_types_of_several_widths(self):
         self.make("--types", "paper=400:8,author=300:8,field=50:3,venue=20", "--relations", "author.writes.paper=1500,paper.about.field=900,"

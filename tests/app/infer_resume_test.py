@@ -70,6 +70,19 @@ class Resume(ProgramTest):
         self.assertNotIn("computed before", self.infer("--resume", self.kept, ranks=2))
         self.assertEqual(self.found(), expected)
 
+    def test_rows_that_are_drawn(self):
+        self.infer("--sampled")
+        expected = self.found()
+        for kept, asked in ((("--sampled",), ()), ((), ("--sampled",)), (("--sampled",), ("--sampled", "train.seed=1"))):
+            self.interrupted(1, *kept)
+            self.fail_with(2, ["--resume", "layer-1.h5", "another network, graph or config"], *self.words, *asked, "--resume", self.kept)
+            if asked:
+                for layer in self.kept.iterdir():
+                    layer.unlink()
+                continue
+            self.infer("--sampled", "--resume", self.kept, ranks=3)
+            self.assertEqual(self.found(), expected)
+
     def test_what_is_of_something_else(self):
         self.interrupted(1)
         last = self.kept / "layer-1.h5"

@@ -302,6 +302,7 @@ class Seconds(PlanTest):
         self.assertIn("latency_us", output)
         epoch = self.planned("--machine", path, ranks=2)
         self.assertEqual(epoch["plan"]["machine"], "here")
+        self.assertIn("disk_gbs", path.read_text())
         self.assertGreater(epoch["epochs"][0]["seconds"]["total"], 0)
         self.assertEqual(path.read_text().count("ranks = 2"), 1)
         self.fail_with(2, ["cannot write"], "calibrate", "-o", self.folder / "no" / "such" / "folder.toml", timeout=300)

@@ -3,7 +3,9 @@
 // Laws: the rows of every layer are the network's formula over the dense matrix; their bits
 // depend neither on the grid nor on chunks, nor on who else listens, nor on where hidden layers
 // lie; a sink is given each row of the rank's share once, ascending; a pass that is given up ends
-// on all ranks.
+// on all ranks. Of a pass that draws: each vertex has as many neighbours as its fanout says,
+// others in each layer and by each seed, all of them as often; with fanouts that no row reaches the
+// bits are those of all neighbours.
 #include "espalier/infer/layerwise_pass.hpp"
 
 #include <gtest/gtest.h>
@@ -58,13 +60,21 @@ struct Found {
   std::size_t chunks = 0;  // of layer 1 on this rank
 };
 
+// What a pass draws; no fanout: all neighbours.
+struct Drawing {
+  std::vector<std::int64_t> fanout;
+  std::uint64_t seed = 0;
+};
+
 // Every layer's rows, each by a sink of its own.
 Found all_layers(const Grid& grid, const SmallProblem& problem, const Network<float>& network,
-                 PassMemory memory, Topology topology) {
+                 PassMemory memory, Topology topology, const Drawing& drawing = {}) {
   const auto kind = network.shape().kind;
-  const SmallJob job(grid, problem, kind, {1}, 1, topology);
-  const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), EntriesOfRows(job.a),
-                           std::move(memory));
+  const bool draws = !drawing.fanout.empty();
+  const SmallJob job(grid, problem, kind, draws ? drawing.fanout : std::vector<std::int64_t>{1}, 1, topology);
+  LayerwisePass pass(grid, draws ? *job.sampler : *job.whole_rows, job.input.table(0).ownership(),
+                     EntriesOfRows(job.a), std::move(memory));
+  if (draws) pass.draw_by(drawing.seed);
   std::vector<Listener> listeners(network.shape().layers);
   std::vector<RowSink*> sinks;
   for (auto& listener : listeners) sinks.push_back(&listener);
@@ -115,6 +125,119 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
             if (c == 1) expect_near(first->layers[layer], expected[layer]);
             if (!found.layers.empty()) EXPECT_EQ(found.layers[layer].data, first->layers[layer].data);
           }
+        }
+  }
+}
+
+// A network whose layers give the mean of what they read: by one-hot features its first layer tells
+// what was drawn.
+Network<float> means(std::int64_t width, int layers) {
+  Network<float> network({"sage", layers, width, width, width, 0, 0, "none"}, 1);
+  for (auto& parameter : network.parameters()) {
+    std::ranges::fill(parameter.value.data, 0.0f);
+    if (parameter.name.ends_with(".neighbour"))
+      for (std::int64_t k = 0; k < width; ++k) parameter.value(k, k) = 1;
+  }
+  return network;
+}
+
+SmallProblem one_hot_problem(std::int64_t vertices, std::uint64_t seed) {
+  auto problem = small_problem(vertices, vertices, vertices, seed);
+  std::ranges::fill(problem.features.data, 0.0f);
+  for (std::int64_t v = 0; v < vertices; ++v) problem.features(v, v) = 1;
+  return problem;
+}
+
+std::vector<std::int64_t> picks_of(const Matrix<float>& means, std::int64_t vertex) {
+  std::vector<std::int64_t> picks;
+  for (std::int64_t u = 0; u < means.columns; ++u)
+    if (means(vertex, u) != 0) picks.push_back(u);
+  for (const auto u : picks) EXPECT_NEAR(means(vertex, u), 1.0 / static_cast<double>(picks.size()), 1e-6);
+  return picks;
+}
+
+TEST(LayerwisePass, DrawsSoManyNeighboursEachAsOften) {
+  constexpr std::int64_t kSmall = 31, kFanout = 2;
+  const std::int64_t seeds = test_world().size() == 1 ? 150 : 2;  // draws are the same on all grids
+  const auto seed = test_seed(5);
+  SCOPED_TRACE(seed);
+  const auto problem = one_hot_problem(kSmall, seed);
+  const auto& graph = problem.graph;
+  const auto network = means(kSmall, 1);
+  auto often = filled_matrix(kSmall, kSmall, 0.0);
+  const Grid grid(test_world(), 1);
+  for (std::uint64_t s = 0; s < static_cast<std::uint64_t>(seeds); ++s) {
+    const auto found =
+        all_layers(grid, problem, network, PassMemory(1), Topology::kPartitioned, {{kFanout}, seed + s});
+    for (std::int64_t v = 0; v < kSmall; ++v) {
+      const auto picks = picks_of(found.layers[0], v);
+      EXPECT_EQ(std::ssize(picks), std::min(kFanout, graph.row_size(v)));
+      for (const auto u : picks) ++often(v, u);
+    }
+  }
+  for (std::int64_t v = 0; v < kSmall; ++v) {
+    double all = 0;
+    for (auto k = graph.row_begin(v); k < graph.row_end(v); ++k) {
+      const auto times = often(v, graph.indices[static_cast<std::size_t>(k)]);
+      const double share =
+          std::min(1.0, static_cast<double>(kFanout) / static_cast<double>(graph.row_size(v)));
+      EXPECT_NEAR(times, static_cast<double>(seeds) * share,
+                  1e-9 + 5.5 * std::sqrt(static_cast<double>(seeds) * share * (1 - share)));
+      all += times;
+    }
+    // And no others.
+    EXPECT_EQ(all, static_cast<double>(seeds * std::min(kFanout, graph.row_size(v))));
+  }
+}
+
+// Of two layers of means the second's picks are those whose first layer gives what was found.
+TEST(LayerwisePass, DrawsAnewInEachLayer) {
+  constexpr std::int64_t kSmall = 67;
+  const auto problem = one_hot_problem(kSmall, 11);
+  const auto& graph = problem.graph;
+  const auto found = all_layers(Grid(test_world(), 1), problem, means(kSmall, 2), PassMemory(1),
+                                Topology::kPartitioned, {{1, 1}, 3});
+  std::int64_t drawn = 0, same = 0;
+  for (std::int64_t v = 0; v < kSmall; ++v) {
+    const auto first = picks_of(found.layers[0], v), second = picks_of(found.layers[1], v);
+    if (first.empty()) continue;
+    bool explained = second.empty(), by_first = second == picks_of(found.layers[0], first[0]);
+    for (auto k = graph.row_begin(v); k < graph.row_end(v); ++k)
+      explained |= second == picks_of(found.layers[0], graph.indices[static_cast<std::size_t>(k)]);
+    EXPECT_TRUE(explained) << v;
+    if (graph.row_size(v) == 1) continue;
+    ++drawn;
+    same += by_first;
+  }
+  EXPECT_GT(drawn, 20);
+  EXPECT_LT(same, 0.8 * static_cast<double>(drawn)) << "the picks of layer 1 again";
+}
+
+TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
+  const auto seed = test_seed(23);
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(seed);
+  auto problem = small_problem(kVertices, 7, 4, seed);
+  const auto folder = test_folder("sampled-layers");
+  for (const std::string kind : {"sage", "gcn"}) {
+    SCOPED_TRACE(kind);
+    const auto network = network_of({kind, 2, 7, 9, 4, 0.5, 0.5, "none"}, random);
+    std::vector<Matrix<float>> first;
+    for (const int c : divisors(test_world().size()))
+      for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
+        for (const auto& memory : {PassMemory(1, folder), PassMemory(std::int64_t{1} << 30)}) {
+          problem.owned = memory.chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
+          const Grid grid(test_world(), c);
+          const auto layers = [&](const Drawing& drawing) {
+            return all_layers(grid, problem, network, memory, topology, drawing).layers;
+          };
+          const auto drawn = layers({{2, 3}, seed});
+          if (first.empty()) first = drawn;
+          for (int layer = 0; layer < 2; ++layer) EXPECT_EQ(drawn[layer].data, first[layer].data);
+          if (memory.chunk_bytes == 1 || c > 1) continue;
+          const auto exact = layers({}), all = layers({{kVertices, kVertices}, seed});
+          for (int layer = 0; layer < 2; ++layer) EXPECT_EQ(all[layer].data, exact[layer].data);
+          EXPECT_NE(drawn[1].data, exact[1].data);
         }
   }
 }

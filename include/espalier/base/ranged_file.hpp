@@ -41,6 +41,9 @@ class RangedFile {
   /// What was written is on the disk, not only in the system's memory: a node may die the moment
   /// after.
   void sync();
+  /// The system need not keep the file in its memory: what is read next comes from the disk, where
+  /// the system takes the advice. After sync().
+  void forget() const;
 
  private:
   RangedFile(int file, std::string path) : file_(file), path_(std::move(path)) {}

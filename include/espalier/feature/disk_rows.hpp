@@ -52,6 +52,9 @@ class DiskRows {
   std::int64_t read(const Cpu& cpu, std::span<const std::int64_t> numbers, std::span<std::int64_t> places,
                     MatrixView<T> to) const;
 
+  /// What is read next comes from the disk (RangedFile::forget).
+  void forget() const { file_->forget(); }
+
   /// Bytes of memory for so many rows of so many bytes.
   static double memory_bytes(double rows, double row_bytes);
 

@@ -31,14 +31,22 @@ inline void predict_fetch(const Communicator& column, std::string_view label, st
   column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
-/// Books what a rank receives where it hears ahead which ids it will be asked for in so many
-/// fetches, and every rank will ask others for `asked`.
+/// Under which traffic is counted of what ranks tell each other of coming fetches.
+inline constexpr const char* kForeseen = "fetch/foreseen";
+
+/// What a rank of a process column of so many parts receives where it hears ahead, `times` times,
+/// which ids it will be asked for, in so many fetches, and every rank will ask others for `asked`.
+inline Cost foretelling_cost(int parts, double asked, double id_bytes, double fetches, double times = 1) {
+  const double others = parts - 1;
+  return {times * 2 * others, 8 * others * fetches + id_bytes * asked, parts > 1 ? 2 * times : 0.0};
+}
+
+/// Books it, once.
 inline void predict_foretelling(const Communicator& column, std::string_view label, std::int64_t vertices,
                                 std::int64_t asked, std::int64_t fetches) {
-  const double others = column.size() - 1;
-  column.traffic().predict(
-      label, 2 * others,
-      8 * others * static_cast<double>(fetches) + index_bytes(vertices) * static_cast<double>(asked));
+  const auto cost = foretelling_cost(column.size(), static_cast<double>(asked), index_bytes(vertices),
+                                     static_cast<double>(fetches));
+  column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
 /// What a rank of a process column of so many parts receives where every rank sends `sent` rows

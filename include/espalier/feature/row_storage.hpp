@@ -33,11 +33,15 @@ struct DiskCounts {
   std::int64_t rows = 0;    ///< that were wanted
   std::int64_t missed = 0;  ///< those of them that no cache had
   std::int64_t bytes = 0;   ///< that were read for them
+  double seconds = 0;       ///< from the begin of each read to its end
+  double waited = 0;        ///< how much of that somebody waited
 
   void add(const DiskCounts& other) {
     rows += other.rows;
     missed += other.missed;
     bytes += other.bytes;
+    seconds += other.seconds;
+    waited += other.waited;
   }
 };
 
@@ -62,7 +66,8 @@ class DiskRead {
   std::vector<std::int64_t> numbers_, missed_;
   std::byte* to_ = nullptr;
   std::int64_t bytes_ = 0;
-  std::future<std::int64_t> reading_;
+  double seconds_ = 0, waited_ = 0;
+  std::future<void> reading_;
 };
 
 template <class Space>

@@ -1,7 +1,7 @@
-// A network over the whole graph, layer by layer, without sampling: rows in, chunks, rows out.
+// A network over the whole graph, layer by layer: rows in, chunks, rows out.
 //
 //     H[0] = X                       stores of features and embeddings
-//     H[l] = layer l of H[l-1]       all neighbours of every vertex
+//     H[l] = layer l of H[l-1]       all neighbours of every vertex, or those that a sampler draws
 //     logits = H[L], or with jumping knowledge a linear layer of all H[l], as a stage of its own
 //
 // H[l] is spread over the grid like H[0]. For each layer the c ranks of a process row share their
@@ -51,10 +51,10 @@ class LayerwisePassOn {
   using GoesOn = std::function<bool()>;
   using LayerIsDone = std::function<void(int layer)>;
 
-  /// `whole_rows`: a sampler of one layer with fanout -1 over the matrix the network is trained on.
-  /// It and the grid must outlive this. `ownership`: of the vertices by the block rows. `entries`:
-  /// of that matrix's rows. `label`: under which traffic is counted.
-  LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const Ownership& ownership,
+  /// `sampler`: of one layer with fanout -1 over the matrix the network is trained on. It and the
+  /// grid must outlive this. `ownership`: of the vertices by the block rows. `entries`: of that
+  /// matrix's rows. `label`: under which traffic is counted.
+  LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& sampler, const Ownership& ownership,
                   const EntriesOfRows& entries, PassMemory memory, std::string label = "evaluate");
 
   /// Part r: the vertices whose rows rank r computes, its share of its block row.
@@ -66,6 +66,10 @@ class LayerwisePassOn {
     done_ = done;
     is_done_ = std::move(is_done);
   }
+  /// From now on a layer reads what the sampler, of all layers then, draws of it for each vertex on
+  /// its own: by the seed, the layer and the vertex alone, as batch 0 of epoch 0, which no training
+  /// has. So rows depend on the grid and on chunks as little as without.
+  void draw_by(std::uint64_t seed) { seed_ = seed; }
   /// How many rows this rank computes.
   std::int64_t rows() const { return shares_.size(grid_.world().rank()); }
 
@@ -92,6 +96,9 @@ class LayerwisePassOn {
     std::vector<KeptCopiesOn<Space>> copies;  ///< of the layer's input
   };
 
+  /// The blocks of a layer for a chunk, of this rank's chunk or none.
+  std::vector<MinibatchOn<Space>> blocks_of(const Space& space, int layer, int layers,
+                                            std::span<const SeedBatch> chunk) const;
   bool compute_layer(const Space& space, const Network<float, Space>& network, int layer,
                      const InputStoresOn<Space>& input, Scratch& scratch, RowSinkOn<Space>& sink,
                      const GoesOn& goes_on) const;
@@ -110,11 +117,12 @@ class LayerwisePassOn {
 
   const GridOn<Space>& collectives_;
   const Grid& grid_;
-  SamplerOn<Space>& whole_rows_;
+  SamplerOn<Space>& sampler_;
   Ownership ownership_, shares_;
   EntriesOfRows entries_;
   PassMemory memory_;
   std::string label_;
+  std::optional<std::uint64_t> seed_ = {};
   int done_ = 0;
   LayerIsDone is_done_;
 };

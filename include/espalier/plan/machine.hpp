@@ -34,6 +34,8 @@ struct Machine {
   double elements_gbs = 0;  ///< GB of activations passed by ReLU, dropout and loss
   double parameters = 0;    ///< M parameters updated by the optimiser
   double gradients = 0;     ///< M numbers of a gradient packed and added up
+  double disk_gbs = 0;      ///< GB of chunks of rows read from a disk, here and there;
+                            ///< 0: not known
 };
 
 /// Reads a machine file. Throws UserError(kUsage) that says what is wrong and where: not a machine

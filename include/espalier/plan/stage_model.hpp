@@ -32,7 +32,8 @@ struct StageInput {
   const std::array<std::vector<double>, 3>& judged;
 };
 
-/// Received by each rank in one epoch, by stage; one with an evaluation at its end.
+/// Received by each rank in one epoch, by stage, and by a step of one ("fetch/foreseen"), which is
+/// in the stage's, too; one with an evaluation at its end.
 using StageCosts = std::map<std::string, std::vector<Cost>>;
 StageCosts stage_costs(const StageInput& input);
 
