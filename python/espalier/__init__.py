@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .comparison import Comparison, compare
 from .errors import DataError, DataWarning
-from .minibatches import Block, Minibatch, Minibatches
+from .minibatches import Block, Links, Minibatch, Minibatches
 from .plotting import plot
 from .results import Predictions, Rows, read_predictions, read_report, read_rows, read_weights
 from .tables import from_tables
@@ -17,6 +17,7 @@ __all__ = [
     "Comparison",
     "DataError",
     "DataWarning",
+    "Links",
     "Minibatch",
     "Minibatches",
     "Predictions",

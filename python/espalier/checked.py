@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import arrays, labels
-from .edges import Entries, ends, entries_of
+from .edges import Entries, added_up, ends, entries_of
 from .errors import DataError
 from .given import OF_RELATIONS, OF_TYPES, Given, parts_of_splits
 from .graph import (
@@ -162,6 +162,7 @@ def _relation(
     types: list[VertexType],
     listed: _Listed,
     duplicates: str,
+    duplicate_features: str,
     both_ways: bool,
 ) -> Relation:
     """Of edges in the user's order, with their weights, features and times."""
@@ -189,9 +190,13 @@ def _relation(
         types[target].count,
         weights=weights,
         duplicates=duplicates,
+        duplicate_features=duplicate_features,
         both_ways=both_ways,
         what=what,
     )
+    if features is not None and entries.standing is not None:
+        said = given.said("edge_features", key)
+        features = added_up(features, entries.standing, duplicate_features == "mean", said)
     return Relation(source, check_name("relation", key[1]), target, entries, features, time)
 
 
@@ -258,6 +263,7 @@ def make_graph(
     directed: bool | None = None,
     matrix_rows: str | None = None,
     duplicates: str = "sum",
+    duplicate_features: str = "kept",
     splits: tuple[str, ...] = (),
 ) -> Graph:
     """What was given, checked and in the file's order. `splits`: the names of those that have one."""
@@ -279,6 +285,7 @@ def make_graph(
                 types,
                 listed.pop(key),
                 duplicates,
+                duplicate_features,
                 directed is False and not given.typed,
             )
         )

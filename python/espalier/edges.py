@@ -17,18 +17,22 @@ from numpy.typing import NDArray
 from .arrays import integers
 from .errors import DataError, DataWarning
 
-DUPLICATES = ("sum", "max", "first", "refuse")  # as `espalier import --duplicates` has them
+# As `espalier import` has them: --duplicates, --duplicate-features.
+DUPLICATES = ("sum", "mean", "max", "first", "last", "count", "refuse")
+DUPLICATE_FEATURES = ("kept", "first", "last", "sum", "mean")
 
 
 @dataclass
 class Entries:
     """Entries in ascending order of (target, source). `listed`: the edge of the user's list whose
-    features the entry has."""
+    features and time the entry has. `standing`: where features are added up, of each edge of the
+    list the one that stands for it and those it meets, the first."""
 
     targets: NDArray[np.int64]
     sources: NDArray[np.int64]
     listed: NDArray[np.int64]
     weights: NDArray[np.float32] | None
+    standing: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -41,6 +45,7 @@ class Entries:
             self.targets[order],
             self.listed[order],
             None if self.weights is None else self.weights[order],
+            self.standing,
         )
 
     def same_places(self, other: Entries) -> bool:
@@ -93,7 +98,7 @@ def _refuse_repeated(
         f"{what}: edge {edge} ({sources[edge]} to {targets[edge]}) is listed before, as edge "
         f"{other}"
         + (", the other way round" if mirrored else "")
-        + '; say duplicates="sum", "max" or "first"'
+        + '; say duplicates="sum", "mean", "max", "first", "last" or "count"'
         + (", or leave out directed=False" if mirrored else "")
     )
 
@@ -103,8 +108,11 @@ def _warn_of_repeated(
 ) -> None:
     kept = {
         "sum": "the sum of theirs",
+        "mean": "the mean of theirs",
         "max": "the largest of theirs",
         "first": "that of the first",
+        "last": "that of the last",
+        "count": "how many they are",
     }
     warnings.warn(
         f"{what}: {len(np.unique(edges))} of {of} edges are listed before"
@@ -116,13 +124,61 @@ def _warn_of_repeated(
     )
 
 
+def _last_of(starts: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+    """Where runs end that begin there."""
+    return np.append(starts[1:], count) - 1
+
+
 def _merged_weights(
     weights: NDArray[np.float32], order: NDArray[np.intp], starts: NDArray[np.intp], how: str
 ) -> NDArray[np.float32]:
-    if how == "sum":
+    if how == "max":
+        return np.maximum.reduceat(weights[order], starts)
+    if how in ("first", "last"):
+        return weights[order[starts if how == "first" else _last_of(starts, len(order))]]
+    sizes = np.diff(np.append(starts, len(order)))
+    runs = np.repeat(np.arange(len(starts)), sizes)
+    sums = np.bincount(runs, weights[order])  # in double precision, one after the other
+    with np.errstate(over="ignore"):
+        return (sums / sizes if how == "mean" else sums).astype(np.float32)
+
+
+def _standing(
+    edges: int, listed: NDArray[np.int64], order: NDArray[np.intp], starts: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Of each edge the first of its run."""
+    sizes = np.diff(np.append(starts, len(order)))
+    found = np.empty(edges, dtype=np.int64)
+    found[listed[order]] = np.repeat(listed[order[starts]], sizes)
+    return found
+
+
+def added_up(
+    rows: NDArray[Any], standing: NDArray[np.int64], mean: bool, what: str
+) -> NDArray[Any]:
+    """Features of edges; the row of one that stands for several is the sum, or the mean, of
+    theirs."""
+    several = np.flatnonzero(np.bincount(standing, minlength=len(rows)) > 1)
+    places = np.full(len(rows), -1, dtype=np.int64)
+    places[several] = np.arange(len(several))
+    members = np.flatnonzero(places[standing] >= 0)
+    of = places[standing[members]]
+    found, kind = rows.copy(), np.float16 if rows.dtype == np.float16 else np.float32
+    for column in range(rows.shape[1]):
+        stored = rows[members, column].astype(kind).astype(np.float64)
+        sums = np.bincount(of, stored, minlength=len(several))
+        if mean:
+            sums /= np.bincount(of, minlength=len(several))
         with np.errstate(over="ignore"):
-            return np.add.reduceat(weights[order].astype(np.float64), starts).astype(np.float32)
-    return np.maximum.reduceat(weights[order], starts) if how == "max" else weights[order[starts]]
+            found[several, column] = sums.astype(np.float32).astype(kind)
+        if not np.isfinite(found[several, column]).all() and np.isfinite(stored).all():
+            at = int(np.argmax(~np.isfinite(found[several, column])))
+            raise DataError(
+                f"{what}: column {column} of edge {several[at]} and of those that repeat it adds up "
+                f"to more than {np.dtype(kind).name} holds; say duplicate_features="
+                '"mean", "first" or "last"'
+            )
+    return found
 
 
 def _first_of_largest(
@@ -146,14 +202,27 @@ def entries_of(
     *,
     weights: NDArray[np.float32] | None = None,
     duplicates: str = "sum",
+    duplicate_features: str = "kept",
     both_ways: bool = False,
     what: str = "edge_index",
 ) -> Entries:
     """Edges that are listed more than once become one, which is warned of; with `both_ways` every
-    edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Their
-    features are those of the first, with "max" of the one whose weight stays."""
+    edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Features are
+    "kept" of the edge whose weight stays ("max", "last"), else of the first."""
     if duplicates not in DUPLICATES:
         raise DataError(f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}")
+    if duplicate_features not in DUPLICATE_FEATURES:
+        raise DataError(
+            f"duplicate_features is {duplicate_features!r}; say one of "
+            f"{', '.join(DUPLICATE_FEATURES)}"
+        )
+    if duplicates == "refuse" and duplicate_features != "kept":
+        raise DataError(
+            f"duplicate_features is {duplicate_features!r}, but duplicates=\"refuse\" leaves none "
+            "to merge; leave one of them out"
+        )
+    if duplicates == "count":
+        weights = np.ones(len(sources), dtype=np.float32)
     listed = np.arange(len(sources), dtype=np.int64)
     rows, columns = targets, sources
     if both_ways:
@@ -181,6 +250,9 @@ def entries_of(
             again[met], len(sources), both_ways, weights is not None, duplicates, what
         )
     kept_at, merged = starts, None
+    last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
+    if last:
+        kept_at = _last_of(starts, len(order))
     if weights is not None:
         merged = _merged_weights(weights, order, starts, duplicates)
         if not np.isfinite(merged).all():
@@ -189,6 +261,9 @@ def entries_of(
                 f"{what}: the weights of {columns[starts[at]]} to {rows[starts[at]]} add up to "
                 "more than float32 holds"
             )
-        if duplicates == "max":
+        if duplicates == "max" and duplicate_features == "kept":
             kept_at = _first_of_largest(weights, order, starts, merged)
-    return Entries(rows[starts], columns[starts], listed[order[kept_at]], merged)
+    standing = None
+    if duplicate_features in ("sum", "mean"):
+        standing = _standing(len(sources), listed, order, starts)
+    return Entries(rows[starts], columns[starts], listed[order[kept_at]], merged, standing)

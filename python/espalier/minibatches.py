@@ -25,8 +25,9 @@ from .results import graph_of, open_hdf5
 from .sparse_rows import SparseTable
 
 Path = str | os.PathLike[str]
-INDEX, FORMAT, VERSION = "minibatches.json", "espalier-minibatches", 1
+INDEX, FORMAT, VERSION = "minibatches.json", "espalier-minibatches", 2  # 1: without links
 HEAD, SHAPE, PLACE = 6, 4, 3  # int64 numbers of a record's head, of a block's shape, of a place
+CLASSES, LINKS = -1, -2  # in the place of the number of columns of y
 UNHASHED = 16  # bytes of a record before those that its checksum is of
 MADE_BY = "`espalier sample CONFIG --write DIR`"
 
@@ -46,10 +47,24 @@ class Block:
 
 
 @dataclass
+class Links:
+    """The links of a batch and, of each, the vertices that it is told from. `heads` and `tails`
+    [links] and `negative_heads` and `negative_tails` [links, negatives] are places in
+    `Minibatch.seeds`, so rows of what a network makes of them; `relations` [links] are places in
+    `Minibatches.about["link_relations"]`, all 0 where that is None."""
+
+    heads: NDArray[np.int32]
+    tails: NDArray[np.int32]
+    relations: NDArray[np.int32]
+    negative_heads: NDArray[np.int32]
+    negative_tails: NDArray[np.int32]
+
+
+@dataclass
 class Minibatch:
     """`vertices` are ids of the graph file, the seeds first; blocks go from the input to the output.
     `y`: labels of the seeds, int32 (-1: not to be learnt) or uint8 [seeds, labels] (255: unknown),
-    or None; `x`: features of the vertices, where they were asked for. With types ids are those of
+    or None; `links`: what is to be learnt instead with train.task = "links"; `x`: features of the vertices, where they were asked for. With types ids are those of
     the whole graph (`Minibatches.about["types"]` says where those of a type begin); `types` has the
     places in `vertices` of each type, and `x` the rows of vertices[types[name]], by name."""
 
@@ -61,6 +76,7 @@ class Minibatch:
     y: NDArray[Any] | None
     x: NDArray[Any] | dict[str, NDArray[Any]] | None = None
     types: dict[str, NDArray[np.int64]] | None = None
+    links: Links | None = None
 
 
 class Minibatches:
@@ -172,11 +188,17 @@ class Minibatches:
             block.relations = take("u1", entries) if relations else None
             blocks.append(block)
         seeds = shapes[-1][0]
-        y = take("<i4", seeds) if columns < 0 else None
+        y = take("<i4", seeds) if columns == CLASSES else None
         if columns > 0:
             y = take("u1", seeds * columns).reshape(seeds, columns)
+        links = None
+        if columns == LINKS:
+            count, negatives = take("<i8", 2).tolist()
+            ends = [take("<i4", count) for _ in range(3)]
+            ends += [take("<i4", count * negatives).reshape(count, negatives) for _ in range(2)]
+            links = Links(*ends)
         return Minibatch(
-            epoch, batch, vertices[:seeds], vertices, blocks, y, types=self._types(vertices)
+            epoch, batch, vertices[:seeds], vertices, blocks, y, None, self._types(vertices), links
         )
 
     def _types(self, vertices: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:
@@ -206,7 +228,7 @@ def _read_index(folder: pathlib.Path) -> dict[str, Any]:
         raise DataError(f"{path} is damaged: {problem}; {MADE_BY} writes it anew") from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise DataError(f"{path} is no list of minibatches; {MADE_BY} writes one")
-    if about.get("version") != VERSION:
+    if about.get("version") not in range(1, VERSION + 1):
         raise DataError(
             f"{path} has version {about.get('version')} of the format, and this package reads "
             f"{VERSION}; install the package that came with the program"

@@ -77,6 +77,7 @@ def write_graph(
     directed: bool | None = None,
     matrix_rows: str | None = None,
     duplicates: str = "sum",
+    duplicate_features: str = "kept",
     name: str | None = None,
     source: str | None = None,
     overwrite: bool = False,
@@ -107,9 +108,14 @@ def write_graph(
                    a loop then counts twice, as with `espalier import --symmetrize`.)
     matrix_rows    of a SciPy matrix that is not symmetric: "sources" or "targets"
     duplicates     edges that are listed more than once become one: the "sum" of their weights, the
-                   "max", the "first"; a DataWarning says how many. "refuse": DataError
+                   "mean", "max", "first", "last", or how many they are, "count"; a DataWarning says
+                   how many there were. "refuse": DataError
+    duplicate_features   and their features are "kept" of the edge whose weight stays (of "max",
+                   "last"), else of the first; or those of the "first", the "last", the "sum" or
+                   "mean" of theirs. Times are never added: those of the first, or last
     """
     _check_kinds(str, name=name, source=source, matrix_rows=matrix_rows, duplicates=duplicates)
+    _check_kinds(str, duplicate_features=duplicate_features)
     _check_kinds(bool, directed=directed, overwrite=overwrite)
     parts = {
         "x": x,
@@ -130,6 +136,7 @@ def write_graph(
         directed=directed,
         matrix_rows=matrix_rows,
         duplicates=duplicates,
+        duplicate_features=duplicate_features,
         splits=tuple(splits or ()),
     )
     graph.name, graph.source = name, source

@@ -28,8 +28,8 @@ struct ImportArguments {
   bool symmetrize = false;
   bool no_inverse = false;  ///< of a graph with types: add no inverse of each relation
   bool drop_self_loops = false;
-  bool half = false;               ///< store features as float16
-  std::string duplicates = "sum";  ///< sum, max, first or refuse
+  bool half = false;  ///< store features as float16
+  std::string duplicates = "sum", duplicate_features = "kept";
   bool no_edge_features = false;   ///< leave them out
   std::string train, valid, test;  ///< files: of triples, or of vertices
   bool ignore_relations = false;   ///< of triples: A has pairs of vertices

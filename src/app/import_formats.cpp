@@ -29,10 +29,28 @@ std::optional<std::int64_t> weight_column(const std::string& text) {
 
 Duplicates duplicates_by(const std::string& name) {
   if (name == "sum") return Duplicates::kSum;
+  if (name == "mean") return Duplicates::kMean;
   if (name == "max") return Duplicates::kMax;
   if (name == "first") return Duplicates::kFirst;
+  if (name == "last") return Duplicates::kLast;
+  if (name == "count") return Duplicates::kCount;
   if (name == "refuse") return Duplicates::kRefuse;
-  usage_error("--duplicates {}: give sum, max, first or refuse", name);
+  usage_error("--duplicates {}: give sum, mean, max, first, last, count or refuse", name);
+}
+
+DuplicateFeatures duplicate_features_by(const ImportArguments& a) {
+  const auto& name = a.duplicate_features;
+  if (name == "kept") return DuplicateFeatures::kKept;
+  if (a.duplicates == "refuse")
+    usage_error("--duplicate-features {}: --duplicates refuse leaves none to merge; leave one of them out",
+                name);
+  if (a.no_edge_features)
+    usage_error("--duplicate-features {}: --no-edge-features leaves them out; leave one of them out", name);
+  if (name == "first") return DuplicateFeatures::kFirst;
+  if (name == "last") return DuplicateFeatures::kLast;
+  if (name == "sum") return DuplicateFeatures::kSum;
+  if (name == "mean") return DuplicateFeatures::kMean;
+  usage_error("--duplicate-features {}: give kept, first, last, sum or mean", name);
 }
 
 void add_inverse_option(CLI::App& command, ImportArguments& a) {
@@ -49,8 +67,9 @@ void add_edge_options(CLI::App& command, ImportArguments& a) {
   command
       .add_option(
           "--duplicates", a.duplicates,
-          "sum, max or first: the weight of edges that are listed more than once (with --symmetrize: in "
-          "either direction); refuse: an error")
+          "sum, mean, max, first or last: the weight of edges that are listed more than once (with "
+          "--symmetrize: in either direction); count: how many they are, whatever they weigh; refuse: an "
+          "error")
       ->capture_default_str();
 }
 
@@ -69,6 +88,11 @@ void add_ogb_options(CLI::App& command, ImportArguments& a) {
   command.add_option("--edge-weight", a.edge_weight,
                      "the column of edge-feat.csv.gz (from 0) that becomes the weights, and no feature");
   command.add_flag("--no-edge-features", a.no_edge_features, "leave the features of edges out");
+  command
+      .add_option("--duplicate-features", a.duplicate_features,
+                  "features of edges that are listed more than once: first, last, sum or mean; kept: those "
+                  "of the edge whose weight stays, else of the first")
+      ->capture_default_str();
   add_inverse_option(command, a);
   add_edge_options(command, a);
 }
@@ -76,7 +100,7 @@ void add_ogb_options(CLI::App& command, ImportArguments& a) {
 void read_ogb(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
   import_ogb(world,
              {a.folder, a.split, weight_column(a.edge_weight), a.symmetrize, a.drop_self_loops, a.half,
-              duplicates_by(a.duplicates), !a.no_inverse, !a.no_edge_features},
+              duplicates_by(a.duplicates), duplicate_features_by(a), !a.no_inverse, !a.no_edge_features},
              output);
 }
 
@@ -184,7 +208,8 @@ const std::vector<ImportFormat>& import_formats() {
        "along\n"
        "(--no-edge-features: do not); the inverse of an edge has the same, and edges that become one have "
        "those of the first,\n"
-       "with --duplicates max those of the one whose weight stays.\n\n",
+       "with --duplicates max or last those of the one whose weight stays, or what --duplicate-features "
+       "says.\n\n",
        kAdviceOnFolders, add_ogb_options, read_ogb},
       {"mag240m", "the folder of OGB-LSC's MAG240M",
        "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "

@@ -178,16 +178,13 @@ void edge_features(const JobFacts& job) {
 }
 
 void written(const JobFacts& job) {
-  if (!task_kind_of(job.config.train.task).of_labels)
-    usage_error(
-        "--write: minibatches of links (train.task = {}) cannot be written, those of vertices can (classes, "
-        "labels); leave --write out",
-        job.config.train.task);
+  if (job.config.model.layers == 0)
+    usage_error("--write: with model.layers = 0 there is nothing drawn to write; leave --write out");
 }
 
 // Minibatches may be without labels.
 void labels_to_write(const JobFacts& job) {
-  if (!job.graph->has_labels) return;
+  if (!task_kind_of(job.config.train.task).of_labels || !job.graph->has_labels) return;
   check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
   check_splits(job.world, *job.file);
 }

@@ -11,7 +11,8 @@ namespace espalier {
 JobLabels::JobLabels(const Job& job) {
   const auto& world = job.grid->world();
   const auto& task = task_kind_of(job.config.train.task);
-  if (!job.graph.has_labels) {
+  if (!task.of_labels || !job.graph.has_labels) {
+    if (!task.of_labels) kind_ = task.name;
     examples_ = task.read_examples(world, *job.file, job.config, job.owners.groups.get());
     return;
   }
@@ -27,7 +28,7 @@ JobLabels::JobLabels(const Job& job) {
 }
 
 SeedLabels JobLabels::of(const SeedBatch& batch) {
-  if (targets_ == nullptr) return {};
+  if (targets_ == nullptr) return {.links = batch.links};
   if (places_.empty()) return {.classes = batch.tags};
   const auto& labels = dynamic_cast<const LabelTargets&>(*targets_).train_labels;
   several_.assign(batch.tags.size() * static_cast<std::size_t>(labels.columns), kUnknownLabel);

@@ -1,4 +1,4 @@
-// The labels of the seeds of sampled batches, for `espalier sample --write`.
+// The labels of the seeds of sampled batches, or their links, for `espalier sample --write`.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace espalier {
 /// What the seeds of a job's batches are to become, where the graph says so.
 class JobLabels {
  public:
-  /// Collective, while the graph file is open, whose labels the check of a job (kWrite) has let
-  /// through; a graph may have none.
+  /// Collective, while the graph file is open, whose labels, or links, the check of a job (kWrite)
+  /// has let through; a graph may have no labels.
   explicit JobLabels(const Job& job);
 
   /// The job's examples, whose tags of() reads.
   const ExampleSource& examples() const { return *examples_; }
   /// Of the seeds of a batch, as long as this lives and until it is called again. Local.
   SeedLabels of(const SeedBatch& batch);
-  /// "classes", "labels", or "none".
+  /// "classes", "labels", "links", or "none".
   const char* kind() const { return kind_; }
 
  private:

@@ -44,11 +44,19 @@ void add_types(const GraphInfo& graph, Json& json) {
   for (int r = 0; r < std::ssize(schema.relations()); ++r) json["relations"].push_back(schema.full_name(r));
 }
 
-// All but the parts.
+// What links of the folder are.
+void add_links(const Job& job, Json& json) {
+  json["negatives"] = job.config.train.negatives;
+  json["link_relations"] = nullptr;
+  if (!job.graph.links.names.empty()) json["link_relations"] = job.graph.links.names;
+}
+
+// All but the parts. Version 1 has no links.
 Json describe(const Job& job, const RunReport& report, const JobLabels& labels) {
   const auto& sampler = job.config.sampler;
+  const bool of_links = std::string_view(labels.kind()) == "links";
   Json json = {{"format", "espalier-minibatches"},
-               {"version", 1},
+               {"version", of_links ? 2 : 1},
                {"espalier", kVersion},
                {"graph", job.config.graph.file},
                {"graph_digest", nullptr},
@@ -69,6 +77,7 @@ Json describe(const Job& job, const RunReport& report, const JobLabels& labels) 
                {"config", Json::parse(report.config_json)},
                {"parts", Json::array()}};
   if (const auto digest = job.graph.content.file) json["graph_digest"] = hex(*digest);
+  if (of_links) add_links(job, json);
   if (job.graph.typed) add_types(job.graph, json);
   for (const auto& epoch : report.epochs) json["sample_digests"].push_back(hex(epoch.counts.digest));
   return json;

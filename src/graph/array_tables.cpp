@@ -75,27 +75,12 @@ std::string edge_of_array(const std::string& array, std::int64_t edge) {
   return fmt::format("{}: edge {}", array, edge);
 }
 
-void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails,
-                     EdgeSink& sink) {
-  const auto edges = count_edges(array);
-  if (array.by_columns())
-    return read_pairs(array, edges, heads, tails, [&](const auto& head, const auto& tail) {
-      sink.add_heads(head);
-      sink.add_tails(tail);
-    });
-  for (const bool head : {true, false})
-    for_each_piece(array, edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
-      check_ids(ids, head ? heads : tails, array, begin);
-      head ? sink.add_heads(ids) : sink.add_tails(ids);
-    });
-}
-
-void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& vertices,
-                     const std::function<void(const EdgePiece&)>& use) {
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& heads,
+                     const ArrayVertices& tails, const std::function<void(const EdgePiece&)>& use) {
   const auto array = open();
   const auto edges = count_edges(*array);
   if (array->by_columns())
-    return read_pairs(*array, edges, vertices, vertices, [&](const auto& sources, const auto& targets) {
+    return read_pairs(*array, edges, heads, tails, [&](const auto& sources, const auto& targets) {
       use({sources, targets, {}});
     });
   const auto of_targets = open();
@@ -104,8 +89,8 @@ void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, con
   for_each_piece(*array, edges, [&](const std::vector<std::int64_t>& sources, std::int64_t begin) {
     targets.resize(sources.size());
     of_targets->read(std::span<std::int64_t>(targets));
-    check_ids(sources, vertices, *array, begin);
-    check_ids(targets, vertices, *array, begin);
+    check_ids(sources, heads, *array, begin);
+    check_ids(targets, tails, *array, begin);
     use({sources, targets, {}});
   });
 }

@@ -20,11 +20,10 @@ struct ArrayVertices {
   std::string by;  ///< who says so: "the graph has 5 vertices of type author"
 };
 
-/// edge_index, [2, m]: heads, then tails (or pairs, where it is stored by columns).
-void read_edge_array(NpyArray& array, const ArrayVertices& heads, const ArrayVertices& tails, EdgeSink& sink);
-/// The same in pairs: `open` opens the array, twice where sources and targets lie apart.
-void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& vertices,
-                     const std::function<void(const EdgePiece&)>& use);
+/// edge_index, [2, m]: heads, then tails (or pairs, where it is stored by columns). `open` opens
+/// the array, twice where heads and tails lie apart.
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& heads,
+                     const ArrayVertices& tails, const std::function<void(const EdgePiece&)>& use);
 /// Its m.
 std::int64_t count_edges(const NpyArray& array);
 /// The only entry of an array: a number of things of the only graph.

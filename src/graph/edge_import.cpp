@@ -144,7 +144,6 @@ void import_edge_list(const Communicator& comm, const EdgeListOptions& options, 
   on_first_rank(comm, [&] { inputs = open_edge_list(options, output); });
   GraphImport import(comm, std::move(inputs), output);
   EdgeReport report{options.edges};
-  report.to_keep = "give every line a third field of 1 and --weights";
   report_sparse_ids(import.import_matrix(report), options);
   import.import_rest(options.arrays);
   import.commit(options.file, "edge list");
@@ -166,7 +165,6 @@ void import_matrix_market(const Communicator& comm, const MatrixMarketOptions& o
   GraphImport import(comm, std::move(inputs), output);
   EdgeReport report{options.edges};
   report.line = "entry";
-  report.to_keep = "make it a real matrix of ones";
   import.import_matrix(report);
   import.import_rest(options.arrays);
   import.commit(options.file, "Matrix Market file");

@@ -29,7 +29,7 @@ Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::
     ++matrix.indptr[row - range.begin + 1];
   });
   add_up(matrix.indptr);
-  place_entries(edges, range, !edges.weights.empty(), options, matrix);
+  place_entries(edges, range, weighs(!edges.weights.empty(), options), options, matrix);
   return matrix;
 }
 

@@ -7,12 +7,62 @@ namespace espalier {
 
 namespace {
 
-const char* outcome_of_weights(const EdgeReport& of) {
-  if (!of.weighted) return "no weights, so that each becomes one entry";
-  return of.options.duplicates == Duplicates::kSum   ? "weights are summed"
-         : of.options.duplicates == Duplicates::kMax ? "the largest weight stays"
-                                                     : "the first weight stays";
+// In a sum a loop meets itself.
+bool adds_up(const EdgeReport& of) {
+  return of.weighted &&
+         (of.options.duplicates == Duplicates::kSum || of.options.duplicates == Duplicates::kCount);
 }
+
+std::string outcome_of_weights(const EdgeReport& of) {
+  if (!of.weighted) return "no weights, so that each becomes one entry";
+  switch (of.options.duplicates) {
+    case Duplicates::kSum:
+      return "weights are summed";
+    case Duplicates::kMean:
+      return "weights are averaged";
+    case Duplicates::kMax:
+      return "the largest weight stays";
+    case Duplicates::kLast:
+      return "the last weight stays";
+    case Duplicates::kCount:
+      return "an entry weighs as much as there are of it";
+    default:
+      return "the first weight stays";
+  }
+}
+
+std::string outcome_of_features(const EdgeReport& of) {
+  if (!of.featured) return "";
+  switch (of.options.features) {
+    case DuplicateFeatures::kSum:
+      return ", with the sum of the features";
+    case DuplicateFeatures::kMean:
+      return ", with the mean of the features";
+    case DuplicateFeatures::kLast:
+      return ", with the features of the last";
+    case DuplicateFeatures::kFirst:
+      return ", with the features of the first";
+    case DuplicateFeatures::kKept:
+      break;
+  }
+  if (of.options.duplicates == Duplicates::kLast) return ", with the features of the last";
+  return of.weighted && of.options.duplicates == Duplicates::kMax
+             ? ", with the features of the " + of.line + " with the largest weight"
+             : ", with the features of the first";
+}
+
+}  // namespace
+
+void report_repeated(const std::string& met, const EdgeReport& of, const std::string& to_keep) {
+  const auto line = fmt::format("duplicates {}; {}{}{}", met, outcome_of_weights(of), outcome_of_features(of),
+                                of.weighted ? "" : ". To keep how often an edge stands there, " + to_keep);
+  if (of.options.duplicates == Duplicates::kSum)
+    log::warning("{}", line);
+  else
+    log::info("{}", line);
+}
+
+namespace {
 
 // Which edges met, and what came of it; nothing when none did.
 void report_duplicates(const EdgeCounts& counts, const EdgeReport& of) {
@@ -26,14 +76,12 @@ void report_duplicates(const EdgeCounts& counts, const EdgeReport& of) {
         " listed in both directions");
   if (counts.loops > 0)
     add(counted(counts.loops, "self loop meets its", "self loops meet their") + " own reverse");
-  if (!met.empty())
-    log::info("duplicates {}; {}{}{}", met, outcome_of_weights(of),
-              !of.featured ? ""
-              : of.weighted && of.options.duplicates == Duplicates::kMax
-                  ? ", with the features of the line with the largest weight"
-                  : ", with the features of the first",
-              of.weighted ? "" : ". To keep how often an edge stands there, " + of.to_keep);
-  if (counts.loops > 0 && of.weighted && of.options.duplicates == Duplicates::kSum)
+  if (met.empty()) return;
+  if (counts.repeated > 0)
+    report_repeated(met, of, "give --duplicates count");
+  else
+    log::info("duplicates {}; {}{}", met, outcome_of_weights(of), outcome_of_features(of));
+  if (counts.loops > 0 && adds_up(of))
     log::info(
         "loops      the weight of {} twice, as in A + A^T: --drop-self-loops leaves them out, "
         "--duplicates max or first counts them once",

@@ -72,7 +72,21 @@ CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const 
     ++counted.edges.reversed;
   });
   counted.indptr = rows.finish();
-  counted.nodes = std::ssize(counted.indptr) - 1;
+  counted.nodes = counted.columns = std::ssize(counted.indptr) - 1;
+  return counted;
+}
+
+CountedEntries count_wide_entries(const EdgeSource& edges, std::int64_t rows, std::int64_t columns) {
+  CountedEntries counted{rows, columns, {}, {}, 0};
+  RowCounts counts(rows);
+  for_each_edge(edges, [&](std::int64_t column, std::int64_t row, float, std::int64_t) {
+    counts.see(row);
+    ESPALIER_CHECK(column < columns, "column {} of {}", column, columns);
+    counted.digest += digest_of(column, row);
+    ++counted.edges.given;
+    counts.add(row);
+  });
+  counted.indptr = counts.finish();
   return counted;
 }
 
@@ -80,11 +94,13 @@ template <class Index>
 Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const EdgeOptions& options,
                       EdgeCounts& counts) {
   Csr<Index> matrix;
-  matrix.rows = matrix.columns = counted.nodes;
+  matrix.rows = counted.nodes;
+  matrix.columns = counted.columns;
   matrix.indptr = std::move(counted.indptr);
   const RowRange all{0, counted.nodes};
   std::uint64_t digest = 0;
-  const bool fit = place_entries(SecondReading{edges, digest}, all, edges.weighted(), options, matrix);
+  const bool fit =
+      place_entries(SecondReading{edges, digest}, all, weighs(edges.weighted(), options), options, matrix);
   if (!fit || digest != counted.digest) refuse_change(edges);
   counts = counted.edges;
   finish_rows(edges, all, options, matrix, counts);
@@ -99,9 +115,26 @@ Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& o
   return found;
 }
 
+template <class Index>
+Buffer<std::int64_t> standing_edges(const EdgeSource& edges, const EdgeOptions& options,
+                                    const Csr<Index>& matrix, const Buffer<std::int64_t>& first) {
+  Buffer<std::int64_t> found;
+  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t) {
+    const bool dropped = options.drop_self_loops && source == target;
+    const auto place = dropped ? -1 : place_of(matrix, target, source);
+    if (place < 0 && !dropped) refuse_change(edges);
+    found.push_back(dropped ? -1 : first[place]);
+  });
+  return found;
+}
+
 template Csr<std::int32_t> build_rows(const EdgeSource&, CountedEntries, const EdgeOptions&, EdgeCounts&);
 template Csr<std::int64_t> build_rows(const EdgeSource&, CountedEntries, const EdgeOptions&, EdgeCounts&);
 template Buffer<std::int64_t> feature_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&);
 template Buffer<std::int64_t> feature_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&);
+template Buffer<std::int64_t> standing_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&,
+                                             const Buffer<std::int64_t>&);
+template Buffer<std::int64_t> standing_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&,
+                                             const Buffer<std::int64_t>&);
 
 }  // namespace espalier

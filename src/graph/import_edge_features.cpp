@@ -1,6 +1,7 @@
 #include "import_edge_features.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "first_rank.hpp"
 
@@ -8,31 +9,77 @@ namespace espalier {
 
 namespace {
 
-// All rows but those of dropped edges.
 template <class T>
-Matrix<T> read_kept(GivenFeatures& from) {
-  Matrix<T> kept(from.edges - std::ssize(from.dropped), from.rows->columns());
-  std::vector<double> row(static_cast<std::size_t>(kept.columns));
-  auto dropped = from.dropped.begin();
-  std::int64_t place = 0;
-  for (std::int64_t e = 0; e < from.edges; ++e) {
-    from.rows->next(row);
-    if (dropped != from.dropped.end() && *dropped == e) {
-      ++dropped;
-      continue;
-    }
-    for (std::int64_t k = 0; k < kept.columns; ++k) kept(place, k) = stored_feature<T>(*from.rows, row[k], k);
-    ++place;
+double widened(T value) {
+  if constexpr (std::is_same_v<T, Half>)
+    return to_float(value);
+  else
+    return value;
+}
+
+template <class T>
+T narrowed(double value) {
+  if constexpr (std::is_same_v<T, Half>)
+    return to_half(static_cast<float>(value));
+  else
+    return static_cast<float>(value);
+}
+
+struct RowSum {
+  std::int64_t edges = 0;
+  std::vector<double> values;
+
+  template <class T>
+  void add(const T* row, std::int64_t columns) {
+    values.resize(static_cast<std::size_t>(columns));
+    for (std::int64_t k = 0; k < columns; ++k) values[k] += widened(row[k]);
+    ++edges;
   }
+};
+
+// In the order of the edges; edges that met no other are not there.
+template <class T>
+std::map<std::int64_t, RowSum> sums_of_rows(const Matrix<T>& rows, const Buffer<std::int64_t>& standing) {
+  std::map<std::int64_t, RowSum> sums;
+  for (std::int64_t e = 0; e < rows.rows; ++e) {
+    const auto first = standing[e];
+    if (first < 0 || first == e) continue;
+    auto& sum = sums[first];
+    if (sum.edges == 0) sum.add(rows.row(first), rows.columns);
+    sum.add(rows.row(e), rows.columns);
+  }
+  return sums;
+}
+
+// The row of the first of edges that met becomes that of all of them.
+template <class T>
+void add_up_rows(Matrix<T>& rows, const Buffer<std::int64_t>& standing, bool mean) {
+  for (const auto& [first, sum] : sums_of_rows(rows, standing))
+    for (std::int64_t k = 0; k < rows.columns; ++k) {
+      const auto value = mean ? sum.values[k] / static_cast<double>(sum.edges) : sum.values[k];
+      rows(first, k) = narrowed<T>(value);
+      if (!std::isfinite(widened(rows(first, k))))
+        input_error(
+            "column {} of the features of edge {} (from 0) and of those that repeat it adds up to {}, too "
+            "large for {}; give --duplicate-features mean, first or last",
+            k, first, value, std::is_same_v<T, Half> ? "float16" : "float32");
+    }
+}
+
+template <class T>
+Matrix<T> read_edge_rows(GivenFeatures& from) {
+  Matrix<T> rows(from.edges, from.rows->columns());
+  read_rows(*from.rows, rows);
   from.rows->finish();
-  return kept;
+  if (!from.standing.empty()) add_up_rows(rows, from.standing, from.mean);
+  return rows;
 }
 
 template <class T>
 void write_edge_rows(const Communicator& comm, GivenFeatures& from, std::int64_t columns,
                      const std::vector<EntriesOfEdges>& into, GraphWriter& writer) {
   Matrix<T> kept;
-  on_first_rank(comm, [&] { kept = read_kept<T>(from); });
+  on_first_rank(comm, [&] { kept = read_edge_rows<T>(from); });
   for (const auto& entries : into) {
     Buffer<std::int64_t> places;
     on_first_rank(comm, [&] { places = entries.places(); });

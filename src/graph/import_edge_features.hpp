@@ -15,13 +15,16 @@ namespace espalier {
 
 /// What rank 0 knows of the features of one relation's edges; the other ranks nothing.
 struct GivenFeatures {
-  std::unique_ptr<FeatureRows> rows;       ///< null: there are none
-  std::int64_t edges = 0;                  ///< so many rows there are
-  std::vector<std::int64_t> dropped = {};  ///< those of edges that were left out, ascending
+  std::unique_ptr<FeatureRows> rows;  ///< null: there are none
+  std::int64_t edges = 0;             ///< so many rows there are
+  /// Where features are added up: of each edge the first that it met (-1: it is left out). Else
+  /// empty.
+  Buffer<std::int64_t> standing = {};
+  bool mean = false;  ///< and then divided by how many they are
 };
 
 /// A relation of the file that the features become those of, and on rank 0, for each of its entries
-/// in the order of the matrix, the place of its edge among those not dropped.
+/// in the order of the matrix, its edge.
 struct EntriesOfEdges {
   int relation = 0;
   std::function<Buffer<std::int64_t>()> places;

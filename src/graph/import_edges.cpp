@@ -48,10 +48,10 @@ class EdgeImport {
       refuse_duplicate(*given.edges, duplicate.found());
     }
     if (given.open_features) features_ = {given.open_features(counts.given), counts.given};
-    if (features_.rows) first_ = feature_edges(*given.edges, options, rows_);
+    if (features_.rows) find_features(*given.edges, options);
     const auto one_way = options.symmetrize ? 0 : count_one_way(rows_);
     auto report = given.report;
-    report.weighted = given.edges->weighted();
+    report.weighted = rows_.has_values();
     report.featured = features_.rows != nullptr;
     report_edges(report, counts, rows_.entries(), one_way, now() - start);
     found_ = {rows_.rows, count_alone(rows_), one_way > 0};
@@ -67,6 +67,13 @@ class EdgeImport {
   }
 
  private:
+  void find_features(const EdgeSource& edges, const EdgeOptions& options) {
+    first_ = feature_edges(edges, options, rows_);
+    if (!options.adds_features()) return;
+    features_.standing = standing_edges(edges, options, rows_, first_);
+    features_.mean = options.features == DuplicateFeatures::kMean;
+  }
+
   Csr<Index> rows_;
   GivenFeatures features_;
   Buffer<std::int64_t> first_;  // for each entry its edge, where edges have features

@@ -5,13 +5,14 @@
 #include <optional>
 
 #include "broadcast_schema.hpp"
+#include "edge_report.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
 #include "import_edge_features.hpp"
 #include "import_vertices.hpp"
 #include "ogb_tables.hpp"
-#include "wide_edges.hpp"
+#include "typed_edges.hpp"
 
 namespace espalier {
 
@@ -33,8 +34,8 @@ std::vector<std::int64_t> entries_by_relation(const Schema& schema, const Csr<In
 }
 
 template <class Index>
-void report_relations(const Schema& schema, const WideEdges<Index>& edges, const Csr<Index>& rows,
-                      int triplets) {
+void report_relations(const Schema& schema, const TypedEdges& edges, const Csr<Index>& rows,
+                      const EdgeReport& of, int triplets) {
   const auto entries = entries_by_relation(schema, rows);
   for (int r = 0; r < std::ssize(entries); ++r) {
     std::string line = counted(entries[r], "entry");
@@ -47,10 +48,9 @@ void report_relations(const Schema& schema, const WideEdges<Index>& edges, const
     }
     log::info("relation   {}: {}", schema.full_name(r), line);
     if (repeated > 0)
-      log::info(
-          "duplicates {}: {} an earlier one; each edge becomes one entry. To keep them all, make them "
-          "edges of two relations",
-          schema.full_name(r), counted(repeated, "line repeats", "lines repeat"));
+      report_repeated(fmt::format("{}: {} an earlier one", schema.full_name(r),
+                                  counted(repeated, "line repeats", "lines repeat")),
+                      of, "make them edges of two relations, or give --duplicates count");
   }
 }
 
@@ -106,23 +106,22 @@ class TypedImport {
   template <class Index>
   void edges_of();
   template <class Index>
-  void read_edges(WideEdges<Index>& edges) const;
+  Csr<Index> build(const TypedEdges& edges) const;
   template <class Index>
-  Csr<Index> build(WideEdges<Index>& edges) const;
+  Buffer<std::int64_t> find_features(const TypedEdges& edges, const Csr<Index>& rows);
   template <class Index>
-  void open_edge_features(const WideEdges<Index>& edges);
-  bool has_edge_features() const {
-    return std::ranges::any_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; });
+  void write_edge_features(const Csr<Index>& rows, const Buffer<std::int64_t>& first);
+  // Columns are no vertices: loops are dropped by now.
+  EdgeOptions edge_options() const {
+    return {false, false, options_.duplicates, options_.duplicate_features};
   }
-  template <class Index>
-  void write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
-                           const Buffer<std::int64_t>& first);
   // What rank 0 found.
   std::int64_t agreed(std::int64_t mine) const { return comm_.all_reduce(mine, Reduction::kMax, "import"); }
 
   const Communicator& comm_;
   const TypedOptions& options_;
   std::unique_ptr<TypedFolder> folder_;   // rank 0
+  std::optional<TypedEdges> edges_;       // rank 0
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
   GraphDescription description_;
   std::optional<Schema> schema_;
@@ -131,74 +130,65 @@ class TypedImport {
 };
 
 template <class Index>
-void TypedImport::read_edges(WideEdges<Index>& edges) const {
-  std::int64_t announced = 0;
-  for (int r = 0; r < triplets_; ++r) announced += folder_->announced_edges(r);
-  edges.reserve(announced * (options_.inverses ? 2 : 1));
-  for (int r = 0; r < triplets_; ++r) {
-    edges.begin(r);
-    folder_->read_edges(r, edges);
-    edges.end(options_.drop_self_loops);
-  }
-  if (options_.inverses) edges.add_inverses();
-}
-
-template <class Index>
-Csr<Index> TypedImport::build(WideEdges<Index>& edges) const {
+Csr<Index> TypedImport::build(const TypedEdges& edges) const {
   EdgeCounts counts;
   try {
-    // Columns are no vertices: loops are dropped by now.
-    return build_rows(edges.list(), {0, schema_->nodes()}, schema_->columns(),
-                      {false, false, options_.duplicates}, counts);
+    return build_rows<Index>(edges, count_wide_entries(edges, schema_->nodes(), schema_->columns()),
+                             edge_options(), counts);
   } catch (const DuplicateEdge& duplicate) {
-    const auto [relation, edge] = edges.origin(duplicate.found().edge);
-    const auto earlier = edges.origin(duplicate.found().earlier).second;
-    input_error("{}: repeats {}; choose --duplicates sum, max or first to merge them",
-                folder_->edge_place(relation, edge), folder_->edge_place(relation, earlier));
+    input_error("{}: repeats {}; choose --duplicates sum, max, first or last to merge them",
+                edges.place(duplicate.found().edge), edges.place(duplicate.found().earlier));
   }
 }
 
-// What the edges of each triplet have; their numbers are known now.
+// Opens what the edges of each triplet have. Returns for each entry of the matrix the entry of the
+// edges that it has its features from; empty where there are none.
 template <class Index>
-void TypedImport::open_edge_features(const WideEdges<Index>& edges) {
+Buffer<std::int64_t> TypedImport::find_features(const TypedEdges& edges, const Csr<Index>& rows) {
+  if (!options_.edge_features) return {};
   for (int r = 0; r < triplets_; ++r)
-    edge_rows_[r] = {options_.edge_features ? folder_->open_edge_features(r, edges.given(r)) : nullptr,
-                     edges.given(r), edges.dropped_edges(r)};
+    edge_rows_[r] = {folder_->open_edge_features(r, edges.given(r)), edges.given(r)};
+  if (std::ranges::none_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; })) return {};
+  auto first = feature_edges(edges, edge_options(), rows);
+  if (!edge_options().adds_features()) return first;
+  const auto standing = standing_edges(edges, edge_options(), rows, first);
+  for (int r = 0; r < triplets_; ++r) {
+    edge_rows_[r].mean = options_.duplicate_features == DuplicateFeatures::kMean;
+    edge_rows_[r].standing = edges.of_relation(r, standing, -1);
+    for (auto& edge : edge_rows_[r].standing)
+      if (edge >= 0) edge = edges.edge_in_file(edge);
+  }
+  return first;
 }
 
 template <class Index>
 void TypedImport::edges_of() {
   Csr<Index> rows;
-  std::optional<WideEdges<Index>> edges;  // rank 0
-  Buffer<std::int64_t> first;             // for each entry its edge, where edges have features
+  Buffer<std::int64_t> first;
   on_first_rank(comm_, [&] {
     const double start = now();
-    edges.emplace(*schema_, triplets_);
-    read_edges(*edges);
-    open_edge_features(*edges);
-    const auto copy = has_edge_features() ? edges->list() : EdgeList<Index>();
-    rows = build(*edges);
-    if (has_edge_features()) first = feature_edges(copy, {0, schema_->nodes()}, {}, rows);
+    edges_.emplace(*folder_, *schema_, triplets_, options_.drop_self_loops);
+    rows = build<Index>(*edges_);
+    first = find_features(*edges_, rows);
     log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
               counted(std::ssize(schema_->relations()), "relation"), now() - start);
-    report_relations(*schema_, *edges, rows, triplets_);
+    report_relations(*schema_, *edges_, rows, {edge_options(), rows.has_values(), !first.empty()}, triplets_);
   });
   writer_->write_adjacency(rows);
-  write_edge_features(edges ? &*edges : nullptr, rows, first);
+  write_edge_features(rows, first);
 }
 
 // Relation by relation, so that features of one are in memory.
 template <class Index>
-void TypedImport::write_edge_features(const WideEdges<Index>* edges, const Csr<Index>& rows,
-                                      const Buffer<std::int64_t>& first) {
+void TypedImport::write_edge_features(const Csr<Index>& rows, const Buffer<std::int64_t>& first) {
   for (int r = 0; r < triplets_; ++r) {
     std::vector<EntriesOfEdges> into;
     for (const int relation : {r, schema_->relations()[r].inverse})
       if (relation >= 0)
         into.push_back({relation, [&, relation] {
-                          auto places = edges_of_entries(*schema_, rows, relation, first);
-                          for (auto& place : places) place = edges->place_in_relation(place);
-                          return places;
+                          auto edges = edges_of_entries(*schema_, rows, relation, first);
+                          for (auto& edge : edges) edge = edges_->edge_in_file(edge);
+                          return edges;
                         }});
     const auto columns = import_edge_features(comm_, std::move(edge_rows_[r]), options_.half, into, *writer_);
     if (columns > 0)

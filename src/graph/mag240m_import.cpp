@@ -30,13 +30,11 @@ class Mag240mFolder : public TypedFolder {
   }
 
   GraphDescription describe() const override { return describe_folder(options_.folder, "MAG240M"); }
-  std::int64_t announced_edges(int triplet) const override {
-    return count_edges(*open_npy(edge_array(triplet)));
-  }
-  void read_edges(int triplet, EdgeSink& sink) const override {
+  std::string place() const override { return processed_.string(); }
+  void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override {
     const auto& of = triplets()[triplet];
-    read_edge_array(*open_npy(edge_array(triplet)), vertices(type_of(of.head)), vertices(type_of(of.tail)),
-                    sink);
+    read_edge_pairs([&] { return open_npy(edge_array(triplet)); }, vertices(type_of(of.head)),
+                    vertices(type_of(of.tail)), use);
   }
   std::string edge_place(int triplet, std::int64_t edge) const override {
     return edge_of_array(edge_array(triplet), edge);

@@ -39,13 +39,11 @@ class OgbBinaryFolder : public TypedFolder {
   }
 
   GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw binary"); }
-  std::int64_t announced_edges(int triplet) const override {
-    return count_edges(*edges_.open(joined(triplet)));
-  }
-  void read_edges(int triplet, EdgeSink& sink) const override {
+  std::string place() const override { return edges_.path(); }
+  void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override {
     const auto& of = triplets()[triplet];
-    read_edge_array(*edges_.open(joined(triplet)), vertices(type_of(of.head)), vertices(type_of(of.tail)),
-                    sink);
+    read_edge_pairs([&] { return edges_.open(joined(triplet)); }, vertices(type_of(of.head)),
+                    vertices(type_of(of.tail)), use);
   }
   std::string edge_place(int triplet, std::int64_t edge) const override {
     return edge_of_array(edges_.open(joined(triplet))->name(), edge);

@@ -88,9 +88,6 @@ class OgbCsvFolder : public OgbFolder {
   }
 
   GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw csv"); }
-  std::string how_to_weigh() const override {
-    return "give edge-feat.csv.gz a column of ones and name it by --edge-weight";
-  }
   void check_edge_weight() const override {
     if (!options_.edge_weight) return;
     CsvReader csv(require("edge-feat"));

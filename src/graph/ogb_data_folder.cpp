@@ -55,7 +55,7 @@ class ArrayEdges : public EdgeSource {
       const auto edges = count_edges(*data_.open(kEdges));
       weights.emplace(open_feature_array(data_.open(kEdgeFeatures), edges, "edges"), *weight_);
     }
-    read_edge_pairs([&] { return data_.open(kEdges); }, vertices_,
+    read_edge_pairs([&] { return data_.open(kEdges); }, vertices_, vertices_,
                     [&](const EdgePiece& piece) {
                       use({piece.sources, piece.targets,
                            weights ? std::span<const float>(weights->next(piece.sources.size()))
@@ -83,9 +83,6 @@ class OgbDataFolder : public OgbFolder {
   }
 
   GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw binary"); }
-  std::string how_to_weigh() const override {
-    return "give edge_feat of data.npz a column of ones and name it by --edge-weight";
-  }
   void check_edge_weight() const override {
     if (!options_.edge_weight) return;
     const auto features = data_.open(kEdgeFeatures);

@@ -27,8 +27,6 @@ class OgbFolder {
   /// Null where there are none.
   virtual std::unique_ptr<FeatureRows> open_features() const = 0;
   virtual OgbLabels read_labels() const = 0;
-  /// What gives edges weights, for messages.
-  virtual std::string how_to_weigh() const = 0;
 
   /// Features of so many edges, without the column of weights; null where there are none or none
   /// are wanted.

@@ -52,8 +52,9 @@ void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const
         options.folder);
   if (options.edge_weight)
     usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
-  const TypedOptions typed{options.folder, options.split,      options.inverses,     options.drop_self_loops,
-                           options.half,   options.duplicates, options.edge_features};
+  const TypedOptions typed{
+      options.folder, options.split,      options.inverses,           options.drop_self_loops,
+      options.half,   options.duplicates, options.duplicate_features, options.edge_features};
   import_typed(comm, typed, output, [&] {
     return is_binary_ogb_folder(options.folder) ? open_binary_ogb_folder(typed)
                                                 : open_typed_ogb_folder(typed);
@@ -76,11 +77,11 @@ void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const
     folder->check_edge_weight();
     edges = folder->open_edges();
     given = {edges.get(), folder->nodes()};
-    given.report.to_keep = folder->how_to_weigh();
     given.report.one_direction_by = one_direction_by(options.folder);
     given.open_features = [&](std::int64_t count) { return folder->open_edge_features(count); };
   });
-  given.report.options = {options.symmetrize, options.drop_self_loops, options.duplicates};
+  given.report.options = {options.symmetrize, options.drop_self_loops, options.duplicates,
+                          options.duplicate_features};
   given.half = options.half;
   GraphWriter writer(comm, output);
 

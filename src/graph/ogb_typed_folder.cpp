@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "edge_pieces.hpp"
 #include "ogb_meta.hpp"
 #include "ogb_tables.hpp"
 #include "ogb_typed_splits.hpp"
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string place(const CsvReader& csv) {
+std::string line_of(const CsvReader& csv) {
   return fmt::format("{}:{}", csv.path(), csv.line());
 }
 
@@ -30,11 +31,8 @@ class OgbTypedFolder : public TypedFolder {
 
   GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw csv"); }
 
-  std::int64_t announced_edges(int triplet) const override {
-    const auto path = find_table(relation_folder(triplet), "num-edge-list");
-    return path.empty() ? 0 : read_count(path);
-  }
-  void read_edges(int triplet, EdgeSink& sink) const override;
+  std::string place() const override { return raw_.string(); }
+  void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override;
   std::string edge_place(int triplet, std::int64_t edge) const override {
     return fmt::format("{}:{}", edge_table(triplet), edge + 1);
   }
@@ -86,7 +84,7 @@ void OgbTypedFolder::read_triplets() {
     Triplet triplet;
     for (auto* name : {&triplet.head, &triplet.relation, &triplet.tail}) *name = csv.text();
     csv.end_line();
-    add_triplet(triplet, place(csv));
+    add_triplet(triplet, line_of(csv));
   }
   check_names(path);
   for (int t = 0; t < std::ssize(triplets()); ++t)
@@ -107,29 +105,20 @@ void OgbTypedFolder::check_targets() const {
                     (raw_ / "node-label").string());
 }
 
-// Edges in pieces of bounded size.
-void OgbTypedFolder::read_edges(int triplet, EdgeSink& sink) const {
-  constexpr std::size_t kPiece = 1 << 14;
+void OgbTypedFolder::read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const {
   const auto head = vertices(type_of(triplets()[triplet].head)),
              tail = vertices(type_of(triplets()[triplet].tail));
   CsvReader csv(edge_table(triplet));
-  std::vector<std::int64_t> heads, tails;
+  EdgePieces pieces(false, use);
   std::int64_t lines = 0;
-  const auto pass_on = [&] {
-    sink.add_heads(heads);
-    sink.add_tails(tails);
-    heads.clear();
-    tails.clear();
-  };
   for (; csv.next_line(); ++lines) {
-    heads.push_back(read_vertex(csv, head));
-    tails.push_back(read_vertex(csv, tail));
+    const auto from = read_vertex(csv, head), to = read_vertex(csv, tail);
     csv.end_line();
-    if (heads.size() == kPiece) pass_on();
+    pieces.add(from, to, 1);
   }
-  pass_on();
-  if (!find_table(relation_folder(triplet), "num-edge-list").empty())
-    check_lines(csv, lines, announced_edges(triplet), "edges by num-edge-list");
+  if (const auto path = find_table(relation_folder(triplet), "num-edge-list"); !path.empty())
+    check_lines(csv, lines, read_count(path), "edges by num-edge-list");
+  pieces.finish();
 }
 
 }  // namespace

@@ -34,8 +34,10 @@ void for_each_edge(const EdgeSource& edges, Visit visit) {
 // Calls visit(row, column, weight, edge, reversed) for every entry that the edges make.
 template <class Edges, class Visit>
 void for_each_entry(const Edges& edges, const EdgeOptions& options, Visit visit) {
+  const bool count = options.duplicates == Duplicates::kCount;
   for_each_edge(edges, [&](auto u, auto v, float weight, std::int64_t edge) {
     if (options.drop_self_loops && u == v) return;
+    if (count) weight = 1;
     visit(v, u, weight, edge, false);
     if (options.symmetrize) visit(u, v, weight, edge, true);
   });
@@ -57,6 +59,11 @@ struct Marked {
 // Makes of counts, those of row r at r + 1, where each row begins.
 inline void add_up(Buffer<std::int64_t>& indptr) {
   for (std::size_t row = 1; row < indptr.size(); ++row) indptr[row] += indptr[row - 1];
+}
+
+// Have entries weights?
+inline bool weighs(bool edges, const EdgeOptions& options) {
+  return edges || options.duplicates == Duplicates::kCount;
 }
 
 // Entries at the places of their rows, which begin at `indptr`; columns are marked. Within a row
@@ -114,18 +121,23 @@ void sort_rows(Csr<Index>& matrix) {
 // The entries of one place, in the order of the edges, become one.
 class Meeting {
  public:
-  void add(bool reversed, float weight, Duplicates how) {
+  explicit Meeting(Duplicates how) : how_(how) {}
+
+  void add(bool reversed, float weight) {
     float& first = reversed ? first_reversed_ : first_given_;
     auto& count = reversed ? reversed_ : given_;
     if (count++ == 0) first = weight;
-    if (given_ + reversed_ == 1)
+    if (given_ + reversed_ == 1 || how_ == Duplicates::kLast)
       weight_ = weight;
-    else if (how == Duplicates::kSum)
+    else if (how_ == Duplicates::kMax)
+      weight_ = std::max(weight_, static_cast<double>(weight));
+    else if (how_ != Duplicates::kFirst)
       weight_ += weight;
-    else if (how == Duplicates::kMax)
-      weight_ = std::max(weight_, weight);
   }
-  float weight() const { return weight_; }
+  float weight() const {
+    const auto met = static_cast<double>(given_ + reversed_);
+    return static_cast<float>(how_ == Duplicates::kMean ? weight_ / met : weight_);
+  }
   void count(bool loop, EdgeCounts& counts) const {
     counts.merged += given_ + reversed_ - 1;
     counts.repeated += std::max<std::int64_t>(given_ - 1, 0);
@@ -136,8 +148,10 @@ class Meeting {
   }
 
  private:
+  Duplicates how_;
   std::int64_t given_ = 0, reversed_ = 0;
-  float weight_ = 1, first_given_ = 1, first_reversed_ = 1;
+  double weight_ = 1;
+  float first_given_ = 1, first_reversed_ = 1;
 };
 
 // Merges equal neighbours of sorted rows in place and takes the marks away.
@@ -156,9 +170,9 @@ void merge_duplicates(Csr<Index>& matrix, const RowRange& range, Duplicates how,
         ++kept, ++e;
         continue;
       }
-      Meeting meeting;
+      Meeting meeting(how);
       for (; e < end && Mark::column(matrix.indices[e]) == column; ++e)
-        meeting.add(Mark::reversed(matrix.indices[e]), weighted ? matrix.values[e] : 1, how);
+        meeting.add(Mark::reversed(matrix.indices[e]), weighted ? matrix.values[e] : 1);
       meeting.count(range.begin + row == column, counts);
       matrix.indices[kept] = column;
       if (weighted) matrix.values[kept] = meeting.weight();
@@ -227,12 +241,15 @@ template <class Index, class Edges>
 Buffer<std::int64_t> find_feature_edges(const Edges& edges, bool weighted, const RowRange& range,
                                         const EdgeOptions& options, const Csr<Index>& matrix) {
   Buffer<std::int64_t> found(matrix.indices.size(), -1);
-  const bool by_weight = options.duplicates == Duplicates::kMax && weighted;
+  const bool kept = options.features == DuplicateFeatures::kKept;
+  const bool by_weight = kept && options.duplicates == Duplicates::kMax && weighted;
+  const bool last =
+      options.features == DuplicateFeatures::kLast || (kept && options.duplicates == Duplicates::kLast);
   Buffer<float> largest(by_weight ? matrix.indices.size() : 0);
   for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t edge, bool) {
     const auto place = place_of(matrix, row - range.begin, column);
     if (place < 0) return;
-    if (found[place] >= 0 && !(by_weight && weight > largest[place])) return;
+    if (found[place] >= 0 && !last && !(by_weight && weight > largest[place])) return;
     found[place] = edge;
     if (by_weight) largest[place] = weight;
   });

@@ -8,9 +8,10 @@
 #include <sstream>
 
 #include "broadcast_schema.hpp"
+#include "edge_pieces.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "first_rank.hpp"
 #include "input_files.hpp"
@@ -61,25 +62,35 @@ Schema schema_of(const TripleTables& tables, const TripleOptions& options) {
 
 // ---- the edges ----
 
+// Those of train, where they lie.
+class TripleEdges : public EdgeSource {
+ public:
+  TripleEdges(const Buffer<Triple>& triples, const std::optional<Schema>& schema)
+      : triples_(triples), schema_(schema) {}
+  bool weighted() const override { return false; }
+  std::string name() const override { return "the triples of train"; }
+  std::string place(std::int64_t edge) const override { return fmt::format("edge {}", edge); }
+  void read(const std::function<void(const EdgePiece&)>& use) const override {
+    EdgePieces pieces(false, use);
+    for (const auto& [tail, relation, head] : triples_) {
+      pieces.add(schema_ ? schema_->column(relation, head) : head, tail, 1);
+      const int inverse = schema_ ? schema_->relations()[relation].inverse : -1;
+      if (inverse >= 0) pieces.add(schema_->column(inverse, tail), head, 1);
+    }
+    pieces.finish();
+  }
+
+ private:
+  const Buffer<Triple>& triples_;
+  const std::optional<Schema>& schema_;
+};
+
 template <class Index>
 Csr<Index> build(const TripleTables& tables, const std::optional<Schema>& schema) {
-  EdgeList<Index> edges;
-  const auto add = [&](std::int64_t column, std::int64_t row) {
-    edges.sources.push_back(static_cast<Index>(column));
-    edges.targets.push_back(static_cast<Index>(row));
-  };
-  for (const auto& [tail, relation, head] : tables.splits[0]) {
-    if (!schema) {
-      add(head, tail);
-      continue;
-    }
-    add(schema->column(relation, head), tail);
-    if (const int inverse = schema->relations()[relation].inverse; inverse >= 0)
-      add(schema->column(inverse, tail), head);
-  }
+  const TripleEdges edges(tables.splits[0], schema);
   const auto n = std::ssize(tables.entities);
   EdgeCounts counts;
-  return build_rows(edges, {0, n}, schema ? schema->columns() : n, {}, counts);
+  return build_rows<Index>(edges, count_wide_entries(edges, n, schema ? schema->columns() : n), {}, counts);
 }
 
 // ---- what was read, in words ----
@@ -179,7 +190,9 @@ class TripleImport {
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
       if (options_.files[static_cast<std::size_t>(split)].empty()) continue;
       Links links;
-      for (const auto& of : tables_.splits[static_cast<std::size_t>(split)]) {
+      // Not needed any more.
+      for (const auto triples = std::move(tables_.splits[static_cast<std::size_t>(split)]);
+           const auto& of : triples) {
         links.heads.push_back(of.head);
         links.tails.push_back(of.tail);
         if (info.names.size() > 1) links.relations.push_back(of.relation);

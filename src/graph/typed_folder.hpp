@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/schema.hpp"
 #include "feature_rows.hpp"
@@ -28,15 +29,6 @@ struct Triplet {
 /// The triplet of such a name; three empty names where it is none.
 Triplet split_triplet(const std::string& joined);
 
-/// What becomes of edges that are read: their heads and tails, ids within the types, each in the
-/// order of the file. Which of them come first, and in what pieces, is the layout's choice.
-class EdgeSink {
- public:
-  virtual ~EdgeSink() = default;
-  virtual void add_heads(std::span<const std::int64_t> ids) = 0;
-  virtual void add_tails(std::span<const std::int64_t> ids) = 0;
-};
-
 class TypedFolder {
  public:
   virtual ~TypedFolder() = default;
@@ -49,9 +41,11 @@ class TypedFolder {
   const std::vector<Triplet>& triplets() const { return triplets_; }
 
   virtual GraphDescription describe() const = 0;
-  /// The number of edges of a triplet where that is known before they are read, else 0.
-  virtual std::int64_t announced_edges(int triplet) const = 0;
-  virtual void read_edges(int triplet, EdgeSink& sink) const = 0;
+  /// The folder, for messages.
+  virtual std::string place() const = 0;
+  /// Calls `use` for piece after piece, in the order of the file: heads and tails, ids within the
+  /// types.
+  virtual void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const = 0;
   /// Where edge e of a triplet stands: "FILE:LINE".
   virtual std::string edge_place(int triplet, std::int64_t edge) const = 0;
   /// Null where the type has no features.

@@ -141,6 +141,7 @@ class KeyedLinks final : public LinkExamples {
             .seeds = links->seeds,
             .memory = links,
             .left_out = links->left_out,
+            .links = links.get(),
             .digest = links->digest()};
   }
   const LinkBatch& links(std::int64_t batch) const override { return *prepared(batch); }

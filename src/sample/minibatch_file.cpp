@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "espalier/base/error.hpp"
+#include "espalier/sample/link_examples.hpp"
 
 namespace espalier {
 
@@ -35,7 +36,7 @@ std::vector<std::int64_t> row_starts(const BlockView<>& block) {
 void MinibatchFile::append(std::int64_t epoch, const Minibatch& minibatch, const SeedLabels& labels) {
   const auto begin = std::ssize(waiting_);
   index_.push_back({epoch, minibatch.number, written_ + begin});
-  const auto columns = labels.classes.empty() ? labels.columns : -1;
+  const auto columns = labels.links != nullptr ? -2 : labels.classes.empty() ? labels.columns : -1;
   put<std::int64_t>(
       std::array<std::int64_t, 6>{0, 0, epoch, minibatch.number, std::ssize(minibatch.blocks), columns});
   for (const auto& block : minibatch.blocks)
@@ -51,6 +52,7 @@ void MinibatchFile::append(std::int64_t epoch, const Minibatch& minibatch, const
   }
   put(labels.classes);
   put(labels.several);
+  if (labels.links != nullptr) put_links(*labels.links);
   seal(begin);
   if (std::ssize(waiting_) >= kAtOnce) flush();
 }
@@ -67,6 +69,15 @@ void MinibatchFile::put(std::span<const T> values) {
   const auto from = waiting_.size(), bytes = values.size_bytes();
   waiting_.resize(from + (bytes + kAlignment - 1) / kAlignment * kAlignment, 0);
   if (bytes > 0) std::memcpy(waiting_.data() + from, values.data(), bytes);
+}
+
+void MinibatchFile::put_links(const LinkBatch& links) {
+  const auto count = links.links();
+  const auto negatives = count == 0 ? 0 : std::ssize(links.negative_heads) / count;
+  put<std::int64_t>(std::array<std::int64_t, 2>{count, negatives});
+  for (const auto* list :
+       {&links.heads, &links.tails, &links.relations, &links.negative_heads, &links.negative_tails})
+    put(std::span<const std::int32_t>(*list));
 }
 
 // The length and checksum of the record that begins there and is whole.

@@ -267,15 +267,36 @@ class Untyped(OgbFolder):
             for line, (u, v) in enumerate(edges):
                 for place in {(v, u), (u, v)} if symmetrize else {(v, u)}:
                     lines_of.setdefault(place, []).append(line)
-            for how in ("first", "max", "sum"):
+            for how in ("first", "max", "sum", "last"):
                 output = self.succeed(*self.command(*flags, "--duplicates", how))
-                self.assertIn("of the line with the largest weight" if how == "max" else "with the features of the first", output)
+                self.assertIn("of the line with the largest weight" if how == "max" else f"with the features of the {'last' if how == 'last' else 'first'}", output)
                 weights, features = self.entries(), self.features()
                 for place, several in lines_of.items():
-                    of = max(several, key=lambda line: rows[line, 0]) if how == "max" else several[0]
+                    of = max(several, key=lambda line: rows[line, 0]) if how == "max" else several[-1 if how == "last" else 0]
                     self.assertEqual(features[place], (of,), (how, flags, place))
                     if how != "sum":
                         self.assertEqual(weights[place], rows[of, 0], (how, flags, place))
+
+    def test_features_are_added_up(self):
+        """By numpy, over the lines that met; a self loop is one of them."""
+        random = np.random.default_rng(29)
+        edges = [tuple(pair) for pair in random.integers(0, 8, (120, 2)).tolist()]
+        rows = random.normal(size=(120, 2)).astype(np.float32)
+        self.put_edges(edges)
+        self.put("raw/edge-feat.csv", lines(rows))
+        for symmetrize in (False, True):
+            lines_of = {}
+            for line, (u, v) in enumerate(edges):
+                for place in {(v, u), (u, v)} if symmetrize else {(v, u)}:
+                    lines_of.setdefault(place, []).append(line)
+            for how, ranks in (("sum", 1), ("mean", 3), ("last", 1), ("first", 2)):
+                output = self.succeed(*self.command("--duplicate-features", how, *("--symmetrize",) * symmetrize), ranks=ranks)
+                self.assertIn(f"with the {how} of the features" if how in ("sum", "mean") else f"with the features of the {how}", output)
+                combine = {"sum": lambda of: of.sum(0), "mean": lambda of: of.mean(0), "last": lambda of: of[-1], "first": lambda of: of[0]}[how]
+                expected = {place: tuple(combine(rows[several].astype(float)).astype(np.float32).tolist()) for place, several in lines_of.items()}
+                self.assertEqual(difference(self.features(), expected), "", how)
+        self.put("raw/edge-feat.csv", "3e38\n" * 120)
+        self.refuse(3, ["column 0 of the features of edge ", "too large for float32; give --duplicate-features mean"], "--duplicate-features", "sum")
 
     def test_words(self):
         self.put_edges([(0, 1), (1, 0), (0, 1)])

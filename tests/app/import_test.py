@@ -15,7 +15,8 @@ import numpy as np
 
 from tests.app.program import ProgramTest, espalier
 
-COMBINE = {"sum": lambda group: np.sum(group, dtype=np.float32), "max": max, "first": lambda group: group[0]}
+COMBINE = {"sum": lambda group: np.float32(np.sum(group, dtype=float)), "mean": lambda group: np.float32(np.mean(group, dtype=float)),
+           "max": max, "first": lambda group: group[0], "last": lambda group: group[-1], "count": len}
 
 
 def lines_of_digits(digits):
@@ -78,15 +79,18 @@ class Duplicates(OgbFolder):
     def test_against_numpy(self):
         random = np.random.default_rng(13)
         edges = [tuple(pair) for pair in random.integers(0, 9, (150, 2)).tolist()]
-        weights = random.integers(0, 64, 150)
+        weights = random.integers(0, 64, 150) / 10
         self.put_edges(edges, weights, nodes=9)
-        for how in ("sum", "max", "first"):
+        for how in COMBINE:
             for flags in ((), ("--symmetrize",)):
                 for ranks in (1, 3) if how == "first" and flags else (1,):
                     self.succeed(*self.command("--edge-weight", 0, "--duplicates", how, *flags), ranks=ranks)
                     self.assertEqual(self.entries(), merged(edges, weights, bool(flags), how), (how, flags, ranks))
         self.succeed(*self.command("--edge-weight", 0, "--symmetrize"))
         self.assertEqual(self.entries(), merged(edges, weights, True, "sum"), "sum is the default")
+        for ranks in (1, 2):
+            self.succeed(*self.command("--duplicates", "count", "--no-edge-features"), ranks=ranks)
+            self.assertEqual(self.entries(), merged(edges, weights, False, "count"), "without weights, too")
 
     def test_lines_and_directions_are_counted_apart(self):
         # 0,1 three times; 1,0 once; 2,3 once; 3,2 twice; 4,4 twice; 4,0 once.
@@ -151,7 +155,10 @@ class Duplicates(OgbFolder):
         self.succeed(*self.command_after([(0, 1), (4, 4), (1, 2)], "--duplicates", "refuse", "--symmetrize"))
         self.succeed(*self.command_after([(0, 1), (1, 0), (1, 2)], "--duplicates", "refuse"))
         self.succeed(*self.command_after([(4, 4), (4, 4), (1, 2)], "--duplicates", "refuse", "--drop-self-loops"))
-        self.fail_with(2, ["--duplicates", "sum", "first", "refuse"], *self.command("--duplicates", "mean"))
+        self.fail_with(2, ["--duplicates", "sum", "first", "refuse"], *self.command("--duplicates", "most"))
+        self.fail_with(2, ["--duplicate-features max", "kept, first"], *self.command("--duplicate-features", "max"))
+        for other in (("--duplicates", "refuse"), ("--no-edge-features",)):
+            self.fail_with(2, ["--duplicate-features sum: ", other[0]], *self.command("--duplicate-features", "sum", *other))
 
     def command_after(self, edges, *options):
         self.put_edges(edges)

@@ -211,7 +211,7 @@ class Duplicates(TypedFolder):
         file = self.imported()
         self.assertEqual(sorted(file.edges["paper", "cites", "paper"]), [(1, 5), (2, 2), (5, 1)])
         self.assertIn("paper.cites.paper: 6 lines, 3 entries\n", self.said)
-        self.assertIn("duplicates paper.cites.paper: 3 lines repeat an earlier one; each edge becomes one entry. To keep them all, ", self.said)
+        self.assertIn("duplicates paper.cites.paper: 3 lines repeat an earlier one; no weights, so that each becomes one entry. To keep how often an edge stands there, make them edges of two relations, or give --duplicates count", self.said)
         self.assertIn("paper.rev_cites.paper: 3 entries\n", self.said)
 
     def test_refuse_names_the_lines(self):

@@ -1,6 +1,7 @@
 // Laws: the rows built from an edge list are those of the sparse matrix that adds 1 (or the weight)
-// at (target, source) per edge, or keeps the largest or first weight there; what met is counted by
-// its reason; a refused duplicate is the first of the list. The oracle is a std::map.
+// at (target, source) per edge, or keeps the largest, first or last weight there, or their mean or
+// number; what met is counted by its reason; a refused duplicate is the first of the list. The
+// oracle is a std::map.
 #include "espalier/graph/edge_list.hpp"
 
 #include <gtest/gtest.h>
@@ -28,6 +29,11 @@ EdgeList<Index> list(std::initializer_list<std::pair<int, int>> edges,
   out.weights.assign(weights.begin(), weights.end());
   return out;
 }
+
+constexpr std::array kHows{Duplicates::kSum,   Duplicates::kMean, Duplicates::kMax,
+                           Duplicates::kFirst, Duplicates::kLast, Duplicates::kCount};
+constexpr std::array kFeatures{DuplicateFeatures::kKept, DuplicateFeatures::kFirst, DuplicateFeatures::kLast,
+                               DuplicateFeatures::kSum, DuplicateFeatures::kMean};
 
 TEST(EdgeList, AHandCheckedGraph) {
   auto edges = list<std::int32_t>({{2, 0}, {1, 0}, {2, 0}, {1, 1}, {0, 2}}, {1, 2, 4, 8, 16});
@@ -79,9 +85,13 @@ struct Oracle {
   static float merged(const std::vector<float>& weights, Duplicates how) {
     if (how == Duplicates::kMax) return *std::max_element(weights.begin(), weights.end());
     if (how == Duplicates::kFirst) return weights.front();
-    return std::accumulate(weights.begin(), weights.end(), 0.0f);
+    if (how == Duplicates::kLast) return weights.back();
+    const auto count = static_cast<double>(weights.size());
+    if (how == Duplicates::kCount) return static_cast<float>(count);
+    const auto sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    return static_cast<float>(how == Duplicates::kMean ? sum / count : sum);
   }
-  EdgeCounts counts(bool symmetrize) const {
+  EdgeCounts counts(bool symmetrize, bool count) const {
     EdgeCounts c;
     for (const auto& [place, weights] : met) c.merged += static_cast<std::int64_t>(weights.size()) - 1;
     for (const auto& [ends, weights] : given) {
@@ -91,7 +101,7 @@ struct Oracle {
       const bool loop = ends.first == ends.second;
       c.loops += loop;
       c.mirrored += !loop;
-      c.alike += !loop && weights.front() == reverse->second.front();
+      c.alike += !loop && (count || weights.front() == reverse->second.front());
     }
     return c;
   }
@@ -148,8 +158,9 @@ TEST(EdgeList, FeatureEdgesOfRandomLists) {
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 300; ++trial) {
     const auto n = static_cast<std::int64_t>(1 + random() % 12);
-    const auto how = std::array{Duplicates::kSum, Duplicates::kMax, Duplicates::kFirst}[random() % 3];
-    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0, how};
+    const auto how = kHows[random() % kHows.size()];
+    const auto of_features = kFeatures[random() % kFeatures.size()];
+    const EdgeOptions options{random() % 2 == 0, random() % 2 == 0, how, of_features};
     const auto edges = random_list(random, n, random() % 60, random() % 2 == 0);
     auto copy = edges;
     EdgeCounts counts;
@@ -165,10 +176,14 @@ TEST(EdgeList, FeatureEdgesOfRandomLists) {
           if ((edges.sources[e] == u && edges.targets[e] == v) ||
               (options.symmetrize && edges.sources[e] == v && edges.targets[e] == u))
             between.push_back(e);
-        if (how == Duplicates::kMax)
+        const bool kept = of_features == DuplicateFeatures::kKept;
+        if (kept && how == Duplicates::kMax)
           std::ranges::stable_sort(between, [&](auto e, auto f) { return weight(e) > weight(f); });
+        if (of_features == DuplicateFeatures::kLast || (kept && how == Duplicates::kLast))
+          std::ranges::reverse(between);
         EXPECT_EQ(found[place], between.front());
-        if (a.has_values() && how != Duplicates::kSum)
+        const bool one = how == Duplicates::kMax || how == Duplicates::kFirst || how == Duplicates::kLast;
+        if (a.has_values() && kept && one)
           EXPECT_EQ(a.values[place], weight(found[place])) << "one edge's weight and features";
       }
   }
@@ -180,7 +195,7 @@ TEST(EdgeList, DuplicatesMergeAsAskedAndAreCountedByTheirReason) {
   std::mt19937_64 random(seed);
   for (int trial = 0; trial < 500; ++trial) {
     const auto n = static_cast<std::int64_t>(1 + random() % (trial < 300 ? 12 : 30));
-    const auto how = std::array{Duplicates::kSum, Duplicates::kMax, Duplicates::kFirst}[random() % 3];
+    const auto how = kHows[random() % kHows.size()];
     const EdgeOptions options{random() % 2 == 0, random() % 2 == 0, how};
     auto edges = random_list(random, n, random() % (trial < 300 ? 60 : 200), random() % 2 == 0);
     const Oracle oracle(edges, options);
@@ -199,7 +214,7 @@ TEST(EdgeList, DuplicatesMergeAsAskedAndAreCountedByTheirReason) {
           EXPECT_EQ(a.values[static_cast<std::size_t>(e)], Oracle::merged(next->second, how));
       }
     EXPECT_EQ(count_one_way(a) == 0, symmetric);
-    const auto wanted = oracle.counts(options.symmetrize);
+    const auto wanted = oracle.counts(options.symmetrize, how == Duplicates::kCount);
     EXPECT_EQ(counts.merged, wanted.merged);
     EXPECT_EQ(counts.repeated, wanted.repeated);
     EXPECT_EQ(counts.mirrored, wanted.mirrored);

@@ -55,6 +55,23 @@ void expect_equal(const EdgeCounts& a, const EdgeCounts& b) {
     EXPECT_EQ(a.*field, b.*field);
 }
 
+// Where features are added up every edge has the first of those it meets.
+void expect_standing(const EdgeList<std::int64_t>& edges, const EdgeOptions& options,
+                     const Buffer<std::int64_t>& first, const Buffer<std::int64_t>& standing) {
+  ASSERT_EQ(standing.size(), edges.sources.size());
+  for (std::size_t e = 0; e < edges.sources.size(); ++e) {
+    const auto u = edges.sources[e], v = edges.targets[e];
+    if (options.drop_self_loops && u == v) {
+      EXPECT_EQ(standing[e], -1);
+      continue;
+    }
+    EXPECT_NE(std::ranges::find(first, standing[e]), first.end());
+    const auto f = static_cast<std::size_t>(standing[e]);
+    const auto x = edges.sources[f], y = edges.targets[f];
+    EXPECT_TRUE((x == u && y == v) || (options.symmetrize && x == v && y == u));
+  }
+}
+
 template <class Index>
 void compare(const EdgeList<std::int64_t>& edges, std::int64_t n, const EdgeOptions& options) {
   auto list = EdgeList<Index>{{edges.sources.begin(), edges.sources.end()},
@@ -84,7 +101,9 @@ void compare(const EdgeList<std::int64_t>& edges, std::int64_t n, const EdgeOpti
   EXPECT_EQ(rows.indices, expected.indices);
   EXPECT_EQ(rows.values, expected.values);
   expect_equal(counts, expected_counts);
-  EXPECT_EQ(feature_edges(pieces, options, rows), feature_edges(copy, {0, n}, options, expected));
+  const auto first = feature_edges(copy, {0, n}, options, expected);
+  EXPECT_EQ(feature_edges(pieces, options, rows), first);
+  expect_standing(edges, options, first, standing_edges(pieces, options, rows, first));
 }
 
 TEST(EdgeSource, RowsOfAList) {
@@ -96,11 +115,24 @@ TEST(EdgeSource, RowsOfAList) {
     const auto edges = random_edges(random, n, random() % 200, round % 2 == 0);
     for (const bool symmetrize : {false, true})
       for (const bool drop : {false, true})
-        for (const auto how : {Duplicates::kSum, Duplicates::kMax, Duplicates::kFirst, Duplicates::kRefuse}) {
+        for (const auto how : {Duplicates::kSum, Duplicates::kMean, Duplicates::kMax, Duplicates::kFirst,
+                               Duplicates::kLast, Duplicates::kCount, Duplicates::kRefuse}) {
           compare<std::int32_t>(edges, n, {symmetrize, drop, how});
           compare<std::int64_t>(edges, n + 3, {symmetrize, drop, how});
         }
   }
+}
+
+// Columns beyond the rows, as relations make them.
+TEST(EdgeSource, RowsOfAWideMatrix) {
+  const EdgeList<std::int64_t> edges{{7, 0, 7, 3}, {1, 2, 1, 0}, {}};
+  const Pieces pieces(edges);
+  EdgeCounts counts;
+  const auto rows = build_rows<std::int32_t>(pieces, count_wide_entries(pieces, 3, 8), {}, counts);
+  EXPECT_EQ(rows.columns, 8);
+  EXPECT_EQ(rows.indptr, Buffer<std::int64_t>({0, 1, 2, 3}));
+  EXPECT_EQ(rows.indices, Buffer<std::int32_t>({3, 7, 0}));
+  EXPECT_EQ(counts.repeated, 1);
 }
 
 TEST(EdgeSource, AsManyVerticesAsTheLargestIdSays) {

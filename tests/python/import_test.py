@@ -46,9 +46,12 @@ class AsImport(ProgramTest):
             self.put(f"split/one/{name}", np.sort(ids))
         warnings.simplefilter("ignore", espalier.DataWarning)
         self.addCleanup(warnings.resetwarnings)
-        for how, both_ways in itertools.product(("sum", "max", "first"), (False, True)):
-            with self.subTest(seed=SEED, how=how, both_ways=both_ways):
-                options = ["--symmetrize"] * both_ways
+        hows = ("sum", "mean", "max", "first", "last", "count")
+        of_features = itertools.cycle(("kept", "sum", "kept", "mean", "last"))
+        for how, both_ways in itertools.product(hows, (False, True)):
+            of = next(of_features)
+            with self.subTest(seed=SEED, how=how, both_ways=both_ways, of=of):
+                options = ["--duplicate-features", of] + ["--symmetrize"] * both_ways
                 self.succeed(
                     "-q", "import", "ogb", self.folder / "ogb", "-o", self.graph, "--overwrite",
                     "--edge-weight", 1, "--duplicates", how, *options,
@@ -62,6 +65,7 @@ class AsImport(ProgramTest):
                     edge_weight=of_edges[:, 1],
                     edge_features=of_edges[:, [0, 2]],
                     duplicates=how,
+                    duplicate_features=of,
                     directed=False if both_ways else None,
                     overwrite=True,
                 )

@@ -4,11 +4,31 @@ time."""
 import h5py
 
 
-def merged(weights, how):
-    return {"sum": sum(weights), "max": max(weights), "first": weights[0]}[how]
+import numpy as np
 
 
-def entries_by_loop(sources, targets, weights=None, features=None, how="sum", both_ways=False):
+def merged(values, how):
+    return {
+        "sum": sum(values),
+        "mean": sum(values) / len(values),
+        "max": max(values),
+        "first": values[0],
+        "last": values[-1],
+        "count": float(len(values)),
+    }[how]
+
+
+def merged_features(rows, edges, kept, how):
+    """`edges` that met, of which a loop is one; `kept`: where the one stands whose weight stays."""
+    if how in ("sum", "mean"):
+        several = rows[sorted(set(edges))].astype(float)
+        return tuple(np.float32(merged(list(column), how)) for column in several.T)
+    return tuple(rows[edges[{"kept": kept, "first": 0, "last": -1}[how]]])
+
+
+def entries_by_loop(
+    sources, targets, weights=None, features=None, how="sum", both_ways=False, of_features="kept"
+):
     """{(row, column): (weight, features)} of a list of edges."""
     met = {}
     for edge, (source, target) in enumerate(zip(sources, targets)):
@@ -17,10 +37,11 @@ def entries_by_loop(sources, targets, weights=None, features=None, how="sum", bo
     found = {}
     for place, edges in met.items():
         given = [1.0 if weights is None else float(weights[edge]) for edge in edges]
-        kept = given.index(max(given)) if how == "max" else 0
+        kept = given.index(max(given)) if how == "max" else -1 if how == "last" else 0
+        weight = 1.0 if weights is None and how != "count" else float(np.float32(merged(given, how)))
         found[place] = (
-            1.0 if weights is None else merged(given, how),
-            None if features is None else tuple(features[edges[kept]]),
+            weight,
+            None if features is None else merged_features(features, edges, kept, of_features),
         )
     return found
 

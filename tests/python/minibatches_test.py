@@ -42,6 +42,11 @@ def bits(minibatch):
     )
 
 
+def link_bits(minibatch):
+    links = [(of.dtype.str, of.shape, of.tobytes()) for of in vars(minibatch.links).values()]
+    return (*bits(minibatch), *links)
+
+
 class Written(ProgramTest):
     JOB = (
         "model.layers=2",
@@ -260,11 +265,90 @@ class Refusals(Written):
         )
         self.assertFalse(self.batches.exists() and list(self.batches.iterdir()))
 
-    def test_links(self):
+    def test_without_layers_there_is_nothing_to_write(self):
         self.refuse(
-            ["minibatches of links", "classes, labels"], 'train.task="links"', 'model.kind="sage"'
-        )
+            ["--write: with model.layers = 0"],
+            "model.layers=0", "sampler.fanout=[]", "model.embedding=4", 'train.task="links"',
+        )  # fmt: skip
         self.assertFalse(self.batches.exists())
+
+
+class Links(Written):
+    JOB = (*Written.JOB[:2], "sampler.batch_size=40", "train.seed=3", 'train.task="links"',
+           "train.negatives=3", "model.hidden=4", "train.reproducible=true")  # fmt: skip
+
+    def setUp(self):
+        super().setUp()
+        whole = self.folder / "whole.h5"
+        self.succeed(
+            "-q", "generate", "planted", "-o", whole, "--nodes", 200, "--degree", 6,
+            "--features", 5, "--classes", 3,
+        )  # fmt: skip
+        self.succeed(
+            "-q", "prepare", whole, "--split-links", "0.8,0.1,0.1", "-o", self.graph, "--overwrite"
+        )
+
+    def test_bits_do_not_depend_on_the_grid_and_are_those_of_training(self):
+        for mode in ("uniform", "in-batch"):
+            self.write(f"train.negatives_mode={mode}", epochs=2)
+            expected = [link_bits(batch) for batch in self.read(rows=True)]
+            digests = self.read().about["sample_digests"]
+            for ranks, *grid in GRIDS[1:3]:
+                self.write(f"train.negatives_mode={mode}", *grid, epochs=2, ranks=ranks)
+                found = [link_bits(batch) for batch in self.read(rows=True)]
+                self.assertEqual(found, expected, (ranks, grid))
+            self.succeed(
+                "-q", "train", self.config, f"train.negatives_mode={mode}", "train.epochs=2",
+                "run.restart=never", ranks=2,
+            )  # fmt: skip
+            trained = self.report(self.output)["epochs"]
+            self.assertEqual([epoch["sample_digest"] for epoch in trained], digests)
+
+    def test_links_of_the_split_each_with_others(self):
+        self.write(epochs=2, ranks=2)
+        with h5py.File(self.graph) as file:
+            known = sorted(
+                zip(file["links/train/head"][()].tolist(), file["links/train/tail"][()].tolist())
+            )
+        source = self.read()
+        self.assertEqual((source.about["labels"], source.about["negatives"]), ("links", 3))
+        for epoch in (1, 2):
+            seen = []
+            for batch in (source[k] for k in source.of_epoch(epoch)):
+                links, ends = batch.links, batch.seeds
+                self.assertIsNone(batch.y)
+                heads, tails = ends[links.heads], ends[links.tails]
+                seen += zip(heads.tolist(), tails.tolist())
+                self.assertEqual(links.negative_tails.shape, (len(heads), 3))
+                of_heads, of_tails = ends[links.negative_heads], ends[links.negative_tails]
+                same_head, same_tail = of_heads == heads[:, None], of_tails == tails[:, None]
+                self.assertTrue((same_head | same_tail).all(), "one end is replaced, not both")
+                used = np.concatenate([of.ravel() for of in vars(links).values()][:2])
+                used = np.concatenate(
+                    [used, links.negative_heads.ravel(), links.negative_tails.ravel()]
+                )
+                self.assertEqual(set(used.tolist()), set(range(len(ends))), "seeds are the ends")
+                own = set(zip(heads.tolist(), tails.tolist()))
+                for block in batch.blocks:
+                    rows = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+                    pairs = zip(batch.vertices[block.indices].tolist(), batch.vertices[rows].tolist())
+                    for source_of, target in pairs:
+                        self.assertNotIn((source_of, target), own, "what is asked is not told")
+                        self.assertNotIn((target, source_of), own)
+            self.assertEqual(sorted(seen), known)
+
+    def test_relations_have_their_names(self):
+        train, valid = self.folder / "train.txt", self.folder / "valid.txt"
+        train.write_text("".join(f"e{k % 7}\tr{k % 2}\te{k * 3 % 7}\n" for k in range(40)))
+        valid.write_text("e1\tr1\te2\n")
+        self.succeed(
+            "-q", "import", "triples", "--train", train, "--valid", valid, "-o", self.graph,
+            "--overwrite",
+        )  # fmt: skip
+        self.write('model.kind="rgcn"', "model.embedding=4", "train.score=distmult")
+        source = self.read()
+        self.assertEqual(source.about["link_relations"], ["r0", "r1"])
+        self.assertEqual({int(r) for batch in source for r in batch.links.relations}, {0, 1})
 
 
 class Reader(Written):
@@ -315,7 +399,7 @@ class Reader(Written):
             (json.dumps(changed), "do not have each of 6 batches once"),
             (about[:-30], "is damaged"),
             ("{}", "is no list of minibatches"),
-            (about.replace('"version": 1', '"version": 2'), "has version 2"),
+            (about.replace('"version": 1', '"version": 3'), "has version 3"),
         ):
             index.write_text(text)
             with self.raises(words):

@@ -109,7 +109,12 @@ WRONG = [
             "directed": False,
         },
     ),
-    ("duplicates is 'mean'; say one of sum, max, first, refuse", {"duplicates": "mean"}),
+    ("duplicates is 'most'; say one of sum, mean, max, first, last", {"duplicates": "most"}),
+    ("duplicate_features is 'max'; say one of kept, first", {"duplicate_features": "max"}),
+    (
+        "duplicate_features is 'sum', but duplicates=\"refuse\" leaves none",
+        {"duplicates": "refuse", "duplicate_features": "sum"},
+    ),
     ("edge_weight[1] is -2.0; weights are not negative", {"edge_weight": [1, -2, 3]}),
     ("edge_weight: row 2, column 0 is nan", {"edge_weight": [1, 2, np.nan]}),
     ("edge_weight has 2 rows, but there are 3 edges", {"edge_weight": [1, 2]}),
@@ -227,7 +232,7 @@ JUNK = [
 PARTS = (
     "splits",
     "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time",
-    "ids", "class_names", "directed", "matrix_rows", "duplicates", "name",
+    "ids", "class_names", "directed", "matrix_rows", "duplicates", "duplicate_features", "name",
 )  # fmt: skip
 
 
@@ -255,7 +260,7 @@ class Refusal(FolderTest):
             }
             if not typed:
                 given = {name: next(iter(value.values())) for name, value in given.items()}
-            of_kind = typed and part not in ("directed", "matrix_rows", "duplicates", "name")
+            of_kind = typed and part not in ("directed", "matrix_rows", "duplicates", "duplicate_features", "name")
             given[part] = {key: junk} if of_kind else junk
             with self.subTest(part=part, typed=typed, junk=repr(junk)):
                 try:

@@ -189,7 +189,8 @@ WRONG = [
     ("shop.toml: there is no key 'sead'; did you mean 'seed'?", {"shop.toml": "sead = 1\n" + SHOP}),
     ("shop.toml: seed is '1'; give int", {"shop.toml": 'seed = "1"\n' + SHOP}),
     ("shop.toml: directed is 1; give bool", {"shop.toml": "directed = 1\n" + SHOP}),
-    ("shop.toml: duplicates is 'mean'", {"shop.toml": 'duplicates = "mean"\n' + SHOP}),
+    ("shop.toml: duplicates is 'most'", {"shop.toml": 'duplicates = "most"\n' + SHOP}),
+    ("shop.toml: duplicate_features is 'max'", {"shop.toml": 'duplicate_features = "max"\n' + SHOP}),
     (
         "[types.item]: there is no key 'nombers'; did you mean 'numbers'?",
         with_text("shop.toml", "numbers", "nombers"),

@@ -42,11 +42,14 @@ class Edges(WriteTest):
         np.testing.assert_array_equal(arrays["graph/indices"], [0, 2, 0])
 
     def test_as_a_loop_over_edges(self):
+        hows = ("sum", "mean", "max", "first", "last", "count")
+        of_features = itertools.cycle(("kept", "first", "kept", "last", "sum", "kept", "mean"))
         for case, how, both_ways, weighted in itertools.product(
-            range(4), ("sum", "max", "first"), (False, True), (False, True)
+            range(4), hows, (False, True), (False, True)
         ):
+            of = next(of_features)
             with self.subTest(
-                seed=SEED, case=case, how=how, both_ways=both_ways, weighted=weighted
+                seed=SEED, case=case, how=how, both_ways=both_ways, weighted=weighted, of=of
             ):
                 vertices, edges = int(self.random.integers(1, 12)), int(self.random.integers(1, 60))
                 ends = self.random.integers(0, vertices, (2, edges))
@@ -58,12 +61,24 @@ class Edges(WriteTest):
                     edge_weight=weights,
                     edge_features=features,
                     duplicates=how,
+                    duplicate_features=of,
                     directed=False if both_ways else None,
                 )
                 self.assertEqual(
                     entries_of_file(self.path),
-                    entries_by_loop(*ends, weights, features, how, both_ways),
+                    entries_by_loop(*ends, weights, features, how, both_ways, of),
                 )
+
+    def test_features_that_add_up_to_too_much(self):
+        for kind, value in ((np.float32, 3e38), (np.float16, 6e4)):
+            features = np.array([[0, value], [1, 2], [3, value]], dtype=kind)
+            with self.assertRaisesRegex(
+                espalier.DataError, "edge_features: column 1 of edge 0 .* duplicate_features="
+            ):
+                self.write(
+                    [[0, 1, 0], [1, 0, 1]], edge_features=features, duplicate_features="sum"
+                )
+            self.write([[0, 1, 0], [1, 0, 1]], edge_features=features, duplicate_features="mean")
 
     def test_relations_as_loops_over_edges(self):
         for case, both_ways in itertools.product(range(6), (False, True)):

@@ -30,16 +30,34 @@ struct EdgeList {
 
 /// What an entry is when several edges make it.
 enum class Duplicates {
-  kSum,     ///< the sum of their weights, added in the order of the list
+  kSum,     ///< the sum of their weights, in double precision, in the order of the list
+  kMean,    ///< that sum divided by how many they are
   kMax,     ///< the largest weight
   kFirst,   ///< the weight of the first in the list
+  kLast,    ///< of the last
+  kCount,   ///< how many they are: the sum where every edge weighs 1, whatever its weight
   kRefuse,  ///< an error
+};
+
+/// What the features of an entry are when several edges make it. Features of an edge that
+/// symmetrize turned round are its own; a self loop is one edge here, not two.
+enum class DuplicateFeatures {
+  kKept,   ///< those of the edge whose weight stays: kMax, kLast; else of the first
+  kFirst,  ///< of the first in the list
+  kLast,   ///< of the last
+  kSum,    ///< the sum of each, in double precision, in the order of the list
+  kMean,   ///< that sum divided by how many they are
 };
 
 struct EdgeOptions {
   bool symmetrize = false;  ///< A + A^T: every edge also in the other direction
   bool drop_self_loops = false;
-  Duplicates duplicates = Duplicates::kSum;  ///< without weights entries stay 1, whatever this says
+  Duplicates duplicates = Duplicates::kSum;  ///< without weights entries stay 1, but of kCount
+  DuplicateFeatures features = DuplicateFeatures::kKept;
+
+  bool adds_features() const {
+    return features == DuplicateFeatures::kSum || features == DuplicateFeatures::kMean;
+  }
 };
 
 /// What became of the edges.
@@ -83,10 +101,9 @@ template <class Index>
 Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options, EdgeCounts& counts);
 
-/// For each entry of what build_rows() makes of the edges, the edge that it has its features from:
-/// of those that meet there, with symmetrize in either direction, the one whose weight it has
-/// (kMax: the first of the largest weight), the first in the list where there are no weights or
-/// they are added up.
+/// For each entry of what build_rows() makes of the edges, the edge that it has its features from,
+/// of those that meet there, with symmetrize in either direction, as options.features says (of the
+/// largest weight: the first). Where features are added up: the first, which stands for all.
 template <class Index>
 Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange& range,
                                    const EdgeOptions& options, const Csr<Index>& matrix);

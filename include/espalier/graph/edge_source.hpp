@@ -40,7 +40,7 @@ class EdgeSource {
 
 /// What one reading of the edges tells.
 struct CountedEntries {
-  std::int64_t nodes = 0;
+  std::int64_t nodes = 0, columns = 0;
   Buffer<std::int64_t> indptr;  ///< [nodes + 1] where each row begins, duplicates included
   EdgeCounts edges;             ///< what is known before duplicates meet
   std::uint64_t digest = 0;     ///< of the edges, as they were read
@@ -48,10 +48,13 @@ struct CountedEntries {
 
 /// Reads the edges of so many vertices; of -1: as many as the largest id says.
 CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options);
+/// Sources are columns, which are others than the rows: there is nothing to symmetrize,
+/// and no loop.
+CountedEntries count_wide_entries(const EdgeSource& edges, std::int64_t rows, std::int64_t columns);
 
 /// The whole matrix. Reads the edges again, and once or twice more to throw DuplicateEdge
 /// (kRefuse). Throws UserError(kInput) when they are not those that were counted. There are fewer
-/// vertices than the largest Index.
+/// rows and columns than the largest Index.
 template <class Index>
 Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const EdgeOptions& options,
                       EdgeCounts& counts);
@@ -60,5 +63,11 @@ Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const Edg
 template <class Index>
 Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& options,
                                    const Csr<Index>& matrix);
+
+/// For each edge the one that stands for it where features are added up: that of its entry in
+/// `first`, which feature_edges() made; -1 of a loop that was dropped. Reads the edges again.
+template <class Index>
+Buffer<std::int64_t> standing_edges(const EdgeSource& edges, const EdgeOptions& options,
+                                    const Csr<Index>& matrix, const Buffer<std::int64_t>& first);
 
 }  // namespace espalier

@@ -20,9 +20,9 @@
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says
 // (edge_list.hpp defines which meet); how many and how is printed. The entry's features are those
-// of one line, the first of its direction. Warned of: a weighted graph with edges listed in both
-// directions whose weights --symmetrize adds up, and a graph of which meta.json says that its edges
-// have no direction while the file lists them in one only.
+// of one line, or of all, as OgbOptions::duplicate_features says. Warned of: a weighted graph with
+// edges listed in both directions whose weights --symmetrize adds up, and a graph of which
+// meta.json says that its edges have no direction while the file lists them in one only.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,7 @@ struct OgbOptions {
   bool drop_self_loops = false;
   bool half = false;  ///< store features as float16
   Duplicates duplicates = Duplicates::kSum;
+  DuplicateFeatures duplicate_features = DuplicateFeatures::kKept;
   bool inverses = true;       ///< of relations (typed_import.hpp); a graph without types has none
   bool edge_features = true;  ///< or leave those of the folder out
 };

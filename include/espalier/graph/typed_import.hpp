@@ -22,8 +22,9 @@ struct TypedOptions {
   bool inverses = true;                      ///< add rev_R for each relation R
   bool drop_self_loops = false;              ///< within a relation of one type
   bool half = false;                         ///< as float16 also features that are not
-  Duplicates duplicates = Duplicates::kSum;  ///< kRefuse, or become one entry
-  bool edge_features = true;                 ///< or leave those of the folder out
+  Duplicates duplicates = Duplicates::kSum;  ///< edges have no weights, but of kCount
+  DuplicateFeatures duplicate_features = DuplicateFeatures::kKept;
+  bool edge_features = true;  ///< or leave those of the folder out
 };
 
 }  // namespace espalier

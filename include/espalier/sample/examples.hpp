@@ -42,6 +42,8 @@ struct SeedPair {
   friend auto operator<=>(const SeedPair&, const SeedPair&) = default;
 };
 
+struct LinkBatch;  // link_examples.hpp
+
 /// One batch: its number in the epoch, and the distinct vertices that its sample begins with, in
 /// the order of the logits' rows.
 struct SeedBatch {
@@ -52,7 +54,8 @@ struct SeedBatch {
   std::shared_ptr<const void> memory = {};  ///< keeps them, where nobody else does
   /// Entries of A between seeds that its blocks must not have, ascending; or none.
   std::span<const SeedPair> left_out = {};
-  std::uint64_t digest = 0;  ///< of what its examples are beside their seeds
+  const LinkBatch* links = nullptr;  ///< where its examples are links
+  std::uint64_t digest = 0;          ///< of what its examples are beside their seeds
 };
 
 /// Training examples in groups that are close in the graph.

@@ -5,13 +5,17 @@
 // are little endian; every array begins at a multiple of 8 bytes, with zeros before it.
 //
 //     int64 [6]       bytes of the record, CRC-32 of all bytes behind these two numbers, epoch,
-//                     batch, L: blocks, columns of y (0: no labels, -1: one class for each seed)
+//                     batch, L: blocks, columns of y (0: no labels, -1: one class for each seed,
+//                     -2: links stand in its place)
 //     int64 [L][4]    of each block, from the input to the output: rows, columns, entries, and 1
 //                     where entries have relations, else 0
 //     int64           vertices [columns of the first block]: ids of the graph file, seeds first
 //     of each block:  int64 indptr [rows + 1], int32 indices [entries], float32 values [entries],
 //                     perhaps uint8 relations [entries]
 //     y               int32 [seeds], -1: not to be learnt; or uint8 [seeds, columns], 255: unknown
+//     or links        int64 n: links, k: negatives of each; int32 heads [n], tails [n], relations
+//                     [n], negative heads [n, k], negative tails [n, k]. Ends are places among the
+//                     seeds
 //
 // The index, behind the last record: int64 [records][3], epoch, batch and where the record begins.
 // Python reads it (python/espalier/minibatches.py).
@@ -27,11 +31,14 @@
 
 namespace espalier {
 
-/// What is to be learnt of the seeds of a batch, in their order: one of the two, or nothing.
+struct LinkBatch;  // link_examples.hpp
+
+/// What is to be learnt of the seeds of a batch, in their order: one of the three, or nothing.
 struct SeedLabels {
   std::span<const std::int32_t> classes = {};  ///< [seeds]
   std::span<const std::uint8_t> several = {};  ///< [seeds, columns]
   std::int64_t columns = 0;
+  const LinkBatch* links = nullptr;
 };
 
 /// Not collective: a rank writes a file of its own. What cannot be written is a
@@ -58,6 +65,7 @@ class MinibatchFile {
   };
   template <class T>
   void put(std::span<const T> values);
+  void put_links(const LinkBatch& links);
   void seal(std::int64_t begin);
   void flush();
 

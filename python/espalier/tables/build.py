@@ -130,7 +130,12 @@ def from_tables(
     if path is None:
         raise DataError(f'{description} says no file to write; add graph = "NAME.h5", or give one')
     _check_inputs_stay(pathlib.Path(path), pathlib.Path(description), said)
-    graph = make_graph(_given(said), directed=said.directed, duplicates=said.duplicates)
+    graph = make_graph(
+        _given(said),
+        directed=said.directed,
+        duplicates=said.duplicates,
+        duplicate_features=said.duplicate_features,
+    )
     graph.name, graph.source = (
         pathlib.Path(path).stem,
         f"tables of {pathlib.Path(description).name}",

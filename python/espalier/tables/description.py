@@ -3,7 +3,8 @@
     graph = "shop.h5"        # to be written; paths are relative to this file
     seed = 0                 # of splits by share
     directed = false         # every edge goes both ways; left out: as listed
-    duplicates = "sum"       # of edges that are listed more than once: sum, max, first, refuse
+    duplicates = "sum"       # of edges that are listed more than once, as write_graph has it: mean, max,
+                             # first, last, count, refuse; and duplicate_features = "kept": first, ..
 
     [types.item]
     file = "items.csv"       # .csv, .tsv, either with .gz, or .parquet
@@ -41,7 +42,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any
 
-from ..edges import DUPLICATES
+from ..edges import DUPLICATE_FEATURES, DUPLICATES
 from ..errors import DataError
 
 
@@ -84,6 +85,7 @@ class Description:
     seed: int
     directed: bool | None
     duplicates: str
+    duplicate_features: str
     types: dict[str, TypeTable]
     relations: dict[str, RelationTable]
 
@@ -103,6 +105,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "seed": (int,),
     "directed": (bool,),
     "duplicates": (str,),
+    "duplicate_features": (str,),
     "types": (dict,),
     "relations": (dict,),
 }
@@ -247,6 +250,11 @@ def read_description(path: pathlib.Path) -> Description:
         duplicates in DUPLICATES,
         f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}",
     )
+    features = text.get("duplicate_features", "kept")
+    section.require(
+        features in DUPLICATE_FEATURES,
+        f"duplicate_features is {features!r}; say one of {', '.join(DUPLICATE_FEATURES)}",
+    )
     types = {name: _type(path, name, values) for name, values in text["types"].items()}
     relations = {
         name: _relation(path, name, values, types) for name, values in text["relations"].items()
@@ -256,6 +264,7 @@ def read_description(path: pathlib.Path) -> Description:
         text.get("seed", 0),
         text.get("directed"),
         duplicates,
+        features,
         types,
         relations,
     )
