@@ -21,12 +21,9 @@ void copy_split(const Communicator& comm, const GraphFile& file, Split split, in
 // Collective. Of [begin, end), all of one type.
 void copy_type(const GraphFile& file, const RowRange& mine, int type, GraphWriter& writer) {
   const auto& info = file.info().types[type];
-  if (info.pairs > 0)
-    writer.write_sparse_features(file.read_features<float>(mine.begin, mine.end, type), info.features, type);
-  else if (info.features > 0 && info.half_features)
-    writer.write_features(file.read_features<Half>(mine.begin, mine.end, type), type);
-  else if (info.features > 0)
-    writer.write_features(file.read_features<float>(mine.begin, mine.end, type), type);
+  if (info.features > 0)
+    copy_features(
+        file, mine, type, [](auto rows) { return rows; }, writer);
   if (info.has_labels && info.multi_label)
     writer.write_multi_labels(file.read_multi_labels(mine.begin, mine.end, type), type);
   else if (info.has_labels)

@@ -14,6 +14,21 @@ namespace espalier {
 /// Collective. Features, labels, splits and ids of the vertices of all types.
 void copy_vertices(const Communicator& comm, const GraphFile& file, GraphWriter& writer);
 
+/// Collective. Features of the vertices `mine`, all of one type which has some, as the file keeps
+/// them: moved(rows) become this rank's rows of the other file.
+template <class Moved>
+void copy_features(const GraphFile& file, const RowRange& mine, int type, const Moved& moved,
+                   GraphWriter& writer) {
+  const auto& info = file.info().types[type];
+  if (info.half_features)
+    return writer.write_features(moved(file.read_features<Half>(mine.begin, mine.end, type)), type);
+  const auto rows = moved(file.read_features<float>(mine.begin, mine.end, type));
+  if (info.pairs > 0)
+    writer.write_sparse_features(rows, info.features, type);
+  else
+    writer.write_features(rows, type);
+}
+
 /// The places in `rows` of a relation's entries, in the order of its features and times.
 template <class Index>
 Buffer<std::int64_t> entries_of(const Schema& schema, const Csr<Index>& rows, int relation) {

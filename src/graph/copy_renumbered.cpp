@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "copy_contents.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/row_range.hpp"
@@ -77,10 +78,9 @@ void copy_vertices(const Communicator& comm, const GraphFile& file, const Renumb
   const auto& info = file.info().types[0];
   const auto old = even_range(file.info().nodes, comm.size(), comm.rank());
   const Mover mover(comm, file.info().nodes, vertices);
-  if (info.features > 0 && info.half_features)
-    writer.write_features(mover.rows(file.read_features<Half>(old.begin, old.end)));
-  else if (info.features > 0)
-    writer.write_features(mover.rows(file.read_features<float>(old.begin, old.end)));
+  if (info.features > 0)
+    copy_features(
+        file, {old.begin, old.end}, 0, [&](const auto& rows) { return mover.rows(rows); }, writer);
   if (info.has_labels && info.multi_label)
     writer.write_multi_labels(mover.rows(file.read_multi_labels(old.begin, old.end, 0)));
   else if (info.has_labels)

@@ -128,6 +128,12 @@ class File(SparseTest):
         for name, values in arrays_of(copies[0], "nodes/features").items():
             np.testing.assert_array_equal(values, given[name])
         self.succeed("-q", "digest", copies[0])
+        moved = self.folder / "moved.h5"
+        self.succeed("-q", "prepare", self.graph, "--relabel", "random:3", "-o", moved, ranks=3)
+        old, found = arrays_of(moved)["nodes/ids"], arrays_of(moved, "nodes/features")
+        x = np.zeros_like(self.x)
+        x[np.repeat(np.arange(800), np.diff(found["indptr"])), found["indices"]] = found["values"]
+        np.testing.assert_array_equal(x, self.x[old])
         with h5py.File(copies[0], "r+") as file:
             file["nodes/features/indices"].attrs["columns"] = COLUMNS + 1
         self.fail_with(3, ("its data sets are not those that were written",), "info", copies[0])
