@@ -176,6 +176,24 @@ def weights(value: Any, what: str, edges: int) -> NDArray[np.float32]:
     return stored
 
 
+def times(value: Any, what: str, edges: int) -> NDArray[np.int64]:
+    """Of edges: whole numbers as they are, dates as seconds since 1970."""
+    array = as_array(value, what)
+    if array.dtype.kind == "M":
+        if (wrong := np.isnat(array)).any():
+            raise DataError(
+                f"{what}{place(first(wrong))} is no date; give each edge one"
+            )
+        array = array.astype("datetime64[s]").astype(np.int64)
+    found = integers(array, what)
+    if found.shape != (edges,):
+        raise DataError(
+            f"{what} has the shape {list(found.shape)}, but there are {edges} edges; give a time "
+            "for each"
+        )
+    return found
+
+
 def split_ids(value: Any, what: str, vertices: int) -> NDArray[np.int64]:
     """Ascending ids of a split that is given as a mask of truth values or as ids in any order."""
     array = as_array(value, what)

@@ -182,7 +182,7 @@ def _relation(
         features = arrays.numbers(features, given.said("edge_features", key), edges, "edges")
     time = given.of("edge_time", key)
     if time is not None:
-        time = _time(time, given.said("edge_time", key), edges)
+        time = arrays.times(time, given.said("edge_time", key), edges)
     entries = entries_of(
         listed.sources,
         listed.targets,
@@ -198,24 +198,6 @@ def _relation(
         said = given.said("edge_features", key)
         features = added_up(features, entries.standing, duplicate_features == "mean", said)
     return Relation(source, check_name("relation", key[1]), target, entries, features, time)
-
-
-def _time(value: Any, what: str, edges: int) -> NDArray[np.int64]:
-    """Whole numbers as they are, dates as seconds since 1970."""
-    array = arrays.as_array(value, what)
-    if array.dtype.kind == "M":
-        if (wrong := np.isnat(array)).any():
-            raise DataError(
-                f"{what}{arrays.place(arrays.first(wrong))} is no date; give each edge one"
-            )
-        array = array.astype("datetime64[s]").astype(np.int64)
-    times = arrays.integers(array, what)
-    if times.shape != (edges,):
-        raise DataError(
-            f"{what} has the shape {list(times.shape)}, but there are {edges} edges; give a time "
-            "for each"
-        )
-    return times
 
 
 def _join_inverses(types: list[VertexType], relations: list[Relation]) -> None:

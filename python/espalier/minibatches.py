@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .errors import DataError
 from .results import graph_of, open_hdf5
-from .sparse_rows import SparseTable
+from .row_tables import table_of
 
 Path = str | os.PathLike[str]
 INDEX, FORMAT, VERSION = "minibatches.json", "espalier-minibatches", 2  # 1: without links
@@ -255,7 +255,7 @@ class _Rows:
             if about["types"] is not None:
                 kinds = [(f"{of['name']}/features", of["name"], of["begin"]) for of in about["types"]]
             self.tables = {
-                kind: _table_of(self.path, file, f"nodes/{name}", begin)
+                kind: table_of(self.path, file, f"nodes/{name}", begin)
                 for name, kind, begin in kinds
                 if f"nodes/{name}" in file
             }
@@ -268,36 +268,3 @@ class _Rows:
         return {
             kind: table.of(batch.vertices[batch.types[kind]]) for kind, table in self.tables.items()
         }
-
-
-def _table_of(
-    path: pathlib.Path, file: h5py.File, name: str, begin: int
-) -> _Table | SparseTable:
-    kind = SparseTable if isinstance(file[name], h5py.Group) else _Table
-    return kind(path, file, name, begin)
-
-
-class _Table:
-    """The rows of the vertices from `begin` on."""
-
-    def __init__(self, path: pathlib.Path, file: h5py.File, name: str, begin: int) -> None:
-        rows = file[name]
-        self.path, self.name, self.begin = path, name, begin
-        self.shape, self.dtype = rows.shape, rows.dtype
-        self.offset = None if file.userblock_size else rows.id.get_offset()
-        self._mapped: NDArray[Any] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_mapped": None}
-
-    def of(self, vertices: NDArray[np.int64]) -> NDArray[Any]:
-        places = vertices - self.begin
-        if self.offset is None:  # compressed, or in pieces
-            with h5py.File(self.path) as file:
-                order = np.argsort(places)
-                found = np.empty((len(places), *self.shape[1:]), self.dtype)
-                found[order] = file[self.name][places[order]]
-                return found
-        if self._mapped is None:
-            self._mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-        return np.asarray(self._mapped[places])

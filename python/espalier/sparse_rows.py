@@ -3,7 +3,6 @@ on the wire."""
 
 from __future__ import annotations
 
-import pathlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,39 +77,3 @@ def write_sparse_rows(file: h5py.File, name: str, rows: SparseRows) -> None:
     file[f"{name}/indices"] = rows.indices
     file[f"{name}/indices"].attrs["columns"] = np.int64(rows.shape[1])
     file[f"{name}/values"] = rows.values
-
-
-class SparseTable:
-    """The rows of the vertices from `begin` on, of a graph file, read where they lie."""
-
-    def __init__(self, path: pathlib.Path, file: h5py.File, name: str, begin: int) -> None:
-        self.path, self.name, self.begin = path, name, begin
-        self.columns = int(file[f"{name}/indices"].attrs["columns"])
-        self._arrays: list[NDArray[Any]] | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_arrays": None}
-
-    def of(self, vertices: NDArray[np.int64]) -> NDArray[np.float32]:
-        """As a matrix."""
-        if self._arrays is None:
-            with h5py.File(self.path) as file:
-                self._arrays = [
-                    self._mapped(file, part) for part in ("indptr", "indices", "values")
-                ]
-        indptr, indices, values = self._arrays
-        places = vertices - self.begin
-        counts = np.asarray(indptr[places + 1] - indptr[places])
-        row = np.repeat(np.arange(len(places)), counts)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        entry = np.repeat(np.asarray(indptr[places]), counts) + within
-        found = np.zeros((len(places), self.columns), np.float32)
-        found[row, indices[entry]] = values[entry]
-        return found
-
-    def _mapped(self, file: h5py.File, part: str) -> NDArray[Any]:
-        data = file[f"{self.name}/{part}"]
-        offset = None if file.userblock_size else data.id.get_offset()
-        if offset is None or data.shape[0] == 0:  # compressed, or in pieces
-            return np.asarray(data[:])
-        return np.memmap(self.path, data.dtype, "r", offset, data.shape)
