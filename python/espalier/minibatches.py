@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
-import h5py
 import numpy as np
 from numpy.typing import NDArray
 
