@@ -78,7 +78,7 @@ Footprint input_rows(const Estimate& e, bool as_floats = true) {
     const double rows = e.work.largest.fetched[k];
     sum += fetch_footprint(lists, rows, lists * rows * e.remote(), e.id(),
                            static_cast<double>(e.tables[k].row_bytes()),
-                           as_floats ? static_cast<double>(e.tables[k].width) : 0);
+                           as_floats ? static_cast<double>(e.tables[k].fetched_width()) : 0);
     if (e.on_disk() && !e.tables[k].learnt)
       sum +=
           disk_read_footprint(lists * rows * (1 - e.remote()), static_cast<double>(e.tables[k].row_bytes()));

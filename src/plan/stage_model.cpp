@@ -44,8 +44,8 @@ double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]; of 0
   double width = 0;
   const auto tables = tables_of(in);
   for (std::size_t k = 0; layer == 0 && k < tables.size(); ++k)
-    width +=
-        in.work.mean.fetched[k] / std::max(1.0, in.work.mean.rows[0]) * static_cast<double>(tables[k].width);
+    width += in.work.mean.fetched[k] / std::max(1.0, in.work.mean.rows[0]) *
+             static_cast<double>(tables[k].fetched_width());
   if (layer == 0) return width;
   return static_cast<double>(network_layers(network_of(in))[layer - 1].layer.out);
 }
