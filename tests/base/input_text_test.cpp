@@ -16,7 +16,7 @@
 namespace espalier {
 namespace {
 
-std::string message_of(const std::string& path) {
+std::string reading_message(const std::string& path) {
   return message_of(ExitCode::kUsage, [&] { read_input_text(path, "config file"); });
 }
 
@@ -35,13 +35,13 @@ TEST(InputText, ASmallTextComesBack) {
 TEST(InputText, WhatIsNoTextIsNamed) {
   const auto folder = test_folder("input-text");
   const auto expect = [](const std::string& path, const std::string& words) {
-    EXPECT_EQ(message_of(path), "config file " + path + ": " + words);
+    EXPECT_EQ(reading_message(path), "config file " + path + ": " + words);
   };
   expect(folder + "/nothing.toml",
          "no such file (seen from " + std::filesystem::current_path().string() + ")");
   expect(folder, "is a folder; give the path of a file");
   expect(folder + "/" + std::string(300, 'x'), "cannot be opened: File name too long");
-  EXPECT_EQ(message_of(""), "the path of the config file is empty");
+  EXPECT_EQ(reading_message(""), "the path of the config file is empty");
   const auto pipe = folder + "/pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   expect(pipe, "is a pipe; give the path of a file, which can be read again");
@@ -64,14 +64,15 @@ TEST(InputText, WhatIsNoTextIsNamed) {
 TEST(InputText, AHugeFileIsNotRead) {
   const auto path = written("huge", "x = 1\n");
   std::filesystem::resize_file(path, std::uintmax_t{3} << 30);  // a hole
-  EXPECT_EQ(message_of(path), "config file " + path + ": has 3221225472 bytes; at most 1048576 are read");
+  EXPECT_EQ(reading_message(path),
+            "config file " + path + ": has 3221225472 bytes; at most 1048576 are read");
 }
 
 TEST(InputText, AFileThatMayNotBeReadIsNamed) {
   if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
   const auto path = written("secret", "x = 1\n");
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
-  EXPECT_EQ(message_of(path), "config file " + path + ": cannot be opened: Permission denied");
+  EXPECT_EQ(reading_message(path), "config file " + path + ": cannot be opened: Permission denied");
 }
 
 }  // namespace

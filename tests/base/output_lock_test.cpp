@@ -17,6 +17,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/files_in.hpp"
 #include "espalier/base/error.hpp"
 #include "forked_threads.hpp"
 #include "mpi_test.hpp"
@@ -102,10 +103,6 @@ std::unique_ptr<Process> holder(const std::string& folder, FileLocks locks,
 
 std::string refusal(const std::string& folder, FileLocks locks, const LockOwner& self = this_process()) {
   return message_of(ExitCode::kUsage, [&] { const OutputLock lock(folder, locks, kShort, self); });
-}
-
-std::size_t files_in(const std::string& folder) {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
 bool holds(const std::string& text, const std::string& words) {

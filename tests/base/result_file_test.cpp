@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/files_in.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -40,10 +41,6 @@ class FullDisk {
  private:
   rlimit before_ = {};
 };
-
-std::size_t files_in(const std::string& folder) {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
-}
 
 TEST(ReplaceFile, IsTheOldOneOrTheNewOne) {
   const auto folder = test_folder("replace"), path = folder + "/report.json";
@@ -81,7 +78,7 @@ TEST(ReplaceFile, FollowsALinkAndWritesIntoADevice) {
 
 TEST(GrowingFile, HasWholeLinesAndInTheEndAll) {
   const auto path = test_folder("grow") + "/metrics.csv";
-  constexpr std::size_t kBytes = 105;  // within a line
+  constexpr std::size_t kDiskBytes = 105;  // within a line
   GrowingFile file(path);
   std::string all;
   for (int line = 0; line < 40; ++line) {
@@ -89,8 +86,8 @@ TEST(GrowingFile, HasWholeLinesAndInTheEndAll) {
     file.add(text);
     all += text;
     {
-      const FullDisk full(kBytes);
-      EXPECT_EQ(file.write(), all.size() <= kBytes ? "" : "File too large") << line;
+      const FullDisk full(kDiskBytes);
+      EXPECT_EQ(file.write(), all.size() <= kDiskBytes ? "" : "File too large") << line;
     }
     EXPECT_TRUE(all.starts_with(content(path)));
     EXPECT_TRUE(content(path).ends_with("\n"));

@@ -21,13 +21,13 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kRows = 1501, kWidth = 7;  // several chunks, the last of them short
+constexpr std::int64_t kDiskRows = 1501, kDiskWidth = 7;  // several chunks, the last of them short
 
 template <class T>
-Matrix<T> rows_from(std::int64_t begin, std::int64_t count) {
-  Matrix<T> rows(count, kWidth);
+Matrix<T> rows_on_disk(std::int64_t begin, std::int64_t count) {
+  Matrix<T> rows(count, kDiskWidth);
   for (std::int64_t i = 0; i < count; ++i)
-    for (std::int64_t j = 0; j < kWidth; ++j) {
+    for (std::int64_t j = 0; j < kDiskWidth; ++j) {
       const RandomStream stream = {.seed = 4, .row = static_cast<std::uint64_t>(begin + i)};
       rows(i, j) = as_stored<T>(
           static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j)))) - 0.3f);
@@ -39,20 +39,20 @@ Matrix<T> rows_from(std::int64_t begin, std::int64_t count) {
 template <class T>
 void write(const std::string& path) {
   const auto& world = test_world();
-  const auto mine = even_range(kRows, world.size(), world.rank());
+  const auto mine = even_range(kDiskRows, world.size(), world.rank());
   Csr<std::int32_t> no_edges;
   no_edges.rows = mine.size();
-  no_edges.columns = kRows;
+  no_edges.columns = kDiskRows;
   no_edges.indptr.assign(static_cast<std::size_t>(mine.size()) + 1, 0);
   GraphWriter writer(world, {path, true});
   writer.write_adjacency(no_edges);
-  writer.write_features(rows_from<T>(mine.begin, mine.size()));
+  writer.write_features(rows_on_disk<T>(mine.begin, mine.size()));
   writer.commit({"features", "a test", false});
 }
 
 std::vector<std::int64_t> random_numbers(std::size_t count, std::mt19937_64& random) {
   std::vector<std::int64_t> numbers;
-  while (numbers.size() < count) numbers.push_back(static_cast<std::int64_t>(random() % kRows));
+  while (numbers.size() < count) numbers.push_back(static_cast<std::int64_t>(random() % kDiskRows));
   return numbers;
 }
 
@@ -61,19 +61,19 @@ void expect_reads(const std::string& path) {
   write<T>(path);
   const GraphFile file(test_world(), path);
   const DiskRows disk(test_world(), file, input_tables(file.info(), 0)[0]);
-  EXPECT_EQ(disk.rows(), kRows);
-  EXPECT_EQ(disk.width(), kWidth);
+  EXPECT_EQ(disk.rows(), kDiskRows);
+  EXPECT_EQ(disk.width(), kDiskWidth);
   std::mt19937_64 random(test_seed(81));
-  const auto all = rows_from<T>(0, kRows);
+  const auto all = rows_on_disk<T>(0, kDiskRows);
   for (const std::size_t count : {0, 1, 5, 3000})
     for (const int threads : {1, 3}) {
       const auto numbers = random_numbers(count, random);
-      Matrix<T> rows(std::ssize(numbers), kWidth);
+      Matrix<T> rows(std::ssize(numbers), kDiskWidth);
       std::vector<std::int64_t> places(numbers.size());
       std::iota(places.begin(), places.end(), std::int64_t{0});
       disk.read<T>(Cpu{threads}, numbers, places, rows);
       for (std::int64_t k = 0; k < rows.rows; ++k)
-        EXPECT_EQ(std::memcmp(rows.row(k), all.row(numbers[k]), kWidth * sizeof(T)), 0) << numbers[k];
+        EXPECT_EQ(std::memcmp(rows.row(k), all.row(numbers[k]), kDiskWidth * sizeof(T)), 0) << numbers[k];
     }
 }
 
@@ -85,7 +85,7 @@ TEST(DiskRows, ReadsAreTheRowsOfTheFile) {
 
 // ---- copies of them -----------------------------------------------------------------------------
 
-constexpr std::int64_t kSteps = 9, kWindow = 4;
+constexpr std::int64_t kDiskSteps = 9, kDiskWindow = 4;
 
 /// Of a rank in one of its steps: none, one or two lists of distinct ids, few of them often.
 std::vector<Minibatch> step_of(int rank, std::int64_t step) {
@@ -97,7 +97,7 @@ std::vector<Minibatch> step_of(int rank, std::int64_t step) {
     std::set<std::int64_t> ids;
     for (int i = 0; i < 60; ++i) {
       const auto x = to_unit_double(random64(stream, k++));
-      ids.insert(static_cast<std::int64_t>(x * x * x * static_cast<double>(kRows)));
+      ids.insert(static_cast<std::int64_t>(x * x * x * static_cast<double>(kDiskRows)));
     }
     const auto list = std::make_shared<const std::vector<std::int64_t>>(ids.begin(), ids.end());
     minibatch.vertices = *list;
@@ -111,7 +111,7 @@ std::vector<Minibatch> step_of(int rank, std::int64_t step) {
 std::vector<std::vector<std::int64_t>> reads_of(const Grid& grid, const RowStorage& storage, int rank) {
   std::vector<std::vector<std::int64_t>> reads;
   const int c = grid.replication();
-  for (std::int64_t step = 0; step < kSteps; ++step) {
+  for (std::int64_t step = 0; step < kDiskSteps; ++step) {
     const auto add = [&](int asking) {
       for (const auto& minibatch : step_of(asking, step))
         for (const auto id : minibatch.vertices)
@@ -129,8 +129,8 @@ std::vector<std::vector<std::int64_t>> reads_of(const Grid& grid, const RowStora
 }
 
 /// How many rows a cache of so many has, where reads begin and end one after another.
-std::int64_t hits_of(const std::vector<std::vector<std::int64_t>>& reads, RowRule rule, std::int64_t slots,
-                     const std::vector<std::int64_t>& list, std::int64_t window) {
+std::int64_t hits_of_reads(const std::vector<std::vector<std::int64_t>>& reads, RowRule rule,
+                           std::int64_t slots, const std::vector<std::int64_t>& list, std::int64_t window) {
   RowPolicy policy(rule);
   policy.set_list(list);
   policy.resize(slots);
@@ -159,7 +159,7 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
   const Cpu cpu{2};
   const auto& storage = input.table(0).storage();
   const int rank = grid.world().rank();
-  std::vector<std::int64_t> by_degree(kRows);
+  std::vector<std::int64_t> by_degree(kDiskRows);
   std::iota(by_degree.begin(), by_degree.end(), std::int64_t{0});
   InputCachesOn<Cpu> caches(input, rule, by_degree);
   const auto row_bytes = storage.row_bytes() + RowCache::kFoundBy;
@@ -181,10 +181,10 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
     fetches.pop_front();
     EXPECT_LE(caches.bytes(), bytes);
   };
-  for (std::int64_t step = 0; step < kSteps; ++step) {
-    if (caches.foresees() && step % kWindow == 0) {
+  for (std::int64_t step = 0; step < kDiskSteps; ++step) {
+    if (caches.foresees() && step % kDiskWindow == 0) {
       std::vector<ForeseenStepOn<Cpu>> coming;
-      for (auto ahead = step; ahead < std::min(step + kWindow, kSteps); ++ahead)
+      for (auto ahead = step; ahead < std::min(step + kDiskWindow, kDiskSteps); ++ahead)
         coming.push_back({ahead, step_of(rank, ahead)});
       caches.foresee(cpu, coming, "foreseen");
     }
@@ -203,7 +203,7 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
   const auto slots = caches.of_tables()[0].of_disk->policy().slots();
   if (under_way == 1)
     EXPECT_EQ(counts.rows - counts.missed,
-              hits_of(reads, rule, slots, by_degree, kWindow * (storage.has_all() ? 1 : 2)));
+              hits_of_reads(reads, rule, slots, by_degree, kDiskWindow * (storage.has_all() ? 1 : 2)));
 }
 
 TEST(DiskRows, CopiesAreTheRowsAndAsManyAreKeptAsTheRuleKeeps) {
@@ -214,9 +214,10 @@ TEST(DiskRows, CopiesAreTheRowsAndAsManyAreKeptAsTheRuleKeeps) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     std::vector<std::int32_t> owner;
-    for (std::int64_t v = 0; v < kRows; ++v) owner.push_back(static_cast<std::int32_t>(v % 97 % grid.rows()));
+    for (std::int64_t v = 0; v < kDiskRows; ++v)
+      owner.push_back(static_cast<std::int32_t>(v % 97 % grid.rows()));
     for (const Ownership& owned :
-         {Ownership(block_partition(kRows, grid.rows())), Ownership(owner, grid.rows())}) {
+         {Ownership(block_partition(kDiskRows, grid.rows())), Ownership(owner, grid.rows())}) {
       SCOPED_TRACE(testing::Message() << "c " << c << ", map " << owned.is_map());
       const InputStores memory(read_features(grid, file, owned, tables, "row").stores),
           disk(read_features(grid, file, owned, tables, "row", {}, true).stores);
@@ -241,10 +242,10 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
       std::vector<std::int32_t> owner;
-      for (std::int64_t v = 0; v < kRows; ++v)
+      for (std::int64_t v = 0; v < kDiskRows; ++v)
         owner.push_back(static_cast<std::int32_t>(v % 97 % grid.rows()));
       for (const Ownership& owned :
-           {Ownership(block_partition(kRows, grid.rows())), Ownership(owner, grid.rows())})
+           {Ownership(block_partition(kDiskRows, grid.rows())), Ownership(owner, grid.rows())})
         for (const char* norm : {"none", "row", "standard"}) {
           SCOPED_TRACE(testing::Message()
                        << name << " c " << c << ", " << norm << ", map " << owned.is_map());

@@ -21,7 +21,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kWidth = 5;
+constexpr std::int64_t kStoreWidth = 5;
 
 float entry(std::int64_t i, std::int64_t j) {
   const RandomStream stream = {.seed = 4, .row = static_cast<std::uint64_t>(i)};
@@ -33,9 +33,9 @@ float entry(std::int64_t i, std::int64_t j) {
 /// Rows of H from `first` on.
 template <class T>
 Matrix<T> rows_from(std::int64_t first, std::int64_t rows) {
-  Matrix<T> some(rows, kWidth);
+  Matrix<T> some(rows, kStoreWidth);
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < kWidth; ++j) some(i, j) = as_stored<T>(entry(first + i, j));
+    for (std::int64_t j = 0; j < kStoreWidth; ++j) some(i, j) = as_stored<T>(entry(first + i, j));
   return some;
 }
 
@@ -101,7 +101,7 @@ void expect_rows(const Lists& lists, const std::vector<Matrix<float>>& rows) {
   for (std::size_t m = 0; m < lists.size(); ++m) {
     ASSERT_EQ(rows[m].rows, std::ssize(lists[m]));
     for (std::int64_t k = 0; k < rows[m].rows; ++k)
-      for (std::int64_t j = 0; j < kWidth; ++j) {
+      for (std::int64_t j = 0; j < kStoreWidth; ++j) {
         const auto v = lists[m][static_cast<std::size_t>(k)];
         EXPECT_EQ(rows[m](k, j), stored<T>(v, j));
       }
@@ -126,7 +126,7 @@ void expect_fetch(const Grid& grid, std::int64_t n) {
   const auto received =
       grid.world().all_reduce(grid.traffic().of("fetch").bytes_received, Reduction::kSum, "x");
   const std::int64_t pairs = grid.ranks() * (grid.rows() - 1);
-  EXPECT_EQ(received, rows_moved * (4 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
+  EXPECT_EQ(received, rows_moved * (4 + kStoreWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
 }
 
 TEST(RowStore, FetchedRowsEqualTheMatrix) {
@@ -171,11 +171,12 @@ TEST(RowStore, IdsTravelAtTheirOwnWidth) {
       store.begin_fetch({1}, lists, pending, "fetch");
       store.finish_fetch({1}, pending, rows);
       for (std::int64_t k = 0; k < rows[0].rows; ++k)
-        for (std::int64_t j = 0; j < kWidth; ++j)
+        for (std::int64_t j = 0; j < kStoreWidth; ++j)
           EXPECT_EQ(rows[0](k, j), entry(expected[static_cast<std::size_t>(k)], j)) << n;
       const auto volume = grid.traffic().of("fetch");
       const std::int64_t peers = grid.rows() - 1;
-      EXPECT_EQ(volume.bytes_received, 8 * peers + peers * kEnd * (id_bytes + 4 * kWidth)) << n << " c " << c;
+      EXPECT_EQ(volume.bytes_received, 8 * peers + peers * kEnd * (id_bytes + 4 * kStoreWidth))
+          << n << " c " << c;
       EXPECT_DOUBLE_EQ(volume.predicted_bytes, static_cast<double>(volume.bytes_received)) << n << " c " << c;
     }
   }
@@ -260,7 +261,7 @@ TEST(NormalizedRows, StandardisingGivesMeanZeroAndTheSameBitsOnEveryGrid) {
   const auto by = standardize_all(single, n, reference);
   const auto& [means, deviations] = by;
   const auto expected = fetch_all(single, n, reference);
-  for (std::int64_t j = 0; j < kWidth; ++j) {
+  for (std::int64_t j = 0; j < kStoreWidth; ++j) {
     double mean = 0, square = 0, raw_mean = 0, raw_square = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       mean += expected(i, j) / n;
@@ -294,13 +295,13 @@ TEST(NormalizedRows, NormalisingHalvesStoresTheRoundedValues) {
     normalize_rows(by_row);
     standardize_all(grid, n, standard);
     const auto row_rows = fetch_all(grid, n, by_row), standard_rows = fetch_all(grid, n, standard);
-    for (std::int64_t j = 0; j < kWidth; ++j) {
+    for (std::int64_t j = 0; j < kStoreWidth; ++j) {
       double mean = 0, square = 0;
       for (std::int64_t i = 0; i < n; ++i) mean += double{stored<Half>(i, j)} / n;
       for (std::int64_t i = 0; i < n; ++i) square += std::pow(double{stored<Half>(i, j)} - mean, 2) / n;
       for (std::int64_t i = 0; i < n; ++i) {
         double sum = 0;
-        for (std::int64_t k = 0; k < kWidth; ++k) sum += std::abs(double{stored<Half>(i, k)});
+        for (std::int64_t k = 0; k < kStoreWidth; ++k) sum += std::abs(double{stored<Half>(i, k)});
         EXPECT_EQ(row_rows(i, j), rounded(double{stored<Half>(i, j)} / sum)) << i << ", " << j;
         EXPECT_EQ(standard_rows(i, j),
                   j == 3 ? 0.0f : rounded((double{stored<Half>(i, j)} - mean) / std::sqrt(square)))
@@ -320,13 +321,13 @@ TEST(NormalizedRows, StandardisingColumnsOfManyMagnitudes) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     const auto partition = block_partition(n, grid.rows());
-    Matrix<float> local(partition.size(grid.row()), kWidth);
+    Matrix<float> local(partition.size(grid.row()), kStoreWidth);
     for (std::int64_t i = 0; i < local.rows; ++i)
-      for (std::int64_t j = 0; j < kWidth; ++j) local(i, j) = value(partition.begin(grid.row()) + i, j);
+      for (std::int64_t j = 0; j < kStoreWidth; ++j) local(i, j) = value(partition.begin(grid.row()) + i, j);
     StoredRows<Cpu> stored = std::move(local);
     standardize_all(grid, n, stored);
     const auto rows = fetch_all(grid, n, stored);
-    for (std::int64_t j = 0; j < kWidth; ++j) {
+    for (std::int64_t j = 0; j < kStoreWidth; ++j) {
       double mean = 0, square = 0;
       for (std::int64_t i = 0; i < n; ++i) mean += static_cast<double>(value(i, j)) / n;
       for (std::int64_t i = 0; i < n; ++i) square += std::pow(value(i, j) - mean, 2) / n;
@@ -344,7 +345,7 @@ TEST(NormalizedRows, RowNormalisationMakesAbsoluteSumsOne) {
   const auto rows = fetch_all(grid, 31, stored);
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     double sum = 0;
-    for (std::int64_t j = 0; j < kWidth; ++j) sum += std::abs(static_cast<double>(rows(i, j)));
+    for (std::int64_t j = 0; j < kStoreWidth; ++j) sum += std::abs(static_cast<double>(rows(i, j)));
     EXPECT_NEAR(sum, 1, 1e-6);
   }
 }
@@ -373,7 +374,7 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
                                         input_tables(file.info(), 0), "none");
     const auto rows = fetch_all(features.stores[0]);
     for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = 0; j < kWidth; ++j) EXPECT_EQ(rows(i, j), stored<T>(i, j));
+      for (std::int64_t j = 0; j < kStoreWidth; ++j) EXPECT_EQ(rows(i, j), stored<T>(i, j));
   }
 }
 

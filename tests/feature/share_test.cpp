@@ -16,9 +16,9 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kWidth = 3;
+constexpr std::int64_t kSharedWidth = 3;
 
-float entry(std::int64_t v, std::int64_t j) {
+float shared_entry(std::int64_t v, std::int64_t j) {
   return static_cast<float>(v) / 8 + static_cast<float>(j) * 16;  // exact as Half, too
 }
 
@@ -31,10 +31,11 @@ T as(float value) {
 }
 
 template <class T>
-RowStore store_on(const Grid& grid, const Ownership& ownership) {
-  Matrix<T> rows(ownership.size(grid.row()), kWidth);
+RowStore shared_store_on(const Grid& grid, const Ownership& ownership) {
+  Matrix<T> rows(ownership.size(grid.row()), kSharedWidth);
   for (std::int64_t k = 0; k < rows.rows; ++k)
-    for (std::int64_t j = 0; j < kWidth; ++j) rows(k, j) = as<T>(entry(ownership.vertex(grid.row(), k), j));
+    for (std::int64_t j = 0; j < kSharedWidth; ++j)
+      rows(k, j) = as<T>(shared_entry(ownership.vertex(grid.row(), k), j));
   return RowStore(grid, ownership, std::move(rows));
 }
 
@@ -71,9 +72,9 @@ std::int64_t count_out_of_reach(const Grid& grid, const Ownership& ownership,
 }
 
 template <class T>
-void expect_fetch(const Grid& grid, const Ownership& ownership, const std::function<int(int)>& node) {
+void expect_shared_fetch(const Grid& grid, const Ownership& ownership, const std::function<int(int)>& node) {
   const auto& world = grid.world();
-  auto store = store_on<T>(grid, ownership);
+  auto store = shared_store_on<T>(grid, ownership);
   ASSERT_TRUE(store.share(world.split(node(world.rank()), world.rank())));
   const auto ids = wanted_by(world.rank(), ownership.rows());
   const std::vector<std::span<const std::int64_t>> lists = {ids, std::span(ids).first(ids.size() / 2)};
@@ -85,8 +86,8 @@ void expect_fetch(const Grid& grid, const Ownership& ownership, const std::funct
   std::int64_t wrong = 0;
   for (std::size_t m = 0; m < lists.size(); ++m)
     for (std::size_t k = 0; k < lists[m].size(); ++k)
-      for (std::int64_t j = 0; j < kWidth; ++j)
-        wrong += rows[m](static_cast<std::int64_t>(k), j) != entry(lists[m][k], j);
+      for (std::int64_t j = 0; j < kSharedWidth; ++j)
+        wrong += rows[m](static_cast<std::int64_t>(k), j) != shared_entry(lists[m][k], j);
   EXPECT_EQ(wrong, 0);
 
   const auto remote =
@@ -98,7 +99,7 @@ void expect_fetch(const Grid& grid, const Ownership& ownership, const std::funct
   const auto moved = world.all_reduce(remote, Reduction::kSum, "x");
   const std::int64_t pairs = store.storage().has_all() ? 0 : grid.ranks() * (grid.rows() - 1);
   EXPECT_EQ(world.all_reduce(volume.bytes_received, Reduction::kSum, "x"),
-            moved * (4 + kWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
+            moved * (4 + kSharedWidth * static_cast<std::int64_t>(sizeof(T))) + 8 * pairs);
   EXPECT_EQ(volume.rounds, store.storage().has_all() || grid.rows() == 1 ? 0 : 3);
 }
 
@@ -109,8 +110,8 @@ TEST(SharedRows, AreThoseOfTheMatrixWhateverIsANode) {
       for (const auto& ownership : ownerships(n, grid.rows()))
         for (std::size_t node = 0; node < kNodes.size(); ++node) {
           SCOPED_TRACE(fmt::format("c {} n {} nodes {} map {}", c, n, node, ownership.is_map()));
-          expect_fetch<float>(grid, ownership, kNodes[node]);
-          expect_fetch<Half>(grid, ownership, kNodes[node]);
+          expect_shared_fetch<float>(grid, ownership, kNodes[node]);
+          expect_shared_fetch<Half>(grid, ownership, kNodes[node]);
         }
     }
 }
@@ -122,7 +123,7 @@ TEST(SharedRows, AreExpectedByTheModel) {
     std::vector<std::int64_t> ids(48);  // as many in each block row
     std::iota(ids.begin(), ids.end(), std::int64_t{0});
     const std::vector<std::span<const std::int64_t>> lists = {ids};
-    auto store = store_on<float>(grid, block_partition(std::ssize(ids), grid.rows()));
+    auto store = shared_store_on<float>(grid, block_partition(std::ssize(ids), grid.rows()));
     ASSERT_TRUE(store.share(test_world().split(test_world().rank() / 2, test_world().rank())));
     std::vector<Matrix<float>> rows;
     grid.traffic().clear();
@@ -142,7 +143,7 @@ TEST(SharedRows, AreAllLocalWhereEveryRankReachesAll) {
     const Grid grid(test_world(), c);
     const Ownership ownership = block_partition(40, grid.rows());
     const auto all_local = [&](const std::function<int(int)>& node) {
-      auto store = store_on<float>(grid, ownership);
+      auto store = shared_store_on<float>(grid, ownership);
       EXPECT_TRUE(store.share(test_world().split(node(test_world().rank()), test_world().rank())));
       return store.storage().has_all();
     };

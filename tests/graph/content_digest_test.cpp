@@ -16,7 +16,7 @@ namespace espalier {
 namespace {
 
 template <class T>
-std::uint64_t part(const std::vector<T>& values, std::size_t begin, std::size_t end) {
+std::uint64_t digest_of_part(const std::vector<T>& values, std::size_t begin, std::size_t end) {
   return content_digest(std::span<const T>(values).subspan(begin, end - begin),
                         static_cast<std::int64_t>(begin));
 }
@@ -36,12 +36,12 @@ TEST(ContentDigest, IsTheSumOverAnyParts) {
     std::uint64_t sum = 0;
     for (std::size_t begin = 0; begin < labels.size();) {
       const auto end = std::min(labels.size(), begin + 1 + random() % 30);
-      sum += part(labels, begin, end);
+      sum += digest_of_part(labels, begin, end);
       begin = end;
     }
-    EXPECT_EQ(sum, part(labels, 0, labels.size()));
+    EXPECT_EQ(sum, digest_of_part(labels, 0, labels.size()));
     const std::vector<std::int64_t> wide(labels.begin(), labels.end());
-    EXPECT_EQ(sum, part(wide, 0, wide.size()));
+    EXPECT_EQ(sum, digest_of_part(wide, 0, wide.size()));
   }
 }
 
@@ -50,20 +50,20 @@ TEST(ContentDigest, AnyOneChangeAndAnyExchangeIsSeen) {
   SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
   std::mt19937_64 random(seed);
   auto labels = random_labels(random, 1000);
-  const auto whole = part(labels, 0, labels.size());
+  const auto whole = digest_of_part(labels, 0, labels.size());
   for (int trial = 0; trial < 20000; ++trial) {
     const auto i = random() % labels.size(), j = random() % labels.size();
     const auto before = labels[i];
     labels[i] += 1 + static_cast<std::int32_t>(random() % 100);
-    EXPECT_NE(part(labels, 0, labels.size()), whole);
+    EXPECT_NE(digest_of_part(labels, 0, labels.size()), whole);
     labels[i] = before;
     if (labels[i] == labels[j]) continue;
     std::swap(labels[i], labels[j]);
-    EXPECT_NE(part(labels, 0, labels.size()), whole);
+    EXPECT_NE(digest_of_part(labels, 0, labels.size()), whole);
     std::swap(labels[i], labels[j]);
   }
   std::vector<float> zeros(3, 0.0f), negative = {0.0f, -0.0f, 0.0f};
-  EXPECT_NE(part(zeros, 0, 3), part(negative, 0, 3));
+  EXPECT_NE(digest_of_part(zeros, 0, 3), digest_of_part(negative, 0, 3));
 }
 
 TEST(ContentDigest, HexReadsBack) {
@@ -95,17 +95,18 @@ TEST(ContentCheck, JudgesWhenEverythingWasRead) {
   std::mt19937_64 random(9);
   const auto labels = random_labels(random, 57);
   const auto p = static_cast<std::size_t>(world.size()), r = static_cast<std::size_t>(world.rank());
-  const auto whole = part(labels, 0, labels.size());
+  const auto whole = digest_of_part(labels, 0, labels.size());
   for (const auto stated : {whole, whole + 1}) {
     ContentCheck check(std::ssize(labels), stated);
     // All but the last entry; ranks 2k and 2k + 1 read the same.
     const auto place = r - r % 2;
     const auto begin = 56 * place / p, end = 56 * std::min(p, place + 2) / p;
     EXPECT_TRUE(check.add(world, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end),
-                          part(labels, begin, end)));
+                          digest_of_part(labels, begin, end)));
     EXPECT_FALSE(check.found());
     const bool last = r + 1 == p;  // the others read nothing
-    EXPECT_EQ(check.add(world, 56, last ? 57 : 56, last ? part(labels, 56, 57) : 0), stated == whole);
+    EXPECT_EQ(check.add(world, 56, last ? 57 : 56, last ? digest_of_part(labels, 56, 57) : 0),
+              stated == whole);
     EXPECT_EQ(check.found(), whole);
   }
 }

@@ -22,7 +22,7 @@ namespace {
 
 // A whole graph, the same on every rank.
 template <class Index>
-struct Whole {
+struct WholeGraph {
   Csr<Index> a;
   Matrix<float> features;
   Buffer<std::int32_t> labels;
@@ -33,9 +33,9 @@ struct Whole {
 // Vertex 0 has every other vertex as neighbour (degree n-1), every fifth vertex is isolated, every
 // seventh has a self loop.
 template <class Index>
-Whole<Index> make_graph(std::int64_t n, std::uint64_t seed, bool weighted) {
+WholeGraph<Index> make_whole_graph(std::int64_t n, std::uint64_t seed, bool weighted) {
   std::mt19937_64 random(seed);
-  Whole<Index> g;
+  WholeGraph<Index> g;
   g.a.rows = g.a.columns = n;
   for (std::int64_t v = 0; v < n; ++v) {
     for (std::int64_t u = 0; u < n; ++u) {
@@ -66,7 +66,7 @@ Matrix<T> rows_of(const Matrix<float>& h, std::int64_t begin, std::int64_t end) 
 
 // Collective. Rank r writes rows [cuts[r], cuts[r+1]).
 template <class Index, class Feature>
-void write_graph(const Whole<Index>& g, const std::vector<std::int64_t>& cuts, const std::string& path) {
+void write_graph(const WholeGraph<Index>& g, const std::vector<std::int64_t>& cuts, const std::string& path) {
   const auto& world = test_world();
   const auto begin = cuts[static_cast<std::size_t>(world.rank())],
              end = cuts[static_cast<std::size_t>(world.rank()) + 1];
@@ -104,7 +104,7 @@ template <class Index, class Other, class Feature>
 void round_trip(std::int64_t n, bool weighted) {
   const auto seed = test_seed(17);
   SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={} n={}", seed, n));
-  const auto g = make_graph<Index>(n, seed, weighted);
+  const auto g = make_whole_graph<Index>(n, seed, weighted);
   const auto path = test_folder("graph-file") + "/graph.h5";
   const auto& world = test_world();
   for (const auto& write_cuts : awkward_cuts(n)) {
@@ -197,7 +197,7 @@ TEST(GraphFile, AGraphWithoutEdgesFeaturesLabels) {
 // Collective. Writes the damaged graph, runs `read`; the message must be the same on every rank and
 // contain `words`.
 template <class Read>
-void expect_error(const Whole<std::int64_t>& g, const std::string& words, Read read) {
+void expect_error(const WholeGraph<std::int64_t>& g, const std::string& words, Read read) {
   const auto path = test_folder("graph-file") + "/graph.h5";
   write_graph<std::int64_t, float>(g, even_cuts(g.a.rows), path);
   expect_refused(ExitCode::kInput, {words, path}, [&] {
@@ -212,7 +212,7 @@ TEST(GraphFile, DamagedRowsAreErrorsOfAllRanks) {
   const auto read_rows = [](const GraphFile& file, std::int64_t begin, std::int64_t end) {
     file.read_rows<std::int32_t>(begin, end);
   };
-  const auto good = make_graph<std::int64_t>(20, 5, true);
+  const auto good = make_whole_graph<std::int64_t>(20, 5, true);
   auto g = good;
   g.a.indices.back() = 20;
   expect_error(g, "/graph/indices: row 19 names vertex 20, but the graph has vertices 0 to 19", read_rows);
@@ -231,7 +231,7 @@ TEST(GraphFile, DamagedRowsAreErrorsOfAllRanks) {
 }
 
 TEST(GraphFile, DamagedVerticesAreErrorsOfAllRanks) {
-  const auto good = make_graph<std::int64_t>(20, 5, true);
+  const auto good = make_whole_graph<std::int64_t>(20, 5, true);
   const auto read_features = [](const GraphFile& file, std::int64_t begin, std::int64_t end) {
     file.read_features<float>(begin, end);
   };
@@ -251,7 +251,7 @@ TEST(GraphFile, DamagedVerticesAreErrorsOfAllRanks) {
 }
 
 TEST(GraphFile, DamagedSplitsAreErrorsOfAllRanks) {
-  const auto good = make_graph<std::int64_t>(20, 5, true);
+  const auto good = make_whole_graph<std::int64_t>(20, 5, true);
   const auto check = [](const GraphFile& file, std::int64_t, std::int64_t) {
     check_splits(test_world(), file);
   };
@@ -271,7 +271,7 @@ TEST(GraphFile, DamagedSplitsAreErrorsOfAllRanks) {
 
 TEST(GraphWriter, LeavesNothingBehindWithoutCommit) {
   const auto folder = test_folder("graph-file");
-  const auto g = make_graph<std::int32_t>(9, 1, false);
+  const auto g = make_whole_graph<std::int32_t>(9, 1, false);
   const auto cuts = even_cuts(9);
   const auto r = static_cast<std::size_t>(test_world().rank());
   { GraphWriter(test_world(), folder + "/graph.h5").write_adjacency(rows_of(g.a, cuts[r], cuts[r + 1])); }

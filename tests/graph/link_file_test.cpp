@@ -18,14 +18,14 @@ namespace {
 constexpr std::int64_t kNodes = 40;
 
 // All links of a split, the same on every rank.
-struct Whole {
+struct SplitLinks {
   Links links;
   Matrix<std::int64_t> negative_heads, negative_tails;  // no column: none
 };
 
-Whole make_links(std::int64_t count, std::int64_t relations, std::int64_t negatives,
-                 std::mt19937_64& random) {
-  Whole whole;
+SplitLinks make_links(std::int64_t count, std::int64_t relations, std::int64_t negatives,
+                      std::mt19937_64& random) {
+  SplitLinks whole;
   const auto vertex = [&] { return static_cast<std::int64_t>(random() % kNodes); };
   for (std::int64_t e = 0; e < count; ++e) {
     whole.links.heads.push_back(vertex());
@@ -82,9 +82,9 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
   LinkInfo info;
   info.directed = directed;
   info.names = std::move(names);
-  const Whole whole[] = {make_links(3 * count, info.relations(), 0, random),
-                         make_links(count, info.relations(), negatives, random),
-                         make_links(count / 2, info.relations(), 0, random)};
+  const SplitLinks whole[] = {make_links(3 * count, info.relations(), 0, random),
+                              make_links(count, info.relations(), negatives, random),
+                              make_links(count / 2, info.relations(), 0, random)};
   const auto& world = test_world();
   const auto path = test_folder("link-file") + "/graph.h5";
   {

@@ -29,12 +29,12 @@ GraphView apart() {
 }
 
 // Everything in a graph file, read by `comm`, all of it on every rank.
-struct Content {
+struct TypedContent {
   GraphInfo info;
   Csr<std::int64_t> a;
   std::vector<Matrix<float>> features;  // [types]
 
-  Content(const Communicator& comm, const std::string& path) {
+  TypedContent(const Communicator& comm, const std::string& path) {
     const GraphFile file(comm, path, apart());
     check_splits(comm, file);
     info = file.info();
@@ -62,16 +62,16 @@ struct Content {
   std::vector<Buffer<std::int64_t>> splits;
 };
 
-Content generate(const TypedOptions& options, const VertexOptions& vertices) {
+TypedContent generate_typed(const TypedGraphOptions& options, const VertexOptions& vertices) {
   const auto path = test_folder("planted-types") + "/graph.h5";
   generate_planted_types(test_world(), options, vertices, path);
-  return Content(test_world(), path);
+  return TypedContent(test_world(), path);
 }
 
 // ---- any number of ranks ----
 
 // Collective. The digest of what all ranks generate is that of what one generates alone.
-std::string digest_of(const TypedOptions& options, const VertexOptions& vertices) {
+std::string digest_of(const TypedGraphOptions& options, const VertexOptions& vertices) {
   const auto& world = test_world();
   const auto folder = test_folder("planted-types");
   generate_planted_types(world, options, vertices, folder + "/together.h5");
@@ -105,7 +105,7 @@ TEST(PlantedTypes, AFewVerticesAreTheSameForEveryRankCount) {
 // ---- what was asked for ----
 
 TEST(PlantedTypes, SchemasAreAsAsked) {
-  const auto g = generate({kTypes, kRelations}, {0, 5, 1});
+  const auto g = generate_typed({kTypes, kRelations}, {0, 5, 1});
   EXPECT_EQ(g.info.schema.type_names(), "paper, author, field");
   EXPECT_EQ(g.info.schema.relation_names(),
             "author.writes.paper, paper.cites.paper, paper.about.field, paper.rev_writes.author, "
@@ -127,18 +127,18 @@ TEST(PlantedTypes, SchemasAreAsAsked) {
       g.info.source,
       fmt::format("espalier generate planted --types {} --relations {} --homophily 0.8 --classes 5 --seed 1",
                   kTypes, kRelations));
-  EXPECT_EQ(generate({kTypes, kRelations, false}, {0, 5, 1}).info.schema.relations().size(), 3u);
+  EXPECT_EQ(generate_typed({kTypes, kRelations, false}, {0, 5, 1}).info.schema.relations().size(), 3u);
 }
 
 TEST(PlantedTypes, InversesAreTransposes) {
-  const auto g = generate({kTypes, kRelations}, {0, 5, test_seed(2)});
+  const auto g = generate_typed({kTypes, kRelations}, {0, 5, test_seed(2)});
   for (int r = 0; r < 3; ++r) {
     std::set<std::pair<std::int64_t, std::int64_t>> reversed;
     for (const auto& [source, target] : g.edges(g.info.schema.relations()[r].inverse))
       reversed.insert({target, source});
     EXPECT_EQ(g.edges(r), reversed) << r;
   }
-  const auto forward = generate({kTypes, kRelations, false}, {0, 5, test_seed(2)});
+  const auto forward = generate_typed({kTypes, kRelations, false}, {0, 5, test_seed(2)});
   for (int r = 0; r < 3; ++r) EXPECT_EQ(g.edges(r), forward.edges(r)) << "with inverses or without";
 }
 
@@ -157,7 +157,7 @@ TEST(PlantedTypes, RelationsHaveTheirEdgesAndHomophily) {
   const double wanted[] = {6000, 9000, 4000};
   for (const double homophily : {0.0, 0.5, 0.8, 1.0}) {
     // 4,000 of the 12,000 pairs of a paper and a field in one class: many draws meet another.
-    const auto g = generate({kTypes, kRelations, true, homophily}, {0, 5, seed});
+    const auto g = generate_typed({kTypes, kRelations, true, homophily}, {0, 5, seed});
     for (int r = 0; r < 6; ++r) {
       const auto edges = g.edges(r);
       // Merged draws are made up for, so only their number varies, by less than its root.
@@ -176,7 +176,7 @@ TEST(PlantedTypes, RelationsHaveTheirEdgesAndHomophily) {
 // Sources and targets are drawn evenly: no vertex, and no class, has far more edges than others.
 TEST(PlantedTypes, EdgesAreSpreadEvenly) {
   const auto seed = test_seed(6);
-  const auto g = generate({"a=50,b=130", "a.x.b=1500,b.y.b=3000", true, 0.4}, {0, 7, seed});
+  const auto g = generate_typed({"a=50,b=130", "a.x.b=1500,b.y.b=3000", true, 0.4}, {0, 7, seed});
   for (int r = 0; r < 4; ++r) {
     const auto& relation = g.info.schema.relations()[r];
     for (const bool of_source : {true, false}) {
@@ -191,7 +191,7 @@ TEST(PlantedTypes, EdgesAreSpreadEvenly) {
 }
 
 TEST(PlantedTypes, OneTypeAndOneRelation) {
-  const auto g = generate({"page=600:4", "page.links.page=5000", false, 0.7}, {0, 3, test_seed(5)});
+  const auto g = generate_typed({"page=600:4", "page.links.page=5000", false, 0.7}, {0, 3, test_seed(5)});
   EXPECT_TRUE(g.info.typed);
   EXPECT_TRUE(g.info.schema.plain());
   EXPECT_EQ(g.info.columns, 600);
@@ -206,7 +206,7 @@ TEST(PlantedTypes, OneTypeAndOneRelation) {
 TEST(PlantedTypes, TheFirstTypeIsWhatItIsWithoutTypes) {
   for (const std::int64_t several : {0, 3}) {
     const VertexOptions vertices{8, 5, 42, false, several};
-    const auto typed = generate({kTypes, kRelations}, vertices);
+    const auto typed = generate_typed({kTypes, kRelations}, vertices);
     const auto path = test_folder("planted-types") + "/plain.h5";
     generate_planted(test_world(), {1500, 6, 0.8}, vertices, path);
     const GraphFile plain(test_world(), path);
@@ -220,7 +220,7 @@ TEST(PlantedTypes, TheFirstTypeIsWhatItIsWithoutTypes) {
 }
 
 TEST(PlantedTypes, TypesHaveFeaturesOfTheirOwn) {
-  const auto g = generate({"a=200:6,b=200:6,c=100:3", "a.x.b=400"}, {0, 4, 3});
+  const auto g = generate_typed({"a=200:6,b=200:6,c=100:3", "a.x.b=400"}, {0, 4, 3});
   EXPECT_NE(g.features[0].data, g.features[1].data);
   // Where noise were shared, features would differ by centroids: 4 x 4 values, but for rounding.
   for (const int other : {1, 2}) {
@@ -232,7 +232,7 @@ TEST(PlantedTypes, TypesHaveFeaturesOfTheirOwn) {
 }
 
 TEST(PlantedTypes, RelationsHaveDrawsOfTheirOwn) {
-  const auto g = generate({"a=300,b=200", "a.x.b=1000,a.y.b=1000", false}, {0, 4, 3});
+  const auto g = generate_typed({"a=300,b=200", "a.x.b=1000,a.y.b=1000", false}, {0, 4, 3});
   const auto x = g.edges(0), y = g.edges(1);
   std::int64_t both = 0;
   for (const auto& edge : x) both += y.contains(edge);
@@ -241,9 +241,9 @@ TEST(PlantedTypes, RelationsHaveDrawsOfTheirOwn) {
 
 // Papers have no features at all; those of their neighbours, of another type, say what they are.
 TEST(PlantedTypes, NeighboursOfAnotherTypeTellTheClass) {
-  const auto g =
-      generate({"paper=3000,author=2000:16,field=64:16", "author.writes.paper=36000,paper.about.field=12000"},
-               {0, 8, test_seed(5)});
+  const auto g = generate_typed(
+      {"paper=3000,author=2000:16,field=64:16", "author.writes.paper=36000,paper.about.field=12000"},
+      {0, 8, test_seed(5)});
   const auto& schema = g.info.schema;
   for (const char* name : {"author.writes.paper", "field.rev_about.paper"}) {
     const int r = schema.find_relation(name);
@@ -258,7 +258,7 @@ TEST(PlantedTypes, NeighboursOfAnotherTypeTellTheClass) {
 
 // ---- what makes no sense ----
 
-void refuse(const std::string& words, const TypedOptions& options, std::int64_t classes = 4) {
+void refuse(const std::string& words, const TypedGraphOptions& options, std::int64_t classes = 4) {
   const auto path = test_folder("planted-types") + "/graph.h5";
   expect_refused(ExitCode::kUsage, {words}, [&] {
     generate_planted_types(test_world(), options, {0, classes, 0}, path);

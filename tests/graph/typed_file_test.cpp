@@ -30,7 +30,7 @@ struct Vertices {
   std::array<Buffer<std::int64_t>, 3> splits;
 };
 
-struct Whole {
+struct TypedGraph {
   Schema schema;
   std::map<std::array<std::int64_t, 3>, float> edges;  // (row, relation, source): weight
   bool weighted = false;
@@ -48,8 +48,8 @@ std::vector<std::int64_t> first_columns(const Schema& schema) {
   return first;
 }
 
-template <class Index, class Entries>
-Csr<Index> matrix_of(const Entries& entries, std::int64_t rows, std::int64_t columns, bool weighted) {
+template <class Index, class SortedEntries>
+Csr<Index> matrix_of(const SortedEntries& entries, std::int64_t rows, std::int64_t columns, bool weighted) {
   Csr<Index> matrix;
   matrix.rows = rows;
   matrix.columns = columns;
@@ -63,12 +63,12 @@ Csr<Index> matrix_of(const Entries& entries, std::int64_t rows, std::int64_t col
   return matrix;
 }
 
-using Entries = std::map<std::pair<std::int64_t, std::int64_t>, float>;
+using SortedEntries = std::map<std::pair<std::int64_t, std::int64_t>, float>;
 
 template <class Index>
-Csr<Index> apart(const Whole& g) {
+Csr<Index> rows_apart(const TypedGraph& g) {
   const auto first = first_columns(g.schema);
-  Entries entries;
+  SortedEntries entries;
   for (const auto& [edge, weight] : g.edges) {
     const auto& source = g.schema.types()[g.schema.relations()[edge[1]].source];
     entries[{edge[0], first[edge[1]] + edge[2] - source.begin}] = weight;
@@ -77,8 +77,8 @@ Csr<Index> apart(const Whole& g) {
 }
 
 template <class Index>
-Csr<Index> merged(const Whole& g) {
-  Entries entries;
+Csr<Index> rows_merged(const TypedGraph& g) {
+  SortedEntries entries;
   for (const auto& [edge, weight] : g.edges) entries[{edge[0], edge[2]}] += weight;
   return matrix_of<Index>(entries, g.schema.nodes(), g.schema.nodes(), g.weighted);
 }
@@ -100,10 +100,10 @@ Vertices make_vertices(const VertexType& type, int features, int labels, std::mt
 
 // A third of all pairs of each relation but those called "no...", and of every fifth row none.
 // vertices[t]: columns of features, and classes, or minus the labels of several.
-Whole make_graph(const Schema& schema, const std::vector<std::pair<int, int>>& vertices, bool weighted,
-                 std::uint64_t seed) {
+TypedGraph make_typed_graph(const Schema& schema, const std::vector<std::pair<int, int>>& vertices,
+                            bool weighted, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  Whole g{schema, {}, weighted, {}, {}};
+  TypedGraph g{schema, {}, weighted, {}, {}};
   for (int r = 0; r < std::ssize(schema.relations()); ++r) {
     const auto& relation = schema.relations()[r];
     if (relation.name.starts_with("no")) continue;
@@ -119,7 +119,7 @@ Whole make_graph(const Schema& schema, const std::vector<std::pair<int, int>>& v
 
 // Authors, papers and a single journal; nobody is an editor. Relations with inverse and without,
 // between one type, from and to the empty one, and one that has no edge at all.
-Whole small_graph(bool weighted) {
+TypedGraph small_typed_graph(bool weighted) {
   const Schema schema({{"author", 0, 5}, {"editor", 5, 5}, {"paper", 5, 17}, {"journal", 17, 18}},
                       {{"writes", 0, 2, 4},
                        {"cites", 2, 2},
@@ -129,7 +129,7 @@ Whole small_graph(bool weighted) {
                        {"none", 0, 0},
                        {"knows", 0, 1},
                        {"extends", 2, 2}});
-  return make_graph(schema, {{2, 0}, {3, 0}, {3, 4}, {0, 0}}, weighted, test_seed(5));
+  return make_typed_graph(schema, {{2, 0}, {3, 0}, {3, 4}, {0, 0}}, weighted, test_seed(5));
 }
 
 // A number of an edge that few others have, a float16 too.
@@ -139,7 +139,7 @@ float edge_number(const std::array<std::int64_t, 3>& edge, std::int64_t column) 
 
 // Those of a relation with targets among rows [begin, end), in the order of the edges.
 template <class T>
-Matrix<T> edge_features_of(const Whole& g, int relation, std::int64_t begin, std::int64_t end) {
+Matrix<T> edge_features_of(const TypedGraph& g, int relation, std::int64_t begin, std::int64_t end) {
   Buffer<T> numbers;
   std::int64_t rows = 0;
   for (const auto& [edge, weight] : g.edges) {
@@ -182,11 +182,11 @@ void write_vertices(const Communicator& comm, GraphWriter& writer, const Vertice
 
 // Collective.
 template <class Index>
-void write_graph(const Communicator& comm, const Whole& g, int how, const std::string& path) {
+void write_graph(const Communicator& comm, const TypedGraph& g, int how, const std::string& path) {
   const auto rows = range_of(g.schema.nodes(), how, comm);
   GraphWriter writer(comm, {path, true});
   writer.write_schema(g.schema);
-  writer.write_adjacency(rows_of(apart<Index>(g), rows.begin, rows.end));
+  writer.write_adjacency(rows_of(rows_apart<Index>(g), rows.begin, rows.end));
   for (int t = 0; t < std::ssize(g.vertices); ++t)
     write_vertices(comm, writer, g.vertices[t], g.schema.types()[t].size(), t, how);
   for (int r = 0; r < std::ssize(g.edge_columns); ++r)
@@ -223,7 +223,7 @@ Buffer<std::int64_t> shifted(Buffer<std::int64_t> ids, std::int64_t by) {
 }
 
 // Collective. Features, labels and splits of a type, in ranges of its own vertices.
-void expect_vertices(const GraphFile& file, const Whole& g, int t, int how) {
+void expect_vertices(const GraphFile& file, const TypedGraph& g, int t, int how) {
   const auto& type = g.schema.types()[t];
   const auto& of = g.vertices[t];
   const auto& info = file.info().types[t];
@@ -246,7 +246,7 @@ void expect_vertices(const GraphFile& file, const Whole& g, int t, int how) {
 }
 
 // Collective. Of every relation, in ranges of its own entries.
-void expect_edge_features(const GraphFile& file, const Whole& g, bool separate, int how) {
+void expect_edge_features(const GraphFile& file, const TypedGraph& g, bool separate, int how) {
   const auto& info = file.info();
   const auto relations = g.schema.relations().size();
   ASSERT_EQ(info.edge_features.size(), relations);
@@ -278,7 +278,7 @@ void expect_error(const std::string& words, const auto& run) {
 
 // Collective. Writes in ranges of each kind; reads in ranges of each kind, in either width.
 template <class Index, class Other>
-void round_trip(const Whole& g) {
+void round_trip(const TypedGraph& g) {
   const auto& world = test_world();
   const auto path = test_folder("typed-file") + "/graph.h5";
   std::set<std::string> digests;
@@ -295,8 +295,8 @@ void round_trip(const Whole& g) {
       EXPECT_EQ(info.edges, std::ssize(g.edges));
       EXPECT_EQ(info.weighted, g.weighted);
       EXPECT_EQ(info.wide_indices, sizeof(Index) == 8);
-      const auto a = separate ? apart<Index>(g) : merged<Index>(g);
-      const auto b = separate ? apart<Other>(g) : merged<Other>(g);
+      const auto a = separate ? rows_apart<Index>(g) : rows_merged<Index>(g);
+      const auto b = separate ? rows_apart<Other>(g) : rows_merged<Other>(g);
       for (int read = 0; read < kWays; ++read) {
         const auto mine = range_of(info.nodes, read);
         expect_rows(file.read_rows<Index>(mine.begin, mine.end), rows_of(a, mine.begin, mine.end));
@@ -329,18 +329,18 @@ void round_trip(const Whole& g) {
 }
 
 TEST(TypedFile, RoundTrip) {
-  round_trip<std::int32_t, std::int64_t>(small_graph(false));
+  round_trip<std::int32_t, std::int64_t>(small_typed_graph(false));
 }
 TEST(TypedFile, RoundTripWeighted) {
-  round_trip<std::int32_t, std::int64_t>(small_graph(true));
+  round_trip<std::int32_t, std::int64_t>(small_typed_graph(true));
 }
 TEST(TypedFile, RoundTripWideIndices) {
-  round_trip<std::int64_t, std::int32_t>(small_graph(true));
+  round_trip<std::int64_t, std::int32_t>(small_typed_graph(true));
 }
 
 // Of relations with inverse and without, at both ends of the list; of a relation without an edge.
 TEST(TypedFile, RoundTripOfFeaturesOfEdges) {
-  auto g = small_graph(true);
+  auto g = small_typed_graph(true);
   g.edge_columns = {3, 1, -1, -1, 2, 4, -1, 5};
   round_trip<std::int32_t, std::int64_t>(g);
 }
@@ -349,18 +349,18 @@ TEST(TypedFile, RoundTripOfFeaturesOfEdges) {
 TEST(TypedFile, RoundTripOfAFewVertices) {
   const Schema schema({{"a", 0, 0}, {"b", 0, 1}, {"c", 1, 3}, {"d", 3, 3}},
                       {{"x", 1, 2}, {"y", 2, 2}, {"z", 3, 1}, {"w", 2, 1}});
-  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{4, 0}, {1, 2}, {0, 0}, {2, 0}}, true, 3));
+  round_trip<std::int32_t, std::int64_t>(make_typed_graph(schema, {{4, 0}, {1, 2}, {0, 0}, {2, 0}}, true, 3));
 }
 
 TEST(TypedFile, RoundTripWithoutAnyEdge) {
   const Schema schema({{"a", 0, 4}, {"b", 4, 9}}, {{"none", 0, 1}, {"nothing", 1, 0}});
-  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{2, 0}, {0, 3}}, false, 3));
+  round_trip<std::int32_t, std::int64_t>(make_typed_graph(schema, {{2, 0}, {0, 3}}, false, 3));
 }
 
 // Edges of several relations between the same two vertices.
 TEST(TypedFile, RoundTripOfOneTypeAndManyRelations) {
   const Schema schema({{"entity", 0, 11}}, {{"a", 0, 0, 1}, {"b", 0, 0, 0}, {"c", 0, 0, 2}, {"d", 0, 0}});
-  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{3, 3}}, true, 9));
+  round_trip<std::int32_t, std::int64_t>(make_typed_graph(schema, {{3, 3}}, true, 9));
 }
 
 // Relations above 127, of which a byte with a sign knows nothing.
@@ -369,13 +369,13 @@ TEST(TypedFile, RoundTripOfAsManyRelationsAsThereMayBe) {
   for (int r = 0; r < kMostRelations; ++r)
     relations.push_back({(r % 3 == 0 && r < 255 ? "no" : "r") + std::to_string(r), r % 2, r / 2 % 2});
   const Schema schema({{"a", 0, 2}, {"b", 2, 5}}, relations);
-  round_trip<std::int32_t, std::int64_t>(make_graph(schema, {{0, 0}, {0, 2}}, true, 9));
+  round_trip<std::int32_t, std::int64_t>(make_typed_graph(schema, {{0, 0}, {0, 2}}, true, 9));
 }
 
 // One type and one relation: the rows are those of the graph without types.
 TEST(TypedFile, OneTypeAndOneRelationAreAGraphWithoutTypes) {
   const Schema schema({{"page", 0, 13}}, {{"links", 0, 0}});
-  const auto g = make_graph(schema, {{3, 2}}, true, 4);
+  const auto g = make_typed_graph(schema, {{3, 2}}, true, 4);
   round_trip<std::int32_t, std::int64_t>(g);
   const auto& world = test_world();
   const auto folder = test_folder("typed-file");
@@ -383,7 +383,7 @@ TEST(TypedFile, OneTypeAndOneRelationAreAGraphWithoutTypes) {
   const auto mine = range_of(13, 0);
   {
     GraphWriter writer(world, folder + "/plain.h5");
-    writer.write_adjacency(rows_of(apart<std::int32_t>(g), mine.begin, mine.end));
+    writer.write_adjacency(rows_of(rows_apart<std::int32_t>(g), mine.begin, mine.end));
     write_vertices(world, writer, g.vertices[0], 13, 0, 0);
     writer.commit({"plain", "", true});
   }
@@ -402,26 +402,26 @@ TEST(TypedFile, OneTypeAndOneRelationAreAGraphWithoutTypes) {
 
 // One relation: it has its features in either view.
 TEST(TypedFile, RoundTripOfFeaturesOfTheOnlyRelation) {
-  auto g = make_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {{3, 2}}, false, 4);
+  auto g = make_typed_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {{3, 2}}, false, 4);
   g.edge_columns = {2};
   round_trip<std::int32_t, std::int64_t>(g);
 }
 
 // Collective. The features of relation r are those of one edge less, or more.
-void write_wrong_edge_features(const Whole& g, int r, int more, const std::string& path) {
+void write_wrong_edge_features(const TypedGraph& g, int r, int more, const std::string& path) {
   const auto& world = test_world();
   const auto rows = range_of(g.schema.nodes(), 0);
   const auto wanted = edge_features_of<float>(g, r, 0, g.schema.nodes());
   GraphWriter writer(world, {path, true});
   writer.write_schema(g.schema);
-  writer.write_adjacency(rows_of(apart<std::int32_t>(g), rows.begin, rows.end));
+  writer.write_adjacency(rows_of(rows_apart<std::int32_t>(g), rows.begin, rows.end));
   writer.write_edge_features(Matrix<float>(world.rank() == 0 ? wanted.rows + more : 0, wanted.columns), r);
   writer.commit({"typed", "made by a test", true});
 }
 
 TEST(TypedFile, FeaturesOfEdgesAreThoseOfAllEntries) {
   const auto path = test_folder("typed-file") + "/graph.h5";
-  auto g = small_graph(false);
+  auto g = small_typed_graph(false);
   g.edge_columns.assign(g.schema.relations().size(), 2);
   for (const int r : {0, 1, 7})
     for (const int more : {-1, 1}) {
@@ -432,7 +432,7 @@ TEST(TypedFile, FeaturesOfEdgesAreThoseOfAllEntries) {
                                      g.schema.full_name(r), entries + more, entries);
       expect_error(words, [&] { read_everything(test_world(), file); });
     }
-  auto one = make_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {}, false, 4);
+  auto one = make_typed_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {}, false, 4);
   one.edge_columns = {1};
   for (const int more : {-1, 1}) {
     write_wrong_edge_features(one, 0, more, path);
@@ -445,14 +445,14 @@ TEST(TypedFile, FeaturesOfEdgesAreThoseOfAllEntries) {
 // ---- the target type ----
 
 // Papers have classes, authors several labels, journals none.
-Whole labelled_graph() {
+TypedGraph labelled_graph() {
   const Schema schema({{"author", 0, 9}, {"journal", 9, 11}, {"paper", 11, 25}},
                       {{"writes", 0, 2}, {"in", 2, 1}, {"cites", 2, 2}});
-  return make_graph(schema, {{2, -3}, {0, 0}, {5, 4}}, false, 8);
+  return make_typed_graph(schema, {{2, -3}, {0, 0}, {5, 4}}, false, 8);
 }
 
 // Collective. Labels of vertices of all types; those of other types have none.
-void expect_labels_of_all_vertices(const GraphFile& file, const Whole& g, int target, int how) {
+void expect_labels_of_all_vertices(const GraphFile& file, const TypedGraph& g, int target, int how) {
   const auto mine = range_of(g.schema.nodes(), how);
   const auto& type = g.schema.types()[target];
   const auto& of = g.vertices[target];

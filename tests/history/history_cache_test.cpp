@@ -33,11 +33,11 @@ Matrix<float> one_row(float value) {
   return row;
 }
 
-struct Rows {
+struct SteppedCache {
   HistoryCache cache;
   std::int64_t step = -1;
 
-  explicit Rows(const HistoryShape& shape) : cache(shape) {}
+  explicit SteppedCache(const HistoryShape& shape) : cache(shape) {}
   void next(const std::vector<std::tuple<std::int64_t, std::int64_t, float>>& writes,
             const std::vector<std::int64_t>& evictions = {}) {
     cache.begin({}, ++step);
@@ -61,7 +61,7 @@ struct Rows {
 };
 
 TEST(HistoryCache, AgesAreExactAndTheLowestBatchWins) {
-  Rows rows({.layers = 1, .width = 2, .t_stale = 4});
+  SteppedCache rows({.layers = 1, .width = 2, .t_stale = 4});
   rows.next({{2, 77, 20.0f}, {1, 77, 10.0f}, {3, 77, 30.0f}});  // step 0
   for (int step = 0; step < 8; ++step) {
     EXPECT_EQ(rows.read(77), step > 1 && step <= 4 ? 10.0f : -1.0f) << "step " << step;
@@ -73,7 +73,7 @@ TEST(HistoryCache, AgesAreExactAndTheLowestBatchWins) {
 // Step 2 has seen what step 0 wrote; step 1 wrote it anew before step 2 commits.
 TEST(HistoryCache, AnEvictionIsOfTheRowThatWasSeen) {
   for (const bool written_anew : {false, true}) {
-    Rows rows({.layers = 1, .width = 2, .t_stale = 100});
+    SteppedCache rows({.layers = 1, .width = 2, .t_stale = 100});
     rows.next({{0, 5, 1.0f}});
     if (written_anew)
       rows.next({{0, 5, 2.0f}});

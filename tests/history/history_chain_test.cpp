@@ -15,7 +15,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kVertices = 300, kWidth = 2, kSteps = 14, kBatches = 4;
+constexpr std::int64_t kChainVertices = 300, kChainWidth = 2, kSteps = 14, kBatches = 4;
 constexpr int kLayers = 3;
 // Of one rank, from which other grids must not differ.
 constexpr std::int64_t kLaneInputs = 7528, kLaneRows = 4706, kSharedInputs = 4551, kSharedRows = 3422;
@@ -33,9 +33,9 @@ float input(std::int64_t vertex, std::int64_t j) {
 
 // N[l] of a pruned minibatch, of the rows D[l-1].
 Matrix<float> layer_of_block(int layer, const BlockView<>& block, const Matrix<float>& below) {
-  Matrix<float> h(block.rows, kWidth);
+  Matrix<float> h(block.rows, kChainWidth);
   for (std::int64_t row = 0; row < block.rows; ++row)
-    for (std::int64_t j = 0; j < kWidth; ++j) {
+    for (std::int64_t j = 0; j < kChainWidth; ++j) {
       std::vector<float> sources;
       for (const auto column : block.row_indices(row)) sources.push_back(below(column, j));
       h(row, j) = combined(layer, j, below(row, j), sources);
@@ -45,10 +45,10 @@ Matrix<float> layer_of_block(int layer, const BlockView<>& block, const Matrix<f
 
 // D[l] of N[l] and C[l].
 Matrix<float> placed(const PrunedLayer& layer, const Matrix<float>& computed, const Matrix<float>& cached) {
-  Matrix<float> h(layer.needed(), kWidth);
+  Matrix<float> h(layer.needed(), kChainWidth);
   for (std::int64_t c = 0; c < h.rows; ++c) {
     const auto place = layer.place[c];
-    std::copy_n(place < 0 ? cached.row(~place) : computed.row(place), kWidth, h.row(c));
+    std::copy_n(place < 0 ? cached.row(~place) : computed.row(place), kChainWidth, h.row(c));
   }
   return h;
 }
@@ -63,9 +63,9 @@ struct Batch {
 
 Matrix<float> outputs_of(Batch& batch) {
   const auto& pruned = batch.pruned;
-  Matrix<float> h(std::ssize(pruned.inputs()), kWidth);
+  Matrix<float> h(std::ssize(pruned.inputs()), kChainWidth);
   for (std::int64_t k = 0; k < h.rows; ++k)
-    for (std::int64_t j = 0; j < kWidth; ++j) h(k, j) = input(pruned.inputs()[k], j);
+    for (std::int64_t j = 0; j < kChainWidth; ++j) h(k, j) = input(pruned.inputs()[k], j);
   batch.computed.resize(kLayers);
   for (int l = 1; l < kLayers; ++l) {
     batch.computed[l] = layer_of_block(l, pruned.blocks[l - 1], h);
@@ -76,18 +76,18 @@ Matrix<float> outputs_of(Batch& batch) {
 
 Minibatch sample(Sampler& sampler, std::int64_t number) {
   std::vector<std::int64_t> seeds;
-  for (std::int64_t k = 0; k < 5; ++k) seeds.push_back((number * 37 + k * 61) % kVertices);
+  for (std::int64_t k = 0; k < 5; ++k) seeds.push_back((number * 37 + k * 61) % kChainVertices);
   const SeedBatch batch = {number, seeds};
   return std::move(sampler.sample({1}, {&batch, 1}, 3, 0)[0]);
 }
 
 // A gradient that depends on who it is of, when, and where.
 Matrix<float> gradient_of(const PrunedLayer& layer, int l, std::int64_t batch) {
-  Matrix<float> dh(layer.needed(), kWidth);
+  Matrix<float> dh(layer.needed(), kChainWidth);
   for (std::int64_t c = 0; c < dh.rows; ++c) {
     const auto place = layer.place[c];
     const auto v = place < 0 ? layer.cached.vertices[~place] : layer.computed.vertices[place];
-    for (std::int64_t j = 0; j < kWidth; ++j)
+    for (std::int64_t j = 0; j < kChainWidth; ++j)
       dh(c, j) =
           static_cast<float>(mix(static_cast<std::uint64_t>(v + 1000 * l + 100000 * batch + j)) % 1009);
   }
@@ -160,20 +160,20 @@ struct Shared {
   void end(std::int64_t step) { cache.end({}, step, "history/write"); }
 };
 
-struct Rows {
+struct RowCounts {
   std::int64_t inputs = 0, all_inputs = 0, computed = 0;
 };
 
 // Steps of all ranks; what comes of the inputs and rows of all batches.
 template <class Scope>
-Rows expect_same_outputs(const HistoryShape& shape, double p_grad) {
+RowCounts expect_same_outputs(const HistoryShape& shape, double p_grad) {
   const Grid grid(test_world(), 1);
   const Grid copies(test_world(), test_world().size());  // each rank has all rows
   const auto a =
-      distribute(copies, random_graph<std::int32_t>(kVertices, 3, false, 17), Topology::kReplicated);
+      distribute(copies, random_graph<std::int32_t>(kChainVertices, 3, false, 17), Topology::kReplicated);
   const auto sampler = make_sampler("graphsage", a, {.fanout = {-1, -1, -1}});
   Scope scope(grid, shape);
-  Rows rows;
+  RowCounts rows;
   for (std::int64_t step = 0; step < kSteps; ++step) {
     SCOPED_TRACE(fmt::format("step {}", step));
     std::vector<Batch> batches;
@@ -206,7 +206,7 @@ Rows expect_same_outputs(const HistoryShape& shape, double p_grad) {
 }
 
 HistoryShape shape_of(std::int64_t t_stale) {
-  return {.layers = kLayers - 1, .width = kWidth, .t_stale = t_stale};
+  return {.layers = kLayers - 1, .width = kChainWidth, .t_stale = t_stale};
 }
 
 TEST(HistoryChain, StandingWeightsGiveTheOutputsOfNoHistory) {

@@ -18,7 +18,7 @@ namespace espalier {
 namespace {
 
 // Ranks of one column need unequal numbers of 64-row chunks.
-constexpr std::int64_t kVertices = 513;
+constexpr std::int64_t kPassVertices = 513;
 
 // Keeps what it is given, and how.
 struct Listener final : RowSink {
@@ -102,7 +102,7 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
   const auto seed = test_seed(21);
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  auto problem = small_problem(kVertices, 7, 4, seed);
+  auto problem = small_problem(kPassVertices, 7, 4, seed);
   const auto folder = test_folder("spilled-layers");
   for (const auto& [kind, layers, normalize] :
        {std::tuple{"sage", 3, "batch"}, {"gcn", 2, "none"}, {"sage", 1, "none"}}) {
@@ -217,7 +217,7 @@ TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
   const auto seed = test_seed(23);
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  auto problem = small_problem(kVertices, 7, 4, seed);
+  auto problem = small_problem(kPassVertices, 7, 4, seed);
   const auto folder = test_folder("sampled-layers");
   for (const std::string kind : {"sage", "gcn"}) {
     SCOPED_TRACE(kind);
@@ -235,7 +235,7 @@ TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
           if (first.empty()) first = drawn;
           for (int layer = 0; layer < 2; ++layer) EXPECT_EQ(drawn[layer].data, first[layer].data);
           if (memory.chunk_bytes == 1 || c > 1) continue;
-          const auto exact = layers({}), all = layers({{kVertices, kVertices}, seed});
+          const auto exact = layers({}), all = layers({{kPassVertices, kPassVertices}, seed});
           for (int layer = 0; layer < 2; ++layer) EXPECT_EQ(all[layer].data, exact[layer].data);
           EXPECT_NE(drawn[1].data, exact[1].data);
         }
@@ -255,7 +255,7 @@ TEST(LayerwisePass, MoreRanksThanRowsAreFine) {
 }
 
 TEST(LayerwisePass, GivenUpItEndsBeforeTheNextChunk) {
-  const auto problem = small_problem(kVertices, 7, 4, 5);
+  const auto problem = small_problem(kPassVertices, 7, 4, 5);
   std::mt19937_64 random(3);
   const auto network = network_of({"sage", 2, 7, 3, 4, 0, 0, "none"}, random);
   const Grid grid(test_world(), 1);

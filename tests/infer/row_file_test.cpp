@@ -18,7 +18,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kVertices = 23, kWidth = 3;
+constexpr std::int64_t kFileVertices = 23, kWidth = 3;
 
 float value(std::int64_t v, std::int64_t j) {
   return static_cast<float>((v * 7 + j * 5) % 11) / 3 - static_cast<float>(v);
@@ -27,7 +27,7 @@ float value(std::int64_t v, std::int64_t j) {
 // Every rank its share of the vertices, `step` at a time.
 void write(RowFile& file, Owned owned, std::int64_t step, bool predictions) {
   const int me = test_world().rank();
-  const auto shares = ownership_of(owned, kVertices, test_world().size());
+  const auto shares = ownership_of(owned, kFileVertices, test_world().size());
   RowFileSinkOn<Cpu> sink(file, shares, me, true, predictions);
   for (std::int64_t first = 0; first < shares.size(me); first += step) {
     Matrix<float> rows(std::min(step, shares.size(me) - first), kWidth);
@@ -38,7 +38,7 @@ void write(RowFile& file, Owned owned, std::int64_t step, bool predictions) {
 }
 
 RowTable all(bool predictions, std::optional<Buffer<std::int64_t>> chosen = {}) {
-  return {.vertices = {0, kVertices}, .predictions = predictions, .chosen = std::move(chosen)};
+  return {.vertices = {0, kFileVertices}, .predictions = predictions, .chosen = std::move(chosen)};
 }
 
 template <class T>
@@ -66,7 +66,7 @@ TEST(RowFile, HoldsWhatEachRankWrote) {
         test_world().barrier();
         file.commit([](const hdf5::Handle& root) { return hdf5::write_integer_attribute(root, "layer", 5); });
 
-        Buffer<std::int64_t> ids(kVertices);
+        Buffer<std::int64_t> ids(kFileVertices);
         std::iota(ids.begin(), ids.end(), 0);
         if (chosen) ids = *chosen;
         const auto count = std::ssize(ids);
@@ -100,7 +100,7 @@ TEST(RowFile, OfSeveralLabelsPredictsEach) {
     RowFile file(test_world(), path, {"/logits", kWidth, false, kWidth, {all(true, chosen)}});
     write(file, Owned::kAtRandom, 4, true);
     file.commit([](const hdf5::Handle&) { return true; });
-    const auto count = chosen ? std::ssize(*chosen) : kVertices;
+    const auto count = chosen ? std::ssize(*chosen) : kFileVertices;
     const auto predictions = read<std::uint8_t>(path, "/predictions", {count, kWidth});
     for (std::int64_t k = 0; k < count; ++k)
       for (std::int64_t j = 0; j < kWidth; ++j)
@@ -112,14 +112,15 @@ TEST(RowFile, OfSeveralLabelsPredictsEach) {
 // Types with no vertex, one, and the rest; one that is not asked for; chosen ones of another.
 TEST(RowFile, HoldsEachTypeByItself) {
   const auto folder = test_folder("row_file_types");
-  const std::vector<RowTable> tables = {{.type = "none", .vertices = {0, 0}, .predictions = true},
-                                        {.type = "one", .vertices = {0, 1}, .trained = true},
-                                        {.type = "some",
-                                         .vertices = {4, 15},
-                                         .predictions = true,
-                                         .trained = false,
-                                         .chosen = Buffer<std::int64_t>{0, 3, 10}},
-                                        {.type = "rest", .vertices = {15, kVertices}, .predictions = true}};
+  const std::vector<RowTable> tables = {
+      {.type = "none", .vertices = {0, 0}, .predictions = true},
+      {.type = "one", .vertices = {0, 1}, .trained = true},
+      {.type = "some",
+       .vertices = {4, 15},
+       .predictions = true,
+       .trained = false,
+       .chosen = Buffer<std::int64_t>{0, 3, 10}},
+      {.type = "rest", .vertices = {15, kFileVertices}, .predictions = true}};
   for (const auto owned : kAllOwned)
     for (const std::int64_t step : {1, 4, 100}) {
       const auto path = fmt::format("{}/{}-{}.h5", folder, static_cast<int>(owned), step);

@@ -64,7 +64,8 @@ std::vector<Matrix<double>> sage_by_eigen(const Block& block, const std::vector<
           plus(of_neighbours[2], product_by_eigen(dz, transposed(self)))};
 }
 
-void expect_near(const std::vector<Matrix<double>>& found, const std::vector<Matrix<double>>& expected) {
+void expect_near_results(const std::vector<Matrix<double>>& found,
+                         const std::vector<Matrix<double>>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   for (std::size_t k = 0; k < found.size(); ++k)
     EXPECT_LT(largest_difference(found[k], expected[k]), 1e-12) << "result " << k;
@@ -85,8 +86,9 @@ TEST(Convolution, IsTheFormulaInBothOrders) {
       const auto tensors = random_tensors(in, out, random);
       for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
         SCOPED_TRACE(testing::Message() << in << " x " << out << (order == ProductOrder::kAggregateFirst));
-        expect_near(sage_results(block, order, tensors), sage_by_eigen(block, tensors));
-        expect_near(gcn_results(block, transpose(block), order, tensors), gcn_by_eigen(block, tensors));
+        expect_near_results(sage_results(block, order, tensors), sage_by_eigen(block, tensors));
+        expect_near_results(gcn_results(block, transpose(block), order, tensors),
+                            gcn_by_eigen(block, tensors));
       }
     }
 }

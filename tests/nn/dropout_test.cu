@@ -16,7 +16,7 @@ class DropoutCuda : public CudaTest {};
 constexpr std::int64_t kWidths[] = {1, 3, 4, 7, 8, 9, 12, 31, 32, 33, 100, 256};
 
 /// Numbers of both signs, a quarter of them 0 or -0, half of the rows' eights empty, one NaN.
-Matrix<float> awkward_matrix(std::int64_t rows, std::int64_t columns, std::mt19937_64& random) {
+Matrix<float> matrix_with_zeros(std::int64_t rows, std::int64_t columns, std::mt19937_64& random) {
   auto m = random_matrix<float>(rows, columns, random);
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j)
@@ -73,7 +73,7 @@ TEST_F(DropoutCuda, HasTheBitsOfTheCpu) {
     for (const std::int64_t columns : kWidths)
       for (const double rate : {0.0, 0.4})
         for (const std::size_t offset : {0, 1})
-          expect_numbers_of_the_cpu(gpu(), awkward_matrix(rows, columns, random), rate, offset);
+          expect_numbers_of_the_cpu(gpu(), matrix_with_zeros(rows, columns, random), rate, offset);
 }
 
 TEST_F(DropoutCuda, KeepsWhatItShouldOfMatricesOfMoreThanOneBlock) {

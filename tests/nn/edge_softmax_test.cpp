@@ -21,7 +21,7 @@ Block small_block() {
   return {2, 3, {0, 3, 3}, {1, 0, 2}, {}};
 }
 
-void expect_near(const Matrix<double>& a, const Matrix<double>& b) {
+void expect_close(const Matrix<double>& a, const Matrix<double>& b) {
   EXPECT_LT(largest_difference(a, b), 1e-14);
 }
 
@@ -30,28 +30,28 @@ TEST(EdgeSoftmax, HandChecked) {
   const auto source = matrix_of<double>(3, 1, {kLn2, -5 * kLn2, 0}), target = matrix_of<double>(2, 1, {0, 3});
   Matrix<double> weights, dweights, dtarget, dsource, dp;
   edge_softmax<double>(Cpu{1}, small_block(), source, target, nullptr, {}, 0, weights);
-  expect_near(weights, matrix_of<double>(5, 1, {1 / 7.0, 0, 2 / 7.0, 4 / 7.0, 1}));
+  expect_close(weights, matrix_of<double>(5, 1, {1 / 7.0, 0, 2 / 7.0, 4 / 7.0, 1}));
   const auto p = matrix_of<double>(3, 2, {7, 14, 21, 0, 0, -7});
   Matrix<double> z(2, 2);
   attend<double>(Cpu{1}, small_block(), weights, 0, p, z);
-  expect_near(z, matrix_of<double>(2, 2, {3 + 4, -2 + 8, 21, 0}));
+  expect_close(z, matrix_of<double>(2, 2, {3 + 4, -2 + 8, 21, 0}));
   attend<double>(Cpu{1}, small_block(), weights, 0, p, z, Update::kAccumulate);
-  expect_near(z, matrix_of<double>(2, 2, {14, 12, 42, 0}));
+  expect_close(z, matrix_of<double>(2, 2, {14, 12, 42, 0}));
   // dw = p_j . dz_i = 21, 0, 7; their weighted mean 3 + 4 = 7. For vertex 2 (score 0) the slope is
   // that of negative ones.
   const auto dz = matrix_of<double>(2, 2, {1, 0, 1, 0});
   edge_softmax_backward<double>(Cpu{1}, small_block(), weights, 0, source, target, nullptr, p, dz, dweights,
                                 dtarget);
-  expect_near(dweights, matrix_of<double>(5, 1, {0.2 * 14 / 7, 0, 0.2 * -14 / 7, 0, 0}));
-  expect_near(dtarget, matrix_of<double>(2, 1, {0, 0}));
+  expect_close(dweights, matrix_of<double>(5, 1, {0.2 * 14 / 7, 0, 0.2 * -14 / 7, 0, 0}));
+  expect_close(dtarget, matrix_of<double>(2, 1, {0, 0}));
   Block transposed;
   Buffer<std::int64_t> positions;
   transpose(Cpu{1}, small_block(), transposed, &positions);
   attend_backward<double>(Cpu{1}, transposed, positions, weights, 0, dweights,
                           matrix_of<double>(2, 1, {10, 0}), small_block(), dz,
                           matrix_of<double>(1, 2, {5, 0}), matrix_of<double>(1, 2, {0, 1}), dsource, dp);
-  expect_near(dsource, matrix_of<double>(3, 1, {0, 0.4, -0.4}));
-  expect_near(dp, matrix_of<double>(3, 2, {4 / 7.0, 10, 1 / 7.0 + 1 + 2, 0, 2 / 7.0 - 2, 0}));
+  expect_close(dsource, matrix_of<double>(3, 1, {0, 0.4, -0.4}));
+  expect_close(dp, matrix_of<double>(3, 2, {4 / 7.0, 10, 1 / 7.0 + 1 + 2, 0, 2 / 7.0 - 2, 0}));
 }
 
 TEST(EdgeSoftmax, WeightsOfARowSumToOne) {
@@ -298,9 +298,9 @@ TEST(EdgeSoftmax, HeadsAreAveraged) {
              bias = matrix_of<double>(1, 2, {0.5, -1});
   Matrix<double> z(2, 2), dall(2, 6);
   average_heads<double>(Cpu{1}, all, bias, z);
-  expect_near(z, matrix_of<double>(2, 2, {4.5, 4, -0.5, 0}));
+  expect_close(z, matrix_of<double>(2, 2, {4.5, 4, -0.5, 0}));
   average_heads_backward<double>(Cpu{1}, matrix_of<double>(2, 2, {3, 6, -9, 0}), dall);
-  expect_near(dall, matrix_of<double>(2, 6, {1, 2, 1, 2, 1, 2, -3, 0, -3, 0, -3, 0}));
+  expect_close(dall, matrix_of<double>(2, 6, {1, 2, 1, 2, 1, 2, -3, 0, -3, 0, -3, 0}));
 }
 
 TEST(EdgeSoftmax, GradientsOfScoresAreAddedInDouble) {

@@ -36,13 +36,13 @@ NetworkShape to_shape(const nlohmann::json& json) {
 }
 
 /// The blocks of a case, with what stands beside entries and vertices.
-struct Minibatch {
+struct OracleMinibatch {
   std::vector<Block> storage;
   std::vector<std::vector<std::uint8_t>> relations;
   std::vector<TypeRun> runs;
   std::vector<BlockView<>> blocks;
 
-  explicit Minibatch(const nlohmann::json& json) {
+  explicit OracleMinibatch(const nlohmann::json& json) {
     for (const auto& block : json.at("blocks")) {
       storage.push_back(to_block(block));
       relations.push_back(block.value("relations", std::vector<std::uint8_t>()));
@@ -78,7 +78,7 @@ void expect_pytorch(const nlohmann::json& json) {
         << parameter.name;
     parameter.value = value;
   }
-  const Minibatch minibatch(json);
+  const OracleMinibatch minibatch(json);
   const auto& blocks = minibatch.blocks;
   const auto input = rows_with_features(network.shape(), blocks[0], to_matrix<double>(json.at("input")));
   const auto labels = json.at("labels").get<std::vector<std::int32_t>>();

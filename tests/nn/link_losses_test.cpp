@@ -27,7 +27,7 @@ Scores softmax_of_negatives(const Scores& x, double by) {
 }
 
 /// `weights`: of the negatives, for the loss that has some.
-double formula(const LinkLoss& loss, const Scores& x, const Scores& weights) {
+double loss_by_formula(const LinkLoss& loss, const Scores& x, const Scores& weights) {
   const std::string_view name = loss.kind->name;
   const auto k = static_cast<double>(x.size() - 1);
   double sum = 0, all = std::exp(x[0]);
@@ -57,13 +57,13 @@ TEST(LinkLosses, AreTheFormulasAndGradientsTheirDifferences) {
           Scores x{scores.positive(i, 0)};
           x.insert(x.end(), scores.negative.row(i), scores.negative.row(i) + negatives);
           const auto weights = softmax_of_negatives(x, loss.temperature);
-          sum += formula(loss, x, weights);
+          sum += loss_by_formula(loss, x, weights);
           for (std::size_t j = 0; j < x.size(); ++j) {
             const double here = x[j];
             x[j] = here + kStep;
-            const double above = formula(loss, x, weights);
+            const double above = loss_by_formula(loss, x, weights);
             x[j] = here - kStep;
-            const double slope = (above - formula(loss, x, weights)) / (2 * kStep);
+            const double slope = (above - loss_by_formula(loss, x, weights)) / (2 * kStep);
             x[j] = here;
             EXPECT_NEAR(
                 j == 0 ? results.dpositive(i, 0) : results.dnegative(i, static_cast<std::int64_t>(j) - 1),

@@ -38,8 +38,8 @@ TEST(SigmoidCrossEntropy, HandChecked) {
 
 /// `loss(logits, dlogits)` in double and in float32. Returns it in double.
 template <class Loss>
-double expect_pytorch(const nlohmann::json& json, double gradient_tolerance, double single_tolerance,
-                      const Loss& loss) {
+double expect_loss_of_pytorch(const nlohmann::json& json, double gradient_tolerance, double single_tolerance,
+                              const Loss& loss) {
   const double expected = json.at("loss");
   const auto gradient = to_matrix<double>(json.at("gradient"));
   Matrix<double> dlogits;
@@ -56,7 +56,7 @@ TEST(SoftmaxCrossEntropy, AgreesWithPyTorch) {
   const auto json = read_fixture("losses");
   const auto labels = json.at("labels").get<std::vector<std::int32_t>>();
   const double scale = json.at("scale");
-  expect_pytorch(json, 1e-15, 1e-7, [&]<class T>(const Matrix<T>& logits, Matrix<T>& dlogits) {
+  expect_loss_of_pytorch(json, 1e-15, 1e-7, [&]<class T>(const Matrix<T>& logits, Matrix<T>& dlogits) {
     return softmax_cross_entropy<T>(Cpu{1}, logits, labels, scale, dlogits);
   });
 }
@@ -65,7 +65,7 @@ TEST(SigmoidCrossEntropy, AgreesWithPyTorch) {
   const auto json = read_fixture("task_losses").at("labels");
   const auto labels = json.at("labels").get<std::vector<std::uint8_t>>();
   const double scale = json.at("scale");
-  expect_pytorch(json, 1e-15, 1e-7, [&]<class T>(const Matrix<T>& logits, Matrix<T>& dlogits) {
+  expect_loss_of_pytorch(json, 1e-15, 1e-7, [&]<class T>(const Matrix<T>& logits, Matrix<T>& dlogits) {
     return sigmoid_cross_entropy<T>(Cpu{1}, logits, labels, scale, dlogits);
   });
 }
@@ -79,7 +79,7 @@ TEST(WeightedCrossEntropy, AgreesWithPyTorch) {
     if (weights.empty()) weights.assign(5, 1.0);
     const double scale = json.at("scale"), smoothing = json.at("smoothing");
     const double loss =
-        expect_pytorch(json, 1e-14, 1e-6, [&]<class T>(const Matrix<T>& logits, Matrix<T>& dlogits) {
+        expect_loss_of_pytorch(json, 1e-14, 1e-6, [&]<class T>(const Matrix<T>& logits, Matrix<T>& dlogits) {
           return weighted_cross_entropy<T>(Cpu{1}, logits, labels, weights, smoothing, scale, dlogits);
         });
     double sum = 0;

@@ -11,7 +11,7 @@
 namespace espalier {
 namespace {
 
-struct Result {
+struct LossResult {
   double loss;
   Matrix<float> dlogits;
 };
@@ -20,27 +20,27 @@ class CrossEntropiesCuda : public CudaTest {
  protected:
   /// `loss(logits, dlogits, sum)`, all on the GPU.
   template <class Loss>
-  Result run(const Matrix<float>& logits, const Loss& loss) {
+  LossResult run(const Matrix<float>& logits, const Loss& loss) {
     Matrix<float, Cuda> dlogits;
     DeviceArray<double> sum(1);
     loss(to_device(gpu(), logits), dlogits, sum.data());
     return {download(gpu(), sum)[0], to_host(gpu(), dlogits)};
   }
-  Result softmax(const Matrix<float>& logits, const Buffer<std::int32_t>& labels, double scale) {
+  LossResult softmax(const Matrix<float>& logits, const Buffer<std::int32_t>& labels, double scale) {
     const auto on_gpu = upload(gpu(), labels);
     return run(logits, [&](const auto& there, auto& dlogits, double* sum) {
       softmax_cross_entropy(gpu(), there, on_gpu.data(), scale, dlogits, sum);
     });
   }
-  Result weighted(const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
-                  const Buffer<double>& weights, double smoothing) {
+  LossResult weighted(const Matrix<float>& logits, const Buffer<std::int32_t>& labels,
+                      const Buffer<double>& weights, double smoothing) {
     const auto on_gpu = upload(gpu(), labels);
     const auto of_classes = upload(gpu(), weights);
     return run(logits, [&](const auto& there, auto& dlogits, double* sum) {
       weighted_cross_entropy(gpu(), there, on_gpu.data(), of_classes.data(), smoothing, 0.3, dlogits, sum);
     });
   }
-  Result sigmoid(const Matrix<float>& logits, const Buffer<std::uint8_t>& labels) {
+  LossResult sigmoid(const Matrix<float>& logits, const Buffer<std::uint8_t>& labels) {
     const auto on_gpu = upload(gpu(), labels);
     return run(logits, [&](const auto& there, auto& dlogits, double* sum) {
       sigmoid_cross_entropy(gpu(), there, on_gpu.data(), 0.3, dlogits, sum);
@@ -49,8 +49,8 @@ class CrossEntropiesCuda : public CudaTest {
 };
 
 /// `again`: of a second run.
-void expect_near(const Result& result, const Result& again, const Result& expected, double loss_tolerance,
-                 double most_weight = 1) {
+void expect_near_losses(const LossResult& result, const LossResult& again, const LossResult& expected,
+                        double loss_tolerance, double most_weight = 1) {
   EXPECT_NEAR(result.loss, expected.loss, loss_tolerance);
   ASSERT_EQ(result.dlogits.data.size(), expected.dlogits.data.size());
   for (std::size_t e = 0; e < expected.dlogits.data.size(); ++e)  // rounded once to float
@@ -74,12 +74,12 @@ TEST_F(CrossEntropiesCuda, OverClassesAgreeWithTheCpu) {
       Buffer<std::int32_t> labels(static_cast<std::size_t>(rows));
       for (auto& label : labels)
         label = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(classes + 1)) - 1;
-      Result expected;
+      LossResult expected;
       expected.loss = softmax_cross_entropy<float>(Cpu{1}, logits, labels, 0.3, expected.dlogits);
       // Every sum has terms of one sign: each rounding, of at most rows + classes, is
       // relative to it.
-      expect_near(softmax(logits, labels, 0.3), softmax(logits, labels, 0.3), expected,
-                  static_cast<double>(rows + classes + 8) * 0x1p-52 * (expected.loss + 200));
+      expect_near_losses(softmax(logits, labels, 0.3), softmax(logits, labels, 0.3), expected,
+                         static_cast<double>(rows + classes + 8) * 0x1p-52 * (expected.loss + 200));
       Buffer<double> weights(static_cast<std::size_t>(classes));
       for (auto& weight : weights) weight = static_cast<double>(random() % 9) / 4;
       for (const double smoothing : {0.0, 0.25}) {
@@ -87,10 +87,10 @@ TEST_F(CrossEntropiesCuda, OverClassesAgreeWithTheCpu) {
             weighted_cross_entropy<float>(Cpu{1}, logits, labels, weights, smoothing, 0.3, expected.dlogits);
         // Roundings are of at most rows + 2 classes, but for that of -log p, to a logit of 200,
         // which `classes` terms may have.
-        expect_near(weighted(logits, labels, weights, smoothing),
-                    weighted(logits, labels, weights, smoothing), expected,
-                    static_cast<double>(rows + 2 * classes + 8) * 0x1p-52 * (expected.loss + 200),
-                    /*most_weight=*/2);
+        expect_near_losses(weighted(logits, labels, weights, smoothing),
+                           weighted(logits, labels, weights, smoothing), expected,
+                           static_cast<double>(rows + 2 * classes + 8) * 0x1p-52 * (expected.loss + 200),
+                           /*most_weight=*/2);
       }
     }
 }
@@ -103,12 +103,12 @@ TEST_F(CrossEntropiesCuda, OverLabelsAgreeWithTheCpu) {
       const auto logits = large_logits(rows, columns, random);
       Buffer<std::uint8_t> labels(logits.data.size());
       for (auto& label : labels) label = random() % 5 == 0 ? 255 : random() % 2;
-      Result expected;
+      LossResult expected;
       expected.loss = sigmoid_cross_entropy<float>(Cpu{1}, logits, labels, 0.3, expected.dlogits);
       const auto result = sigmoid(logits, labels);
       // All terms are positive: each rounding, of at most rows + columns, is relative to the sum.
-      expect_near(result, sigmoid(logits, labels), expected,
-                  static_cast<double>(rows + columns + 8) * 0x1p-52 * expected.loss);
+      expect_near_losses(result, sigmoid(logits, labels), expected,
+                         static_cast<double>(rows + columns + 8) * 0x1p-52 * expected.loss);
       for (std::size_t e = 0; e < labels.size(); ++e)
         if (labels[e] == 255) EXPECT_EQ(result.dlogits.data[e], 0);
     }

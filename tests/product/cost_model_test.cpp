@@ -13,13 +13,11 @@
 #include "espalier/base/philox.hpp"
 #include "espalier/product/product.hpp"
 #include "mpi_test.hpp"
+#include "product/product_cases.hpp"
 
 namespace espalier {
 namespace {
 
-constexpr std::array kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged,
-                                   Schedule::kStagedOblivious};
-constexpr std::array kLabels = {"x/ids", "x/rows", "x/reduction", "x/picks"};
 constexpr std::int64_t kVertices = 4800, kBatches = 3, kFanout = 5;
 
 // Rows of 8 to 24 random columns.

@@ -17,24 +17,24 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kVertices = 29;
+constexpr std::int64_t kDenseRows = 29;
 
 // A, or A + I, as a dense matrix, and which of its entries are stored.
 struct Dense {
-  Matrix<double> a = Matrix<double>(kVertices, kVertices);
-  Matrix<std::uint8_t> stored = Matrix<std::uint8_t>(kVertices, kVertices);
-  std::vector<double> sums = std::vector<double>(kVertices, 0.0);  // of rows
+  Matrix<double> a = Matrix<double>(kDenseRows, kDenseRows);
+  Matrix<std::uint8_t> stored = Matrix<std::uint8_t>(kDenseRows, kDenseRows);
+  std::vector<double> sums = std::vector<double>(kDenseRows, 0.0);  // of rows
 
   Dense(const Csr<std::int32_t>& whole, bool self_loops, bool weighted) {
     std::ranges::fill(a.data, 0.0);
     std::ranges::fill(stored.data, 0);
-    for (std::int64_t v = 0; v < kVertices; ++v) {
+    for (std::int64_t v = 0; v < kDenseRows; ++v) {
       for (auto k = whole.row_begin(v); k < whole.row_end(v); ++k) {
         a(v, whole.indices[k]) = weighted && whole.has_values() ? whole.values[k] : 1.0;
         stored(v, whole.indices[k]) = 1;
       }
       if (self_loops) a(v, v) += 1, stored(v, v) = 1;
-      for (std::int64_t u = 0; u < kVertices; ++u) sums[v] += a(v, u);
+      for (std::int64_t u = 0; u < kDenseRows; ++u) sums[v] += a(v, u);
     }
   }
 };
@@ -45,7 +45,7 @@ void expect_rows(const DistCsr<std::int32_t>& m, const Dense& dense, const auto&
   for (std::int64_t row = 0; row < m.local.rows; ++row) {
     const auto v = m.ownership.vertex(m.part, row);
     EXPECT_EQ(m.local.row_size(row),
-              std::accumulate(dense.stored.row(v), dense.stored.row(v) + kVertices, std::int64_t{0}));
+              std::accumulate(dense.stored.row(v), dense.stored.row(v) + kDenseRows, std::int64_t{0}));
     for (auto k = m.local.row_begin(row); k < m.local.row_end(row); ++k) {
       const std::int64_t u = m.local.indices[k];
       EXPECT_TRUE(dense.stored(v, u));
@@ -57,12 +57,12 @@ void expect_rows(const DistCsr<std::int32_t>& m, const Dense& dense, const auto&
 // D^-1/2 (A + I) D^-1/2
 TEST(NormalizeWithSelfLoops, EqualsTheDenseFormulaOnEveryGrid) {
   for (const bool weighted : {false, true}) {
-    const auto whole = random_graph<std::int32_t>(kVertices, 4, weighted, 9);
+    const auto whole = random_graph<std::int32_t>(kDenseRows, 4, weighted, 9);
     const Dense dense(whole, true, true);
     for (const int c : divisors(test_world().size()))
       for (const auto owned : kAllOwned) {
         const Grid grid(test_world(), c);
-        const auto ownership = ownership_of(owned, kVertices, grid.rows());
+        const auto ownership = ownership_of(owned, kDenseRows, grid.rows());
         expect_rows(normalize_with_self_loops(distribute(grid, whole, ownership)), dense,
                     [&](std::int64_t v, std::int64_t u) {
                       return dense.a(v, u) / std::sqrt(dense.sums[v] * dense.sums[u]);
@@ -76,11 +76,11 @@ TEST(NormalizeRows, EqualsTheDenseFormulaOnEveryGrid) {
   for (const bool weighted_graph : {false, true})
     for (const bool self_loops : {false, true})
       for (const bool weighted : {false, true}) {
-        const auto whole = random_graph<std::int32_t>(kVertices, 4, weighted_graph, 9);
+        const auto whole = random_graph<std::int32_t>(kDenseRows, 4, weighted_graph, 9);
         const Dense dense(whole, self_loops, weighted);
         for (const int c : divisors(test_world().size())) {
           const Grid grid(test_world(), c);
-          const auto a = distribute(grid, whole, ownership_of(Owned::kAtRandom, kVertices, grid.rows()));
+          const auto a = distribute(grid, whole, ownership_of(Owned::kAtRandom, kDenseRows, grid.rows()));
           expect_rows(normalize_rows(a, self_loops, weighted), dense, [&](std::int64_t v, std::int64_t u) {
             return dense.sums[v] > 0 ? dense.a(v, u) / dense.sums[v] : dense.a(v, u);
           });

@@ -10,8 +10,6 @@
 namespace espalier {
 namespace {
 
-constexpr std::array kLabels = {"x/ids", "x/rows", "x/reduction", "x/picks"};
-
 TEST(ProductBytes, SentAreReceivedUnderEveryLabelAndThereIsNoOtherLabel) {
   const auto whole = random_graph<std::int32_t>(157, 6, true, test_seed(3));
   const auto batches = batches_of(test_world().rank(), 157);

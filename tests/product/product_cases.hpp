@@ -20,6 +20,9 @@ namespace espalier {
 inline constexpr std::array kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged,
                                           Schedule::kStagedOblivious};
 
+/// What a product with the label x books its messages under.
+inline constexpr std::array kLabels = {"x/ids", "x/rows", "x/reduction", "x/picks"};
+
 // ---- What every rank asks for, known to all -----------------------------------------------------
 
 struct Batch {

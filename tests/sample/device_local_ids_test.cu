@@ -38,8 +38,8 @@ Lists<Index> random_lists(std::int64_t ids, std::int64_t known, std::int64_t pic
 }
 
 template <class Index>
-void expect_as_on_cpu(const Cuda& gpu, std::int64_t ids, const std::vector<Lists<Index>>& batches,
-                      std::int64_t budget) {
+void expect_ids_as_on_cpu(const Cuda& gpu, std::int64_t ids, const std::vector<Lists<Index>>& batches,
+                          std::int64_t budget) {
   std::vector<std::int64_t> pick_offsets = {0}, numbers;
   std::vector<Buffer<std::int64_t>> known;
   Buffer<std::int64_t> expected;
@@ -89,11 +89,11 @@ void try_sizes(const Cuda& gpu, std::int64_t ids) {
                                      {300, 2500},
                                      {1, 700}})
     batches.push_back(random_lists<Index>(ids, known, picks, random));
-  expect_as_on_cpu(gpu, ids, batches, 0);
+  expect_ids_as_on_cpu(gpu, ids, batches, 0);
   const auto of_one = (ids / 256 + 1) * 80;
   for (const std::int64_t budget : {std::int64_t{1}, 2 * of_one, 3 * of_one, 7 * of_one})
-    expect_as_on_cpu(gpu, ids, batches, budget);
-  expect_as_on_cpu<Index>(gpu, ids, {}, 0);
+    expect_ids_as_on_cpu(gpu, ids, batches, budget);
+  expect_ids_as_on_cpu<Index>(gpu, ids, {}, 0);
 }
 
 class DeviceLocalIds : public CudaTest {};
@@ -108,7 +108,7 @@ TEST_F(DeviceLocalIds, ManySmallBatches) {
   std::mt19937_64 random(1);
   std::vector<Lists<std::int32_t>> batches;
   for (int b = 0; b < 300; ++b) batches.push_back(random_lists<std::int32_t>(90, b % 5, b % 7, random));
-  expect_as_on_cpu(gpu(), 90, batches, 0);
+  expect_ids_as_on_cpu(gpu(), 90, batches, 0);
 }
 
 TEST_F(DeviceLocalIds, OneLargeBatchAmongSmallOnes) {
@@ -116,7 +116,7 @@ TEST_F(DeviceLocalIds, OneLargeBatchAmongSmallOnes) {
   std::vector<Lists<std::int32_t>> batches;
   for (int b = 0; b < 50; ++b)
     batches.push_back(random_lists<std::int32_t>(900, 3, b == 31 ? 40'000 : 2, random));
-  expect_as_on_cpu(gpu(), 900, batches, 0);
+  expect_ids_as_on_cpu(gpu(), 900, batches, 0);
 }
 
 TEST_F(DeviceLocalIds, EveryIdOfTheGraph) {
@@ -126,7 +126,7 @@ TEST_F(DeviceLocalIds, EveryIdOfTheGraph) {
   all.picks.assign(all.vertices.rbegin(), all.vertices.rend());
   auto none = all;
   none.vertices.clear();
-  expect_as_on_cpu<std::int64_t>(gpu(), 2000, {all, none, all}, 0);
+  expect_ids_as_on_cpu<std::int64_t>(gpu(), 2000, {all, none, all}, 0);
 }
 
 }  // namespace

@@ -7,36 +7,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
 #include <vector>
 
 #include "mpi_test.hpp"
+#include "sample/sampling_laws.hpp"
 
 namespace espalier {
 namespace {
 
-using Outcome = std::vector<std::int64_t>;
-
-// Chi-square of counts against probabilities; the bound is exceeded with probability below 1e-6
-// (Wilson-Hilferty with z = 4.75).
-void expect_law(const std::map<Outcome, double>& law, const std::map<Outcome, std::int64_t>& counts,
-                std::int64_t draws) {
-  double statistic = 0;
-  for (const auto& [outcome, probability] : law) {
-    const double expected = probability * static_cast<double>(draws);
-    ASSERT_GT(expected, 50);
-    const auto found = counts.find(outcome);
-    const double seen = found == counts.end() ? 0 : static_cast<double>(found->second);
-    statistic += (seen - expected) * (seen - expected) / expected;
-  }
-  for (const auto& [outcome, count] : counts) EXPECT_TRUE(law.contains(outcome)) << "impossible outcome";
-  const double k = static_cast<double>(law.size()) - 1;
-  const double bound = k * std::pow(1 - 2 / (9 * k) + 4.75 * std::sqrt(2 / (9 * k)), 3);
-  EXPECT_LT(statistic, bound) << "degrees of freedom " << k;
-}
+using Positions = std::vector<std::int64_t>;
 
 RandomStream stream_of(std::uint64_t seed, std::int64_t trial) {
   return {.seed = seed, .purpose = Purpose::kSample, .row = static_cast<std::uint64_t>(trial)};
@@ -47,42 +29,42 @@ TEST(DrawUniform, EverySubsetIsEquallyLikely) {
   SCOPED_TRACE(seed);
   for (const auto& [support, picks] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{5, 2}, {6, 5}, {7, 1}, {6, 3}}) {
-    std::map<Outcome, double> law;
+    std::map<Positions, double> law;
     std::vector<bool> mask(static_cast<std::size_t>(support), false);
     std::fill_n(mask.begin(), picks, true);
-    std::vector<Outcome> subsets;
+    std::vector<Positions> subsets;
     do {
-      Outcome subset;
+      Positions subset;
       for (std::int64_t i = 0; i < support; ++i)
         if (mask[static_cast<std::size_t>(i)]) subset.push_back(i);
       subsets.push_back(subset);
     } while (std::prev_permutation(mask.begin(), mask.end()));
     for (const auto& subset : subsets) law[subset] = 1.0 / static_cast<double>(subsets.size());
-    std::map<Outcome, std::int64_t> counts;
+    std::map<Positions, std::int64_t> counts;
     const std::int64_t trials = 40000;
     for (std::int64_t t = 0; t < trials; ++t) {
-      Outcome chosen(static_cast<std::size_t>(picks));
+      Positions chosen(static_cast<std::size_t>(picks));
       draw_uniform(stream_of(seed, t), support, picks, 0, chosen.data());
       ++counts[chosen];
     }
-    expect_law(law, counts, trials);
+    expect_law(law, counts);
   }
 }
 
 TEST(DrawUniform, AnExcludedPositionStaysOutAndTheRestIsUniform) {
   const auto seed = test_seed(2);
   SCOPED_TRACE(seed);
-  std::map<Outcome, double> law;
-  for (const auto& pair : {Outcome{0, 1}, {0, 3}, {0, 4}, {1, 3}, {1, 4}, {3, 4}}) law[pair] = 1.0 / 6;
-  std::map<Outcome, std::int64_t> counts;
+  std::map<Positions, double> law;
+  for (const auto& pair : {Positions{0, 1}, {0, 3}, {0, 4}, {1, 3}, {1, 4}, {3, 4}}) law[pair] = 1.0 / 6;
+  std::map<Positions, std::int64_t> counts;
   for (std::int64_t t = 0; t < 30000; ++t) {
-    Outcome chosen = {2, -1, -1};
+    Positions chosen = {2, -1, -1};
     draw_uniform(stream_of(seed, t), 5, 2, 1, chosen.data());
     EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
     chosen.erase(std::find(chosen.begin(), chosen.end(), 2));
     ++counts[chosen];
   }
-  expect_law(law, counts, 30000);
+  expect_law(law, counts);
 }
 
 TEST(DrawFewUniform, DrawsTheSamePositionsAsDrawUniform) {
@@ -96,7 +78,7 @@ TEST(DrawFewUniform, DrawsTheSamePositionsAsDrawUniform) {
     const auto support =
         picks + exclude +
         static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - picks - exclude + 1));
-    Outcome expected(static_cast<std::size_t>(picks + exclude));
+    Positions expected(static_cast<std::size_t>(picks + exclude));
     std::int64_t excluded = -1;
     if (exclude)
       expected[0] = excluded =
@@ -114,7 +96,7 @@ TEST(DrawFewUniform, DrawsTheSamePositionsAsDrawUniform) {
 
 TEST(DrawUniform, WorksBeyond32Bits) {
   const std::int64_t support = (std::int64_t{1} << 40) + 12345;
-  Outcome chosen(50);
+  Positions chosen(50);
   draw_uniform(stream_of(3, 0), support, 50, 0, chosen.data());
   EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
   EXPECT_EQ(std::adjacent_find(chosen.begin(), chosen.end()), chosen.end());
@@ -123,8 +105,8 @@ TEST(DrawUniform, WorksBeyond32Bits) {
 }
 
 // The law of ordered draws without replacement: product of weight over what remains.
-void enumerate(const std::vector<std::uint64_t>& weights, Outcome& prefix, double probability,
-               std::int64_t picks, std::map<Outcome, double>& law) {
+void enumerate_orders(const std::vector<std::uint64_t>& weights, Positions& prefix, double probability,
+                      std::int64_t picks, std::map<Positions, double>& law) {
   if (std::ssize(prefix) == picks) {
     law[prefix] = probability;
     return;
@@ -137,7 +119,7 @@ void enumerate(const std::vector<std::uint64_t>& weights, Outcome& prefix, doubl
     const auto position = static_cast<std::int64_t>(i);
     if (weights[i] == 0 || std::find(prefix.begin(), prefix.end(), position) != prefix.end()) continue;
     prefix.push_back(position);
-    enumerate(weights, prefix, probability * static_cast<double>(weights[i]) / remaining, picks, law);
+    enumerate_orders(weights, prefix, probability * static_cast<double>(weights[i]) / remaining, picks, law);
     prefix.pop_back();
   }
 }
@@ -154,21 +136,21 @@ TEST(DrawWeighted, OrderedDrawsFollowTheExactLaw) {
   for (const auto& weights :
        std::vector<std::vector<std::uint64_t>>{{1, 2, 0, 4, 3}, {0, 5, 5, 0, 1, 9, 0}, {7, 7, 7, 7}}) {
     for (const std::int64_t picks : {1, 2, 3}) {
-      std::map<Outcome, double> law;
-      Outcome empty;
-      enumerate(weights, empty, 1.0, picks, law);
+      std::map<Positions, double> law;
+      Positions empty;
+      enumerate_orders(weights, empty, 1.0, picks, law);
       const auto prefix = prefix_sums(weights);
-      std::map<Outcome, std::int64_t> counts;
+      std::map<Positions, std::int64_t> counts;
       const std::int64_t trials = 200000;
       for (std::int64_t t = 0; t < trials; ++t) {
-        Outcome chosen(static_cast<std::size_t>(picks)), order(static_cast<std::size_t>(picks));
+        Positions chosen(static_cast<std::size_t>(picks)), order(static_cast<std::size_t>(picks));
         draw_weighted(stream_of(seed, t), prefix.data(), std::ssize(weights), picks, 0, chosen.data(),
                       order.data());
         ++counts[order];
         std::sort(order.begin(), order.end());
         EXPECT_EQ(order, chosen);
       }
-      expect_law(law, counts, trials);
+      expect_law(law, counts);
     }
   }
 }
@@ -179,9 +161,9 @@ TEST(DrawWeighted, EnormousSkewEndsAndZeroWeightsAreNeverDrawn) {
   for (std::size_t i = 500; i < 520; ++i) weights[i] = 1;
   const auto prefix = prefix_sums(weights);
   for (std::int64_t t = 0; t < 200; ++t) {
-    Outcome chosen(21);
+    Positions chosen(21);
     draw_weighted(stream_of(5, t), prefix.data(), 1000, 21, 0, chosen.data(), nullptr);
-    Outcome all = {3};
+    Positions all = {3};
     for (std::int64_t i = 500; i < 520; ++i) all.push_back(i);
     EXPECT_EQ(chosen, all) << "the whole support";
   }
@@ -206,8 +188,8 @@ TEST(DrawWeighted, ManyPicksAreTheSameDraws) {
     const auto prefix = prefix_sums(weights);
     for (const auto picks : {positive, positive / 2, std::min<std::int64_t>(positive, 1)}) {
       const RandomStream stream = {.seed = seed, .row = trial};
-      Outcome chosen(static_cast<std::size_t>(picks)), in_order = chosen, many = chosen,
-                                                       many_in_order = chosen;
+      Positions chosen(static_cast<std::size_t>(picks)), in_order = chosen, many = chosen,
+                                                         many_in_order = chosen;
       draw_weighted(stream, prefix.data(), std::ssize(weights), picks, 0, chosen.data(), in_order.data());
       draw_weighted_many(stream, prefix.data(), std::ssize(weights), picks, many.data(),
                          many_in_order.data());
@@ -248,7 +230,7 @@ TEST(Draw, DependsOnEveryPartOfItsKey) {
   const RandomStream base = {
       .seed = 1, .purpose = Purpose::kSample, .epoch = 2, .batch = 3, .layer = 4, .row = 5};
   const auto draw = [](const RandomStream& stream) {
-    Outcome chosen(8);
+    Positions chosen(8);
     draw_uniform(stream, 1000000, 8, 0, chosen.data());
     return chosen;
   };

@@ -18,7 +18,7 @@ namespace {
 
 enum class Model { kAdjacency, kMean, kMeanWithSelf, kGcn, kTyped, kTypedMean };
 
-struct Case {
+struct SamplerCase {
   const char* kind;
   Model model;
   bool weighted_graph;
@@ -32,10 +32,10 @@ SamplerShape matrix(std::vector<std::int64_t> fanout, bool weighted,
       .fanout = std::move(fanout), .weighted = weighted, .aggregation = Aggregation::kMatrix, .mode = mode};
 }
 
-const std::vector<Case>& cases() {
+const std::vector<SamplerCase>& sampler_cases() {
   constexpr auto kPaper = SamplerMode::kPaper, kReference = SamplerMode::kReference,
                  kDebiased = SamplerMode::kDebiased;
-  static const std::vector<Case> all = {
+  static const std::vector<SamplerCase> all = {
       {"graphsage", Model::kAdjacency, false, {.fanout = {4, 3}}, 0xac43752c183485deu, 0x7eb39034632784b8u},
       {"graphsage",
        Model::kAdjacency,
@@ -131,7 +131,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-std::string name_of(const Case& c) {
+std::string name_of(const SamplerCase& c) {
   const char* const modes[] = {"paper", "reference", "debiased"};
   return fmt::format("{} {} model {}{}{}", c.kind, modes[static_cast<int>(c.shape.mode)],
                      static_cast<int>(c.model), c.weighted_graph ? " weighted graph" : "",
@@ -151,7 +151,7 @@ struct Setting {
 };
 
 template <class Index>
-DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting) {
+DistCsr<Index> matrix_of_case(const Grid& grid, const SamplerCase& c, const Setting& setting) {
   const auto ownership = ownership_of(setting.owned, setting.nodes, setting.partitioned ? grid.rows() : 1);
   if (c.model == Model::kTyped || c.model == Model::kTypedMean) {
     const auto schema = typed_schema(setting.nodes);
@@ -177,9 +177,9 @@ DistCsr<Index> matrix_of(const Grid& grid, const Case& c, const Setting& setting
 // One epoch: every second vertex in batches of 10 (of 1 on the small graph, so that some ranks
 // have none).
 template <class Index>
-SampleCounts sample_epoch(const Case& c, const Setting& setting) {
+SampleCounts sample_epoch(const SamplerCase& c, const Setting& setting) {
   const Grid grid(test_world(), setting.replication);
-  const auto a = matrix_of<Index>(grid, c, setting);
+  const auto a = matrix_of_case<Index>(grid, c, setting);
   auto shape = c.shape;
   shape.schedule = setting.schedule;
   if (setting.nodes < 10)
@@ -193,7 +193,7 @@ SampleCounts sample_epoch(const Case& c, const Setting& setting) {
   return sum_over_ranks(epoch_sampler.counts(), grid.world());
 }
 
-SampleCounts sample_epoch(const Case& c, const Setting& setting) {
+SampleCounts sample_epoch(const SamplerCase& c, const Setting& setting) {
   return setting.wide ? sample_epoch<std::int64_t>(c, setting) : sample_epoch<std::int32_t>(c, setting);
 }
 
@@ -216,7 +216,7 @@ constexpr std::int64_t kBulks[] = {1, 3, 1000};
 // each value meets every sampler at every p, and other schedules at every other c.
 TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidth) {
   std::size_t which = 0;
-  for (const auto& c : cases()) {
+  for (const auto& c : sampler_cases()) {
     SCOPED_TRACE(name_of(c));
     const auto expected = sample_epoch(c, {});
     EXPECT_EQ(expected.digest, c.digest) << fmt::format("the digest is {:#x}", expected.digest);
@@ -247,7 +247,7 @@ TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidt
 // Five rows, three batches of one seed: block rows are empty, and ranks have no batch.
 TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
   std::size_t which = 0;
-  for (const auto& c : cases()) {
+  for (const auto& c : sampler_cases()) {
     SCOPED_TRACE(name_of(c));
     const auto expected = sample_epoch(c, {.nodes = 5});
     EXPECT_EQ(expected.digest, c.tiny_digest) << fmt::format("the digest is {:#x}", expected.digest);
@@ -268,7 +268,7 @@ TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
 
 TEST(EverySampler, NoTwoCasesSampleTheSame) {
   std::vector<std::uint64_t> digests;
-  for (const auto& c : cases()) digests.push_back(c.digest);
+  for (const auto& c : sampler_cases()) digests.push_back(c.digest);
   std::ranges::sort(digests);
   EXPECT_TRUE(std::ranges::adjacent_find(digests) == digests.end());
 }

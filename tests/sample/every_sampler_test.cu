@@ -17,7 +17,7 @@ namespace {
 
 class EverySamplerOnGpus : public CudaTest {};
 
-constexpr std::int64_t kVertices = 90;
+constexpr std::int64_t kSampledVertices = 90;
 
 struct Job {
   const char* sampler;
@@ -80,18 +80,18 @@ void expect_same_without_some(std::vector<SeedBatch> batches, std::vector<Miniba
 }
 
 template <class Index>
-void expect_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
-                      const Ownership& ownership, Schedule schedule) {
-  const auto schema = typed_schema(kVertices);
+void expect_samples_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
+                              const Ownership& ownership, Schedule schedule) {
+  const auto schema = typed_schema(kSampledVertices);
   auto a =
       job.typed
           ? typed_matrix(grid, schema, typed_graph<Index>(schema, 9, job.weighted, test_seed(9)), ownership)
-          : distribute(grid, random_graph<Index>(kVertices, 7, job.weighted, test_seed(9)), ownership);
+          : distribute(grid, random_graph<Index>(kSampledVertices, 7, job.weighted, test_seed(9)), ownership);
   if (sampler_kind_of(job.sampler).layer_wise)
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
   auto shape = job.shape;
   shape.schedule = schedule;
-  const UnevenBatches mine(kVertices);
+  const UnevenBatches mine(kSampledVertices);
   auto& traffic = grid.traffic();
   const auto host_sampler = make_sampler(job.sampler, a, shape);
   traffic.clear();
@@ -120,13 +120,14 @@ void expect_on_every_grid(int stride) {
       for (const auto schedule : kSchedules) {
         if (turn++ % stride != 0) continue;
         SCOPED_TRACE(fmt::format("{} c {} {} {} bytes", job.sampler, c, name_of(schedule), sizeof(Index)));
-        expect_as_on_cpu<Index>(
+        expect_samples_as_on_cpu<Index>(
             grid, device_grid, job,
-            ownership_of(kAllOwned[static_cast<int>(schedule) % 2], kVertices, grid.rows()), schedule);
+            ownership_of(kAllOwned[static_cast<int>(schedule) % 2], kSampledVertices, grid.rows()), schedule);
       }
       if (stride > 1 && c > 1) continue;  // nothing is sent: every grid does the same
       SCOPED_TRACE(fmt::format("{} c {} replicated {} bytes", job.sampler, c, sizeof(Index)));
-      expect_as_on_cpu<Index>(grid, device_grid, job, block_partition(kVertices, 1), Schedule::kPush);
+      expect_samples_as_on_cpu<Index>(grid, device_grid, job, block_partition(kSampledVertices, 1),
+                                      Schedule::kPush);
     }
   }
 }

@@ -24,7 +24,7 @@ SparseMatrix normalized_matrix(const Grid& grid, std::int64_t n, std::int64_t de
 }
 
 // The weights of all columns, from their definition; columns of weight zero are left out.
-Weights weights_of(const SparseMatrix& m, SamplerMode mode) {
+Weights weights_of_columns(const SparseMatrix& m, SamplerMode mode) {
   Weights weights;
   for (std::int64_t v = 0; v < m.rows(); ++v)
     for (const auto& [u, value] : row_of(m, v)) weights[u] += static_cast<double>(value) * value;
@@ -52,7 +52,7 @@ TEST(FastGcnDistribution, OnePickFollowsTheColumnNorms) {
   for (const auto mode : kModes)
     for (const bool symmetric : {false, true}) {
       const auto m = normalized_matrix(grid, 12, 2, true, symmetric);
-      const auto weights = weights_of(m, mode);
+      const auto weights = weights_of_columns(m, mode);
       const auto sampler = make_sampler("fastgcn", m, {.fanout = {1}, .mode = mode});
       std::map<std::int64_t, std::int64_t> seen;
       sample_batches(*sampler, vertices, 40000, seed, [&](const Minibatch& minibatch) {
@@ -75,7 +75,7 @@ TEST(FastGcnDistribution, PaperAndReferenceDivideByPicksTimesProbability) {
     for (const bool symmetric : {false, true})
       for (const std::int64_t fanout : {1, 3, 7, 1000, -1}) {
         const auto m = normalized_matrix(grid, 40, 3, true, symmetric);
-        const auto weights = weights_of(m, mode);
+        const auto weights = weights_of_columns(m, mode);
         const auto sampler = make_sampler("fastgcn", m, {.fanout = {fanout}, .mode = mode});
         const auto support = std::ssize(weights);
         const auto s = static_cast<double>(fanout < 0 ? support : std::min(fanout, support));
@@ -110,7 +110,7 @@ TEST(FastGcnDistribution, ColumnsOfWeightZeroAreNeverPicked) {
 TEST(FastGcnDistribution, TheWholeSupportIsTakenAsItIs) {
   const Grid grid(test_world(), 1);
   const auto m = normalized_matrix(grid, 30, 3, true, false);
-  const auto support = std::ssize(weights_of(m, SamplerMode::kDebiased));
+  const auto support = std::ssize(weights_of_columns(m, SamplerMode::kDebiased));
   for (const auto fanout : {support, support + 1, std::int64_t{-1}}) {
     const auto minibatch = sample_one("fastgcn", m, {.fanout = {fanout}}, {4, 0, 1});
     for (std::int64_t r = 0; r < 3; ++r) {
@@ -124,7 +124,7 @@ TEST(FastGcnDistribution, TheWholeSupportIsTakenAsItIs) {
 
 // Row 0, the seed's, shows all columns.
 void expect_ordered_draws(const SparseMatrix& m, std::size_t s, std::uint64_t seed) {
-  expect_enumerated_law("fastgcn", m, weights_of(m, SamplerMode::kDebiased), {0}, s, seed);
+  expect_enumerated_law("fastgcn", m, weights_of_columns(m, SamplerMode::kDebiased), {0}, s, seed);
 }
 
 TEST(FastGcnDraws, OrderedDrawsFollowTheEnumeratedLaw) {
@@ -174,8 +174,8 @@ TEST(FastGcnDraws, DifferBetweenBatchesLayersEpochsAndSeeds) {
 // ---- Frontiers and extraction -------------------------------------------------------------------
 
 // Not all picks show: one that is in the frontier, and without an entry there, does not.
-void check_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
-  const auto weights = weights_of(m, shape.mode);
+void check_fastgcn_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
+  const auto weights = weights_of_columns(m, shape.mode);
   const auto support = std::ssize(weights);
   check_layers(
       m, sample_one("fastgcn", m, shape, seeds), shape.fanout, seeds, [&](const SampledLayer& layer) {
@@ -193,7 +193,7 @@ TEST(FastGcnBlocks, HoldAllEntriesBetweenFrontierAndPicks) {
         for (const auto& fanout :
              std::vector<Ids>{{5}, {1}, {-1}, {6, 30}, {20, 5, 10}, {3, 8, 2, 6}, {2, 2, -1, 2}})
           for (const auto& seeds : std::vector<Ids>{{1, 0, 2, 33, 17}, {40, 2, 1, 9}, {1}, {2, 1}})
-            check_minibatch(m, {.fanout = fanout, .mode = mode}, seeds);
+            check_fastgcn_minibatch(m, {.fanout = fanout, .mode = mode}, seeds);
     }
 }
 

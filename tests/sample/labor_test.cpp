@@ -21,7 +21,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kTrials = 20000;
+constexpr std::int64_t kLaborTrials = 20000;
 
 // Vertices 0 and 10 have nine neighbours each and share 5 .. 9; vertex 11 has four.
 SparseMatrix three_rows(const Grid& grid) {
@@ -33,7 +33,7 @@ SparseMatrix three_rows(const Grid& grid) {
 }
 
 void expect_frequency(std::int64_t count, double probability) {
-  const auto trials = static_cast<double>(kTrials);
+  const auto trials = static_cast<double>(kLaborTrials);
   EXPECT_NEAR(static_cast<double>(count), trials * probability,
               5 * std::sqrt(trials * probability * (1 - probability)));
 }
@@ -47,7 +47,7 @@ TEST(LaborInclusion, HasProbabilityFanoutOverDegree) {
   for (const std::int64_t fanout : {1, 3, 4, 8, 9, 12, -1}) {
     const auto sampler = make_sampler("labor", a, {.fanout = {fanout}});
     std::vector<std::map<std::int64_t, std::int64_t>> seen(4);
-    sample_batches(*sampler, seeds, kTrials, seed, [&](const Minibatch& minibatch) {
+    sample_batches(*sampler, seeds, kLaborTrials, seed, [&](const Minibatch& minibatch) {
       for (std::size_t r = 0; r < 4; ++r) {
         const auto picks = fanout < 0 ? degrees[r] : std::min(fanout, degrees[r]);
         for (const auto& [u, value] : row_of(minibatch, minibatch.blocks[0], static_cast<std::int64_t>(r))) {
@@ -103,13 +103,13 @@ TEST(LaborInclusion, IsIndependentOtherwise) {
     const auto visit = [&](const Minibatch& minibatch) {
       rows.emplace_back(row_of(minibatch, minibatch.blocks[1], 0), row_of(minibatch, minibatch.blocks[0], 0));
     };
-    sample_batches(*sampler, {0}, kTrials + 1, with_seed, visit, epoch);
+    sample_batches(*sampler, {0}, kLaborTrials + 1, with_seed, visit, epoch);
     return rows;
   };
   const auto rows = sample(seed, 0), of_epoch = sample(seed, 1), of_seed = sample(seed + 1, 0);
   for (std::int64_t u = 1; u <= 9; ++u) {
     std::int64_t layers = 0, batches = 0, epochs = 0, seeds = 0, neighbours = 0;
-    for (std::size_t t = 0; t < static_cast<std::size_t>(kTrials); ++t) {
+    for (std::size_t t = 0; t < static_cast<std::size_t>(kLaborTrials); ++t) {
       if (!rows[t].first.contains(u)) continue;
       layers += rows[t].second.contains(u);
       batches += rows[t + 1].first.contains(u);
@@ -232,7 +232,7 @@ TEST(LaborSharing, EachBatchIncludesANeighbourWithTheProbabilityOfOneAlone) {
   const auto sampler = make_sampler("labor", a, {.fanout = {3}, .share_batches = 4});
   const Ids seeds = {0};
   std::map<std::int64_t, std::int64_t> seen;
-  for (std::int64_t b = 0; b < kTrials; ++b) {
+  for (std::int64_t b = 0; b < kLaborTrials; ++b) {
     const SeedBatch batch = {4 * b + b % 4, seeds};
     const auto minibatch = std::move(sampler->sample({1}, {&batch, 1}, test_seed(5), 1)[0]);
     for (const auto& [u, value] : row_of(minibatch, minibatch.blocks[0], 0)) {

@@ -18,7 +18,7 @@ namespace espalier {
 namespace {
 
 // The weights of the columns of the frontier's rows, from their definition.
-Weights weights_of(const SparseMatrix& m, std::span<const std::int64_t> frontier, SamplerMode mode) {
+Weights weights_of_frontier(const SparseMatrix& m, std::span<const std::int64_t> frontier, SamplerMode mode) {
   Weights weights;
   for (const auto v : frontier)
     for (const auto& [u, value] : row_of(m, v))
@@ -108,7 +108,7 @@ TEST(LadiesDraws, OrderedDrawsAndTheirFactorsFollowTheEnumeratedLaw) {
   SCOPED_TRACE(seed);
   for (const auto& seeds : {Ids{0, 1, 2}, Ids{2, 0}})
     for (const std::size_t s : {2, 3}) {
-      const auto weights = weights_of(m, seeds, SamplerMode::kDebiased);
+      const auto weights = weights_of_frontier(m, seeds, SamplerMode::kDebiased);
       ASSERT_EQ(weights.size(), 6u);
       expect_enumerated_law("ladies", m, weights, seeds, s, seed);
     }
@@ -124,7 +124,7 @@ TEST(LadiesDraws, SubsetsFollowTheLawOfEveryMode) {
   const auto plain = matrix_of(grid, {{2, 3, 4}, {3, 4, 5}, {}, {}, {}, {}}, {1, 2, 3, 1, 1, 5});
   for (const auto mode : kModes) {
     const auto m = normalize_rows(plain, mode == SamplerMode::kReference, true);
-    const auto weights = weights_of(m, seeds, mode);
+    const auto weights = weights_of_frontier(m, seeds, mode);
     for (const std::size_t s : {2, 3}) {
       std::map<Ids, double> law;
       for (const auto& outcome : law_of(weights, s)) {
@@ -199,10 +199,10 @@ void check_values(const SparseMatrix& m, const Minibatch& minibatch, const Sampl
   }
 }
 
-void check_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
+void check_ladies_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
   const auto minibatch = sample_one("ladies", m, shape, seeds);
   check_layers(m, minibatch, shape.fanout, seeds, [&](const SampledLayer& layer) {
-    const auto weights = weights_of(m, layer.frontier, shape.mode);
+    const auto weights = weights_of_frontier(m, layer.frontier, shape.mode);
     check_sources(layer);
     check_number_of_picks(layer, weights, seeds, shape.mode);
     check_values(m, minibatch, layer, weights, shape.mode);
@@ -224,7 +224,8 @@ TEST(LadiesBlocks, HoldAllEntriesBetweenFrontierAndPicks) {
         matrices = {normalize_rows(a, false, weighted), normalize_with_self_loops(a)};
       for (const auto& m : matrices)
         for (const auto& fanout : fanouts)
-          for (const auto& seeds : batches) check_minibatch(m, {.fanout = fanout, .mode = mode}, seeds);
+          for (const auto& seeds : batches)
+            check_ladies_minibatch(m, {.fanout = fanout, .mode = mode}, seeds);
     }
   }
 }

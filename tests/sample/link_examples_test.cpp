@@ -29,11 +29,11 @@ namespace {
 
 using Triple = std::array<std::int64_t, 3>;  // head, relation, tail
 
-constexpr std::int64_t kVertices = 157, kLinks = 311;
+constexpr std::int64_t kLinkVertices = 157, kLinks = 311;
 
 // Relation 0 joins any two vertices, relation 1 goes from [0, 50) to [50, 157).
-const std::vector<LinkEnds> kEnds = {{.heads = {0, kVertices}, .tails = {0, kVertices}},
-                                     {.heads = {0, 50}, .tails = {50, kVertices}}};
+const std::vector<LinkEnds> kEnds = {{.heads = {0, kLinkVertices}, .tails = {0, kLinkVertices}},
+                                     {.heads = {0, 50}, .tails = {50, kLinkVertices}}};
 
 std::vector<Triple> all_links() {
   std::vector<Triple> links;
@@ -63,7 +63,7 @@ LinkList list_of(const std::vector<Triple>& links, const Communicator& comm) {
 }
 
 LinkSource source_of(const Communicator& comm, const Negatives& negatives, bool directed = true) {
-  return {comm, list_of(all_links(), comm), kEnds, negatives, kVertices, directed};
+  return {comm, list_of(all_links(), comm), kEnds, negatives, kLinkVertices, directed};
 }
 
 constexpr EpochShape shape_of(std::uint64_t epoch, int ranks = 1, std::int64_t batch_size = 20) {
@@ -151,7 +151,7 @@ LinkSource grouped_source_of(const Communicator& comm, const Negatives& negative
   groups.count = 5;
   for (std::int64_t k = 0; k < std::ssize(list.heads); ++k)
     groups.of.push_back(group_of({list.heads[k], list.relations[k], list.tails[k]}));
-  return {comm, sort_by_group(comm, list, groups), kEnds, negatives, kVertices, true};
+  return {comm, sort_by_group(comm, list, groups), kEnds, negatives, kLinkVertices, true};
 }
 
 TEST(LinkExamples, LinksStandGroupAfterGroupInTheirOrder) {
@@ -281,7 +281,7 @@ TEST(LinkExamples, UniformNegativesAreUniform) {
           ++counts[batch.seeds[batch.negative_tails[i]]], ++own[batch.seeds[batch.tails[i / 3]]], ++all;
     });
   double chi_square = 0;
-  for (std::int64_t v = 50; v < kVertices; ++v) {
+  for (std::int64_t v = 50; v < kLinkVertices; ++v) {
     const double expected = (all - own[v]) / 106;
     chi_square += (counts[v] - expected) * (counts[v] - expected) / expected;
   }
@@ -348,7 +348,7 @@ TEST(LinkExamples, NegativesByDegree) {
                  for (std::int64_t i = 0; i < 5 * batch.links(); ++i)
                    if (batch.relations[i / 5] == 1) ++counts[batch.seeds[batch.negative_tails[i]]], ++all;
                });
-  for (std::int64_t v = 50; v < kVertices; ++v) {
+  for (std::int64_t v = 50; v < kLinkVertices; ++v) {
     const double expected = all * std::sqrt(degrees[v]) / weights;
     EXPECT_NEAR(counts[v], expected, 5 * std::sqrt(expected)) << v;
   }
@@ -362,17 +362,17 @@ TEST(LinkExamples, AsManySeedsAsExpected) {
       each_batch(negatives, epoch, [&](const LinkBatch& batch) {
         if (batch.links() == 20) found += static_cast<double>(std::ssize(batch.seeds)) / (20 * 15);
       });
-    EXPECT_NEAR(static_cast<double>(expected_seeds(20, negatives, kVertices)) / found, 1, 0.1);
+    EXPECT_NEAR(static_cast<double>(expected_seeds(20, negatives, kLinkVertices)) / found, 1, 0.1);
   }
 }
 
 // ---- blocks without their own links ----
 
 // (layer, row, column, relation) -> value
-using Entries = std::map<std::array<std::int64_t, 4>, float>;
+using BlockEntries = std::map<std::array<std::int64_t, 4>, float>;
 
-Entries entries_of(const Minibatch& minibatch) {
-  Entries entries;
+BlockEntries entries_of(const Minibatch& minibatch) {
+  BlockEntries entries;
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
     const auto& block = minibatch.blocks[l];
     for (std::int64_t row = 0; row < block.rows; ++row)
@@ -393,10 +393,10 @@ struct BlocksCase {
 void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
   SCOPED_TRACE(fmt::format("{}{}, c {}", c.sampler, c.typed ? ", typed" : "", replication));
   const Grid grid(test_world(), replication);
-  const auto schema = c.typed ? typed_schema(kVertices) : Schema(kVertices);
+  const auto schema = c.typed ? typed_schema(kLinkVertices) : Schema(kLinkVertices);
   const auto whole = c.typed ? typed_graph<std::int32_t>(schema, 6, false, 3)
-                             : random_graph<std::int32_t>(kVertices, 9, false, 3);
-  const auto ownership = ownership_of(Owned::kInRanges, kVertices, grid.rows());
+                             : random_graph<std::int32_t>(kLinkVertices, 9, false, 3);
+  const auto ownership = ownership_of(Owned::kInRanges, kLinkVertices, grid.rows());
   auto a = distribute(grid, whole, ownership);
   if (c.typed) set_schema(a, schema, true);
   if (c.shape.aggregation == Aggregation::kMatrix && !c.typed) a = normalize_with_self_loops(a);
@@ -412,12 +412,13 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
   std::vector<LinkEnds> ends;
   const auto& relations = schema.relations();
   for (std::size_t r = 0; r < relations.size(); ++r)
-    ends.push_back({.heads = {0, kVertices},
-                    .tails = {0, kVertices},
+    ends.push_back({.heads = {0, kLinkVertices},
+                    .tails = {0, kLinkVertices},
                     .forward = static_cast<std::int32_t>(r),
                     .backward = relations[r].inverse,
                     .both_ways = relations[r].source == relations[r].target});
-  const LinkSource source(test_world(), list_of(links, test_world()), ends, {.per_link = 1}, kVertices, true);
+  const LinkSource source(test_world(), list_of(links, test_world()), ends, {.per_link = 1}, kLinkVertices,
+                          true);
   const EpochPlan plan(source, shape_of(1, grid.ranks()));
   const auto mine = plan.kept_by(test_world().rank(), 0, plan.batches());
   plan.examples().prepare(test_world(), mine);

@@ -18,8 +18,8 @@
 namespace espalier {
 namespace {
 
-Minibatch sample_one(const DistCsr<std::int32_t>& a, const SamplerShape& shape,
-                     const std::vector<std::int64_t>& seeds, std::uint64_t epoch) {
+Minibatch sample_neighbours(const DistCsr<std::int32_t>& a, const SamplerShape& shape,
+                            const std::vector<std::int64_t>& seeds, std::uint64_t epoch) {
   const auto sampler = make_sampler("graphsage", a, shape);
   const SeedBatch batch = {5, seeds};
   return std::move(sampler->sample({1}, {&batch, 1}, 3, epoch)[0]);
@@ -30,7 +30,7 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
   for (const auto& c : cases()) {
     const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
     const std::vector<std::int64_t> seeds = {1, 0, 2, 77, 150, 33};
-    const auto minibatch = sample_one(a, c.shape, seeds, 1);
+    const auto minibatch = sample_neighbours(a, c.shape, seeds, 1);
     ASSERT_EQ(minibatch.blocks.size(), c.shape.fanout.size());
     EXPECT_TRUE(std::equal(seeds.begin(), seeds.end(), minibatch.vertices.begin()));
     const std::set<std::int64_t> distinct(minibatch.vertices.begin(), minibatch.vertices.end());
@@ -88,7 +88,7 @@ TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
       const auto size = a.local.row_size(0);  // row 0 holds every column
       std::vector<std::int64_t> expected(static_cast<std::size_t>(fanout + diagonal), 0);
       for (std::uint64_t epoch = 0; epoch < 5; ++epoch) {
-        const auto minibatch = sample_one(a, c.shape, {0}, epoch);
+        const auto minibatch = sample_neighbours(a, c.shape, {0}, epoch);
         const auto block = copy_of(minibatch.blocks[0]);
         expected[0] = 0;  // where the diagonal lies
         draw_uniform({.seed = 3, .purpose = Purpose::kSample, .epoch = epoch, .batch = 5, .layer = 1}, size,
@@ -110,7 +110,7 @@ TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
 TEST(Minibatch, PlacesInCommonArraysDoNotChangeTheDigest) {
   const Grid grid(test_world(), 1);
   const auto a = matrix_of<std::int32_t>(grid, cases()[0], Topology::kReplicated);
-  const auto minibatch = sample_one(a, {.fanout = {4, 3}}, {1, 0, 2, 77}, 1);
+  const auto minibatch = sample_neighbours(a, {.fanout = {4, 3}}, {1, 0, 2, 77}, 1);
   auto shared = minibatch;
   std::vector<SharedBlock> arrays;
   for (const auto& block : minibatch.blocks)

@@ -25,7 +25,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kNodes = 157;
+constexpr std::int64_t kTypedNodes = 157;
 constexpr std::uint64_t kSeed = 7, kEpoch = 3;
 
 // What the law says of a row's part: its picks, by brute force.
@@ -93,10 +93,10 @@ void expect_drawn_by_relation(const Schema& schema, const Csr<Index>& whole, con
 }
 
 TEST(TypedSampler, DrawsEachRelationsPartAsARow) {
-  const auto schema = typed_schema(kNodes);
+  const auto schema = typed_schema(kTypedNodes);
   const auto whole = typed_graph<std::int32_t>(schema, 12, false, 11);
   const Grid grid(test_world(), 1);
-  const auto a = typed_matrix(grid, schema, whole, block_partition(kNodes, grid.rows()));
+  const auto a = typed_matrix(grid, schema, whole, block_partition(kTypedNodes, grid.rows()));
   const std::vector<std::int64_t> seeds = {0, 5, 1, 33, 8, 2};
   for (const SamplerShape& shape : {SamplerShape{.fanout = {4, 3}},
                                     SamplerShape{.fanout = {4, 3},
@@ -254,10 +254,10 @@ TEST(TypedSampler, LayerWiseDrawsOfEachRelationFollowItsOwnLaw) {
 
 TEST(TypedSampler, OfOneTypeAndRelationIsAPlainOne) {
   const Grid grid(test_world(), 1);
-  const auto whole = random_graph<std::int32_t>(kNodes, 9, false, 11);
+  const auto whole = random_graph<std::int32_t>(kTypedNodes, 9, false, 11);
   auto plain = distribute(grid, whole, Topology::kPartitioned);
   // Another type without a vertex: columns are looked up, and are vertices.
-  const Schema schema({{"vertex", 0, kNodes}, {"none", kNodes, kNodes}},
+  const Schema schema({{"vertex", 0, kTypedNodes}, {"none", kTypedNodes, kTypedNodes}},
                       {{"edge", 0, 0, -1}, {"no", 1, 0, -1}});
   auto typed = plain;
   typed.columns = {Cpu{}, schema};
@@ -280,7 +280,7 @@ TEST(TypedSampler, OfOneTypeAndRelationIsAPlainOne) {
 // What `auto` goes by is the same on every grid: each relation's entries, and what rows
 // pick of each.
 TEST(TypedSampler, TheModelKnowsTheRelations) {
-  const auto schema = typed_schema(kNodes);
+  const auto schema = typed_schema(kTypedNodes);
   const auto whole = typed_graph<std::int32_t>(schema, 12, false, 11);
   std::vector<double> entries(schema.relations().size(), 0), picked(whole.rows, 0);
   for (std::int64_t v = 0; v < whole.rows; ++v) {
@@ -300,7 +300,7 @@ TEST(TypedSampler, TheModelKnowsTheRelations) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     const auto rows =
-        row_classes(typed_matrix(grid, schema, whole, block_partition(kNodes, grid.rows())), shape);
+        row_classes(typed_matrix(grid, schema, whole, block_partition(kTypedNodes, grid.rows())), shape);
     EXPECT_EQ(rows.of_relations, entries) << "c " << c;
     EXPECT_DOUBLE_EQ(rows.rows(), static_cast<double>(whole.rows));
     EXPECT_DOUBLE_EQ(rows.entries(), static_cast<double>(whole.entries()));

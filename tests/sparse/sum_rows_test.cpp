@@ -46,10 +46,10 @@ struct Rows {
   }
 };
 
-using Sums = std::vector<std::pair<std::int64_t, std::uint64_t>>;
+using SumsByColumn = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
 template <class Index>
-Sums brute_force(const Rows<Index>& rows) {
+SumsByColumn brute_force(const Rows<Index>& rows) {
   std::map<std::int64_t, std::uint64_t> sums;
   for (std::size_t r = 0; r < rows.indices.size(); ++r)
     for (std::size_t k = 0; k < rows.indices[r].size(); ++k) sums[rows.indices[r][k]] += rows.weights[r][k];
@@ -58,8 +58,8 @@ Sums brute_force(const Rows<Index>& rows) {
 }
 
 template <class Index>
-Sums listed(const SparseSum<Index>& sum) {
-  Sums list;
+SumsByColumn listed(const SparseSum<Index>& sum) {
+  SumsByColumn list;
   EXPECT_EQ(sum.columns.size(), sum.sums.size());
   for (std::size_t k = 0; k < sum.columns.size(); ++k) list.emplace_back(sum.columns[k], sum.sums[k]);
   return list;
@@ -67,7 +67,7 @@ Sums listed(const SparseSum<Index>& sum) {
 
 // By either way and by the one that sum_rows chooses, which starts from a used result.
 template <class Index>
-void expect_sum(const Rows<Index>& rows, std::int64_t columns, const Sums& expected) {
+void expect_sum(const Rows<Index>& rows, std::int64_t columns, const SumsByColumn& expected) {
   const auto views = rows.views();
   const std::span<const Row<Index>> span(views);
   const auto weight = [](const Row<Index>& row, std::int64_t k) { return row.weights[k]; };
@@ -178,7 +178,7 @@ TYPED_TEST(SumRows, OfFewEntriesAcrossTheWholeIdSpace) {
   sum_rows(
       std::span<const Row<TypeParam>>(views), static_cast<std::int64_t>(last),
       [](const Row<TypeParam>& row, std::int64_t k) { return row.weights[k]; }, sum);
-  EXPECT_EQ(listed(sum), (Sums{{0, 1}, {5, 2}, {static_cast<std::int64_t>(last) - 1, 1}}));
+  EXPECT_EQ(listed(sum), (SumsByColumn{{0, 1}, {5, 2}, {static_cast<std::int64_t>(last) - 1, 1}}));
 }
 
 }  // namespace

@@ -291,12 +291,12 @@ TEST(Checkpoint, HoldsTensorsOfManyPagesAndOfNoRows) {
 }
 
 // What checkpoint_from says against these bytes; empty: it takes them.
-std::string refusal(const std::string& bytes) {
+std::string refusal_of_bytes(const std::string& bytes) {
   return message_of(ExitCode::kInput, [&] { from_bytes(bytes); });
 }
 
 void expect_refused(const std::string& bytes, const std::string& words) {
-  const auto said = refusal(bytes);
+  const auto said = refusal_of_bytes(bytes);
   EXPECT_TRUE(said.starts_with(path_of_checkpoint_bytes() + ": ")) << said;
   expect_words(said, {words});
 }
@@ -305,12 +305,12 @@ TEST(Checkpoint, EveryChangedByteIsFound) {
   const auto seed = test_seed(1);
   SCOPED_TRACE(fmt::format("seed {}", seed));
   auto bytes = bytes_of(checkpoint_of(2, 5, true, true));
-  ASSERT_EQ(refusal(bytes), "");
+  ASSERT_EQ(refusal_of_bytes(bytes), "");
   std::size_t taken = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     const char was = bytes[at];
     bytes[at] = static_cast<char>(was ^ (1 << ((at * 2654435761u + seed) >> 7) % 8));
-    const auto said = refusal(bytes);
+    const auto said = refusal_of_bytes(bytes);
     if (!said.starts_with(path_of_checkpoint_bytes() + ": is ")) {
       ++taken;
       EXPECT_GT(taken, 5u) << "byte " << at << " changed: " << said;
@@ -318,7 +318,7 @@ TEST(Checkpoint, EveryChangedByteIsFound) {
     bytes[at] = was;
   }
   EXPECT_EQ(taken, 0u) << "of " << bytes.size() << " bytes";
-  EXPECT_EQ(refusal(bytes), "");
+  EXPECT_EQ(refusal_of_bytes(bytes), "");
 }
 
 TEST(Checkpoint, SaysWhatIsWrong) {
@@ -363,7 +363,7 @@ TEST(Checkpoint, WhatItsTextSaysAndHDF5DoesNotIsRefused) {
   const auto bytes = bytes_of(checkpoint_of(2, 5, true, true));
   EXPECT_EQ(seal(bytes), bytes) << "the user block is as checkpoint.hpp says";
   expect_refused(seal(std::string(5000, 'x')), "no HDF5 file");
-  EXPECT_EQ(refusal(edited(bytes, [](const auto&) {})), "");
+  EXPECT_EQ(refusal_of_bytes(edited(bytes, [](const auto&) {})), "");
   expect_refused(edited(bytes,
                         [](const auto& file) {
                           H5Adelete(file.id(), "version");
@@ -385,7 +385,7 @@ TEST(Checkpoint, WhatItsTextSaysAndHDF5DoesNotIsRefused) {
                    name == std::string("history") ? "list of epochs" : "cannot be understood");
   expect_refused(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features/mean"); }),
                  "features/mean has 0 columns, features/deviation 8");
-  EXPECT_EQ(refusal(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features"); })), "")
+  EXPECT_EQ(refusal_of_bytes(edited(bytes, [](const auto& file) { hdf5::remove(file, "/features"); })), "")
       << "earlier versions wrote none";
   expect_refused(edited(bytes, [](const auto& file) { hdf5::remove(file, "/losses"); }),
                  "losses are missing");

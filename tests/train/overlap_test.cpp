@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-void expect_equal(const Run& a, const Run& b) {
+void expect_equal_runs(const Run& a, const Run& b) {
   EXPECT_EQ(a.result.best_epoch, b.result.best_epoch);
   EXPECT_TRUE(same_weights(a.last, b.last));
   expect_same_epochs(a.epochs, b.epochs);
@@ -32,7 +32,7 @@ void expect_overlap_changes_nothing(const SmallProblem& problem, Config config, 
     for (const std::int64_t depth : {1, 2, 5}) {
       SCOPED_TRACE(fmt::format("{} steps ahead", depth));
       config.run.prefetch_steps = depth;
-      expect_equal(train(grid, problem, config, bulk, batches_per_step, topology), plain);
+      expect_equal_runs(train(grid, problem, config, bulk, batches_per_step, topology), plain);
     }
   }
 }

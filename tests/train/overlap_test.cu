@@ -46,7 +46,7 @@ class WatchedSampler : public SamplerOn<Cuda> {
   int full_;
 };
 
-struct GpuRun {
+struct WatchedRun {
   std::vector<EpochReport> epochs;
   std::uint64_t weights = 0;
   std::set<std::thread::id> threads;  // that sampled
@@ -59,7 +59,8 @@ struct Layout {
   std::int64_t bulk = 5, batches_per_step = 3;
 };
 
-GpuRun train_on_gpu(const SmallProblem& problem, const Config& config, const Layout& layout, int full = 0) {
+WatchedRun train_watched(const SmallProblem& problem, const Config& config, const Layout& layout,
+                         int full = 0) {
   const Grid grid(test_world(), layout.copies);
   std::optional<Grid> beside;
   if (config.run.overlap) beside.emplace(grid.world().duplicate(), layout.copies);
@@ -68,7 +69,7 @@ GpuRun train_on_gpu(const SmallProblem& problem, const Config& config, const Lay
   WatchedSampler sampler(*job.sampler, full);
   TrainerOn<Cuda> trainer(own_gpu(), {job.grid, config, sampler, job.input, *job.task, job.evaluator,
                                       layout.bulk, layout.batches_per_step, sampling_grid});
-  GpuRun run;
+  WatchedRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
   run.weights = trainer.weights_digest();
   run.threads = sampler.threads;
@@ -82,13 +83,13 @@ void expect_overlap_changes_nothing(const SmallProblem& problem, Config config, 
                            layout.bulk, config.sampler.kind));
   const auto me = std::this_thread::get_id();
   config.run.overlap = false;
-  const auto plain = train_on_gpu(problem, config, layout);
+  const auto plain = train_watched(problem, config, layout);
   EXPECT_EQ(plain.threads, std::set{me});
   config.run.overlap = true;
   for (const std::int64_t depth : {1, 3}) {
     SCOPED_TRACE(fmt::format("{} steps ahead", depth));
     config.run.prefetch_steps = depth;
-    const auto run = train_on_gpu(problem, config, layout);
+    const auto run = train_watched(problem, config, layout);
     EXPECT_EQ(run.threads.size(), 1U);
     EXPECT_FALSE(run.threads.contains(me));
     EXPECT_GE(run.windows, plain.windows);
@@ -138,7 +139,7 @@ TEST_F(OverlapOnGpu, AFullGpuEndsTheTrainingWhoeverFoundIt) {
       SCOPED_TRACE(fmt::format("overlap {} window {}", overlap, full));
       config.run.overlap = overlap;
       expect_refused(ExitCode::kMemory, {},
-                     [&] { train_on_gpu(small_problem(46, 5, 3, 20), config, {.bulk = 3}, full); });
+                     [&] { train_watched(small_problem(46, 5, 3, 20), config, {.bulk = 3}, full); });
     }
 }
 

@@ -127,7 +127,7 @@ Leg train_on(const Training& training, const Layout& layout, const std::string& 
 }
 
 // On the ranks that trained both.
-void expect_equal(const Outcome& a, const Outcome& b) {
+void expect_equal_outcomes(const Outcome& a, const Outcome& b) {
   EXPECT_TRUE(same_weights(a.weights, b.weights));
   EXPECT_EQ(a.digest, b.digest);
   EXPECT_EQ(a.best_epoch, b.best_epoch);
@@ -147,7 +147,7 @@ void expect_equal(const Outcome& a, const Outcome& b) {
 }
 
 void expect_equal_here(const Leg& a, const Leg& b, const Layout& layout_of_b) {
-  if (test_world().rank() < layout_of_b.ranks) expect_equal(a.outcome, b.outcome);
+  if (test_world().rank() < layout_of_b.ranks) expect_equal_outcomes(a.outcome, b.outcome);
 }
 
 // The answer at the k-th moment (from 0) of a leg, going on at the others.
@@ -418,25 +418,26 @@ Weights<float> restored(const Training& training, const Config& config,
 }
 
 // What restore says of it.
-std::string refusal(const Training& training, const Config& config,
-                    const std::function<void(TrainingState&)>& change = {}) {
+std::string refusal_of_restart(const Training& training, const Config& config,
+                               const std::function<void(TrainingState&)>& change = {}) {
   return message_of(ExitCode::kInput, [&] { restored(training, config, change); });
 }
 
 TEST(Restart, AStateOfAnotherNetworkIsRefused) {
   const auto training = small_case("adam", "batch");
-  EXPECT_EQ(refusal(training, training.config), "");
+  EXPECT_EQ(refusal_of_restart(training, training.config), "");
   auto config = training.config;
   config.model.hidden = 7;
-  expect_words(refusal(training, config), {"weights/", "7 in the checkpoint", "6 in this network"});
+  expect_words(refusal_of_restart(training, config),
+               {"weights/", "7 in the checkpoint", "6 in this network"});
   config = training.config;
   config.model.normalize = "none";
-  expect_words(refusal(training, config), {"the checkpoint has no", "another kind of network"});
+  expect_words(refusal_of_restart(training, config), {"the checkpoint has no", "another kind of network"});
   config = training.config;
   config.train.optimizer = "sgd";
-  expect_words(refusal(training, config), {"the checkpoint has no optimizer/"});
+  expect_words(refusal_of_restart(training, config), {"the checkpoint has no optimizer/"});
   const auto without = [&](const std::string& beginning) {
-    return refusal(training, training.config, [&](TrainingState& state) {
+    return refusal_of_restart(training, training.config, [&](TrainingState& state) {
       EXPECT_GT(std::erase_if(state.tensors,
                               [&](const auto& tensor) { return tensor.name.starts_with(beginning); }),
                 0u);
