@@ -63,7 +63,7 @@ struct GenerateArguments {
   double homophily = 0.8;
   std::int64_t edge_features = 0;
   bool typed = false;            ///< types and relations were given
-  std::string types, relations;  ///< as TypedOptions has them
+  std::string types, relations;  ///< as TypedGraphOptions has them
   bool no_inverse = false;
 };
 void generate_command(const Communicator& world, const GenerateArguments& arguments);

@@ -28,13 +28,12 @@
 #include "job_on_gpu.hpp"
 #include "kept_layers.hpp"
 #include "link_questions.hpp"
+#include "named_vertices.hpp"
 #include "row_tables.hpp"
 
 namespace espalier {
 
 namespace {
-
-constexpr const char* kLabel = "infer";  // of its traffic
 
 /// What the command works with, apart from the job.
 struct Inference {
@@ -279,15 +278,15 @@ std::string sampler_name(const Job& job, const Inference& inference) {
 }
 SamplerShape rows_to_read(const Job& job, const Inference& inference) {
   auto shape = sampler_shape(job.config, job.graph, job.grid->ranks());
-  if (!inference.arguments.sampled) return whole_rows_shape(shape, kLabel);
-  shape.label = kLabel;
+  if (!inference.arguments.sampled) return whole_rows_shape(shape, kInferLabel);
+  shape.label = kInferLabel;
   return shape;
 }
 
 template <class Space>
 LayerwisePassOn<Space> pass_over(const Job& job, const Inference& inference, const GridOn<Space>& grid,
                                  SamplerOn<Space>& sampler, const EntriesOfRows& entries) {
-  LayerwisePassOn<Space> pass(grid, sampler, job.owners.blocks, entries, pass_memory(job), kLabel);
+  LayerwisePassOn<Space> pass(grid, sampler, job.owners.blocks, entries, pass_memory(job), kInferLabel);
   if (inference.arguments.sampled) pass.draw_by(static_cast<std::uint64_t>(job.config.train.seed));
   return pass;
 }
@@ -460,7 +459,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   compute(job, kept.get(), space, pass, std::move(input), network, sinks, [&] { file.check(); });
 
   note_activity("finishing the file");
-  const auto bytes = job.grid->traffic().of_stage(kLabel).bytes_received;
+  const auto bytes = job.grid->traffic().of_stage(kInferLabel).bytes_received;
   std::optional<Evaluation> found;
   if (task) found = task->judge(space, logits->release(), network.task_tensors());
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, digest, found); });

@@ -20,6 +20,7 @@
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/plan/memory.hpp"
+#include "info_line.hpp"
 #include "link_page.hpp"
 #include "order_page.hpp"
 #include "typed_page.hpp"
@@ -30,12 +31,6 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "info";
-
-void line(const char* name, const std::string& text) {
-  log::info("{:<12} {}", name, excerpt(text));
-}
-
 // ---- degrees ----
 
 struct Degrees {
@@ -45,7 +40,7 @@ struct Degrees {
   bool symmetric = true;      // is every edge there in both directions?
 };
 
-Degrees read_degrees(const Communicator& world, const GraphFile& file) {
+Degrees degrees_of(const Communicator& world, const GraphFile& file) {
   constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
   const auto& info = file.info();
   const auto mine = even_range(info.nodes, world.size(), world.rank());
@@ -69,13 +64,13 @@ Degrees read_degrees(const Communicator& world, const GraphFile& file) {
       }
     }
   }
-  degrees.symmetric = world.all_reduce(forward, Reduction::kSum, kLabel) ==
-                      world.all_reduce(backward, Reduction::kSum, kLabel);
-  const auto marked = has_out_edge.of_mine(world, kLabel);
+  degrees.symmetric = world.all_reduce(forward, Reduction::kSum, kInfoLabel) ==
+                      world.all_reduce(backward, Reduction::kSum, kInfoLabel);
+  const auto marked = has_out_edge.of_mine(world, kInfoLabel);
   for (std::size_t v = 0; v < marked.size(); ++v) degrees.isolated += degrees.in[v] == 0 && !marked[v];
   std::sort(degrees.in.begin(), degrees.in.end());
-  degrees.self_loops = world.all_reduce(degrees.self_loops, Reduction::kSum, kLabel);
-  degrees.isolated = world.all_reduce(degrees.isolated, Reduction::kSum, kLabel);
+  degrees.self_loops = world.all_reduce(degrees.self_loops, Reduction::kSum, kInfoLabel);
+  degrees.isolated = world.all_reduce(degrees.isolated, Reduction::kSum, kInfoLabel);
   return degrees;
 }
 
@@ -86,11 +81,11 @@ constexpr std::array<double, 7> kQuantiles = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
 std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std::vector<std::int64_t>& sorted,
                                            std::int64_t n) {
   std::array<std::int64_t, 7> low{}, high{}, covered{};
-  high.fill(world.all_reduce(sorted.empty() ? std::int64_t{0} : sorted.back(), Reduction::kMax, kLabel));
+  high.fill(world.all_reduce(sorted.empty() ? std::int64_t{0} : sorted.back(), Reduction::kMax, kInfoLabel));
   while (low != high) {
     for (std::size_t q = 0; q < low.size(); ++q)
       covered[q] = std::upper_bound(sorted.begin(), sorted.end(), (low[q] + high[q]) / 2) - sorted.begin();
-    world.all_reduce(std::span<std::int64_t>(covered), Reduction::kSum, kLabel);
+    world.all_reduce(std::span<std::int64_t>(covered), Reduction::kSum, kInfoLabel);
     for (std::size_t q = 0; q < low.size(); ++q) {
       const auto middle = (low[q] + high[q]) / 2;
       const auto wanted =
@@ -114,29 +109,31 @@ std::string direction_in_words(const GraphInfo& info, bool symmetric) {
 
 void show_edges(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
-  const auto degrees = read_degrees(world, file);
-  line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges, direction_in_words(info, degrees.symmetric),
-                            info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
+  const auto degrees = degrees_of(world, file);
+  info_line("edges",
+            fmt::format("{}, {}, {}, {}-bit ids", info.edges, direction_in_words(info, degrees.symmetric),
+                        info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
   const auto q = find_quantiles(world, degrees.in, info.nodes);
-  line("in-degree", fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}",
-                                q[0], q[1], q[2], q[3], q[4], q[5], q[6],
-                                static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
-  line("self loops", std::to_string(degrees.self_loops));
-  line("isolated", fmt::format("{} without any edge", counted(degrees.isolated, "vertex")));
+  info_line("in-degree",
+            fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}", q[0],
+                        q[1], q[2], q[3], q[4], q[5], q[6],
+                        static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
+  info_line("self loops", std::to_string(degrees.self_loops));
+  info_line("isolated", fmt::format("{} without any edge", counted(degrees.isolated, "vertex")));
 }
 
 // ---- vertices ----
 
 void show_vertices(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
-  line("features", features_in_words(world, file, 0));
-  if (info.edge_features[0].has()) line("edge features", edge_features_in_words(world, file, 0));
-  if (info.edge_times[0] > 0) line("edge times", edge_times_in_words(world, file, 0));
-  line("labels", labels_in_words(world, file, 0));
-  if (info.class_names > 0) line("class names", class_names_in_words(file, 0));
-  if (info.ids != IdKind::kNone) line("ids", ids_in_words(world, file, 0));
-  if (info.splits.empty()) line("splits", in_words(SplitInfo()));
-  for (const auto& split : info.splits) line("splits", in_words(split));
+  info_line("features", features_in_words(world, file, 0));
+  if (info.edge_features[0].has()) info_line("edge features", edge_features_in_words(world, file, 0));
+  if (info.edge_times[0] > 0) info_line("edge times", edge_times_in_words(world, file, 0));
+  info_line("labels", labels_in_words(world, file, 0));
+  if (info.class_names > 0) info_line("class names", class_names_in_words(file, 0));
+  if (info.ids != IdKind::kNone) info_line("ids", ids_in_words(world, file, 0));
+  if (info.splits.empty()) info_line("splits", in_words(SplitInfo()));
+  for (const auto& split : info.splits) info_line("splits", in_words(split));
 }
 
 // ---- memory ----
@@ -166,20 +163,20 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
   note_activity("opening the file");
   const std::int64_t order = world.rank() == 0 && looks_like_order(arguments.file);
-  if (world.all_reduce(order, Reduction::kMax, kLabel) != 0) return show_order(world, arguments.file);
+  if (world.all_reduce(order, Reduction::kMax, kInfoLabel) != 0) return show_order(world, arguments.file);
   // 1. What the header says.
   GraphView view;
   view.apart = true;
   const GraphFile file(world, arguments.file, view);
   const auto& info = file.info();
-  line("file", arguments.file);
-  line("name", info.name);
-  line("source", info.source);
+  info_line("file", arguments.file);
+  info_line("name", info.name);
+  info_line("source", info.source);
   // 2. What the arrays say.
   if (info.typed) {
     show_typed_graph(world, file);
   } else {
-    line("vertices", std::to_string(info.nodes));
+    info_line("vertices", std::to_string(info.nodes));
     note_activity("reading the edges");
     show_edges(world, file);
     note_activity("reading features, labels and splits");
@@ -188,11 +185,11 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
   check_splits(world, file);
   show_links(world, file);
   const auto digest = file.content().file;
-  line("digest",
-       (digest ? hex(*digest) : "unknown") +
-           (file.has_digest()
-                ? ", as it stands in the file"
-                : fmt::format("; the file has none, `espalier digest {} --write` adds it", arguments.file)));
+  info_line("digest",
+            (digest ? hex(*digest) : "unknown") +
+                (file.has_digest() ? ", as it stands in the file"
+                                   : fmt::format("; the file has none, `espalier digest {} --write` adds it",
+                                                 arguments.file)));
   // 3. What a job will need.
   show_memory(info, arguments);
 }

@@ -7,14 +7,11 @@
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/train/planned_parts.hpp"
 #include "espalier/train/task.hpp"
+#include "job.hpp"
 
 namespace espalier {
 
 namespace {
-
-bool sees_relations(const Config& config) {
-  return layer_kind_of(config.model).takes_relations;
-}
 
 // ---- the config ----
 

@@ -6,14 +6,11 @@
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
+#include "info_line.hpp"
 
 namespace espalier {
 
 namespace {
-
-void line(const char* name, const std::string& text) {
-  log::info("{:<12} {}", name, excerpt(text));
-}
 
 std::string relations_in_words(const LinkInfo& links) {
   constexpr std::ptrdiff_t kShown = 8;
@@ -46,17 +43,18 @@ void show_links(const Communicator& world, const GraphFile& file) {
   if (!links.exist) return;
   note_activity("reading the links");
   const auto odd = odd_links(links, check_links(world, file));
-  line("links", fmt::format("train {}, valid {}, test {}, {}", links.splits[0].links, links.splits[1].links,
-                            links.splits[2].links, links.directed ? "directed" : "undirected"));
-  if (!links.names.empty()) line("of relations", relations_in_words(links));
+  info_line("links",
+            fmt::format("train {}, valid {}, test {}, {}", links.splits[0].links, links.splits[1].links,
+                        links.splits[2].links, links.directed ? "directed" : "undirected"));
+  if (!links.names.empty()) info_line("of relations", relations_in_words(links));
   const auto negatives = negatives_in_words(links);
-  if (!negatives.empty()) line("negatives", negatives);
-  for (const auto& sentence : odd) line("note", sentence);
+  if (!negatives.empty()) info_line("negatives", negatives);
+  for (const auto& sentence : odd) info_line("note", sentence);
   const auto edges = count_links_among_edges(world, file);
   for (std::size_t s = 0; s < edges.size(); ++s)
     if (edges[s] > 0)
-      line("leak", fmt::format("{} of {} links of {} are edges of the graph, too", edges[s],
-                               links.splits[s].links, kSplitNames[s]));
+      info_line("leak", fmt::format("{} of {} links of {} are edges of the graph, too", edges[s],
+                                    links.splits[s].links, kSplitNames[s]));
 }
 
 }  // namespace espalier

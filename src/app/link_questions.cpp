@@ -17,8 +17,6 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "infer";
-
 struct Question {
   std::int64_t line;
   std::string head, tail;
@@ -141,9 +139,9 @@ std::vector<LinkTriple> read_link_questions(const Job& job, const std::string& p
                        question.relation});
   });
   auto count = std::ssize(links);
-  world.broadcast(&count, 1, 0, kLabel);
+  world.broadcast(&count, 1, 0, kInferLabel);
   links.resize(count);
-  world.broadcast(links.data(), count, 0, kLabel);
+  world.broadcast(links.data(), count, 0, kInferLabel);
   return links;
 }
 

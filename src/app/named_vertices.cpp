@@ -9,8 +9,6 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "infer";
-
 // Calls visit(type, vertex, id) for this rank's share of the vertices of these types; vertices are
 // of the whole graph. Collective.
 template <class Visit>
@@ -43,7 +41,7 @@ bool named_by_ids(const VertexInfo& info, const std::string& named_by, const std
 
 NamedVertices::NamedVertices(const Communicator& world, const GraphFile& file, const std::vector<int>& types,
                              const std::set<std::string>& ids) {
-  const auto text = world.broadcast_text(fmt::format("{}", fmt::join(ids, "\n")), 0, kLabel);
+  const auto text = world.broadcast_text(fmt::format("{}", fmt::join(ids, "\n")), 0, kInferLabel);
   for (auto& id : split_text(text, '\n')) places_.emplace(std::move(id), std::ssize(places_));
   vertex_.assign(file.info().types.size() * places_.size(), -1);
   count_.assign(vertex_.size(), 0);
@@ -54,8 +52,8 @@ NamedVertices::NamedVertices(const Communicator& world, const GraphFile& file, c
     vertex_[at] = vertex;
     ++count_[at];
   });
-  world.all_reduce(std::span<std::int64_t>(vertex_), Reduction::kMax, kLabel);
-  world.all_reduce(std::span<std::int64_t>(count_), Reduction::kSum, kLabel);
+  world.all_reduce(std::span<std::int64_t>(vertex_), Reduction::kMax, kInferLabel);
+  world.all_reduce(std::span<std::int64_t>(count_), Reduction::kSum, kInferLabel);
 }
 
 NamedVertices::Found NamedVertices::find(int type, const std::string& id) const {
@@ -75,9 +73,9 @@ std::map<std::int64_t, std::string> names_of(const Communicator& world, const Gr
     sizes.push_back(std::ssize(id));
     letters += id;
   });
-  const auto all = world.all_gather_v(std::span<const char>(letters), kLabel);
-  const auto all_whose = world.all_gather_v(std::span<const std::int64_t>(whose), kLabel),
-             all_sizes = world.all_gather_v(std::span<const std::int64_t>(sizes), kLabel);
+  const auto all = world.all_gather_v(std::span<const char>(letters), kInferLabel);
+  const auto all_whose = world.all_gather_v(std::span<const std::int64_t>(whose), kInferLabel),
+             all_sizes = world.all_gather_v(std::span<const std::int64_t>(sizes), kInferLabel);
   std::int64_t at = 0;
   for (std::size_t k = 0; k < all_whose.size(); at += all_sizes[k], ++k)
     names[all_whose[k]] = std::string(all.begin() + at, all.begin() + at + all_sizes[k]);

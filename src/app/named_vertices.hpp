@@ -15,6 +15,8 @@
 
 namespace espalier {
 
+inline constexpr const char* kInferLabel = "infer";  ///< of its traffic
+
 /// Do lists name vertices of such a type by ids? `named_by`: "ids", "numbers" or empty, as
 /// --named-by says. Throws UserError(kUsage) where that has to be said; `list`: "--nodes FILE",
 /// `of`: "the graph" or a type, for the message.

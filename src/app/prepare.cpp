@@ -28,7 +28,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "prepare";
+constexpr const char* kPrepareLabel = "prepare";
 
 LinkShares shares_of(const std::string& text) {
   const auto parts = split_text(text, ',');
@@ -119,10 +119,10 @@ std::int64_t count_isolated(const Communicator& world, const GraphFile& file) {
         for (const auto column : a.indices) has_out_edge.mark(info.schema.vertex_of(column));
       },
       1 + info.edges / info.nodes);
-  const auto marked = has_out_edge.of_mine(world, kLabel);
+  const auto marked = has_out_edge.of_mine(world, kPrepareLabel);
   std::int64_t isolated = 0;
   for (std::size_t v = 0; v < marked.size(); ++v) isolated += !has_in_edge[v] && !marked[v];
-  return world.all_reduce(isolated, Reduction::kSum, kLabel);
+  return world.all_reduce(isolated, Reduction::kSum, kPrepareLabel);
 }
 
 void show(const LinkSplitCounts& counts, const LinkInfo& links) {
@@ -144,7 +144,7 @@ class IntermediateFile {
   /// Collective.
   IntermediateFile(const Communicator& world, const std::string& output)
       : world_(world),
-        path_(world.broadcast_text(fmt::format("{}.cleaned-{}", output, getpid()), 0, kLabel)),
+        path_(world.broadcast_text(fmt::format("{}.cleaned-{}", output, getpid()), 0, kPrepareLabel)),
         watched_(path_) {}
   ~IntermediateFile() {
     if (world_.rank() == 0) unlink(path_.c_str());

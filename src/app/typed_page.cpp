@@ -6,6 +6,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "info_line.hpp"
 #include "vertex_marks.hpp"
 #include "vertices_in_words.hpp"
 
@@ -13,9 +14,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "info";
-
-void line(const char* name, const std::string& text) {
+void typed_line(const char* name, const std::string& text) {
   log::info("{:<12} {}", name, text);
 }
 
@@ -45,12 +44,12 @@ struct EdgeFacts {
   }
 
   void add_ranks(const Communicator& world) {
-    world.all_reduce(std::span(entries), Reduction::kSum, kLabel);
-    world.all_reduce(std::span(most), Reduction::kMax, kLabel);
-    world.all_reduce(std::span(forward), Reduction::kSum, kLabel);
-    world.all_reduce(std::span(backward), Reduction::kSum, kLabel);
-    self_loops = world.all_reduce(self_loops, Reduction::kSum, kLabel);
-    isolated = world.all_reduce(isolated, Reduction::kSum, kLabel);
+    world.all_reduce(std::span(entries), Reduction::kSum, kInfoLabel);
+    world.all_reduce(std::span(most), Reduction::kMax, kInfoLabel);
+    world.all_reduce(std::span(forward), Reduction::kSum, kInfoLabel);
+    world.all_reduce(std::span(backward), Reduction::kSum, kInfoLabel);
+    self_loops = world.all_reduce(self_loops, Reduction::kSum, kInfoLabel);
+    isolated = world.all_reduce(isolated, Reduction::kSum, kInfoLabel);
   }
 };
 
@@ -72,7 +71,7 @@ EdgeFacts read_edges(const Communicator& world, const GraphFile& file) {
     }
     for (const auto column : a.indices) has_out_edge.mark(info.schema.vertex_of(column));
   }
-  const auto marked = has_out_edge.of_mine(world, kLabel);
+  const auto marked = has_out_edge.of_mine(world, kInfoLabel);
   for (std::size_t v = 0; v < marked.size(); ++v) facts.isolated += !has_in_edge[v] && !marked[v];
   facts.add_ranks(world);
   return facts;
@@ -141,19 +140,19 @@ void show_contents(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   for (int t = 0; t < std::ssize(info.types); ++t) {
     const auto& name = info.schema.types()[t].name;
-    if (info.types[t].features > 0) line("features", name + ": " + features_in_words(world, file, t));
-    if (info.types[t].has_labels) line("labels", name + ": " + labels_in_words(world, file, t));
-    if (info.types[t].class_names > 0) line("class names", name + ": " + class_names_in_words(file, t));
+    if (info.types[t].features > 0) typed_line("features", name + ": " + features_in_words(world, file, t));
+    if (info.types[t].has_labels) typed_line("labels", name + ": " + labels_in_words(world, file, t));
+    if (info.types[t].class_names > 0) typed_line("class names", name + ": " + class_names_in_words(file, t));
     for (const auto& split : info.types[t].splits)
-      if (!split.name.empty()) line("splits", name + ": " + in_words(split));
-    if (info.types[t].ids != IdKind::kNone) line("ids", name + ": " + ids_in_words(world, file, t));
+      if (!split.name.empty()) typed_line("splits", name + ": " + in_words(split));
+    if (info.types[t].ids != IdKind::kNone) typed_line("ids", name + ": " + ids_in_words(world, file, t));
   }
   for (int r = 0; r < std::ssize(info.edge_features); ++r)
     if (info.edge_features[r].has())
-      line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
+      typed_line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
   for (int r = 0; r < std::ssize(info.edge_times); ++r)
     if (info.edge_times[r] > 0)
-      line("edge times", info.schema.full_name(r) + ": " + edge_times_in_words(world, file, r));
+      typed_line("edge times", info.schema.full_name(r) + ": " + edge_times_in_words(world, file, r));
 }
 
 }  // namespace
@@ -163,13 +162,13 @@ void show_typed_graph(const Communicator& world, const GraphFile& file) {
   note_activity("reading the edges");
   const auto facts = read_edges(world, file);
   check_edge_features(file, facts.entries);
-  line("vertices", fmt::format("{}, of {}", info.nodes, counted(std::ssize(info.types), "type")));
-  line("edges", fmt::format("{}, of {}, {}, {}-bit ids", info.edges,
-                            counted(std::ssize(info.schema.relations()), "relation"),
-                            info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
-  line("self loops", std::to_string(facts.self_loops));
-  line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
-  line("target", target_in_words(info));
+  typed_line("vertices", fmt::format("{}, of {}", info.nodes, counted(std::ssize(info.types), "type")));
+  typed_line("edges", fmt::format("{}, of {}, {}, {}-bit ids", info.edges,
+                                  counted(std::ssize(info.schema.relations()), "relation"),
+                                  info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
+  typed_line("self loops", std::to_string(facts.self_loops));
+  typed_line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
+  typed_line("target", target_in_words(info));
   note_activity("reading features, labels and splits");
   show_contents(world, file);
   show_types(info);

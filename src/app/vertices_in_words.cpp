@@ -10,12 +10,11 @@
 #include "espalier/graph/csv.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "info_line.hpp"
 
 namespace espalier {
 
 namespace {
-
-constexpr const char* kLabel = "info";
 
 // My even range of the vertices of a type.
 RowRange my_vertices(const Communicator& world, const GraphFile& file, int type) {
@@ -39,7 +38,7 @@ std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFil
     for (const auto label : file.read_labels(mine.begin, mine.end, type))
       if (label >= 0) ++counts[label];
   }
-  world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kLabel);
+  world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kInfoLabel);
   return counts;
 }
 
@@ -109,9 +108,9 @@ std::string numbers_in_words(const Communicator& world, const RowRange& mine, st
       nonzero += x != 0;
     }
   }
-  least = world.all_reduce(least, Reduction::kMin, kLabel);
-  most = world.all_reduce(most, Reduction::kMax, kLabel);
-  nonzero = world.all_reduce(nonzero, Reduction::kSum, kLabel);
+  least = world.all_reduce(least, Reduction::kMin, kInfoLabel);
+  most = world.all_reduce(most, Reduction::kMax, kInfoLabel);
+  nonzero = world.all_reduce(nonzero, Reduction::kSum, kInfoLabel);
   return fmt::format("from {:.4g} to {:.4g}, {:.1f} % not zero", least, most,
                      100.0 * static_cast<double>(nonzero) / static_cast<double>(values));
 }
@@ -163,8 +162,8 @@ std::string edge_times_in_words(const Communicator& world, const GraphFile& file
       latest = std::max(latest, time);
     }
   });
-  earliest = world.all_reduce(earliest, Reduction::kMin, kLabel);
-  latest = world.all_reduce(latest, Reduction::kMax, kLabel);
+  earliest = world.all_reduce(earliest, Reduction::kMin, kInfoLabel);
+  latest = world.all_reduce(latest, Reduction::kMax, kInfoLabel);
   return fmt::format("{} to {}", earliest, latest);
 }
 

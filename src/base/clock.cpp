@@ -13,15 +13,15 @@ Clock& installed() {
   static Clock clock{steady_seconds, [](double) {}};
   return clock;
 }
-double start = steady_seconds();
+double program_start = steady_seconds();
 }  // namespace
 
 void set_clock(Clock clock) {
   installed() = std::move(clock);
-  start = now();
+  program_start = now();
 }
 double seconds_since_start() {
-  return now() - start;
+  return now() - program_start;
 }
 double now() {
   return installed().now();

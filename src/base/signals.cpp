@@ -26,7 +26,7 @@ std::atomic<int> stop_asked{0};
 std::atomic<double> first_came_at{0};  // seconds of a clock that only rises; 0: none came
 constexpr double kSameSignalSeconds = 2;
 
-double seconds_now() {
+double monotonic_seconds() {
   timespec time = {};
   clock_gettime(CLOCK_MONOTONIC, &time);  // a handler may call it
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
@@ -46,14 +46,14 @@ void say_what_ends_the_job(int number, const siginfo_t& information) {
   const NodePeer* dead = vanished_peer();
   if (number == SIGPIPE || (dead == nullptr && !is_mine_to_tell(information)) || !claim_final_message())
     return;
-  const char* activity = current_activity();
+  const char* doing = current_activity();
   const char* meaning = consequence;
   FinalLine line;
   if (dead != nullptr)
     line << *dead;
   else
     line << signal_name(number);
-  if (activity[0] != '\0') line << " while " << activity;
+  if (doing[0] != '\0') line << " while " << doing;
   line << ": the job ends at once";
   if (meaning[0] != '\0') line << "; " << meaning;
   line.write();
@@ -76,7 +76,7 @@ void ask_for_checkpoint(int, siginfo_t*, void*) {
 bool is_the_second(int number) {
   if (number == SIGUSR2) return false;
   double first = 0;
-  const double moment = seconds_now();
+  const double moment = monotonic_seconds();
   return !first_came_at.compare_exchange_strong(first, moment) && moment - first >= kSameSignalSeconds;
 }
 

@@ -75,5 +75,6 @@ void gather_max_backward(const Cpu& cpu, const BlockView<Cpu>& transposed,
                                        const Buffer<std::int32_t>&, ConstMatrixView<T>, MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

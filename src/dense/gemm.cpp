@@ -97,5 +97,6 @@ void gemm_nt(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixV
   template void gemm_nt<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Update);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

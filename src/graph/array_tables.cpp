@@ -9,7 +9,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kPiece = 1 << 14;  // entries at a time
+constexpr std::int64_t kIdsAtOnce = 1 << 14;  // entries at a time
 
 std::string in_words(const NpyArray& array) {
   std::string words;
@@ -35,8 +35,8 @@ void check_id(std::int64_t id, const ArrayVertices& of, const NpyArray& array, s
 template <class Use>
 void for_each_piece(NpyArray& array, std::int64_t count, Use use) {
   std::vector<std::int64_t> ids;
-  for (std::int64_t begin = 0; begin < count; begin += kPiece) {
-    ids.resize(std::min(kPiece, count - begin));
+  for (std::int64_t begin = 0; begin < count; begin += kIdsAtOnce) {
+    ids.resize(std::min(kIdsAtOnce, count - begin));
     array.read(std::span<std::int64_t>(ids));
     use(ids, begin);
   }

@@ -17,7 +17,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "prepare";
+constexpr const char* kCleaning = "prepare";
 
 // Does each edge have its reverse? By hashes of all edges, 64 bits.
 template <class Index>
@@ -26,7 +26,7 @@ bool is_symmetric(const Communicator& comm, const RowRange& range, const Csr<Ind
   for (std::int64_t v = 0; v < rows.rows; ++v)
     for (const auto u : rows.row_indices(v))
       difference += absorb(absorb(0, range.begin + v), u) - absorb(absorb(0, u), range.begin + v);
-  return comm.all_reduce(difference, Reduction::kSum, kLabel) == 0;
+  return comm.all_reduce(difference, Reduction::kSum, kCleaning) == 0;
 }
 
 template <class Index>
@@ -70,13 +70,13 @@ class Cleaner {
   void check_raw_features(const Csr<Index>& raw) const {
     std::vector<std::int64_t> entries(file_.info().schema.relations().size(), 0);
     for (const auto column : raw.indices) ++entries[file_.info().schema.relation_of(column)];
-    comm_.all_reduce(std::span(entries), Reduction::kSum, kLabel);
+    comm_.all_reduce(std::span(entries), Reduction::kSum, kCleaning);
     agree(comm_, [&] { check_edge_features(file_, entries); });
   }
 
   void count(const MergedRows<Index>& merged) {
     std::array<std::int64_t, 3> counts = {merged.loops, merged.repeated, merged.places};
-    comm_.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kLabel);
+    comm_.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kCleaning);
     counts_.loops = counts[0];
     counts_.repeated = counts[1];
     counts_.places = counts[2];

@@ -10,7 +10,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "components";
+constexpr const char* kComponents = "components";
 
 template <class Id>
 void sort_distinct(Buffer<Id>& ids) {
@@ -29,7 +29,7 @@ class Components {
     for (const auto column : rows.indices)
       places_.push_back(
           static_cast<Index>(std::ranges::lower_bound(neighbours, column) - neighbours.begin()));
-    to_neighbours_ = IdRoute(comm, rows.columns, neighbours, kLabel);
+    to_neighbours_ = IdRoute(comm, rows.columns, neighbours, kComponents);
     of_neighbours_.resize(neighbours.size());
     for (auto v = range_.begin; v < range_.end; ++v) parent_.push_back(v);
     grandparent_ = parent_;
@@ -49,7 +49,7 @@ class Components {
  private:
   // Of each of my vertices the least grandparent of those that it has an edge with.
   Buffer<std::int64_t> least_of_neighbours() {
-    to_neighbours_.pull(comm_, grandparent_.data(), of_neighbours_.data(), kLabel);
+    to_neighbours_.pull(comm_, grandparent_.data(), of_neighbours_.data(), kComponents);
     Buffer<std::int64_t> least(parent_.size(), std::numeric_limits<std::int64_t>::max());
     Buffer<std::int64_t> back(of_neighbours_.size(), std::numeric_limits<std::int64_t>::max());
     for (std::int64_t v = 0; v < rows_.rows; ++v)
@@ -57,7 +57,7 @@ class Components {
         least[v] = std::min(least[v], of_neighbours_[places_[e]]);
         back[places_[e]] = std::min(back[places_[e]], grandparent_[v]);
       }
-    const auto received = to_neighbours_.push(comm_, back.data(), kLabel);
+    const auto received = to_neighbours_.push(comm_, back.data(), kComponents);
     const auto places = to_neighbours_.places();
     for (std::size_t k = 0; k < received.size(); ++k)
       least[places[k]] = std::min(least[places[k]], received[k]);
@@ -67,13 +67,13 @@ class Components {
   // The parents' parents become the least of what their children know.
   void hook(const Buffer<std::int64_t>& least) {
     const auto parents = distinct_parents();
-    const IdRoute to_parents(comm_, rows_.columns, parents, kLabel);
+    const IdRoute to_parents(comm_, rows_.columns, parents, kComponents);
     Buffer<std::int64_t> known(parents.size(), std::numeric_limits<std::int64_t>::max());
     for (std::size_t v = 0; v < parent_.size(); ++v) {
       auto& of = known[place_in(parents, parent_[v])];
       of = std::min(of, least[v]);
     }
-    const auto received = to_parents.push(comm_, known.data(), kLabel);
+    const auto received = to_parents.push(comm_, known.data(), kComponents);
     const auto places = to_parents.places();
     for (std::size_t k = 0; k < received.size(); ++k)
       parent_[places[k]] = std::min(parent_[places[k]], received[k]);
@@ -82,16 +82,16 @@ class Components {
   // Has one changed on any rank?
   bool find_grandparents() {
     const auto parents = distinct_parents();
-    const IdRoute to_parents(comm_, rows_.columns, parents, kLabel);
+    const IdRoute to_parents(comm_, rows_.columns, parents, kComponents);
     Buffer<std::int64_t> of_parents(parents.size());
-    to_parents.pull(comm_, parent_.data(), of_parents.data(), kLabel);
+    to_parents.pull(comm_, parent_.data(), of_parents.data(), kComponents);
     std::int64_t changed = 0;
     for (std::size_t v = 0; v < parent_.size(); ++v) {
       const auto grandparent = of_parents[place_in(parents, parent_[v])];
       changed |= grandparent != grandparent_[v];
       grandparent_[v] = grandparent;
     }
-    return comm_.all_reduce(changed, Reduction::kMax, kLabel) != 0;
+    return comm_.all_reduce(changed, Reduction::kMax, kComponents) != 0;
   }
 
   Buffer<std::int64_t> distinct_parents() const {

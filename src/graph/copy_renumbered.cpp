@@ -14,7 +14,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "renumbered vertices";
+constexpr const char* kRenumbered = "renumbered vertices";
 
 // Brings rows of the old numbers to their new ones.
 class Mover {
@@ -42,7 +42,7 @@ class Mover {
 std::vector<std::string> Mover::texts(const std::vector<std::string>& mine) const {
   std::int64_t longest = 1;
   for (const auto& text : mine) longest = std::max(longest, std::ssize(text));
-  Matrix<char> letters(std::ssize(mine), comm_.all_reduce(longest, Reduction::kMax, kLabel));
+  Matrix<char> letters(std::ssize(mine), comm_.all_reduce(longest, Reduction::kMax, kRenumbered));
   std::ranges::fill(letters.data, '\0');
   for (std::int64_t k = 0; k < letters.rows; ++k) std::ranges::copy(mine[k], letters.row(k));
   const auto moved = rows(letters);
@@ -62,7 +62,7 @@ void copy_split(const Communicator& comm, const GraphFile& file, const Renumbere
   const auto part = even_range(std::ssize(old), comm.size(), comm.rank());
   const auto numbers =
       vertices.numbers_of(std::span<const std::int64_t>(old).subspan(part.begin, part.size()));
-  auto all = comm.all_gather_v(std::span<const std::int64_t>(numbers), kLabel);
+  auto all = comm.all_gather_v(std::span<const std::int64_t>(numbers), kRenumbered);
   std::erase(all, kDropped);
   std::ranges::sort(all);
   const auto mine = even_range(std::ssize(all), comm.size(), comm.rank());
@@ -129,7 +129,7 @@ class LinkCopy {
   void renumber(Buffer<std::int64_t>& ids) const {
     if (vertices_ == nullptr) return;
     ids = vertices_->numbers_of(ids);
-    const auto dropped = comm_.all_reduce(std::ranges::count(ids, kDropped), Reduction::kSum, kLabel);
+    const auto dropped = comm_.all_reduce(std::ranges::count(ids, kDropped), Reduction::kSum, kRenumbered);
     agree(comm_, [&] {
       if (dropped > 0)
         input_error(

@@ -12,11 +12,6 @@ namespace espalier {
 
 namespace {
 
-void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
-  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end,
-                 h.info.nodes);
-}
-
 // ---- the adjacency matrix ----
 
 // Of a list of where rows begin in another, rows [begin, end).

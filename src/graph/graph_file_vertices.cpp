@@ -11,15 +11,6 @@
 
 namespace espalier {
 
-namespace {
-
-void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
-  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end,
-                 h.info.nodes);
-}
-
-}  // namespace
-
 // ---- features ----
 
 namespace {

@@ -73,7 +73,7 @@ Buffer<std::int64_t> edges_of_entries(const Schema& schema, const Csr<Index>& ro
 
 class TypedImport {
  public:
-  TypedImport(const Communicator& comm, const TypedOptions& options, const OutputFile& output,
+  TypedImport(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output,
               const std::function<std::unique_ptr<TypedFolder>()>& open)
       : comm_(comm), options_(options) {
     on_first_rank(comm, [&] {
@@ -119,7 +119,7 @@ class TypedImport {
   std::int64_t agreed(std::int64_t mine) const { return comm_.all_reduce(mine, Reduction::kMax, "import"); }
 
   const Communicator& comm_;
-  const TypedOptions& options_;
+  const TypedImportOptions& options_;
   std::unique_ptr<TypedFolder> folder_;   // rank 0
   std::optional<TypedEdges> edges_;       // rank 0
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
@@ -223,7 +223,7 @@ void TypedImport::import_type(int type) {
 
 }  // namespace
 
-void import_typed(const Communicator& comm, const TypedOptions& options, const OutputFile& output,
+void import_typed(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output,
                   const std::function<std::unique_ptr<TypedFolder>()>& open) {
   // 1. What is there; the file's types and relations.
   TypedImport import(comm, options, output, open);

@@ -11,7 +11,7 @@ namespace espalier {
 
 /// Collective. `open` is called on rank 0, which reads alone and writes the graph file `output`;
 /// memory is that of the edge list and the matrix. Throws as import_ogb does.
-void import_typed(const Communicator& comm, const TypedOptions& options, const OutputFile& output,
+void import_typed(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output,
                   const std::function<std::unique_ptr<TypedFolder>()>& open);
 
 }  // namespace espalier

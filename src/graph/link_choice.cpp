@@ -8,7 +8,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "choice of links";
+constexpr const char* kChoice = "choice of links";
 
 // Of e links the part that is a share, rounded down; a share as 0.29 is a little less than it says.
 std::int64_t part_of(std::int64_t links, double share) {
@@ -40,7 +40,7 @@ void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<st
     std::ranges::sort(words[k]);
     links[k] = std::ssize(words[k]);
   }
-  comm.all_reduce(std::span(links), Reduction::kSum, kLabel);
+  comm.all_reduce(std::span(links), Reduction::kSum, kChoice);
   for (std::size_t k = 0; k < relations; ++k) {
     wanted[2 * k] = part_of(links[k], shares.test);
     wanted[2 * k + 1] = std::min(links[k], wanted[2 * k] + part_of(links[k], shares.valid));
@@ -51,7 +51,7 @@ void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<st
     for (std::size_t k = 0; k < low.size(); ++k)
       covered[k] =
           std::ranges::lower_bound(words[k / 2], low[k] + (high[k] - low[k]) / 2) - words[k / 2].begin();
-    comm.all_reduce(std::span(covered), Reduction::kSum, kLabel);
+    comm.all_reduce(std::span(covered), Reduction::kSum, kChoice);
     for (std::size_t k = 0; k < low.size(); ++k) {
       const auto middle = low[k] + (high[k] - low[k]) / 2;
       if (covered[k] >= wanted[k])

@@ -13,7 +13,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "links";
+constexpr const char* kLinks = "links";
 
 struct Wanted {
   std::int64_t row, source;
@@ -85,15 +85,15 @@ std::array<std::int64_t, 3> count_links_among_edges(const Communicator& comm, co
   const auto counts = group_stably(mine, comm.size(), [&](const Wanted& of) {
     return even_owner(file.info().nodes, comm.size(), of.row);
   });
-  const auto asked = comm.all_to_all_v(std::span<const Wanted>(mine), counts, kLabel);
+  const auto asked = comm.all_to_all_v(std::span<const Wanted>(mine), counts, kLinks);
   const auto answers = look_up(comm, file, asked.data);
   Buffer<std::uint8_t> found;
-  comm.all_to_all_v(std::span<const std::uint8_t>(answers), asked.counts, counts, found, kLabel);
+  comm.all_to_all_v(std::span<const std::uint8_t>(answers), asked.counts, counts, found, kLinks);
   for (std::size_t k = 0; k < found.size(); ++k) is_told[mine[k].link] |= found[k];
   const auto test = is_told.begin() + valid;
   std::array<std::int64_t, 3> told = {0, std::accumulate(is_told.begin(), test, std::int64_t{0}),
                                       std::accumulate(test, is_told.end(), std::int64_t{0})};
-  comm.all_reduce(std::span<std::int64_t>(told), Reduction::kSum, kLabel);
+  comm.all_reduce(std::span<std::int64_t>(told), Reduction::kSum, kLinks);
   return told;
 }
 

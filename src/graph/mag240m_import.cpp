@@ -19,7 +19,7 @@ namespace {
 
 class Mag240mFolder : public TypedFolder {
  public:
-  explicit Mag240mFolder(const TypedOptions& options)
+  explicit Mag240mFolder(const TypedImportOptions& options)
       : options_(options),
         processed_(fs::path(options.folder) / "processed"),
         split_(fs::path(options.folder) / "split") {
@@ -72,7 +72,7 @@ class Mag240mFolder : public TypedFolder {
   void find_triplets();
   void find_target();
 
-  TypedOptions options_;
+  TypedImportOptions options_;
   fs::path processed_, split_;
   int target_ = -1;  // the type that the splits are of; -1: there are none
 };
@@ -111,7 +111,7 @@ void Mag240mFolder::find_target() {
 
 }  // namespace
 
-void import_mag240m(const Communicator& comm, const TypedOptions& options, const OutputFile& output) {
+void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output) {
   on_first_rank(comm, [&] { refuse_input_as_output(options.folder, output.path, {"processed", "split"}); });
   import_typed(comm, options, output, [&] { return std::make_unique<Mag240mFolder>(options); });
 }

@@ -18,7 +18,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kPiece = 1 << 18;          // bytes read at a time
+constexpr std::int64_t kBytesAtOnce = 1 << 18;    // bytes read at a time
 constexpr std::int64_t kLongestHeader = 1 << 16;  // numpy's own limit is 10,000 letters
 
 }  // namespace
@@ -146,7 +146,7 @@ void NpyArray::read_as(std::span<T> values) {
   ESPALIER_CHECK(std::ssize(values) <= left_, "{} entries of {}, {} left", values.size(), name_, left_);
   left_ -= std::ssize(values);
   while (!values.empty()) {
-    const auto count = std::min<std::size_t>(values.size(), kPiece / width_);
+    const auto count = std::min<std::size_t>(values.size(), kBytesAtOnce / width_);
     piece_.resize(count * width_);
     take(piece_.data(), std::ssize(piece_));
     convert(values.first(count));

@@ -17,7 +17,7 @@ namespace {
 
 class OgbBinaryFolder : public TypedFolder {
  public:
-  explicit OgbBinaryFolder(const TypedOptions& options)
+  explicit OgbBinaryFolder(const TypedImportOptions& options)
       : options_(options),
         raw_(fs::path(options.folder) / "raw"),
         edges_((raw_ / "edge_index_dict.npz").string()) {
@@ -78,7 +78,7 @@ class OgbBinaryFolder : public TypedFolder {
   std::optional<NpzFile> open_optional(std::initializer_list<const char*> names) const;
   std::optional<NpzFile> open_of_types(std::initializer_list<const char*> names) const;
 
-  TypedOptions options_;
+  TypedImportOptions options_;
   fs::path raw_;
   NpzFile edges_;
   std::optional<NpzFile> features_, labels_, edge_features_;
@@ -133,7 +133,7 @@ bool is_binary_ogb_folder(const std::string& folder) {
   return fs::exists(fs::path(folder) / "raw" / "edge_index_dict.npz");
 }
 
-std::unique_ptr<TypedFolder> open_binary_ogb_folder(const TypedOptions& options) {
+std::unique_ptr<TypedFolder> open_binary_ogb_folder(const TypedImportOptions& options) {
   return std::make_unique<OgbBinaryFolder>(options);
 }
 

@@ -52,7 +52,7 @@ void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const
         options.folder);
   if (options.edge_weight)
     usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
-  const TypedOptions typed{
+  const TypedImportOptions typed{
       options.folder, options.split,      options.inverses,           options.drop_self_loops,
       options.half,   options.duplicates, options.duplicate_features, options.edge_features};
   import_typed(comm, typed, output, [&] {

@@ -20,7 +20,7 @@ std::string line_of(const CsvReader& csv) {
 
 class OgbTypedFolder : public TypedFolder {
  public:
-  explicit OgbTypedFolder(const TypedOptions& options)
+  explicit OgbTypedFolder(const TypedImportOptions& options)
       : options_(options), raw_(fs::path(options.folder) / "raw") {
     read_types();
     read_triplets();
@@ -65,7 +65,7 @@ class OgbTypedFolder : public TypedFolder {
   void read_triplets();
   void check_targets() const;
 
-  TypedOptions options_;
+  TypedImportOptions options_;
   fs::path raw_;
   std::set<int> labelled_;
   std::vector<OgbTypedSplits> splits_;
@@ -127,7 +127,7 @@ bool is_typed_ogb_folder(const std::string& folder) {
   return !find_table(fs::path(folder) / "raw", "num-node-dict").empty();
 }
 
-std::unique_ptr<TypedFolder> open_typed_ogb_folder(const TypedOptions& options) {
+std::unique_ptr<TypedFolder> open_typed_ogb_folder(const TypedImportOptions& options) {
   return std::make_unique<OgbTypedFolder>(options);
 }
 

@@ -24,6 +24,6 @@ namespace espalier {
 /// Is there such a layout in `folder`?
 bool is_typed_ogb_folder(const std::string& folder);
 
-std::unique_ptr<TypedFolder> open_typed_ogb_folder(const TypedOptions& options);
+std::unique_ptr<TypedFolder> open_typed_ogb_folder(const TypedImportOptions& options);
 
 }  // namespace espalier

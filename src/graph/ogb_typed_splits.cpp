@@ -85,7 +85,7 @@ Splits OgbTypedSplits::read(const std::string& type, const TableVertices& vertic
   return read_split_tables((fs::path(folder_) / type).string(), vertices, labels, HiddenTests::kLeave);
 }
 
-std::vector<OgbTypedSplits> open_splits(const TypedFolder& folder, const TypedOptions& options) {
+std::vector<OgbTypedSplits> open_splits(const TypedFolder& folder, const TypedImportOptions& options) {
   std::vector<OgbTypedSplits> splits;
   for (const auto& name : names_of_splits(options.split)) splits.emplace_back(folder, options.folder, name);
   return splits;

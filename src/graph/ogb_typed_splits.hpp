@@ -49,6 +49,6 @@ class OgbTypedSplits {
 };
 
 /// All that are asked for.
-std::vector<OgbTypedSplits> open_splits(const TypedFolder& folder, const TypedOptions& options);
+std::vector<OgbTypedSplits> open_splits(const TypedFolder& folder, const TypedImportOptions& options);
 
 }  // namespace espalier

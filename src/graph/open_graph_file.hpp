@@ -101,6 +101,11 @@ struct OpenGraphFile {
   }
 };
 
+inline void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
+  ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end,
+                 h.info.nodes);
+}
+
 /// Collective, as all that follow. A list of texts, or of numbers, whole on every rank. Throw
 /// UserError(kInput) on every rank.
 std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset);

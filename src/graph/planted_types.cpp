@@ -94,7 +94,7 @@ RandomStream of_part(RandomStream stream, std::size_t part) {
 // All that is random about edges and classes.
 class PlantedTypes {
  public:
-  PlantedTypes(const TypedModel& model, const TypedOptions& options, const VertexOptions& vertices)
+  PlantedTypes(const TypedModel& model, const TypedGraphOptions& options, const VertexOptions& vertices)
       : schema_(model.schema), classes_(vertices.classes) {
     const auto& types = schema_.types();
     for (std::size_t t = 0; t < types.size(); ++t)
@@ -201,7 +201,7 @@ void write_vertices_of(const Communicator& comm, const TypedModel& model, const 
   }
 }
 
-std::string words_of(const TypedOptions& options, const VertexOptions& v) {
+std::string words_of(const TypedGraphOptions& options, const VertexOptions& v) {
   return fmt::format(
       "espalier generate planted --types {} --relations {}{} --homophily {} --classes {} --seed {}{}{}{}",
       options.types, options.relations, options.inverses ? "" : " --no-inverse", options.homophily, v.classes,
@@ -211,7 +211,7 @@ std::string words_of(const TypedOptions& options, const VertexOptions& v) {
 
 }  // namespace
 
-void generate_planted_types(const Communicator& comm, const TypedOptions& options,
+void generate_planted_types(const Communicator& comm, const TypedGraphOptions& options,
                             const VertexOptions& vertices, const Destination& output) {
   check_vertex_options(vertices);
   if (!(options.homophily >= 0 && options.homophily <= 1))

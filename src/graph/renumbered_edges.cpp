@@ -10,7 +10,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kNone = -1;
+constexpr std::int64_t kNoNode = -1;
 
 // A place in a table of any size.
 std::size_t place_of(std::int64_t id, std::size_t places) {
@@ -30,17 +30,17 @@ std::size_t roomy(std::size_t ids) {
 // Which ids there are.
 class IdSet {
  public:
-  IdSet() : table_(1 << 12, kNone) {}
+  IdSet() : table_(1 << 12, kNoNode) {}
   void add(std::int64_t id) {
     auto place = place_of(id, table_.size());
-    while (table_[place] != kNone && table_[place] != id) place = next_place(place, table_.size());
+    while (table_[place] != kNoNode && table_[place] != id) place = next_place(place, table_.size());
     if (table_[place] == id) return;
     table_[place] = id;
     if (++count_ * 5 > table_.size() * 4) grow();
   }
   // Ascending.
   Buffer<std::int64_t> sorted() && {
-    std::erase(table_, kNone);
+    std::erase(table_, kNoNode);
     table_.shrink_to_fit();
     std::ranges::sort(table_);
     return std::move(table_);
@@ -48,11 +48,11 @@ class IdSet {
 
  private:
   void grow() {
-    Buffer<std::int64_t> larger(table_.size() + table_.size() / 2, kNone);
+    Buffer<std::int64_t> larger(table_.size() + table_.size() / 2, kNoNode);
     for (const auto id : table_) {
-      if (id == kNone) continue;
+      if (id == kNoNode) continue;
       auto place = place_of(id, larger.size());
-      while (larger[place] != kNone) place = next_place(place, larger.size());
+      while (larger[place] != kNoNode) place = next_place(place, larger.size());
       larger[place] = id;
     }
     table_ = std::move(larger);
@@ -73,18 +73,18 @@ VertexNumbers::VertexNumbers(const EdgeSource& edges) {
     }
   });
   ids_ = std::move(set).sorted();
-  table_.assign(roomy(ids_.size()), {kNone, kNone});
+  table_.assign(roomy(ids_.size()), {kNoNode, kNoNode});
   for (std::int64_t number = 0; number < std::ssize(ids_); ++number) {
     auto place = place_of(ids_[number], table_.size());
-    while (table_[place].id != kNone) place = next_place(place, table_.size());
+    while (table_[place].id != kNoNode) place = next_place(place, table_.size());
     table_[place] = {ids_[number], number};
   }
 }
 
 std::int64_t VertexNumbers::number_of(std::int64_t id) const {
-  if (id < 0) return kNone;
+  if (id < 0) return kNoNode;
   auto place = place_of(id, table_.size());
-  while (table_[place].id != kNone && table_[place].id != id) place = next_place(place, table_.size());
+  while (table_[place].id != kNoNode && table_[place].id != id) place = next_place(place, table_.size());
   return table_[place].number;
 }
 

@@ -14,7 +14,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "numbers of vertices";
+constexpr const char* kNumbers = "numbers of vertices";
 
 Buffer<std::int64_t> distinct(std::span<const std::int64_t> ids) {
   Buffer<std::int64_t> sorted(ids.begin(), ids.end());
@@ -35,10 +35,10 @@ RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t ol
   Buffer<Pair> pairs;
   for (std::int64_t k = 0; k < std::ssize(numbers_); ++k)
     if (numbers_[k] != kDropped) pairs.push_back({numbers_[k], first + k});
-  nodes_ = comm.all_reduce(std::ssize(pairs), Reduction::kSum, kLabel);
+  nodes_ = comm.all_reduce(std::ssize(pairs), Reduction::kSum, kNumbers);
   const auto counts = group_stably(
       pairs, comm.size(), [&](const Pair& pair) { return even_owner(nodes_, comm.size(), pair.number); });
-  const auto got = comm.all_to_all_v(std::span<const Pair>(pairs), counts, kLabel).data;
+  const auto got = comm.all_to_all_v(std::span<const Pair>(pairs), counts, kNumbers).data;
   const auto mine = even_range(nodes_, comm.size(), comm.rank());
   old_.resize(mine.size());
   for (const auto& pair : got) old_[pair.number - mine.begin] = pair.old;
@@ -47,7 +47,7 @@ RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t ol
 Buffer<std::int64_t> RenumberedVertices::numbers_of(std::span<const std::int64_t> old) const {
   const auto ids = distinct(old);
   Buffer<std::int64_t> of_ids(ids.size());
-  IdRoute(comm_, old_nodes_, ids, kLabel).pull(comm_, numbers_.data(), of_ids.data(), kLabel);
+  IdRoute(comm_, old_nodes_, ids, kNumbers).pull(comm_, numbers_.data(), of_ids.data(), kNumbers);
   Buffer<std::int64_t> numbers(old.size());
   std::ranges::transform(old, numbers.begin(), [&](std::int64_t id) {
     return of_ids[std::ranges::lower_bound(ids, id) - ids.begin()];
@@ -65,7 +65,7 @@ class ComponentSizes {
   ComponentSizes(const Communicator& comm, std::int64_t nodes, std::span<const std::int64_t> of_vertices)
       : sizes_(of_vertices.size()) {
     const auto roots = distinct(of_vertices);
-    const IdRoute to_roots(comm, nodes, roots, kLabel);
+    const IdRoute to_roots(comm, nodes, roots, kNumbers);
     const auto place = [&](std::int64_t root) {
       return std::ranges::lower_bound(roots, root) - roots.begin();
     };
@@ -73,15 +73,16 @@ class ComponentSizes {
     for (const auto root : of_vertices) ++counts[place(root)];
     const auto mine = even_range(nodes, comm.size(), comm.rank());
     Buffer<std::int64_t> of_roots(mine.size(), 0);
-    const auto received = to_roots.push(comm, counts.data(), kLabel);
+    const auto received = to_roots.push(comm, counts.data(), kNumbers);
     for (std::size_t k = 0; k < received.size(); ++k) of_roots[to_roots.places()[k]] += received[k];
-    to_roots.pull(comm, of_roots.data(), counts.data(), kLabel);
+    to_roots.pull(comm, of_roots.data(), counts.data(), kNumbers);
     for (std::size_t v = 0; v < of_vertices.size(); ++v) sizes_[v] = counts[place(of_vertices[v])];
-    count_ = comm.all_reduce(std::ssize(of_roots) - std::ranges::count(of_roots, 0), Reduction::kSum, kLabel);
+    count_ =
+        comm.all_reduce(std::ssize(of_roots) - std::ranges::count(of_roots, 0), Reduction::kSum, kNumbers);
     const auto most =
-        comm.all_reduce(of_roots.empty() ? 0 : std::ranges::max(of_roots), Reduction::kMax, kLabel);
+        comm.all_reduce(of_roots.empty() ? 0 : std::ranges::max(of_roots), Reduction::kMax, kNumbers);
     const auto first = std::ranges::find(of_roots, most) - of_roots.begin();
-    largest_ = comm.all_reduce(first < mine.size() ? mine.begin + first : nodes, Reduction::kMin, kLabel);
+    largest_ = comm.all_reduce(first < mine.size() ? mine.begin + first : nodes, Reduction::kMin, kNumbers);
   }
 
   std::int64_t of(std::int64_t v) const { return sizes_[v]; }
@@ -116,7 +117,7 @@ Buffer<std::int64_t> places_among_all(const Communicator& comm, const Buffer<Key
   Buffer<Key> samples;
   for (int k = 1; k < comm.size() && !sorted.empty(); ++k)
     samples.push_back(sorted[std::ssize(sorted) * k / comm.size()]);
-  auto of_all = comm.all_gather_v(std::span<const Key>(samples), kLabel);
+  auto of_all = comm.all_gather_v(std::span<const Key>(samples), kNumbers);
   std::ranges::sort(of_all);
   Buffer<Key> bounds;
   for (int k = 1; k < comm.size() && !of_all.empty(); ++k)
@@ -126,13 +127,13 @@ Buffer<std::int64_t> places_among_all(const Communicator& comm, const Buffer<Key
   const auto counts = group_stably(sent, comm.size(), [&](const Sent& of) {
     return std::ranges::upper_bound(bounds, of.key) - bounds.begin();
   });
-  const auto got = comm.all_to_all_v(std::span<const Sent>(sent), counts, kLabel);
+  const auto got = comm.all_to_all_v(std::span<const Sent>(sent), counts, kNumbers);
   Buffer<std::int64_t> order(got.data.size()), places(got.data.size()), back(mine.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::ranges::sort(order, {}, [&](std::int64_t k) { return got.data[k].key; });
   const auto first = stretches(comm, std::ssize(order))[comm.rank()];
   for (std::int64_t k = 0; k < std::ssize(order); ++k) places[order[k]] = first + k;
-  comm.all_to_all_v(places.data(), got.counts, back.data(), counts, kLabel);
+  comm.all_to_all_v(places.data(), got.counts, back.data(), counts, kNumbers);
   Buffer<std::int64_t> found(mine.size());
   for (std::size_t k = 0; k < sent.size(); ++k) found[sent[k].place] = back[k];
   return found;

@@ -14,7 +14,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "split of links";
+constexpr const char* kSplit = "split of links";
 
 // What an entry of A is: no link, or of the link of a split.
 constexpr std::uint8_t kNoLink = 3;
@@ -64,7 +64,7 @@ class LinkSplitter {
     write_links(writer);
     leave_out();
     writer.write_adjacency(rows_);
-    counts_.edges = comm_.all_reduce(rows_.entries(), Reduction::kSum, kLabel);
+    counts_.edges = comm_.all_reduce(rows_.entries(), Reduction::kSum, kSplit);
     rows_ = {};
     copy_vertices(comm_, file_, writer);
     const auto& info = file_.info();
@@ -78,7 +78,7 @@ class LinkSplitter {
   std::vector<std::int64_t> count_entries() const {
     std::vector<std::int64_t> entries(schema_.relations().size(), 0);
     for (const auto column : rows_.indices) ++entries[schema_.relation_of(column)];
-    comm_.all_reduce(std::span(entries), Reduction::kSum, kLabel);
+    comm_.all_reduce(std::span(entries), Reduction::kSum, kSplit);
     return entries;
   }
 
@@ -116,7 +116,7 @@ class LinkSplitter {
       far |= time < kLeast || time > kMost;
       latest[k] = std::max(latest[k], time);
     });
-    comm_.all_reduce(std::span(latest), Reduction::kMax, kLabel);
+    comm_.all_reduce(std::span(latest), Reduction::kMax, kSplit);
     agree(comm_, [&] {
       if (far)
         input_error("graph file {}: a time of its edges is beyond 2^61; count from another moment",
@@ -166,8 +166,8 @@ class LinkSplitter {
       else if (is_listed(v, column))
         ++counts_.links[marks_[e]];
     });
-    counts_.loops = comm_.all_reduce(counts_.loops, Reduction::kSum, kLabel);
-    comm_.all_reduce(std::span<std::int64_t>(counts_.links), Reduction::kSum, kLabel);
+    counts_.loops = comm_.all_reduce(counts_.loops, Reduction::kSum, kSplit);
+    comm_.all_reduce(std::span<std::int64_t>(counts_.links), Reduction::kSum, kSplit);
   }
 
   void check_splits_hold_links() const {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kLabel = "import";
+constexpr const char* kTriples = "import";
 
 // ---- the schema ----
 
@@ -131,7 +131,7 @@ void report(const TripleTables& tables) {
 std::vector<std::string> broadcast_names(const Communicator& comm, const std::vector<std::string>& names) {
   std::string text;
   for (const auto& name : names) text += name + '\n';
-  std::istringstream lines(comm.broadcast_text(std::move(text), 0, kLabel));
+  std::istringstream lines(comm.broadcast_text(std::move(text), 0, kTriples));
   std::vector<std::string> all;
   for (std::string name; std::getline(lines, name);) all.push_back(name);
   return all;
@@ -167,13 +167,13 @@ class TripleImport {
 
   void write_all() {
     auto most = schema_ ? schema_->columns() : std::ssize(tables_.entities);
-    comm_.broadcast(&most, 1, 0, kLabel);
+    comm_.broadcast(&most, 1, 0, kTriples);
     most < std::numeric_limits<std::int32_t>::max() ? write_edges<std::int32_t>()
                                                     : write_edges<std::int64_t>();
     writer_->write_ids(tables_.entities);
     write_links();
     auto name = fs::absolute(options_.files[0]).lexically_normal().parent_path().filename().string();
-    name = comm_.broadcast_text(std::move(name), 0, kLabel);
+    name = comm_.broadcast_text(std::move(name), 0, kTriples);
     auto source = "triples of " + options_.files[0];
     for (std::size_t s = 1; s < options_.files.size(); ++s)
       if (!options_.files[s].empty()) source += ", " + options_.files[s];

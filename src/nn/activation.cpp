@@ -27,5 +27,6 @@ void elu_backward(const Cpu& cpu, ConstMatrixView<T> h, T scale, MatrixView<T> g
   template void elu_backward<T>(const Cpu&, ConstMatrixView<T>, T, MatrixView<T>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -107,5 +107,6 @@ void batch_norm_evaluate(const Cpu& cpu, const Matrix<T>& mean, const Matrix<T>&
                                        const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

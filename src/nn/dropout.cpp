@@ -178,5 +178,6 @@ void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, Ma
   template void relu_dropout_backward<T>(const Cpu&, double, ConstMatrixView<T>, MatrixView<T>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

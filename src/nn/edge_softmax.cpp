@@ -227,5 +227,6 @@ void average_heads_backward(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& da
   template void average_heads_backward<T>(const Cpu&, ConstMatrixView<T>, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

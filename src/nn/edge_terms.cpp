@@ -64,5 +64,6 @@ void edge_terms_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Matr
                                        Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -60,5 +60,6 @@ void entry_softmax_backward(const Cpu& cpu, const BlockView<Cpu>& block, Softmax
                                           const Matrix<T>&, double, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

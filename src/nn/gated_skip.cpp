@@ -47,5 +47,6 @@ void add_past_gate(const Cpu& cpu, const Matrix<T>& skip, std::int64_t gate, Con
                                  MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -47,5 +47,6 @@ void add_where_larger(const Cpu& cpu, ConstMatrixView<T> dj, int number, const B
                                     MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -83,5 +83,6 @@ void layer_norm_evaluate(const Cpu& cpu, const Matrix<T>& scale, const Matrix<T>
   template void layer_norm_evaluate<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

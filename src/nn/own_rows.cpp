@@ -35,5 +35,6 @@ void product_of_own_rows(const Cpu& cpu, ConstMatrixView<T> x, ConstMatrixView<T
   template void product_of_own_rows<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -33,5 +33,6 @@ void scale_matrices_backward(const Cpu& cpu, const Matrix<T>& w, const Matrix<T>
                                            Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

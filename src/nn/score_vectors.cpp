@@ -38,5 +38,6 @@ void score_vectors_backward(const Cpu& cpu, ConstMatrixView<T> w, ConstMatrixVie
                                           ConstMatrixView<T>, MatrixView<T>, MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

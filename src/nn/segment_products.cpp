@@ -161,5 +161,6 @@ void add_taken_rows(const Cpu& cpu, const SegmentsView& of, ConstMatrixView<T> s
   template void add_taken_rows<T>(const Cpu&, const SegmentsView&, ConstMatrixView<T>, T, MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -9,7 +9,7 @@ namespace espalier {
 namespace {
 
 constexpr int kBuckets = 128, kOrders = 32;
-constexpr std::size_t kMostEntries = std::size_t{1} << 20;  // of queues
+constexpr std::size_t kMostInQueues = std::size_t{1} << 20;  // of queues
 
 // 0 is admitted first: large gains, then small ones, small losses, large losses.
 std::int32_t bucket_of(const Move& move) {
@@ -52,7 +52,7 @@ struct Queues {
 // So many neighbouring buckets are one, lest queues take too much memory.
 int merged_buckets(std::size_t parts) {
   int merged = 1;
-  while (parts * static_cast<std::size_t>(kBuckets / merged) > kMostEntries && merged < 16) merged *= 2;
+  while (parts * static_cast<std::size_t>(kBuckets / merged) > kMostInQueues && merged < 16) merged *= 2;
   return merged;
 }
 

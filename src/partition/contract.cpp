@@ -13,7 +13,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kNone = -1;
+constexpr std::int64_t kNoNumber = -1;
 
 template <class T>
 Buffer<T> distinct(const Buffer<T>& values) {
@@ -28,7 +28,7 @@ std::pair<std::int64_t, Buffer<std::int64_t>> number_labels(const Communicator& 
                                                             const Buffer<std::int64_t>& labels) {
   const auto used = distinct(labels);
   const IdRoute route(comm, fine.nodes, used, "partition");
-  Buffer<std::int64_t> number(static_cast<std::size_t>(fine.own()), kNone);
+  Buffer<std::int64_t> number(static_cast<std::size_t>(fine.own()), kNoNumber);
   for (const auto place : route.places()) number[place] = 0;
   const auto here = static_cast<std::int64_t>(std::count(number.begin(), number.end(), 0));
   std::int64_t next = 0, all = 0;
@@ -38,7 +38,7 @@ std::pair<std::int64_t, Buffer<std::int64_t>> number_labels(const Communicator& 
     all += counts[static_cast<std::size_t>(rank)];
   }
   for (auto& entry : number)
-    if (entry != kNone) entry = next++;
+    if (entry != kNoNumber) entry = next++;
   Buffer<std::int64_t> of_used(used.size());
   route.pull(comm, number.data(), of_used.data(), "partition");
   Buffer<std::int64_t> parent(labels.size());
@@ -53,7 +53,7 @@ struct RowPart {
   std::int64_t entries;
   ClusterWeights weight;
 };
-struct Entry {
+struct CoarseEntry {
   std::int64_t column;
   std::int64_t weight;
 };
@@ -61,7 +61,7 @@ struct Entry {
 // The share of some coarse rows that lies here: parts by ascending row, entries part after part.
 struct RowParts {
   std::vector<RowPart> parts;
-  Buffer<Entry> entries;
+  Buffer<CoarseEntry> entries;
 };
 
 class Contracting {
@@ -93,7 +93,7 @@ class Contracting {
 
   struct Arrived {
     Buffer<RowPart> parts;
-    Buffer<Entry> entries;
+    Buffer<CoarseEntry> entries;
     RowRange rows;  // of mine
   };
 
@@ -156,7 +156,8 @@ class Contracting {
     }
     const auto share = even_range(mine_.size(), rounds, round);
     return {comm_.all_to_all_v(std::span<const RowPart>(out.parts), part_counts, "partition").data,
-            comm_.all_to_all_v(std::span<const Entry>(out.entries), entry_counts, "partition").data, share};
+            comm_.all_to_all_v(std::span<const CoarseEntry>(out.entries), entry_counts, "partition").data,
+            share};
   }
 
   // Adds up the parts of each row, by ascending column.
@@ -164,9 +165,9 @@ class Contracting {
     std::vector<std::int64_t> begin(static_cast<std::size_t>(arrived.rows.size()) + 1, 0);
     for (const auto& part : arrived.parts) begin[place_in(arrived, part) + 1] += part.entries;
     for (std::size_t row = 1; row < begin.size(); ++row) begin[row] += begin[row - 1];
-    Buffer<Entry> entries(arrived.entries.size());
+    Buffer<CoarseEntry> entries(arrived.entries.size());
     auto next = begin;
-    const Entry* from = arrived.entries.data();
+    const CoarseEntry* from = arrived.entries.data();
     for (const auto& part : arrived.parts) {
       weights_[part.row - mine_.begin] += part.weight;
       auto& place = next[place_in(arrived, part)];
@@ -182,10 +183,10 @@ class Contracting {
     return static_cast<std::size_t>(part.row - mine_.begin - arrived.rows.begin);
   }
 
-  static void add_row(Entry* begin, Entry* end, LevelBuilder& builder) {
-    std::sort(begin, end, [](const Entry& a, const Entry& b) { return a.column < b.column; });
+  static void add_row(CoarseEntry* begin, CoarseEntry* end, LevelBuilder& builder) {
+    std::sort(begin, end, [](const CoarseEntry& a, const CoarseEntry& b) { return a.column < b.column; });
     while (begin != end) {
-      Entry sum = *begin++;
+      CoarseEntry sum = *begin++;
       for (; begin != end && begin->column == sum.column; ++begin) sum.weight += begin->weight;
       builder.add(sum.column, sum.weight);
     }

@@ -18,8 +18,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t kKinds = kBalanceNames.size();
-constexpr std::array<double, kKinds> kSlack = {1, 2.5, 1, 2.5, 2.5};
+constexpr std::array<double, kBalances> kSlack = {1, 2.5, 1, 2.5, 2.5};
 constexpr std::array<double, 2> kSlackOfType = {1, 4};
 
 class Cutter {
@@ -35,9 +34,9 @@ class Cutter {
     heaviest_.assign(slack_.size(), 0);
     for (std::size_t i = 0; i < contents.weights.size(); ++i) {
       prefix_[i + 1] = prefix_[i];
-      for (std::size_t k = 0; k < kKinds; ++k) prefix_[i + 1][k] += contents.weights[i][k];
+      for (std::size_t k = 0; k < kBalances; ++k) prefix_[i + 1][k] += contents.weights[i][k];
       for (std::size_t k = 0; k < of_types; ++k)
-        add_of_type(i, kKinds + k, contents.of_types[i * of_types + k]);
+        add_of_type(i, kBalances + k, contents.of_types[i * of_types + k]);
     }
   }
 
@@ -140,7 +139,7 @@ class Cutter {
 
   double share(std::int64_t end) const {
     double sum = 0;
-    for (std::size_t k = 0; k < kKinds; ++k)
+    for (std::size_t k = 0; k < kBalances; ++k)
       if (prefix_.back()[k] > 0 && kSlack[k] == 1)
         sum += static_cast<double>(prefix_[end][k]) / static_cast<double>(prefix_.back()[k]);
     return sum;
@@ -186,14 +185,14 @@ std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeig
   for (int part = 0; part < cuts.parts(); ++part) {
     ClusterWeights sum{};
     for (auto i = cuts.begin(part); i < cuts.end(part); ++i)
-      for (std::size_t k = 0; k < kKinds; ++k) sum[k] += weights[static_cast<std::size_t>(i)][k];
-    for (std::size_t k = 0; k < kKinds; ++k) {
+      for (std::size_t k = 0; k < kBalances; ++k) sum[k] += weights[static_cast<std::size_t>(i)][k];
+    for (std::size_t k = 0; k < kBalances; ++k) {
       total[k] += sum[k];
       largest[k] = std::max(largest[k], sum[k]);
     }
   }
-  std::array<double, kKinds> balances;
-  for (std::size_t k = 0; k < kKinds; ++k)
+  std::array<double, kBalances> balances;
+  for (std::size_t k = 0; k < kBalances; ++k)
     balances[k] =
         total[k] == 0 ? 1 : static_cast<double>(largest[k]) * cuts.parts() / static_cast<double>(total[k]);
   return balances;

@@ -17,10 +17,10 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "order";
+constexpr const char* kOrderLabel = "order";
 constexpr const char* kFormat = "espalier-order";
 constexpr std::int64_t kVersion = 1;
-constexpr auto kKinds = static_cast<std::int64_t>(kBalanceNames.size());
+constexpr auto kWeights = static_cast<std::int64_t>(kBalances);
 constexpr std::size_t kMostTypes = 256;
 constexpr std::int64_t kMostWeight = std::int64_t{1} << 46;  // so sums over clusters fit
 
@@ -50,7 +50,7 @@ void write_rows(hdf5::Output& output, const char* name, const std::vector<std::i
   output.require(dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data()),
                  name);
   const auto digest =
-      output.comm().all_reduce(content_digest(values, begin * width), Reduction::kSum, kLabel);
+      output.comm().all_reduce(content_digest(values, begin * width), Reduction::kSum, kOrderLabel);
   output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
 }
 
@@ -70,7 +70,7 @@ void write_order(const Communicator& comm, const OutputFile& output_file, const 
   write_rows<std::uint16_t>(output, "/cluster", {info.nodes}, 1, range.begin, mine);
   // The weights are the same on every rank; rank 0 writes them.
   const auto weights = comm.rank() == 0 ? numbers_of(info.weights) : std::span<const std::int64_t>();
-  write_rows<std::int64_t>(output, "/weights", {info.clusters(), kKinds}, kKinds, 0, weights);
+  write_rows<std::int64_t>(output, "/weights", {info.clusters(), kWeights}, kWeights, 0, weights);
   if (const auto kinds = 2 * std::ssize(info.types); kinds > 0)
     write_rows<std::int64_t>(
         output, "/type_weights", {info.clusters(), kinds}, kinds, 0,
@@ -198,13 +198,13 @@ class OrderReader {
     }
     if (cluster_.shape.size() != 1 || cluster_.type_size != 2 || cluster_.type_signed)
       return "/cluster is not one row of uint16";
-    if (weights_.shape.size() != 2 || weights_.columns() != kKinds || weights_.type_size != 8)
-      return fmt::format("/weights is not int64 [clusters, {}]", kKinds);
+    if (weights_.shape.size() != 2 || weights_.columns() != kWeights || weights_.type_size != 8)
+      return fmt::format("/weights is not int64 [clusters, {}]", kWeights);
     info.nodes = cluster_.rows();
     if (info.nodes < 1) return "has no vertex";
     if (weights_.rows() < 1 || weights_.rows() > kMostClusters)
       return fmt::format("has {} clusters; between 1 and {} is possible", weights_.rows(), kMostClusters);
-    const auto bytes = info.nodes * 2 + weights_.rows() * kKinds * 8;
+    const auto bytes = info.nodes * 2 + weights_.rows() * kWeights * 8;
     if (info.nodes > size_ / 2 || bytes > size_)
       return fmt::format("is cut off, or compressed: {} bytes, and its arrays have {}", size_, bytes);
     info.weights.resize(static_cast<std::size_t>(weights_.rows()));
@@ -215,7 +215,7 @@ class OrderReader {
     order.cluster.resize(static_cast<std::size_t>(order.info.nodes));
     std::span numbers(order.info.weights[0].data(), order.info.weights.size() * kBalanceNames.size());
     read_array(cluster_, std::span(order.cluster), 1);
-    read_array(weights_, numbers, kKinds);
+    read_array(weights_, numbers, kWeights);
     if (!order.info.types.empty())
       read_array(type_weights_, std::span(order.info.type_weights), 2 * std::ssize(order.info.types));
   }
@@ -263,20 +263,20 @@ void share(const Communicator& comm, Order& order) {
   auto& info = order.info;
   std::array<std::int64_t, 4> head = {info.nodes, info.clusters(), info.pattern.has_value(),
                                       static_cast<std::int64_t>(info.pattern.value_or(0))};
-  comm.broadcast(head.data(), std::ssize(head), 0, kLabel);
+  comm.broadcast(head.data(), std::ssize(head), 0, kOrderLabel);
   info.nodes = head[0];
-  info.method = comm.broadcast_text(info.method, 0, kLabel);
+  info.method = comm.broadcast_text(info.method, 0, kOrderLabel);
   if (head[2] != 0) info.pattern = static_cast<std::uint64_t>(head[3]);
   info.weights.resize(static_cast<std::size_t>(head[1]));
   order.cluster.resize(static_cast<std::size_t>(head[0]));
-  comm.broadcast(std::span(info.weights), 0, kLabel);
+  comm.broadcast(std::span(info.weights), 0, kOrderLabel);
   auto types = static_cast<std::int64_t>(info.types.size());
-  comm.broadcast(&types, 1, 0, kLabel);
+  comm.broadcast(&types, 1, 0, kOrderLabel);
   info.types.resize(static_cast<std::size_t>(types));
-  for (auto& name : info.types) name = comm.broadcast_text(name, 0, kLabel);
+  for (auto& name : info.types) name = comm.broadcast_text(name, 0, kOrderLabel);
   info.type_weights.resize(info.weights.size() * 2 * info.types.size());
-  if (types > 0) comm.broadcast(std::span(info.type_weights), 0, kLabel);
-  comm.broadcast(std::span(order.cluster), 0, kLabel);
+  if (types > 0) comm.broadcast(std::span(info.type_weights), 0, kOrderLabel);
+  comm.broadcast(std::span(order.cluster), 0, kOrderLabel);
 }
 
 }  // namespace

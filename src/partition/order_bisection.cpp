@@ -77,7 +77,7 @@ class Bisections {
       }
       const auto key =
           absorb(absorb(absorb(absorb(0, static_cast<std::int64_t>(seed_)), beginning), first), count);
-      const Split wanted{count / 2, count - count / 2, round, key};
+      const WantedSplit wanted{count / 2, count - count / 2, round, key};
       split(std::move(members[s]), first, wanted);
       halves.push_back({first, wanted.first});
       halves.push_back({first + wanted.first, wanted.second});
@@ -95,7 +95,7 @@ class Bisections {
   }
 
   // Of one set: those of its second half learn their first cluster.
-  void split(std::vector<std::int32_t> vertices, int first, const Split& wanted) {
+  void split(std::vector<std::int32_t> vertices, int first, const WantedSplit& wanted) {
     auto part = take(std::move(vertices), first);
     auto side = bisect_(part, wanted);
     fill_up(part, side, wanted);
@@ -138,7 +138,7 @@ class Bisections {
   }
 
   // No side may have fewer vertices than clusters: then those with the fewest edges change sides.
-  static void fill_up(const SubGraph& part, std::vector<std::int32_t>& side, const Split& wanted) {
+  static void fill_up(const SubGraph& part, std::vector<std::int32_t>& side, const WantedSplit& wanted) {
     const auto second = static_cast<std::int32_t>(std::ranges::count(side, 1));
     const auto first = part.size() - second;
     const int poor = first < wanted.first ? 0 : 1;
@@ -153,7 +153,7 @@ class Bisections {
 
   // Do more edges reach past the other half than would the other way round?
   bool stands_wrong_way(const SubGraph& part, const std::vector<std::int32_t>& side, int first,
-                        const Split& wanted) const {
+                        const WantedSplit& wanted) const {
     std::int64_t past = 0;
     for (std::int32_t i = 0; i < part.size(); ++i)
       for (const auto u : graph_.row(part.vertices[i])) {

@@ -30,14 +30,14 @@ struct SubGraph {
 };
 
 /// What is to be split.
-struct Split {
+struct WantedSplit {
   int first = 0, second = 0;  ///< clusters that either side will be
   int round = 0;              ///< from 0: the set is one of about 2^round
   std::uint64_t key = 0;      ///< names this split among all, for random numbers
 };
 
 /// The side, 0 or 1, of each vertex; weights of all kinds as first : second.
-using Bisector = std::function<std::vector<std::int32_t>(SubGraph& part, const Split& split)>;
+using Bisector = std::function<std::vector<std::int32_t>(SubGraph& part, const WantedSplit& split)>;
 
 /// The cluster of each vertex of a graph, none empty. Fewer than 2^31 entries; clusters <= nodes.
 /// `beginnings`: how often the first rounds are made.

@@ -92,7 +92,7 @@ idx_t* ids_of(std::vector<std::int32_t>& numbers, std::vector<idx_t>& room) {
   return room.data();
 }
 
-std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const Split& split, bool fast) {
+std::vector<std::int32_t> bisect_by_metis(SubGraph& part, const WantedSplit& split, bool fast) {
   const bool decisive = split.round < kDecisiveRounds;
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
@@ -121,7 +121,7 @@ int run_metis(const WholePattern& graph, const OrderTask& task, std::uint16_t* c
   try {
     const auto found = order_by_bisection(
         graph, task.clusters, task.seed, kBeginnings,
-        [&](SubGraph& part, const Split& split) { return bisect_by_metis(part, split, task.fast); });
+        [&](SubGraph& part, const WantedSplit& split) { return bisect_by_metis(part, split, task.fast); });
     std::ranges::copy(found, clusters);
     return kGood;
   } catch (const MetisFailure& failure) {

@@ -30,16 +30,15 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t kKinds = kBalanceNames.size();
 constexpr int kPasses = 8;
 
 // A tree over the clusters with the weights of all its nodes. Node 1 is the root, node i has the
 // children 2i and 2i + 1.
-class ClusterTree {
-  using Demand = std::array<double, kKinds>;
+class StreamingTree {
+  using Demand = std::array<double, kBalances>;
 
  public:
-  ClusterTree(int clusters, const ClusterWeights& total)
+  StreamingTree(int clusters, const ClusterWeights& total)
       : clusters_(clusters),
         leaves_(static_cast<int>(std::bit_ceil(static_cast<unsigned>(clusters)))),
         total_(total),
@@ -48,7 +47,7 @@ class ClusterTree {
   /// `sign` times as much more in a cluster.
   void add(int cluster, const ClusterWeights& weights, int sign) {
     for (auto node = leaves_ + cluster; node > 0; node /= 2)
-      for (std::size_t k = 0; k < kKinds; ++k) weights_[node][k] += sign * weights[k];
+      for (std::size_t k = 0; k < kBalances; ++k) weights_[node][k] += sign * weights[k];
   }
 
   /// The cluster for a vertex of these weights whose neighbours are in these, ascending.
@@ -82,7 +81,7 @@ class ClusterTree {
   Demand demand_of(const ClusterWeights& weights) const {
     Demand demand{};
     double sum = 0;
-    for (std::size_t k = 0; k < kKinds; ++k) {
+    for (std::size_t k = 0; k < kBalances; ++k) {
       if (total_[k] > 0) demand[k] = static_cast<double>(weights[k]) / static_cast<double>(total_[k]);
       sum += demand[k];
     }
@@ -92,10 +91,10 @@ class ClusterTree {
 
   // The fraction that is free of a node with so many clusters; small ones may overflow by a little.
   double room(const Demand& demand, int node, int size) const {
-    constexpr std::array<double, kKinds> kMore = {0.03, 0.08, 0.03, 0.08, 0.08};
+    constexpr std::array<double, kBalances> kMore = {0.03, 0.08, 0.03, 0.08, 0.08};
     constexpr double kAtLeast = 2;
     double load = 0;
-    for (std::size_t k = 0; k < kKinds; ++k) {
+    for (std::size_t k = 0; k < kBalances; ++k) {
       if (demand[k] == 0) continue;
       const double mean = static_cast<double>(total_[k]) * size / clusters_;
       load += demand[k] * static_cast<double>(weights_[node][k]) / (mean * (1 + kMore[k]) + kAtLeast);
@@ -167,7 +166,7 @@ class Stream {
   }
 
   const OrderTask& task_;
-  ClusterTree tree_;
+  StreamingTree tree_;
   std::vector<std::uint16_t> cluster_;  // [n]
   std::vector<std::uint16_t> near_;
 };
@@ -176,7 +175,7 @@ class Stream {
 ClusterWeights total_of(const OrderTask& task) {
   ClusterWeights total{};
   for (const auto& weights : task.weights)
-    for (std::size_t k = 0; k < kKinds; ++k) total[k] += weights[k];
+    for (std::size_t k = 0; k < kBalances; ++k) total[k] += weights[k];
   task.world.all_reduce(std::span<std::int64_t>(total), Reduction::kSum, "order");
   return total;
 }

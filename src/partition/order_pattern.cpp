@@ -13,7 +13,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "order";
+constexpr const char* kPatternLabel = "order";
 
 std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
   return absorb(absorb(0, row), column);
@@ -24,7 +24,7 @@ template <class T>
 Buffer<T> gather(const Communicator& world, std::span<const T> mine) {
   std::vector<std::int64_t> counts(world.size(), 0);
   counts[0] = std::ssize(mine);
-  return world.all_to_all_v(mine, counts, kLabel).data;
+  return world.all_to_all_v(mine, counts, kPatternLabel).data;
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ Csr<std::int64_t> symmetric_rows(const OrderTask& task) {
   const auto mine = task.mine();
   auto rows = task.read_rows(mine.begin, mine.end);
   rows.values = {};
-  if (task.world.all_reduce(asymmetry_of(rows, mine.begin), Reduction::kSum, kLabel) != 0)
+  if (task.world.all_reduce(asymmetry_of(rows, mine.begin), Reduction::kSum, kPatternLabel) != 0)
     log::info("the graph is directed: an edge in either direction counts as one in both");
   return symmetric_pattern(task.world, std::move(rows));
 }
@@ -73,7 +73,7 @@ Buffer<std::uint16_t> scatter_clusters(const OrderTask& task, std::span<const st
   std::vector<std::int64_t> counts(task.world.size(), 0);
   for (int r = 0; r < task.world.size() && !all.empty(); ++r)
     counts[r] = even_range(task.nodes, task.world.size(), r).size();
-  return task.world.all_to_all_v(all, counts, kLabel).data;
+  return task.world.all_to_all_v(all, counts, kPatternLabel).data;
 }
 
 }  // namespace espalier

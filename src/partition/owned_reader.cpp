@@ -12,7 +12,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "setup";
+constexpr const char* kSetupLabel = "setup";
 
 template <class T>
 void append(Buffer<T>& all, const Buffer<T>& more) {
@@ -52,7 +52,7 @@ struct OwnedReader::Deal {
       std::copy_n(rows + order[k] * width, width, sent.data() + k * width);
     auto sizes = counts;
     for (auto& size : sizes) size *= width;
-    return column.all_to_all_v(std::span<const T>(sent), sizes, kLabel).data;
+    return column.all_to_all_v(std::span<const T>(sent), sizes, kSetupLabel).data;
   }
 
   // Rows of any width: row k is values[indptr[k] .. indptr[k + 1]).
@@ -68,7 +68,7 @@ struct OwnedReader::Deal {
         sent.insert(sent.end(), values.begin() + indptr[*k], values.begin() + indptr[*k + 1]);
       sizes.push_back(std::ssize(sent) - before);
     }
-    return column.all_to_all_v(std::span<const T>(sent), sizes, kLabel).data;
+    return column.all_to_all_v(std::span<const T>(sent), sizes, kSetupLabel).data;
   }
 };
 
@@ -210,7 +210,7 @@ class OwnedReader::EdgePieces {
     Buffer<std::int64_t> all;
     const std::span<const std::int64_t> mine(counts);
     if (in_turn_)
-      all = column_.all_gather_v(mine, kLabel);
+      all = column_.all_gather_v(mine, kSetupLabel);
     else
       all.assign(counts.begin(), counts.end());
     const auto relations = std::ssize(counts);

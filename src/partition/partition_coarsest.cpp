@@ -26,26 +26,26 @@ Buffer<T> gather(const Communicator& comm, const Buffer<T>& mine) {
 }
 
 // An entry of the coarsest graph.
-struct Entry {
+struct HeavyEntry {
   std::int32_t row, column;
   std::int64_t weight;
 };
 
 // The heaviest entries of a row, `most` of them, ties by a hash that both ends of an edge know.
-void keep_heaviest(std::vector<Entry>& row, std::int64_t most) {
+void keep_heaviest(std::vector<HeavyEntry>& row, std::int64_t most) {
   if (static_cast<std::int64_t>(row.size()) <= most) return;
-  const auto tie = [](const Entry& e) {
+  const auto tie = [](const HeavyEntry& e) {
     return absorb(mix(static_cast<std::uint64_t>(std::min(e.row, e.column))), std::max(e.row, e.column));
   };
-  std::nth_element(row.begin(), row.begin() + most, row.end(), [&](const Entry& a, const Entry& b) {
+  std::nth_element(row.begin(), row.begin() + most, row.end(), [&](const HeavyEntry& a, const HeavyEntry& b) {
     return a.weight != b.weight ? a.weight > b.weight : tie(a) < tie(b);
   });
   row.resize(static_cast<std::size_t>(most));
 }
 
-Buffer<Entry> heavy_entries(const LevelGraph& graph, std::int64_t most_of_a_row) {
-  Buffer<Entry> kept;
-  std::vector<Entry> row;
+Buffer<HeavyEntry> heavy_entries(const LevelGraph& graph, std::int64_t most_of_a_row) {
+  Buffer<HeavyEntry> kept;
+  std::vector<HeavyEntry> row;
   for (std::int64_t v = 0; v < graph.own(); ++v) {
     row.clear();
     for (auto e = graph.indptr[v]; e < graph.indptr[v + 1]; ++e)
@@ -68,13 +68,13 @@ SmallGraph gather_graph(const Communicator& comm, const LevelGraph& graph) {
     for (std::size_t k = 0; k < kept; ++k)
       entries.push_back({entries[k].column, entries[k].row, entries[k].weight});
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::sort(entries.begin(), entries.end(), [](const HeavyEntry& a, const HeavyEntry& b) {
     return a.row != b.row ? a.row < b.row : a.column < b.column;
   });
   SmallGraph small;
   small.vertex_weights = gather(comm, graph.vertex_weights);
   small.indptr.assign(small.vertex_weights.size() + 1, 0);
-  const Entry* last = nullptr;
+  const HeavyEntry* last = nullptr;
   for (const auto& entry : entries) {
     if (last != nullptr && last->row == entry.row && last->column == entry.column) continue;
     last = &entry;

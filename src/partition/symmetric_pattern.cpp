@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kEntriesPerRound = std::int64_t{1} << 22;
 
-struct Entry {
+struct MirroredEntry {
   std::int64_t row, column;
 };
 
@@ -47,13 +47,14 @@ EdgeList<std::int64_t> both_ways(const Communicator& comm, const Csr<std::int64_
   const auto rounds = comm.all_reduce(rows.entries() / kEntriesPerRound + 1, Reduction::kMax, "partition");
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto part = even_range(rows.rows, rounds, round);
-    Buffer<Entry> send;  // mirrored
+    Buffer<MirroredEntry> send;  // mirrored
     for (auto row = part.begin; row < part.end; ++row)
       for (const auto column : rows.row_indices(row)) send.push_back({column, first + row});
-    const auto counts = group_stably(send, comm.size(), [&](const Entry& entry) {
+    const auto counts = group_stably(send, comm.size(), [&](const MirroredEntry& entry) {
       return even_owner(rows.columns, comm.size(), entry.row);
     });
-    for (const auto& entry : comm.all_to_all_v(std::span<const Entry>(send), counts, "partition").data)
+    for (const auto& entry :
+         comm.all_to_all_v(std::span<const MirroredEntry>(send), counts, "partition").data)
       add(edges, entry.row, entry.column);
     for (auto row = part.begin; row < part.end; ++row)
       for (const auto column : rows.row_indices(row)) add(edges, first + row, column);

@@ -165,7 +165,7 @@ std::string to_toml(const Machine& machine, const std::string& about) {
     const auto value = std::visit(
         [](auto* target) -> std::string {
           if constexpr (std::is_same_v<decltype(target), std::string*>)
-            return quoted(*target);
+            return espalier::quoted(*target);
           else if constexpr (std::is_same_v<decltype(target), std::int64_t*>)
             return std::to_string(*target);
           else

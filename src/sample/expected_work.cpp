@@ -115,7 +115,7 @@ namespace {
 
 // Of each class how likely a row is in the frontier of a batch, and which share of its entries an
 // earlier layer has drawn.
-struct Frontier {
+struct ExpectedFrontier {
   std::vector<RowClass> classes;
   std::vector<double> included, covered;
 
@@ -149,7 +149,8 @@ ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, con
                                int parts, double batches) {
   const double n = std::max(1.0, rows.rows()), edges = std::max(1.0, rows.entries());
   const double share = std::min(1.0, static_cast<double>(shape.batch_size) / n);
-  Frontier f = {rows.classes, std::vector(rows.classes.size(), share), std::vector(rows.classes.size(), 0.0)};
+  ExpectedFrontier f = {rows.classes, std::vector(rows.classes.size(), share),
+                        std::vector(rows.classes.size(), 0.0)};
   const auto met = [&](double degree, double ends) {  // by one of so many ends of edges
     return -std::expm1(-ends * degree / edges);
   };

@@ -10,7 +10,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "infer";
+constexpr const char* kAnswers = "infer";
 // Links of a rank, open ends of all ranks, and the answers to them that every rank sees.
 constexpr std::int64_t kScoredAtOnce = 1 << 16, kOpenAtOnce = 256, kOfferedAtOnce = 1 << 20;
 
@@ -21,12 +21,12 @@ std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTarge
                                std::span<const ConstMatrixView<float>> tensors,
                                std::span<const LinkTriple> links) {
   const auto& world = grid.world();
-  const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
+  const auto store = store_of_rows(grid, targets.blocks, own, kAnswers);
   Scorer scores(cpu, link_score_of(train), tensors);
   const auto mine = even_range(std::ssize(links), world.size(), world.rank());
   const auto found =
-      score_each(cpu, world, store, scores, links.subspan(mine.begin, mine.size()), kScoredAtOnce, kLabel);
-  const auto all = world.all_gather_v(std::span<const float>(found), kLabel);
+      score_each(cpu, world, store, scores, links.subspan(mine.begin, mine.size()), kScoredAtOnce, kAnswers);
+  const auto all = world.all_gather_v(std::span<const float>(found), kAnswers);
   return {all.begin(), all.end()};
 }
 
@@ -35,7 +35,7 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
                                    std::span<const ConstMatrixView<float>> tensors,
                                    std::span<const LinkTriple> heads, std::int64_t k) {
   const auto& world = grid.world();
-  const auto store = store_of_rows(grid, targets.blocks, own, kLabel);
+  const auto store = store_of_rows(grid, targets.blocks, own, kAnswers);
   Scorer scores(cpu, link_score_of(train), tensors);
   std::vector<Matrix<float>> fetched;
   std::vector<LinkAnswer> answers;
@@ -49,7 +49,7 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
     for (const auto& of : some) ends.push_back(of.head);
     const DistinctVertices distinct(std::move(ends));
     const auto list = distinct.ids();
-    store.fetch(cpu, std::span(&list, 1), fetched, kLabel);
+    store.fetch(cpu, std::span(&list, 1), fetched, kAnswers);
     // My rows, and behind them those of the heads.
     Matrix<float> rows(own.rows + std::ssize(list), own.columns);
     std::copy_n(own.data, own.rows * own.columns, rows.data.begin());
@@ -75,7 +75,7 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
       mine.insert(mine.end(), best.begin(), best.end());
     }
     // [ranks, some, k]
-    const auto all = world.all_gather_v(std::span<const LinkAnswer>(mine), kLabel);
+    const auto all = world.all_gather_v(std::span<const LinkAnswer>(mine), kAnswers);
     for (std::int64_t q = 0; q < std::ssize(some); ++q) {
       std::vector<LinkAnswer> best;
       for (int rank = 0; rank < world.size(); ++rank)

@@ -19,7 +19,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kLabel = "evaluate";
+constexpr const char* kJudging = "evaluate";
 // Of all ranks, of which all of them see the ends.
 constexpr std::int64_t kLinksAtOnce = 2048;
 // Numbers of the rows that are fetched.
@@ -144,7 +144,7 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
       given.any() ? given.of_heads.columns + given.of_tails.columns : against_ * (of_both_ends_ ? 2 : 1);
   const auto step = candidates_at_once(rows.width(), most);
   const auto mine = std::ssize(links.heads);
-  const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kLabel);
+  const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kJudging);
 
   struct Side {
     std::int64_t link;
@@ -172,7 +172,7 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
     }
     const DistinctVertices distinct(std::move(all));
     const auto list = distinct.ids();
-    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
+    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kJudging);
     for (const auto& side : sides) {
       const auto [head, tail, relation] = links.link(side.link);
       // The link itself, then its candidates.
@@ -197,15 +197,15 @@ LinkJudge::Ranks LinkJudge::rank_among_pairs(const Cpu& cpu, const RowStore& row
     pairs.push_back({given.pairs.row(k)[0], given.pairs.row(k)[1], 0});
   Scorer scores(cpu, score_, tensors);
   const auto step = candidates_at_once(rows.width(), 0);
-  const auto of_mine = score_each(cpu, grid_.world(), rows, scores, pairs, step, kLabel);
-  auto others = grid_.world().all_gather_v(std::span<const float>(of_mine), kLabel);
+  const auto of_mine = score_each(cpu, grid_.world(), rows, scores, pairs, step, kJudging);
+  auto others = grid_.world().all_gather_v(std::span<const float>(of_mine), kJudging);
   // Those that are no numbers are below none.
   const auto numbers = std::ranges::partition(others, [](float score) { return !std::isnan(score); }).begin();
   std::sort(others.begin(), numbers);
   Ranks ranks;
   ranks.links = targets_.links(split).count;
   const auto links = triples_of(targets_.links(split));
-  for (const float score : score_each(cpu, grid_.world(), rows, scores, links, step, kLabel)) {
+  for (const float score : score_each(cpu, grid_.world(), rows, scores, links, step, kJudging)) {
     Counts counts = {std::ssize(others), 0};
     if (!std::isnan(score)) {
       const auto [first, last] = std::equal_range(others.begin(), numbers, score);
@@ -240,7 +240,7 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
   const auto& judges = targets_.judges;
   const int me = world.rank();
   const auto width = own.columns, mine = std::ssize(links.heads), step = links_at_once(world.size());
-  const auto rounds = world.all_reduce(count_batches(mine, step), Reduction::kMax, kLabel);
+  const auto rounds = world.all_reduce(count_batches(mine, step), Reduction::kMax, kJudging);
   Ranks ranks;
   ranks.links = links.count;
   ranks.knows_filtered = true;
@@ -263,7 +263,7 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
     }
     const DistinctVertices distinct(std::move(all));
     const auto list = distinct.ids();
-    store.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kLabel);
+    store.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kJudging);
     std::vector<Query> my_queries;
     std::vector<float> my_rows;
     for (auto k = from; k < to; ++k) {
@@ -278,11 +278,11 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
         my_rows.insert(my_rows.end(), row, row + width);
       }
     }
-    auto counts = world.all_gather(std::ssize(my_queries), kLabel);
-    world.all_gather_v(std::span<const Query>(my_queries), counts, queries, kLabel);
+    auto counts = world.all_gather(std::ssize(my_queries), kJudging);
+    world.all_gather_v(std::span<const Query>(my_queries), counts, queries, kJudging);
     const auto before = std::accumulate(counts.begin(), counts.begin() + me, std::int64_t{0});
     for (auto& count : counts) count *= width;
-    world.all_gather_v(std::span<const float>(my_rows), counts, fixed_rows, kLabel);
+    world.all_gather_v(std::span<const float>(my_rows), counts, fixed_rows, kJudging);
     std::ranges::copy(fixed_rows, rows.row(own.rows));
 
     std::vector<Sums> sums(queries.size());
@@ -308,7 +308,7 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
         if (vertex != query.truth) take_away(sum.filtered, vertex);
     }
     world.all_reduce(std::span(reinterpret_cast<std::int64_t*>(sums.data()), 4 * sums.size()),
-                     Reduction::kSum, kLabel);
+                     Reduction::kSum, kJudging);
     for (auto q = before; q < before + std::ssize(my_queries); ++q) {
       ranks.add(sums[q].raw, range_of(queries[q]).size() - 1);
       ranks.filtered.push_back(sums[q].filtered.rank());
@@ -322,7 +322,7 @@ namespace {
 // The means over all ranks, the same on any number of them.
 void add_means(const Communicator& world, const std::vector<double>& ranks, const std::string& prefix,
                Metrics& metrics) {
-  const auto count = world.all_reduce(std::ssize(ranks), Reduction::kSum, kLabel);
+  const auto count = world.all_reduce(std::ssize(ranks), Reduction::kSum, kJudging);
   const auto mean = [&](std::vector<double> values) {
     return count == 0 ? std::nan("") : reproducible_sum(world, values) / static_cast<double>(count);
   };
@@ -343,7 +343,7 @@ Metrics LinkJudge::metrics_of(const Ranks& ranks) const {
   Metrics metrics = {.scores = {}, .vertices = ranks.links};
   if (ranks.links == 0) return metrics;
   add_means(world, ranks.raw, "", metrics);
-  const auto count = world.all_reduce(std::ssize(ranks.shares), Reduction::kSum, kLabel);
+  const auto count = world.all_reduce(std::ssize(ranks.shares), Reduction::kSum, kJudging);
   metrics.scores.push_back({"auc", reproducible_sum(world, ranks.shares) / static_cast<double>(count)});
   if (ranks.knows_filtered) add_means(world, ranks.filtered, "filtered_", metrics);
   return metrics;
@@ -351,7 +351,7 @@ Metrics LinkJudge::metrics_of(const Ranks& ranks) const {
 
 Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
                             std::span<const ConstMatrixView<float>> tensors) const {
-  const auto store = store_of_rows(grid_, targets_.blocks, own, kLabel);
+  const auto store = store_of_rows(grid_, targets_.blocks, own, kJudging);
   const auto metrics = [&](Split split) {
     return metrics_of(ranks_all(split)                      ? rank_all(cpu, store, own, tensors, split)
                       : targets_.given(split).non_links > 0 ? rank_among_pairs(cpu, store, tensors, split)

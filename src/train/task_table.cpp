@@ -13,13 +13,13 @@ namespace espalier {
 namespace {
 
 #define ESPALIER_KIND(name, kind, ...) &kind,
-constexpr const TaskKind* kKinds[] = {ESPALIER_TASKS(ESPALIER_KIND)};
+constexpr const TaskKind* kTasks[] = {ESPALIER_TASKS(ESPALIER_KIND)};
 #undef ESPALIER_KIND
 
 }  // namespace
 
 std::span<const TaskKind* const> task_kinds() {
-  return kKinds;
+  return kTasks;
 }
 
 // Of an epoch: vertices of a population, or examples.
@@ -45,7 +45,7 @@ std::int64_t batches_of_epoch(const GraphInfo& graph, const Config& config) {
 
 const TaskKind& task_kind_of(const std::string& name) {
   const auto kind = [](const TaskKind* pointer) -> const TaskKind& { return *pointer; };
-  return entry_named(kKinds | std::views::transform(kind), name, "train.task =");
+  return entry_named(kTasks | std::views::transform(kind), name, "train.task =");
 }
 
 const MetricKind& metric_of(const TrainConfig& train) {

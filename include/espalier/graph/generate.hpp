@@ -59,7 +59,7 @@ struct PlantedOptions {
   double homophily = 0.8;
 };
 
-struct TypedOptions {
+struct TypedGraphOptions {
   std::string types;      ///< "paper=20000:32,author=12000": vertices, and features if any
   std::string relations;  ///< "author.writes.paper=60000,...": edges, on average
   bool inverses = true;   ///< each relation NAME also the other way round, as rev_NAME
@@ -83,7 +83,7 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
 void generate_planted(const Communicator& comm, const PlantedOptions& options, const VertexOptions& vertices,
                       const Destination& output);
 /// `vertices.features` does not count: types have their own.
-void generate_planted_types(const Communicator& comm, const TypedOptions& options,
+void generate_planted_types(const Communicator& comm, const TypedGraphOptions& options,
                             const VertexOptions& vertices, const Destination& output);
 
 }  // namespace espalier

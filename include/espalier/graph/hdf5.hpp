@@ -50,6 +50,30 @@ hid_t file_type();
 /// The type of T in memory.
 template <class T>
 hid_t memory_type();
+template <>
+hid_t file_type<std::int32_t>();
+template <>
+hid_t file_type<std::int64_t>();
+template <>
+hid_t file_type<std::uint8_t>();
+template <>
+hid_t file_type<std::uint16_t>();
+template <>
+hid_t file_type<float>();
+template <>
+hid_t file_type<Half>();
+template <>
+hid_t memory_type<std::int32_t>();
+template <>
+hid_t memory_type<std::int64_t>();
+template <>
+hid_t memory_type<std::uint8_t>();
+template <>
+hid_t memory_type<std::uint16_t>();
+template <>
+hid_t memory_type<float>();
+template <>
+hid_t memory_type<Half>();
 /// IEEE binary16; HDF5 has no name for it before 1.14.
 hid_t half_type();
 

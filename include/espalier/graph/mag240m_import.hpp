@@ -23,6 +23,6 @@ namespace espalier {
 /// file and place for anything that does not fit; then there is no `output`. Throws
 /// UserError(kUsage) when `output` is one of the inputs, also as check_output() and put_in_place()
 /// do.
-void import_mag240m(const Communicator& comm, const TypedOptions& options, const OutputFile& output);
+void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output);
 
 }  // namespace espalier

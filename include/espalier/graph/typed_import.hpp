@@ -16,7 +16,7 @@
 
 namespace espalier {
 
-struct TypedOptions {
+struct TypedImportOptions {
   std::string folder;
   std::string split;                         ///< as OgbOptions::split
   bool inverses = true;                      ///< add rev_R for each relation R

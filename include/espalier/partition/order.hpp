@@ -37,6 +37,7 @@ namespace espalier {
 
 /// What parts have evenly: vertices, entries of their rows, and the vertices of each split.
 inline constexpr std::array<const char*, 5> kBalanceNames = {"vertices", "edges", "train", "valid", "test"};
+inline constexpr std::size_t kBalances = kBalanceNames.size();
 inline constexpr std::size_t kTrainWeight = 2;
 using ClusterWeights = std::array<std::int64_t, kBalanceNames.size()>;
 
