@@ -60,7 +60,6 @@ EIGEN_FLAGS = $(shell pkg-config --cflags eigen3 2>/dev/null | sed 's/-I/-isyste
 PYTHON   ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import h5py, numpy' 2>/dev/null && echo $$p && break; done)
 
 SOURCES  := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))
-OBJECTS  := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(SOURCES)))
 TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.cpp)))
 # Linked to every test, of each build.
 TEST_SUPPORT := $(BUILD)/obj/tests/mpi_main.cpp.o $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o
@@ -68,6 +67,24 @@ BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_
 CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
 SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run
 PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py python/*/*.py python/*/*/*.py examples/*/*.py)
+# Compiled by themselves: what has options of its own.
+FULL_SPEED := $(addprefix app/,calibrate) $(addprefix train/,classes gradient_reduction labels links metrics optimizer ranking)
+WITH_METIS := $(addprefix partition/,metis_bisection order_by_metis)
+BY_ITSELF  := $(patsubst %,src/%.cpp,app/main $(FULL_SPEED) $(WITH_METIS))
+# Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
+GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
+# The others so many of a room at a time: IN_graph/files_1 and so on. What is compiled for GPUs once more is apart: IN_app/on_gpu_1.
+FILES_AT_ONCE ?= 8
+first         = $(wordlist 1,$(FILES_AT_ONCE),$(1))
+others        = $(wordlist $(words x $(call first,$(1))),$(words $(1)),$(1))
+in_batches    = $(if $(1),$(2)_$(words x $(3))$(eval IN_$(2)_$(words x $(3)) := $(call first,$(1))) $(call in_batches,$(call others,$(1)),$(2),x $(3)))
+ifneq ($(FILES_AT_ONCE),1)
+BATCHES      := $(foreach room,$(ROOMS),$(call in_batches,$(filter-out $(BY_ITSELF) $(GPU_APP),$(filter src/$(room)/%,$(SOURCES))),$(room)/files)) \
+                $(call in_batches,$(GPU_APP),app/on_gpu)
+endif
+OBJECTS      := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(if $(BATCHES),$(filter $(BY_ITSELF),$(SOURCES)),$(SOURCES)))) \
+                $(BATCHES:%=$(BUILD)/obj/%.cpp.o)
+
 PROGRAM  := $(BUILD)/espalier
 LIBRARY  := $(BUILD)/libespalier.a
 
@@ -82,6 +99,22 @@ $(PROGRAM): $(BUILD)/obj/app/main.cpp.o $(LIBRARY)
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
 
+# src/graph/a.cpp and 7 more
+said = $(firstword $(IN_$(1:$(BUILD)/obj/%.cpp=%))) and $(words $(wordlist 2,99,$(IN_$(1:$(BUILD)/obj/%.cpp=%)))) more
+
+# A list is made anew only where it differs, as when a file has gone.
+.PHONY: files-of-rooms
+files-of-rooms:
+$(patsubst %,$(BUILD)/obj/%.cpp,$(BATCHES) $(TEST_BATCHES)): $(BUILD)/obj/%.cpp: files-of-rooms
+	@mkdir -p $(@D) && printf '#include "%s"\n' $(IN_$*) > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# What a file has for itself is a batch's: the warning is of headers.
+COMPILE_BATCH = $(MPICXX) $(CPPFLAGS) -I. $(CXXFLAGS) -Wno-subobject-linkage -MMD -MP
+$(BATCHES:%=$(BUILD)/obj/%.cpp.o): %.o: % | deps
+	@echo "c++    $(call said,$<)"
+	@$(COMPILE_BATCH) -c -o $@ $<
+
 $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
@@ -89,9 +122,9 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 # Rooms that read arguments, write pages and put leaves in order: a third less to compile, and no time of a job is spent there.
 # The last -O counts; leaves keep theirs.
 $(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
-$(patsubst %,$(BUILD)/obj/%.cpp.o,app/calibrate train/ranking $(addprefix train/,classes gradient_reduction labels links metrics optimizer)): CXXFLAGS += -O3
+$(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
 
-$(BUILD)/obj/partition/order_by_metis.cpp.o $(BUILD)/obj/partition/metis_bisection.cpp.o: CPPFLAGS += $(METIS_FLAGS)
+$(WITH_METIS:%=$(BUILD)/obj/%.cpp.o): CPPFLAGS += $(METIS_FLAGS)
 
 HDF5 = $(filter hdf5%,$(PKG))
 

@@ -37,16 +37,18 @@ one_of        = ^.include ("(.*/)?($(subst $() ,|,$(1)))"|<(cu|nccl|nvtx))
 including     = $(notdir $(shell grep -lE '$(call one_of,$(1))' $(HEADERS)))
 OF_KERNELS   := $(call including,$(call including,$(call including,launch.hpp)))
 PLAIN_CUDA   := $(shell grep -LE '$(call one_of,$(OF_KERNELS))' $(CUDA_SOURCES) $(CUDA_TESTS))
-# Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
-GPU_APP      := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
-GPU_APP_OBJECTS = $(GPU_APP:src/%=$(BUILD)/obj/with_cuda/%.o)
+GPU_APP_OBJECTS = $(patsubst %,$(BUILD)/obj/with_cuda/%.o,$(or $(patsubst %,%.cpp,$(filter app/on_gpu_%,$(BATCHES))),$(GPU_APP:src/%=%)))
 # Included as a system's: -MMD passes them over.
 EMULATION_HEADERS := $(wildcard tests/emulation/*.h tests/emulation/*.hpp tests/emulation/*/*.h tests/emulation/*/*.cuh tests/emulation/*/*/*.cuh)
 EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
 KERNEL_SOURCES = $(filter-out $(PLAIN_CUDA),$(CUDA_SOURCES))
+# Plain C++ as one file a room, as FILES_AT_ONCE says: IN_train/twins_1.
+TWINS         = $(filter src/$(room)/%,$(PLAIN_CUDA))
+TWIN_BATCHES := $(if $(BATCHES),$(foreach room,$(ROOMS),$(call in_batches,$(TWINS),$(room)/twins)))
+BATCHES      += $(TWIN_BATCHES)
 # The object of a .cu file, and the library's, in build $(1).
 gpu_object    = $(if $(filter $(2),$(PLAIN_CUDA)),$(BUILD),build/$(1))/obj/$(2:src/%=%).o
-file_by_file  = $(foreach source,$(CUDA_SOURCES),$(call gpu_object,$(1),$(source)))
+file_by_file  = $(TWIN_BATCHES:%=$(BUILD)/obj/%.cpp.o) $(foreach source,$(if $(TWIN_BATCHES),$(KERNEL_SOURCES),$(CUDA_SOURCES)),$(call gpu_object,$(1),$(source)))
 by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/% build/ptx/%,$(object)),$(dir $(object))kernels_of_room.cu.o,$(object))))
 cuda_objects  = $(if $(KERNELS_BY_ROOM),$(by_room),$(file_by_file))
 
@@ -139,6 +141,10 @@ $(EMULATED_NVML): tests/emulation/nvml/nvml.cpp | deps
 	@$(MPICXX) $(CXXFLAGS) -fPIC -shared -o $@ $<
 build/emulated/libespalier.a build/ptx/libespalier.a: | $(EMULATED_NVML)
 EMULATED_LIBS  = -lopenblas -ldl -Wl,-rpath,$(CURDIR)/build/emulated/lib
+
+$(filter $(BUILD)/obj/with_cuda/app/on_gpu_%,$(GPU_APP_OBJECTS)): $(BUILD)/obj/with_cuda/%.o: $(BUILD)/obj/% | deps
+	@mkdir -p $(@D) && echo "c++    $(call said,$<) (with CUDA)"
+	@$(COMPILE_BATCH) -DESPALIER_WITH_CUDA -c -o $@ $<
 
 $(BUILD)/obj/with_cuda/app/%.cpp.o: src/app/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"

@@ -24,9 +24,37 @@ $(BUILD)/obj/tests/%.cu.o: tests/%.cu $(PRECOMPILED) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(COMPILE_TEST) $(USE_PRECOMPILED) -c -o $@ -x c++ $<
 
+# A room's tests are one program, but where those of a file are asked for: linking takes as long for one file as for twenty.
+BY_ROOM      := $(if $(findstring /,$(ONLY)),,$(BATCHES))
+# Those with options of their own, or an operator new, stay apart.
+APART        := $(patsubst %,tests/%_test.cpp,dense/width product/combblas graph/components nn/layer_costs)
+rooms_of      = $(sort $(foreach test,$(1),$(word 2,$(subst /, ,$(test)))))
+in_room       = $(filter tests/$(room)/%,$(1))
+TEST_SOURCES := $(filter-out $(APART),$(TESTS:$(BUILD)/tests/%=tests/%.cpp))
+TEST_BATCHES := $(if $(BY_ROOM),$(foreach room,$(call rooms_of,$(TEST_SOURCES)),$(call in_batches,$(call in_room,$(TEST_SOURCES)),tests/$(room)/files)) \
+                $(foreach room,$(call rooms_of,$(CUDA_TESTS)),$(call in_batches,$(call in_room,$(filter $(PLAIN_CUDA),$(CUDA_TESTS))),tests/$(room)/on_gpu)))
+objects_of_tests = $(patsubst %,$(BUILD)/obj/%.cpp.o,$(filter tests/$(1)_%,$(TEST_BATCHES)))
+
+$(TEST_BATCHES:%=$(BUILD)/obj/%.cpp.o): %.o: % $(PRECOMPILED) | deps
+	@echo "c++    $(call said,$<)"
+	@$(COMPILE_TEST) -I. -Wno-subobject-linkage $(USE_PRECOMPILED) -c -o $@ $<
+
+$(foreach room,$(call rooms_of,$(TEST_SOURCES)),$(eval $(BUILD)/tests/$(room)/all_tests: $(call objects_of_tests,$(room)/files)))
+$(BUILD)/tests/%/all_tests: $(TEST_SUPPORT) $(LIBRARY)
+	$(LINK_TEST)
+
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
-	@mkdir -p $(@D)
-	@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) $(TEST_LINKER) -o $@ $^ $(LDLIBS) -lgtest
+	$(LINK_TEST)
+
+# The same of the GPU's tests; those with kernels of their own are objects of each build.
+$(foreach build,cuda emulated ptx,$(foreach room,$(call rooms_of,$(CUDA_TESTS)),$(eval \
+  build/$(build)/tests/$(room)/all_tests: $(call objects_of_tests,$(room)/on_gpu) \
+  $(foreach test,$(filter-out $(PLAIN_CUDA),$(call in_room,$(CUDA_TESTS))),$(call gpu_object,$(build),$(test))))))
+
+define LINK_TEST
+@mkdir -p $(@D)
+@$(MPICXX) $(CXXFLAGS) $(LDFLAGS) $(TEST_LINKER) -o $@ $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lgtest
+endef
 
 $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o: private CPPFLAGS += $(EIGEN_FLAGS)
 
@@ -50,16 +78,18 @@ LONG_KERNELS  = emulated $(if $(NVCC),ptx)
 names_of      = $(subst $() ,$(comma),$(strip $(patsubst ptx,as-compiled,$(1))))
 # The programs that tests need, with kernels of builds $(1). With ONLY: those of that name; tests of app/ run the GPU program,
 # the long ones of the scripts the benches. Sanitizers watch the CPU's program alone.
-gpu_tests     = $(if $(SAN),,$(foreach build,$(1) $(if $(and $(NVCC),$(GPU_HERE)),cuda),$(CUDA_TESTS:tests/%.cu=build/$(build)/tests/%)))
+gpu_builds    = $(1) $(if $(and $(NVCC),$(GPU_HERE)),cuda)
+gpu_tests     = $(if $(SAN),,$(foreach build,$(call gpu_builds,$(1)),$(if $(BY_ROOM),$(patsubst %,build/$(build)/tests/%/all_tests,$(call rooms_of,$(CUDA_TESTS))),$(CUDA_TESTS:tests/%.cu=build/$(build)/tests/%))))
+cpu_tests     = $(if $(BY_ROOM),$(patsubst %,$(BUILD)/tests/%/all_tests,$(call rooms_of,$(TEST_SOURCES))) $(APART:tests/%.cpp=$(BUILD)/tests/%),$(TESTS))
 asked_for     = $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/ptx build/cuda,$(build)/tests/$(ONLY)%),$(1)),$(1))
 asked_rooms   = $(or $(if $(ONLY),,all),$(filter $(1)%,$(ONLY)))
-wanted        = $(call asked_for,$(TESTS) $(call gpu_tests,$(1))) \
+wanted        = $(call asked_for,$(cpu_tests) $(call gpu_tests,$(1))) \
   $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
 WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
 # MPICXX=mpicxx.mpich wants LAUNCHER=mpirun.mpich.
 LAUNCHER     ?= mpirun
-RUN_TESTS     = ESPALIER_LAUNCHER=$(LAUNCHER) $(PYTHON) tests/run.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
+RUN_TESTS     = ESPALIER_LAUNCHER=$(LAUNCHER) $(PYTHON) tests/run.py --build $(BUILD) $(if $(BY_ROOM),--by-room-but $(subst $() ,$(comma),$(APART))) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)
 
 test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3 for one rank count
 	@$(RUN_TESTS) --kernels $(call names_of,$(KERNELS))
@@ -84,6 +114,6 @@ endif
 test-slurm: all  ## job scripts on a SLURM of this machine, installed if root may: limits, requeues, a dead node
 	@ESPALIER=$(PROGRAM) $(PYTHON) tests/slurm/run.py $(ONLY)
 
--include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(LEAVES_BY_WIDTH:.o=.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
+-include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(LEAVES_BY_WIDTH:.o=.d) $(TEST_BATCHES:%=$(BUILD)/obj/%.cpp.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
 .PHONY: test test-programs test-long test-sanitized test-slurm

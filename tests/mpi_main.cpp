@@ -6,6 +6,11 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
 #include "mpi_test.hpp"
 
 namespace {
@@ -31,6 +36,25 @@ class ReportFailures : public testing::EmptyTestEventListener {
   }
 };
 
+// A room's tests may be one program: --file=draw_test.cpp runs those of a file. They join what
+// --gtest_filter leaves out.
+void keep_tests_of(const std::string& file) {
+  const auto& all = *testing::UnitTest::GetInstance();
+  std::string kept;
+  for (int s = 0; s < all.total_test_suite_count(); ++s) {
+    const auto& suite = *all.GetTestSuite(s);
+    for (int t = 0; t < suite.total_test_count(); ++t) {
+      const auto& test = *suite.GetTestInfo(t);
+      const std::string path = test.file();
+      if (path.substr(path.rfind('/') + 1) == file) kept += ":" + std::string(suite.name()) + "." + test.name();
+    }
+  }
+  if (kept.empty()) throw std::invalid_argument("no test is of " + file);
+  auto& filter = testing::GTEST_FLAG(filter);
+  const auto left_out = filter.find('-');
+  filter = kept.substr(1) + (left_out == std::string::npos ? "" : filter.substr(left_out));
+}
+
 }  // namespace
 
 const espalier::Communicator& espalier::test_world() {
@@ -42,6 +66,8 @@ int main(int argc, char** argv) {
   session_of_tests = &session;
   if (session.world().rank() > 0) testing::GTEST_FLAG(output) = "";
   testing::InitGoogleTest(&argc, argv);
+  for (const std::string_view argument : std::span(argv, static_cast<std::size_t>(argc)))
+    if (argument.starts_with("--file=")) keep_tests_of(std::string(argument.substr(7)));
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (session.world().rank() > 0) {
     testing::GTEST_FLAG(output) = "";

@@ -109,14 +109,18 @@ def gtest_counts(report):
     return passed, failed, skipped
 
 
-def program_of(source, build):
-    return ROOT / build / "tests" / source.relative_to(ROOT / "tests").with_suffix("")
+def command_of(source, build, options):
+    """A room's tests are one program, which is told the file, but for those that have one of their own."""
+    tests = ROOT / build / "tests"
+    if options.by_room_but is None or str(source.relative_to(ROOT)) in options.by_room_but:
+        return [str(tests / source.relative_to(ROOT / "tests").with_suffix(""))]
+    return [str(tests / source.parent.name / "all_tests"), f"--file={source.name}"]
 
 
 def run_gtest(program, ranks, options, env):
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
-        command = [str(program), f"--gtest_output=json:{report}", "--gtest_brief=1"]
+        command = [*program, f"--gtest_output=json:{report}", "--gtest_brief=1"]
         if not options.long:
             command.append("--gtest_filter=-*Long*")
         code, output = run(LAUNCHER.command(ranks, *command), env, TIMEOUT_SECONDS[options.long])
@@ -222,6 +226,8 @@ def main():
                         help="of emulated, as-compiled, approximate those that are wanted, with commas: how the GPU's tests run")
     parser.add_argument("--only", default="")
     parser.add_argument("--np", type=lambda counts: [int(n) for n in counts.split(",")], help="3, or 1,2,4: at these rank counts only")
+    parser.add_argument("--by-room-but", type=lambda files: files.split(","),
+                        help="a room's C++ tests are one program (test.mk), but for these files")
     parser.add_argument("--no-gpu", action="store_true", help="no test of kernels")
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests that run at the same time")
@@ -244,12 +250,12 @@ def run_tests(options, env):
                 continue
             if source.suffix == ".cpp":
                 tests.append((f"{name} np {ranks}",
-                              partial(run_gtest, program_of(source, options.build), ranks, options, env)))
+                              partial(run_gtest, command_of(source, options.build, options), ranks, options, env)))
             else:
                 for kind in options.kernels + (["on GPU"] if gpu_is_here() else []):
                     build, told = KERNELS[kind]
                     tests.append((f"{name} {kind} np {ranks}",
-                                  partial(run_kernels, program_of(source, build), ranks, options, dict(env, **told))))
+                                  partial(run_kernels, command_of(source, build, options), ranks, options, dict(env, **told))))
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
         if not wanted(source, options.only) or options.np:
             continue

@@ -51,7 +51,7 @@ class Make(unittest.TestCase):
     def test_what_has_no_kernels_is_compiled_once_and_not_by_nvcc(self):
         programs = [f"build/{build}/tests/{test}" for build in ("emulated", "cuda")
                     for test in ("nn/layer_test", "base/device_algorithms_test")]
-        said = self.make("-n", "-B", "BUILD=build/x", "MPICXX=mpicxx", "NVCC=the-nvcc", *programs)
+        said = self.make("-n", "-B", "BUILD=build/x", "MPICXX=mpicxx", "NVCC=the-nvcc", "FILES_AT_ONCE=1", *programs)
         compilations = {}
         for compiler, source in re.findall(r"^(?:to=\S+; )?(mpicxx|the-nvcc) .* -c .*?\b((?:src|tests)/\S+\.cu)\b", said, re.M):
             compilations.setdefault(source, []).append(compiler)
@@ -77,6 +77,30 @@ class Make(unittest.TestCase):
         self.assertLessEqual({unit + ".o" for unit in written}, set(library))
         self.assertFalse({file.replace("src/", "build/cuda/obj/") + ".o" for file in kernels} & set(library))
         self.assertEqual(kernels, set(re.findall(r"mpicxx .* tests/emulation .* -c -o \S+ -x c\+\+ (src/\S+\.cu)", by_room)))
+
+    def test_files_are_compiled_several_at_a_time_each_in_one_place(self):
+        def compiled(*arguments):
+            said = self.make("-n", "-B", "BUILD=build/x", "MPICXX=mpicxx", "NVCC=", "all", "test-programs", *arguments)
+            batches = {batch: files.split() for files, batch in re.findall(r"printf '#include \S+ (.+) > (\S+\.cpp)\.new$", said, re.M)}
+            return set(re.findall(r"^mpicxx .* -c -o \S+ (?:-x c\+\+ )?(\S+\.(?:cpp|cu))$", said, re.M)), batches
+        (one_by_one, none), (units, batches) = compiled("FILES_AT_ONCE=1"), compiled()
+        self.assertEqual(none, {})
+        self.assertLessEqual({str(file.relative_to(ROOT)) for file in [*ROOT.glob("src/*/*.cpp"), *ROOT.glob("tests/*/*_test.c[pu]*")]}, one_by_one)
+        self.assertLessEqual(set(batches), units)
+        self.assertEqual(sorted([*sum(batches.values(), []), *(units - set(batches))]), sorted(one_by_one))
+        for batch, files in batches.items():
+            self.assertLessEqual(len(files), 8)
+            self.assertEqual({pathlib.Path(file).parent.name for file in files}, {pathlib.Path(batch).parent.name})
+
+    def test_a_file_of_tests_that_is_asked_for_has_a_program_of_its_own(self):
+        def programs(*asked):
+            said = self.make("--eval", "wanted: ; @echo $(WANTED_TESTS)", "wanted", "GPU_HERE=", "NVCC=", *asked)
+            return set(re.findall(r"build/cpu/(tests/\S+)", said))
+        self.assertEqual(programs("ONLY=sample/draw"), {"tests/sample/draw_test"})
+        self.assertEqual(programs("ONLY=sample"), {"tests/sample/all_tests"})
+        self.assertEqual(programs("ONLY=sample", "FILES_AT_ONCE=1"), {str(file.relative_to(ROOT).with_suffix("")) for file in ROOT.glob("tests/sample/*_test.cpp")})
+        rooms = {file.parent.name for file in ROOT.glob("tests/*/*_test.cpp")}
+        self.assertLessEqual({f"tests/{room}/all_tests" for room in rooms}, programs())
 
     def test_kernels_run_as_nvcc_compiled_them_where_it_is(self):
         def wanted(variable, *arguments):
