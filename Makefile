@@ -54,6 +54,10 @@ COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBB
 METIS    ?= $(shell for d in /usr /usr/local; do test -e $$d/include/metis.h && echo $$d && break; done)
 METIS_FLAGS = $(if $(METIS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(METIS))) -DESPALIER_WITH_METIS)
 LDLIBS   += $(if $(METIS),$(patsubst %,-L%/lib,$(filter-out /usr,$(METIS))) -lmetis)
+# liburing has many reads of a disk under way at once; without it, and where the kernel refuses, they go one after another.
+LIBURING ?= $(shell for d in /usr /usr/local; do test -e $$d/include/liburing.h && echo $$d && break; done)
+LIBURING_FLAGS = $(if $(LIBURING),$(patsubst %,-isystem %/include,$(filter-out /usr,$(LIBURING))) -DESPALIER_WITH_LIBURING)
+LDLIBS   += $(if $(LIBURING),$(patsubst %,-L%/lib,$(filter-out /usr,$(LIBURING))) -luring)
 # Eigen is another oracle and baseline: of products, in one file of the tests and one bench.
 EIGEN_FLAGS = $(shell pkg-config --cflags eigen3 2>/dev/null | sed 's/-I/-isystem /g')
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
@@ -70,7 +74,7 @@ PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py 
 # Compiled by themselves: what has options of its own.
 FULL_SPEED := $(addprefix app/,calibrate) $(addprefix train/,classes gradient_reduction labels links metrics optimizer ranking)
 WITH_METIS := $(addprefix partition/,metis_bisection order_by_metis)
-BY_ITSELF  := $(patsubst %,src/%.cpp,app/main $(FULL_SPEED) $(WITH_METIS))
+BY_ITSELF  := $(patsubst %,src/%.cpp,app/main base/parallel_reads $(FULL_SPEED) $(WITH_METIS))
 # Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
 GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
 # The others so many of a room at a time: IN_graph/files_1 and so on. What is compiled for GPUs once more is apart: IN_app/on_gpu_1.
@@ -124,7 +128,10 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 $(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
 $(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
 
+$(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
+
 $(WITH_METIS:%=$(BUILD)/obj/%.cpp.o): CPPFLAGS += $(METIS_FLAGS)
+$(BUILD)/obj/base/parallel_reads.cpp.o: CPPFLAGS += $(LIBURING_FLAGS)
 
 HDF5 = $(filter hdf5%,$(PKG))
 
@@ -136,6 +143,7 @@ status: deps  ## print what the build found
 	echo "MPI    $$(echo "$${version:-not found}" | head -1)"; \
 	echo "HDF5   $(HDF5) $$(pkg-config --modversion $(HDF5) 2>/dev/null || echo 'not found by pkg-config')"; \
 	echo "METIS  $(if $(METIS),$(METIS)/include/metis.h,not found: libmetis-dev; \`partition\` has its other methods)"; \
+	echo "uring  $(if $(LIBURING),$(LIBURING)/include/liburing.h,not found: liburing-dev; rows on disk are read one after another)"; \
 	echo "CUDA   $(CUDA_STATUS)"
 
 run: all  ## train a 3-layer GraphSAGE on a real graph, on 4 ranks (RANKS=n to change)

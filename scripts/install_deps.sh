@@ -31,6 +31,7 @@ OpenBLAS | libopenblas-dev | openblas | openblas | header cblas.h
 Eigen | libeigen3-dev | eigen | eigen | header Eigen/Core
 CombBLAS | libcombblas-dev | combblas | - | header CombBLAS/CombBLAS.h
 METIS | libmetis-dev | metis | metis | header metis.h
+liburing | liburing-dev | liburing | - | header liburing.h
 zlib | zlib1g-dev | zlib | zlib | header zlib.h
 libzip | libzip-dev | libzip | libzip | header zip.h
 zstd | libzstd-dev | zstd | zstd | header zstd.h
@@ -43,8 +44,8 @@ SciPy | python3-scipy | py-scipy | python, scipy-stack | python scipy
 Matplotlib | python3-matplotlib | py-matplotlib | python, scipy-stack | python matplotlib
 clang-format | clang-format | llvm+clang | llvm | program clang-format"
 
-# What the tests, benches and checks need beyond the program itself, and METIS, which one command can use: its absence is
-# said, but stops no build.
+# What the tests, benches and checks need beyond the program itself, METIS, which one command can use, and liburing, by which
+# rows on disk come sooner: their absence is said, but stops no build.
 FOR_TESTS="\
 libbenchmark-dev
 libgtest-dev
@@ -52,6 +53,7 @@ libopenblas-dev
 libeigen3-dev
 libcombblas-dev
 libmetis-dev
+liburing-dev
 python3
 python3-numpy
 python3-h5py
@@ -249,7 +251,7 @@ main() {
   if [ -n "$missing" ]; then
     report_missing "$missing"
     [ -n "$(without "$FOR_TESTS" <<<"$missing")" ] && return 1
-    echo "install_deps.sh: the program builds without these; tests, benches and checks need them, `partition --method metis` needs METIS"
+    echo "install_deps.sh: the program builds without these; tests, benches and checks need them, \`partition --method metis\` METIS, fast reads of rows on disk liburing"
   fi
   [ -z "$option" ] || echo "install_deps.sh: nothing is missing; CUDA toolkit (optional): nvcc $(cuda_status)"
 }

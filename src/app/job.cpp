@@ -9,6 +9,7 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/parallel_reads.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/spilled_rows.hpp"
@@ -259,6 +260,11 @@ void note_ignored_types(const Job& job) {
       "types   model.kind = {} ignores types: edges of several relations between two vertices are one; those "
       "that see them are {}",
       job.config.model.kind, others);
+}
+
+void say_how_disks_are_read(const Config& config) {
+  if (config.graph.features_on == "disk" || !config.run.spill.empty())
+    log::info("disk    rows are read {}", ParallelReads::in_words());
 }
 
 std::string layers_in_words(const Config& config, const std::string& widths) {

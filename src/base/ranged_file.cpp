@@ -109,6 +109,10 @@ void RangedFile::forget() const {
   posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED);
 }
 
+void RangedFile::expect(std::int64_t at, std::int64_t count) const {
+  posix_fadvise(file_, at, count, POSIX_FADV_WILLNEED);
+}
+
 std::string bytes_of_file(const std::string& path) {
   const auto file = RangedFile::open(path);
   std::string bytes(static_cast<std::size_t>(file.size()), '\0');

@@ -5,8 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/parallel_reads.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/row_cache.hpp"
 #include "espalier/feature/row_storage.hpp"
@@ -20,8 +22,8 @@ namespace {
 // A chunk is a page or more, so that the disk has no use for less, and digests fit in 128 MiB.
 constexpr std::int64_t kPage = 4096, kMostChunks = std::int64_t{1} << 24;
 
-// Chunks that one read takes up.
-constexpr std::int64_t kMostAtOnce = 64;
+// Chunks that lie one behind the other are one read, up to so many bytes of them.
+constexpr std::int64_t kBytesOfRead = 32 << 10;
 
 }  // namespace
 
@@ -118,43 +120,45 @@ T as_kept(S value) {
 
 }  // namespace
 
-// As the file has them, and checked: rows of chunks that lie one behind the other. Null, or what is
-// wrong, and in which chunk.
+// Chunks that lie one behind the other, while they are read: rows [begin, end), with those whose
+// places in the list are `wanted`.
+struct DiskRows::Piece {
+  const Part* part;
+  std::int64_t begin, end;
+  std::span<const std::int64_t> wanted;
+  Buffer<std::byte> bytes;
+};
+
+// What is wrong with the chunks as they were read, or null; then the first of them is at `begin`.
 template <class S>
-const char* DiskRows::read_chunks(const Part& part, std::int64_t& begin, std::int64_t end,
-                                  std::vector<S>& values) const {
-  values.resize(static_cast<std::size_t>((end - begin) * width_));
-  const auto bytes = std::ssize(values) * std::int64_t{sizeof(S)},
-             from = part.offset + (begin - part.begin) * part.row_bytes(width_);
-  if (file_->read(from, values.data(), bytes) != bytes) return "ends too early";
+const char* DiskRows::check_chunks(Piece& piece) const {
   if (!verify_) return nullptr;
-  for (auto row = begin; row < end; row += chunk_rows_) {
-    const auto rows = std::min(chunk_rows_, end - row);
-    const std::span<const S> chunk(values.data() + (row - begin) * width_,
-                                   static_cast<std::size_t>(rows * width_));
-    if (content_digest(chunk, (row - part.begin) * width_) == digests_[number_of({&part, row, row + rows})])
+  const auto first = piece.begin;
+  const auto* values = reinterpret_cast<const S*>(piece.bytes.data());
+  for (auto row = first; row < piece.end; row += chunk_rows_) {
+    const auto rows = std::min(chunk_rows_, piece.end - row);
+    const std::span<const S> chunk(values + (row - first) * width_, static_cast<std::size_t>(rows * width_));
+    if (content_digest(chunk, (row - piece.part->begin) * width_) ==
+        digests_[number_of({piece.part, row, row + rows})])
       continue;
-    begin = row;
+    piece.begin = row;
     return "does not hold what it held before";
   }
   return nullptr;
 }
 
-// Those of `numbers` whose places are `wanted`, all in these chunks.
+// Rows of chunks that were read, to the places that want them.
 template <class T, class S>
-const char* DiskRows::read_rows(const Part& part, std::int64_t& begin, std::int64_t end,
-                                std::span<const std::int64_t> numbers, std::span<const std::int64_t> wanted,
-                                MatrixView<T> to) const {
-  thread_local std::vector<S> values;
-  const auto first = begin;
-  if (const auto* const what = read_chunks(part, begin, end, values)) return what;
+void DiskRows::take_rows(const Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const {
+  const auto wanted = piece.wanted;
   const auto copy = [&](std::int64_t place, T* row) {
-    const auto* from = values.data() + (numbers[place] - first) * width_;
+    const auto* from =
+        reinterpret_cast<const S*>(piece.bytes.data()) + (numbers[place] - piece.begin) * width_;
     std::transform(from, from + width_, row, as_kept<T, S>);
   };
   if (norm_ == "none") {
     for (const auto place : wanted) copy(place, to.row(place));
-    return nullptr;
+    return;
   }
   Matrix<T> rows(std::ssize(wanted), width_);
   for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
@@ -163,7 +167,6 @@ const char* DiskRows::read_rows(const Part& part, std::int64_t& begin, std::int6
   if (norm_ == "standard") standardize(normalized, standard_);
   const auto& done = std::get<Matrix<T>>(normalized);
   for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width_, to.row(wanted[k]));
-  return nullptr;
 }
 
 // Places in `order` where another read begins: of chunks that are wanted and lie one behind the
@@ -172,20 +175,66 @@ std::vector<std::int64_t> DiskRows::begins_of_reads(std::span<const std::int64_t
                                                     std::span<const std::int64_t> order) const {
   std::vector<std::int64_t> begins;
   Chunk last = {nullptr, 0, 0};
-  std::int64_t chunks = 0;
+  std::int64_t bytes = 0;
   for (std::int64_t k = 0; k < std::ssize(order); ++k) {
     const auto number = numbers[order[k]];
     if (last.part != nullptr && number < last.end) continue;
     const auto chunk = chunk_of(number);
-    if (chunk.part != last.part || chunk.begin != last.end || chunks == kMostAtOnce) {
+    bytes += (chunk.end - chunk.begin) * chunk.part->row_bytes(width_);
+    if (chunk.part != last.part || chunk.begin != last.end || bytes > kBytesOfRead) {
       begins.push_back(k);
-      chunks = 0;
+      bytes = (chunk.end - chunk.begin) * chunk.part->row_bytes(width_);
     }
     last = chunk;
-    ++chunks;
   }
   begins.push_back(std::ssize(order));
   return begins;
+}
+
+// One thread's share of the reads, some of which are under way while those before are checked and
+// copied. `next`: the first that nobody has taken. Null, or what is wrong, in the chunk at `where`.
+template <class T>
+const char* DiskRows::read_share(std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
+                                 std::span<const std::int64_t> begins, std::int64_t most_under_way,
+                                 std::atomic<std::int64_t>& next, MatrixView<T> to, std::int64_t& bytes,
+                                 std::int64_t& where) const {
+  // Before the reads, which write there.
+  std::vector<Piece> pieces(static_cast<std::size_t>(most_under_way));
+  ParallelReads reads(*file_);
+  const auto begin = [&](Piece& piece, std::int64_t read) {
+    piece.wanted = order.subspan(begins[read], begins[read + 1] - begins[read]);
+    const auto first = chunk_of(numbers[piece.wanted.front()]), last = chunk_of(numbers[piece.wanted.back()]);
+    const auto& part = *first.part;
+    piece.part = first.part;
+    piece.begin = first.begin;
+    piece.end = last.end;
+    piece.bytes.resize((last.end - first.begin) * part.row_bytes(width_));
+    reads.begin(part.offset + (first.begin - part.begin) * part.row_bytes(width_), piece.bytes.data(),
+                std::ssize(piece.bytes));
+    bytes += std::ssize(piece.bytes);
+  };
+  const auto end = [&](Piece& piece) -> const char* {
+    if (reads.finish() != std::ssize(piece.bytes)) return "ends too early";
+    const bool half = piece.part->half;
+    const auto* const what = half ? check_chunks<Half>(piece) : check_chunks<float>(piece);
+    if (what == nullptr)
+      half ? take_rows<T, Half>(piece, numbers, to) : take_rows<T, float>(piece, numbers, to);
+    return what;
+  };
+  const char* what = nullptr;
+  for (std::int64_t begun = 0, ended = 0; what == nullptr; ++ended) {
+    for (; begun - ended < most_under_way; ++begun) {
+      const auto read = next.fetch_add(1);
+      if (read >= std::ssize(begins) - 1) break;
+      begin(pieces[begun % most_under_way], read);
+    }
+    if (ended == begun) break;
+    auto& piece = pieces[ended % most_under_way];
+    where = piece.begin;
+    what = end(piece);
+    where = piece.begin;
+  }
+  return what;
 }
 
 template <class T>
@@ -193,26 +242,26 @@ std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> number
                             std::span<std::int64_t> order, MatrixView<T> to) const {
   std::ranges::sort(order, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
   const auto begins = begins_of_reads(numbers, order);
+  const auto reads = std::ssize(begins) - 1;
+  // A short list is shared by all threads, too.
+  const auto under_way =
+      std::clamp<std::int64_t>((reads + cpu.threads - 1) / cpu.threads, 1, ParallelReads::kMostUnderWay);
   std::atomic<const char*> wrong = nullptr;
-  std::atomic<std::int64_t> where = 0;
+  std::atomic<std::int64_t> where = 0, next = 0;
   std::int64_t bytes = 0;
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 4) reduction(+ : bytes)
-  for (std::int64_t r = 0; r < std::ssize(begins) - 1; ++r) {
-    if (wrong != nullptr) continue;
-    const auto wanted = order.subspan(begins[r], begins[r + 1] - begins[r]);
-    const auto first = chunk_of(numbers[wanted.front()]), last = chunk_of(numbers[wanted.back()]);
-    const auto& part = *first.part;
-    auto at = first.begin;
-    bytes += (last.end - at) * part.row_bytes(width_);
+#pragma omp parallel num_threads(cpu.threads) reduction(+ : bytes)
+  {
     const char* what = "cannot be read";
+    std::int64_t at = 0;
     try {
-      what = part.half ? read_rows<T, Half>(part, at, last.end, numbers, wanted, to)
-                       : read_rows<T, float>(part, at, last.end, numbers, wanted, to);
+      what = read_share(numbers, order, begins, under_way, next, to, bytes, at);
     } catch (const std::exception&) {  // of several threads: said below
     }
-    if (what == nullptr) continue;
-    where = at;
-    wrong = what;
+    if (what != nullptr) {
+      next = reads;
+      where = at;
+      wrong = what;
+    }
   }
   if (wrong == nullptr) return bytes;
   const auto chunk = chunk_of(where);

@@ -7,6 +7,8 @@ norms, rows sent ahead and rows kept; a rank plans for less memory; what cannot 
 changes while the job runs ends it, naming the place.
 """
 
+import os
+import re
 import resource
 import subprocess
 import time
@@ -144,6 +146,19 @@ class DiskFeatures(ProgramTest):
         self.assertEqual(told[0] is None, told[1] is None, what)
         for counted, said in ((run["bytes"]["fetch"], plan["bytes"]["fetch"]), *(() if told[0] is None else (told,))):
             self.assertEqual([said[name] for name in ("total", "rounds")], [counted[name] for name in ("total", "rounds")], what)
+
+    def test_how_disks_are_read(self):
+        self.make()
+        job, line = ("train.epochs=1", 'model.normalize="batch"'), r"\ndisk    rows are read (by io_uring|one after another), "
+        self.assertNotIn("\ndisk ", self.succeed("train", self.config, *job))
+        seen = [self.report(self.output)["weights_digest"]]
+        for without in ("1", "0"):
+            for keys in ((DISK,), (f"run.spill={self.folder}",)):
+                output = self.succeed("train", self.config, *job, *keys, ranks=2, env=dict(os.environ, ESPALIER_NO_IO_URING=without))
+                self.assertEqual(len(re.findall(line, output)), 1, output)
+                self.assertEqual("ahead: ESPALIER_NO_IO_URING is set" in output, without == "1")
+                seen.append(self.report(self.output)["weights_digest"])
+        self.assertEqual(seen, seen[:1] * 5)
 
     def test_types_of_several_widths(self):
         self.make("--types", "paper=400:8,author=300:8,field=50:3,venue=20", "--relations", "author.writes.paper=1500,paper.about.field=900,"

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "espalier/base/philox.hpp"
 #include "espalier/feature/input_caches.hpp"
 #include "espalier/feature/input_stores.hpp"
+#include "espalier/feature/spilled_rows.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
 
@@ -81,6 +83,41 @@ TEST(DiskRows, ReadsAreTheRowsOfTheFile) {
   const auto folder = test_folder("disk-rows");
   expect_reads<float>(folder + "/float.h5");
   expect_reads<Half>(folder + "/half.h5");
+}
+
+// More reads than are under way at once, of chunks far apart, side by side and in one stretch.
+TEST(DiskRows, ManyReadsAreTheRowsByIoUringAndWithout) {
+  constexpr std::int64_t kMany = 3001, kWide = 300;  // three rows a chunk
+  std::mt19937_64 random(test_seed(83) + static_cast<unsigned>(test_world().rank()));
+  Matrix<float> all(kMany, kWide);
+  for (auto& value : all.data) value = static_cast<float>(random() % 100000);
+  SpilledRows spilled(test_folder("disk-rows"), kMany, kWide);
+  spilled.write(0, all);
+  const auto disk = spilled.release();
+  for (const char* without : {"0", "1"}) {
+    setenv("ESPALIER_NO_IO_URING", without, 1);
+    for (const int apart : {1, 2, 5, 16})
+      for (const int threads : {1, 3}) {
+        std::vector<std::int64_t> numbers, places;
+        for (std::int64_t row = 0; row < kMany; ++row)
+          if (random() % static_cast<unsigned>(apart) == 0) numbers.push_back(row);
+        std::ranges::shuffle(numbers, random);
+        places.resize(numbers.size());
+        std::iota(places.begin(), places.end(), std::int64_t{0});
+        Matrix<float> rows(std::ssize(numbers), kWide);
+        disk->forget();
+        std::map<std::int64_t, std::int64_t> chunks;  // rows of each that is wanted
+        for (const auto row : numbers) chunks[row / 3] = std::min<std::int64_t>(3, kMany - row / 3 * 3);
+        std::int64_t wanted = 0;
+        for (const auto& [chunk, of] : chunks) wanted += of;
+        EXPECT_EQ(disk->read<float>(Cpu{threads}, numbers, places, rows), wanted * 4 * kWide);
+        std::int64_t wrong = 0;
+        for (std::int64_t k = 0; k < rows.rows; ++k)
+          wrong += std::memcmp(rows.row(k), all.row(numbers[k]), 4 * kWide) != 0;
+        EXPECT_EQ(wrong, 0) << "one of " << apart << ", " << threads << " threads, " << without;
+      }
+    unsetenv("ESPALIER_NO_IO_URING");
+  }
 }
 
 // ---- copies of them -----------------------------------------------------------------------------

@@ -44,6 +44,10 @@ class RangedFile {
   /// The system need not keep the file in its memory: what is read next comes from the disk, where
   /// the system takes the advice. After sync().
   void forget() const;
+  /// The system is told that these bytes are read soon, and may begin to bring them.
+  void expect(std::int64_t at, std::int64_t count) const;
+  /// For system calls of others (parallel_reads.hpp).
+  int descriptor() const { return file_; }
 
  private:
   RangedFile(int file, std::string path) : file_(file), path_(std::move(path)) {}

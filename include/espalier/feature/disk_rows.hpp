@@ -7,6 +7,7 @@
 // against it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -47,7 +48,10 @@ class DiskRows {
 
   /// to(k, :) = the row of number numbers[k], for each k in `places`, which is put in another
   /// order; returns the bytes that were read. T: float, or Half where half(). By several threads
-  /// at once, and may be called by several. What cannot be read, or is damaged, ends the job.
+  /// at once, each with many reads under way (base/parallel_reads.hpp), and may be called by
+  /// several. Memory of a thread: a chunk for each read that is under way, 256 KiB where rows
+  /// wanted are far apart, 2 MiB where chunks lie one behind the other. What cannot be read, or is
+  /// damaged, ends the job.
   template <class T>
   std::int64_t read(const Cpu& cpu, std::span<const std::int64_t> numbers, std::span<std::int64_t> places,
                     MatrixView<T> to) const;
@@ -77,13 +81,16 @@ class DiskRows {
   void digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part);
   std::vector<std::int64_t> begins_of_reads(std::span<const std::int64_t> numbers,
                                             std::span<const std::int64_t> order) const;
+  struct Piece;
   template <class S>
-  const char* read_chunks(const Part& part, std::int64_t& begin, std::int64_t end,
-                          std::vector<S>& values) const;
+  const char* check_chunks(Piece& piece) const;
   template <class T, class S>
-  const char* read_rows(const Part& part, std::int64_t& begin, std::int64_t end,
-                        std::span<const std::int64_t> numbers, std::span<const std::int64_t> wanted,
-                        MatrixView<T> to) const;
+  void take_rows(const Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
+  template <class T>
+  const char* read_share(std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
+                         std::span<const std::int64_t> begins, std::int64_t most_under_way,
+                         std::atomic<std::int64_t>& next, MatrixView<T> to, std::int64_t& bytes,
+                         std::int64_t& where) const;
 
   std::string of_;
   std::optional<RangedFile> file_;
