@@ -60,13 +60,18 @@ class Page(FolderTest):
                     text
                 )
         self.assertEqual((ran.count("python"), ran.count("sh")), (8, 6))
+        with open(self.folder / "kinds.csv") as file:
+            self.assertEqual(
+                [line.split(",")[0] for line in file], ["id", "A-1", "A-2", "B-7"]
+            )
         self.assertGreater(
             espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
         )
         for words in (
             "follows.h5: 3 vertices, 3 edges",
-            "shop.h5: 5 vertices, 8 edges",
-            "of 2 relations",
+            "shop.h5: 5 vertices, 8 edges, 4 features of item, 1 features of customer",
+            "1 to train; 1 to valid; 0 to test",
+            "2 types (item 3, customer 2), target item",
             "undirected (each both ways)",
             "clean.h5: 2 vertices, 2 edges",
         ):
@@ -84,6 +89,15 @@ class Page(FolderTest):
         self.assertEqual(
             len([line for line in blocks[1].splitlines() if line.startswith("espalier")]), 2
         )
+
+    def test_from_tables_to_predictions_is_short(self):
+        """25 lines of TOML and four commands, pip included."""
+        section = PAGE[PAGE.index("## Tables") : PAGE.index("## Edge lists")]
+        blocks = BLOCK.findall(section)
+        lines = "".join(text for language, text in blocks if language == "toml").splitlines()
+        self.assertLessEqual(len(lines), 25)
+        commands = [text for language, text in blocks if language == "sh"]
+        self.assertEqual([len(text.splitlines()) for text in commands], [3])
 
     def test_the_table_names_all_arguments(self):
         import inspect

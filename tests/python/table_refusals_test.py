@@ -200,6 +200,17 @@ WRONG = [
         with_text("shop.toml", '["price"]', '"price"'),
     ),
     ("[types.item]: missing is 'zero'", with_text("shop.toml", "label", 'missing = "zero"\nlabel')),
+    ("shop.toml: missing is 'zero'", {"shop.toml": 'missing = "zero"\n' + SHOP}),
+    ("shop.toml: scale is 'robust'", {"shop.toml": 'scale = "robust"\n' + SHOP}),
+    (
+        "[types.item]: scale is 'unit'; say one of 'none', 'standard'",
+        with_text("shop.toml", "label", 'scale = "unit"\nlabel'),
+    ),
+    (
+        "items.csv: all of 'price' is empty; it has no mean",
+        with_text("shop.toml", "label", 'scale = "standard"\nmissing = "mean"\nlabel')
+        | {"items.csv": ITEMS.replace("1.5", "").replace("b,2", "b,")},
+    ),
     ("[types.item]: says columns, but no file", with_text("shop.toml", 'file = "items.csv"\n', "")),
     ("[types.item]: say which column is the id", with_text("shop.toml", 'id = "sku"\n', "")),
     (
@@ -233,6 +244,23 @@ WRONG = [
     (
         "[relations.buys]: source.type is 'custom'; [types] has ['customer', 'item']",
         with_text("shop.toml", 'type = "customer"', 'type = "custom"'),
+    ),
+    (
+        "[relations.buys]: target.type is 'itm'; [types] has ['customer', 'item']",
+        with_text("shop.toml", '{ type = "item", column = "sku" }', '"itm"'),
+    ),
+    (
+        "[relations.buys]: say target = { type = .., column = .. }",
+        with_text("shop.toml", '{ type = "item", column', '{ tipe = "item", column'),
+    ),
+    (
+        "orders.csv has no column 'name'; it has 'who'",
+        with_text("customers.csv", "who", "name")
+        | {
+            "shop.toml": SHOP.replace('{ type = "customer", column = "who" }', '"customer"').replace(
+                'id = "who"', 'id = "name"'
+            )
+        },
     ),
     (
         "[relations.buys]: say which table it is",

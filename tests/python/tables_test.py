@@ -2,7 +2,8 @@
 
 Laws: ids, features, labels and splits of the rows in their order, edges as a loop over the rows
 makes them; the same graph whatever the line ends, the quotes, the order of columns, the size of
-pieces, CSV or Parquet; splits by share depend on the seed alone.
+pieces, CSV or Parquet; splits by share depend on the seed alone; what is scaled has mean 0 and
+deviation 1, to float32; what is left out is as the page says.
 """
 
 import csv
@@ -322,6 +323,115 @@ class Shop(TableTest):
             )
 
 
+class Scale(TableTest):
+    """scale = "standard"."""
+
+    def scaled(self, columns, said="", **options):
+        """Features of a table of these columns, {name: cells}."""
+        names = list(columns)
+        self.put(
+            **{
+                "g.toml": f"""
+            {said}
+            scale = "standard"
+            [types.v]
+            file = "v.csv"
+            id = "id"
+            numbers = {names}
+            [relations.e]
+            file = "e.csv"
+            source = {{ type = "v", column = "a" }}
+            target = {{ type = "v", column = "b" }}
+            """,
+                "v": table(
+                    [["id", *names], *[[k, *row] for k, row in enumerate(zip(*columns.values()))]]
+                ),
+                "e": "a,b\n0,1\n",
+            }
+        )
+        with unittest.mock.patch.object(reading.pieces, "__defaults__", (options.get("rows", 7),)):
+            espalier.from_tables(self.folder / "g.toml", overwrite=True)
+        return arrays_of(self.folder / "g.h5")["nodes/features"]
+
+    def test_mean_and_deviation(self):
+        """Of columns that float32 or a sum of squares would lose, too; a constant column is 0."""
+        random = np.random.default_rng(1)
+        plain = random.normal(3, 20, 1000)
+        columns = {
+            "plain": plain,
+            "clock": 1.7e9 + random.random(1000),  # seconds of today
+            "small": 1e-200 * random.normal(size=1000),
+            "large": 3e38 * random.uniform(-1, 1, 1000),
+            "steep": 10 ** random.uniform(-30, 30, 1000),
+            "constant": [0.1] * 1000,
+        }
+        cells = {name: [repr(float(value)) for value in of] for name, of in columns.items()}
+        found = self.scaled(cells)
+        self.assertEqual(found.dtype, np.float32)
+        for at, (name, of) in enumerate(columns.items()):
+            with self.subTest(name):
+                exact = np.asarray(of, np.longdouble)
+                away = exact - exact.mean()
+                expected = away / (1 if name == "constant" else np.sqrt((away**2).mean()))
+                expected = expected.astype(float) * (name != "constant")
+                np.testing.assert_allclose(found[:, at], expected, rtol=2e-7, atol=1e-7)
+        self.assertEqual(found.tobytes(), self.scaled(cells, rows=64).tobytes())
+
+    def test_what_is_empty_is_filled_first(self):
+        cells = ["1", "", "3", "", "5"]
+        root = 1.6**0.5
+        for missing, expected in (
+            ('"mean"', np.array([-2, 0, 0, 0, 2]) / root),
+            ("3", np.array([-2, 0, 0, 0, 2]) / root),
+            ("-4", np.array([0.8, -4.2, 2.8, -4.2, 4.8]) / (np.var([1, -4, 3, -4, 5]) ** 0.5)),
+        ):
+            found = self.scaled({"x": cells}, f"missing = {missing}")
+            np.testing.assert_allclose(found[:, 0], expected, rtol=1e-6)
+
+    def test_categories_stay_and_edges_have_it_too(self):
+        """Dates are scaled; of relations the rows that stay; a section's own word counts there."""
+        arrays = self.shop(
+            'scale = "standard"\nmissing = 0\n'
+            + SHOP.replace('missing = "mean"\n', "")
+            + 'unknown = "skip"\n',
+            orders=table(
+                [["who", "sku", "amount", "pieces"], *ORDERS[:3], ["7", "nobody", "1e6", "1"]]
+            ),
+        )
+        items = arrays["nodes/item/features"]
+        self.assertEqual(items[:, 3:].tolist(), [[0, 1], [0, 0], [1, 0], [0, 1]])
+        np.testing.assert_allclose(items[:, :3].mean(axis=0), 0, atol=1e-6)
+        np.testing.assert_allclose(items[:, :3].std(axis=0), 1, rtol=1e-6)
+        amounts = np.sort(arrays["edges/customer.buys.item/features"][:, 0])
+        np.testing.assert_allclose(
+            amounts, (np.array([0, 1, 2.5]) - 3.5 / 3) / np.std([0, 1, 2.5]), rtol=1e-6
+        )
+        raw = 'scale = "standard"\n' + SHOP.replace('label = "kind"', 'scale = "none"')
+        arrays = self.shop(raw)
+        self.assertEqual(arrays["nodes/item/features"][0, :3].tolist(), [1.5, 2, 1])
+
+
+class LeftOut(TableTest):
+    """What a description need not say."""
+
+    def test_columns_of_ends(self):
+        """Called as the id in the type's table, or as the type where it has no table."""
+        expected = self.shop()
+        short = SHOP.replace('{ type = "item", column = "sku" }', '"item"')
+        self.same(self.shop(short), expected)
+        orders = table([["customer", "sku", "amount", "pieces"], *ORDERS])
+        short = short.replace('{ type = "customer", column = "who" }', '{ type = "customer" }')
+        self.same(self.shop(short, orders=orders), expected)
+
+    def test_the_file_has_the_name_of_its_description(self):
+        self.shop()
+        (self.folder / "shop.toml").rename(self.folder / "again.toml")
+        text = (self.folder / "again.toml").read_text().replace('graph = "shop.h5"', "")
+        (self.folder / "again.toml").write_text(text)
+        espalier.from_tables(self.folder / "again.toml")
+        self.same(arrays_of(self.folder / "again.h5"), arrays_of(self.folder / "shop.h5"))
+
+
 class Splits(TableTest):
     ROWS = [[f"v{k}", str(k % 3) if k % 4 else "", f"{1950 + k}-06-01"] for k in range(100)]
 
@@ -335,7 +445,7 @@ class Splits(TableTest):
             file = "v.csv"
             id = "id"
             label = "y"
-            split = {said}
+            {f"split = {said}" if said else ""}
             [relations.e]
             file = "e.csv"
             source = {{ type = "v", column = "a" }}
@@ -346,7 +456,8 @@ class Splits(TableTest):
             }
         )
         espalier.from_tables(self.folder / "t.toml", overwrite=True)
-        return [arrays_of(self.folder / "t.h5")[f"split/{name}"].tolist() for name in SPLITS]
+        arrays = arrays_of(self.folder / "t.h5")
+        return [arrays[f"split/{name}"].tolist() for name in SPLITS if f"split/{name}" in arrays]
 
     def test_by_share(self):
         one, again, other = (self.split("{ shares = [0.6, 0.2, 0.1] }", seed) for seed in (1, 1, 2))
@@ -355,6 +466,10 @@ class Splits(TableTest):
         self.assertEqual([len(ids) for ids in one], [45, 15, 8])
         self.assertEqual(len(set(sum(one, []))), sum(map(len, one)))
         self.assertTrue(all(k % 4 for k in sum(one, [])))  # those have a label
+
+    def test_of_those_with_a_label_where_none_is_described(self):
+        self.assertEqual(self.split(""), self.split("{ shares = [0.6, 0.2, 0.2] }"))
+        self.assertEqual(self.split("{}"), [])
 
     def test_by_time(self):
         self.assertEqual(

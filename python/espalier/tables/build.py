@@ -127,8 +127,6 @@ def from_tables(
     not fit."""
     said = read_description(pathlib.Path(description))
     path = path if path is not None else said.graph
-    if path is None:
-        raise DataError(f'{description} says no file to write; add graph = "NAME.h5", or give one')
     _check_inputs_stay(pathlib.Path(path), pathlib.Path(description), said)
     graph = make_graph(
         _given(said),

@@ -1,10 +1,14 @@
 """shop.toml: which tables hold the vertices and edges of a graph, and what their columns are.
 
-    graph = "shop.h5"        # to be written; paths are relative to this file
+    graph = "shop.h5"        # to be written; left out: called as this file, to which paths are
+                             # relative
     seed = 0                 # of splits by share
     directed = false         # every edge goes both ways; left out: as listed
-    duplicates = "sum"       # of edges that are listed more than once, as write_graph has it: mean, max,
-                             # first, last, count, refuse; and duplicate_features = "kept": first, ..
+    duplicates = "sum"       # of edges that are listed more than once, as write_graph has it: mean,
+                             # max, first, last, count, refuse; duplicate_features = "kept": first, ..
+    missing = "mean"         # of numbers and dates that are empty: "refuse" (default), or a number
+    scale = "standard"       # numbers and dates, once what is empty is filled, less the mean of
+                             # their column and divided by its deviation: "none" (default)
 
     [types.item]
     file = "items.csv"       # .csv, .tsv, either with .gz, or .parquet
@@ -12,25 +16,26 @@
     numbers = ["price"]      # features: as they are,
     dates = ["added"]        # in days since 1970,
     categories = ["colour"]  # a column of 0 and 1 for each value
-    missing = "mean"         # of numbers and dates that are empty: "refuse" (default), or a number
     label = "department"     # texts or numbers; empty: none
                              # several labels: labels = ["new", "sold"], columns of 0 and 1
-    split = { shares = [0.6, 0.2, 0.2] }
+    split = { shares = [0.6, 0.2, 0.2] }    # of those with a label, the default where there is one
                              # or { column = "part" }, with train, valid, test or nothing
                              # or { time = "added", valid = 2020-01-01, test = 2021-01-01 }
+                             # or {}: none
 
     [types.customer]         # without a file its ids are those that edges name
 
     [relations.buys]
     file = "orders.csv"      # messages flow from source to target
     source = { type = "customer", column = "who" }
-    target = { type = "item", column = "sku" }
-    numbers = ["amount"]     # dates, categories, missing, too
+    target = "item"          # in the column that is called as in its own table: "sku"
+    numbers = ["amount"]     # dates, categories, too
     weight = "pieces"
     time = "when"            # a date, or a whole number
     unknown = "refuse"       # of ids that their table has not: or "skip"
 
-A graph of one type and one relation is a file without types.
+`missing` and `scale` may stand in a section, too, and count there. A constant column is 0 when it is
+scaled. A graph of one type and one relation is a file without types.
 """
 
 from __future__ import annotations
@@ -55,6 +60,7 @@ class Features:
     dates: list[str] = field(default_factory=list)
     categories: list[str] = field(default_factory=list)
     missing: str | float = "refuse"
+    scale: str = "none"
 
     def columns(self) -> list[str]:
         return [*self.numbers, *self.dates, *self.categories]
@@ -81,7 +87,7 @@ class RelationTable(Features):
 
 @dataclass
 class Description:
-    graph: pathlib.Path | None
+    graph: pathlib.Path
     seed: int
     directed: bool | None
     duplicates: str
@@ -90,17 +96,21 @@ class Description:
     relations: dict[str, RelationTable]
 
 
+OF_ALL_TABLES = ("missing", "scale")  # may be said once
+SCALES = ("none", "standard")
+SHARES = [0.6, 0.2, 0.2]  # of a split that nobody described
 KINDS: dict[str, tuple[type, ...]] = {
     "file": (str,),
     "id": (str,),
     "label": (str,),
     "split": (dict,),
-    "source": (dict,),
-    "target": (dict,),
+    "source": (dict, str),
+    "target": (dict, str),
     "weight": (str,),
     "time": (str,),
     "unknown": (str,),
     "missing": (str, int, float),
+    "scale": (str,),
     "graph": (str,),
     "seed": (int,),
     "directed": (bool,),
@@ -150,6 +160,10 @@ def _features(section: _Section) -> None:
         not isinstance(missing, str) or missing in ("refuse", "mean"),
         f'missing is {missing!r}; say "refuse", "mean", or a number',
     )
+    scale = section.values.get("scale", "none")
+    section.require(
+        scale in SCALES, f"scale is {scale!r}; say one of {', '.join(map(repr, SCALES))}"
+    )
 
 
 def _moment(section: _Section, key: str) -> None:
@@ -195,7 +209,7 @@ def _names(of: type) -> list[str]:
     return [item.name for item in fields(of) if item.name != "name"]
 
 
-def _type(path: pathlib.Path, name: str, values: Any) -> TypeTable:
+def _type(path: pathlib.Path, name: str, values: Any, of_all: dict[str, Any]) -> TypeTable:
     section = _Section(path, f"types.{name}", values, _names(TypeTable))
     _features(section)
     _split(section)
@@ -207,30 +221,43 @@ def _type(path: pathlib.Path, name: str, values: Any) -> TypeTable:
         "label" not in values or "labels" not in values,
         "has label and labels; one class each, or several labels",
     )
-    return TypeTable(
-        **{**values, "file": path.parent / values["file"] if "file" in values else None}, name=name
+    said = of_all | values
+    if "label" in values or "labels" in values:
+        said = {"split": {"shares": SHARES}} | said
+    file = path.parent / values["file"] if "file" in values else None
+    return TypeTable(**said | {"file": file}, name=name)
+
+
+def _end(section: _Section, end: str, types: dict[str, TypeTable]) -> dict[str, str]:
+    """The type, and the column that names its vertices: as its own table does where the user names
+    the type alone."""
+    said = section.values.get(end, {})
+    if isinstance(said, str):
+        said = {"type": said}
+    section.require(
+        "type" in said
+        and set(said) <= {"type", "column"}
+        and all(type(name) is str for name in said.values()),
+        f"say {end} = {{ type = .., column = .. }}",
     )
+    section.require(
+        said["type"] in types, f"{end}.type is {said['type']!r}; [types] has {sorted(types)}"
+    )
+    return {"column": types[said["type"]].id or said["type"]} | said
 
 
 def _relation(
-    path: pathlib.Path, name: str, values: Any, types: dict[str, TypeTable]
+    path: pathlib.Path, name: str, values: Any, types: dict[str, TypeTable], of_all: dict[str, Any]
 ) -> RelationTable:
     section = _Section(path, f"relations.{name}", values, _names(RelationTable))
     _features(section)
     section.require("file" in values, "say which table it is: file =")
-    for end in ("source", "target"):
-        said = values.get(end, {})
-        section.require(
-            set(said) == {"type", "column"} and all(type(name) is str for name in said.values()),
-            f"say {end} = {{ type = .., column = .. }}",
-        )
-        section.require(
-            said["type"] in types, f"{end}.type is {said['type']!r}; [types] has {sorted(types)}"
-        )
+    ends = {end: _end(section, end, types) for end in ("source", "target")}
     section.require(
         values.get("unknown", "refuse") in ("refuse", "skip"), 'unknown is not "refuse" or "skip"'
     )
-    return RelationTable(**{**values, "file": path.parent / values["file"]}, name=name)
+    said = of_all | values | ends | {"file": path.parent / values["file"]}
+    return RelationTable(**said, name=name)
 
 
 def read_description(path: pathlib.Path) -> Description:
@@ -240,7 +267,8 @@ def read_description(path: pathlib.Path) -> Description:
         raise DataError(f"{path} is not there") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DataError(f"{path} is no TOML: {problem}") from None
-    section = _Section(path, "", text, [item.name for item in fields(Description)])
+    section = _Section(path, "", text, [*_names(Description), *OF_ALL_TABLES])
+    _features(section)
     section.require(
         bool(text.get("types")) and bool(text.get("relations")),
         "wants a [types.NAME] and a [relations.NAME]",
@@ -255,12 +283,14 @@ def read_description(path: pathlib.Path) -> Description:
         features in DUPLICATE_FEATURES,
         f"duplicate_features is {features!r}; say one of {', '.join(DUPLICATE_FEATURES)}",
     )
-    types = {name: _type(path, name, values) for name, values in text["types"].items()}
+    of_all = {key: text[key] for key in OF_ALL_TABLES if key in text}
+    types = {name: _type(path, name, values, of_all) for name, values in text["types"].items()}
     relations = {
-        name: _relation(path, name, values, types) for name, values in text["relations"].items()
+        name: _relation(path, name, values, types, of_all)
+        for name, values in text["relations"].items()
     }
     return Description(
-        path.parent / text["graph"] if "graph" in text else None,
+        path.parent / text["graph"] if "graph" in text else path.with_suffix(".h5"),
         text.get("seed", 0),
         text.get("directed"),
         duplicates,
