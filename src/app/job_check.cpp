@@ -153,6 +153,8 @@ void sparse_features(const JobFacts& job) {
 void fewer_bits(const JobFacts& job) {
   const auto& of = job.config.graph;
   if (of.feature_bits == 32) return;
+  if (std::ranges::none_of(job.graph->types, [](const auto& type) { return type.features > 0; }))
+    usage_error("graph.feature_bits has no meaning for {}, which has no features; leave it out", of.file);
   if (of.features_on == "disk")
     usage_error(
         "graph.feature_bits = {}: features that stay on disk have the file's; write 32, or leave "

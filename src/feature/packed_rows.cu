@@ -1,6 +1,7 @@
 // A thread unpacks a number.
 #include "espalier/feature/packed_rows.hpp"
 
+#include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
 

@@ -36,13 +36,13 @@ TEST(PackedRows, NumbersAreThoseOfTheirCodes) {
 // By hand: three columns from 0 to 3, 0 to 6 and 5 to 5.
 TEST(PackedRows, CodesLieFromTheLowestBitUp) {
   Matrix<float> x(4, 3);
-  x.data = {0, 6, 5, 3, 0, 5, 1, 3, 5, 1.5f, 2, 5};
+  x.data = {0, 6, 5, 3, 0, 5, 1, 3, 5, 2.5f, 2, 5};
   const auto two = packed(x, 2, packing_of(x, 2));
   EXPECT_EQ(two.columns, 1);
   EXPECT_EQ(bytes_of(two, 0), (std::vector<int>{0 | 3 << 2, 0}));
   EXPECT_EQ(bytes_of(two, 1), (std::vector<int>{3, 0}));
   EXPECT_EQ(bytes_of(two, 2), (std::vector<int>{1 | 2 << 2, 0})) << "3 of steps of 2: 1.5, the even one is 2";
-  EXPECT_EQ(bytes_of(two, 3), (std::vector<int>{2 | 1 << 2, 0})) << "1.5 becomes 2";
+  EXPECT_EQ(bytes_of(two, 3), (std::vector<int>{2 | 1 << 2, 0})) << "2.5: the even one is 2";
   const auto eight = packed(x, 8, packing_of(x, 8));
   EXPECT_EQ(eight.columns, 2);
   EXPECT_EQ(bytes_of(eight, 0), (std::vector<int>{0, 255, 0, 0}));
