@@ -128,8 +128,6 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 $(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
 $(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
 
-$(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
-
 $(WITH_METIS:%=$(BUILD)/obj/%.cpp.o): CPPFLAGS += $(METIS_FLAGS)
 $(BUILD)/obj/base/parallel_reads.cpp.o: CPPFLAGS += $(LIBURING_FLAGS)
 

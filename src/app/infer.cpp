@@ -116,7 +116,7 @@ Network<float> network_of(const Job& job, const TrainedWeights& weights, const s
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto columns = std::ssize(weights.standardization.mean);
   // Without learnt rows.
-  const auto features = input_shape(job.graph, sees_relations(job.config), 0).width;
+  const auto features = input_shape(job.graph, sees_relations(job.config), input_tables(job.graph, 0)).width;
   if (columns > 0 && columns != features)
     input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,
                 job.config.graph.file, features);

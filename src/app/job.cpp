@@ -84,11 +84,11 @@ bool sees_relations(const Config& config) {
 }
 
 std::vector<InputTable> tables_of(const Job& job) {
-  return input_tables(job.graph, job.config.model.embedding);
+  return input_tables(job.graph, job.config);
 }
 
 InputShape input_of(const Job& job) {
-  return input_shape(job.graph, sees_relations(job.config), job.config.model.embedding);
+  return input_shape(job.graph, sees_relations(job.config), tables_of(job));
 }
 
 Topology topology_of(const Config& config) {

@@ -83,7 +83,7 @@ void relation_fanout(const JobFacts& job) {
 
 void embedding(const JobFacts& job) {
   if (job.config.model.embedding == 0) return;
-  if (!input_tables(*job.graph, job.config.model.embedding).back().learnt)
+  if (!input_tables(*job.graph, job.config).back().learnt)
     usage_error("model.embedding has no meaning for {}, {} features; leave it out", job.config.graph.file,
                 job.graph->types.size() > 1 ? "whose types all have" : "which has");
 }
@@ -116,7 +116,7 @@ void weights(const JobFacts& job) {
 void inputs(const JobFacts& job) {
   const auto& graph = *job.graph;
   const auto& file = job.config.graph.file;
-  if (input_tables(graph, job.config.model.embedding).empty()) {
+  if (input_tables(graph, job.config).empty()) {
     if (graph.types.size() > 1)
       input_error(
           "{}: no vertex type has features (/nodes/TYPE/features), so a network has no input; "
@@ -145,6 +145,24 @@ void sparse_features(const JobFacts& job) {
         "they "
         "would not be; use none or row",
         job.config.graph.file);
+}
+
+void fewer_bits(const JobFacts& job) {
+  const auto& of = job.config.graph;
+  if (of.feature_bits == 32) return;
+  if (std::ranges::none_of(job.graph->types, [](const auto& type) { return type.features > 0; }))
+    usage_error("graph.feature_bits has no meaning for {}, which has no features; leave it out", of.file);
+  if (of.features_on == "disk")
+    usage_error(
+        "graph.feature_bits = {}: features that stay on disk have the file's; write 32, or leave "
+        "graph.features_on = \"disk\" out",
+        of.feature_bits);
+  if (std::ranges::any_of(job.graph->types, [](const auto& type) { return type.pairs > 0; }))
+    usage_error(
+        "graph.feature_bits = {} has no meaning for {}, whose features are sparse: of which numbers are not "
+        "0 "
+        "it keeps the places and numbers; write 32",
+        of.feature_bits, of.file);
 }
 
 void features_on_disk(const JobFacts& job) {
@@ -271,6 +289,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kSample | kTrain, weights},
     {Moment::kGraph, kTrain | kInfer, inputs},
     {Moment::kGraph, kTrain | kInfer, sparse_features},
+    {Moment::kGraph, kTrain | kInfer, fewer_bits},
     {Moment::kGraph, kTrain | kInfer, features_on_disk},
     {Moment::kGraph, kAll, edge_features},
     {Moment::kGraph, kWrite, labels_to_write},

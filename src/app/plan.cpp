@@ -102,7 +102,7 @@ DiskReadModel::Job disk_reads(const Plan& plan, const DistCsr<Index>& a) {
   const auto& config = plan.job.config;
   const auto rule = row_rule_of(config.run.cache_policy);
   const auto memory = cache_memory(config.run);
-  return {.tables = input_tables(plan.job.graph, config.model.embedding),
+  return {.tables = input_tables(plan.job.graph, config),
           .blocks = plan.epoch.blocks(a.rows()),
           .replication = plan.epoch.replication,
           .rule = rule,

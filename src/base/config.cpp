@@ -126,6 +126,9 @@ class Assigner {
     const auto value = node.value_exact<std::int64_t>();
     if (!value) wrong_type(one_of(key_, "a whole number"));
     check_range(*value);
+    if (!key_.choices.empty() &&
+        std::ranges::find(key_.choices, std::to_string(*value)) == key_.choices.end())
+      usage_error("{}: {} = {}: not one of {}", where_, key_.name, *value, choice_list());
     return *value;
   }
   double number() const {

@@ -30,7 +30,7 @@ struct Key {
   KeyEffect effect;
   Target target;
   std::string meaning;
-  std::vector<std::string> choices = {};          // for words
+  std::vector<std::string> choices = {};          // for words, and for whole numbers
   double lowest = -kNoLimit, highest = kNoLimit;  // for numbers
   std::vector<Needs> needs = {};                  // all of them
   // Beyond which a training may diverge: what is a lot, and, where 0 is not meant, too little.

@@ -7,46 +7,48 @@ namespace espalier {
 namespace {
 
 // Of a graph with one type.
-std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding) {
+std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
   if (graph.features > 0)
-    return {{.width = graph.features, .pairs = graph.pairs, .half = graph.half_features}};
+    return {{.width = graph.features, .pairs = graph.pairs, .half = graph.half_features, .bits = bits}};
   if (embedding > 0) return {{.width = embedding, .learnt = true}};
   return {};
 }
 
-// Types share a table where their rows are as wide, all kept in pairs or none.
-bool is_of(const InputTable& table, const VertexInfo& type) {
-  return table.width == type.features && (table.pairs > 0) == (type.pairs > 0);
+// Types share a table where their rows are as wide, all kept in pairs or none; but not codes.
+bool may_share(const InputTable& table, const VertexInfo& type) {
+  return !table.packed() && table.width == type.features && (table.pairs > 0) == (type.pairs > 0);
 }
 
 HeldTypes types_where(const GraphInfo& graph, auto holds) {
   std::vector<bool> held;
-  for (const auto& type : graph.types) held.push_back(holds(type));
+  for (std::size_t type = 0; type < graph.types.size(); ++type) held.push_back(holds(type));
   return HeldTypes(graph.schema, held);
 }
 
 }  // namespace
 
-std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding) {
-  if (graph.types.size() <= 1) return only_table(graph, embedding);
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
+  if (graph.types.size() <= 1) return only_table(graph, embedding, bits);
   std::vector<InputTable> tables;
-  bool some_without = false;
-  for (const auto& type : graph.types) {
-    some_without |= type.features == 0;
+  std::vector<std::int64_t> table_of(graph.types.size(), -1);
+  for (std::size_t k = 0; k < graph.types.size(); ++k) {
+    const auto& type = graph.types[k];
     if (type.features == 0) continue;
-    auto table = std::ranges::find_if(tables, [&](const auto& other) { return is_of(other, type); });
+    auto table = std::ranges::find_if(tables, [&](const auto& other) { return may_share(other, type); });
     if (table == tables.end()) {
-      tables.push_back({.width = type.features, .half = true});
+      tables.push_back({.width = type.features, .half = true, .bits = bits});
       table = tables.end() - 1;
     }
+    table_of[k] = table - tables.begin();
     table->half = table->half && type.half_features;
     table->pairs = std::max(table->pairs, type.pairs);
   }
-  for (auto& table : tables)
-    table.held = types_where(graph, [&](const auto& type) { return is_of(table, type); });
+  for (std::int64_t t = 0; t < std::ssize(tables); ++t)
+    tables[t].held = types_where(graph, [&](std::size_t type) { return table_of[type] == t; });
+  const bool some_without = std::ranges::find(table_of, -1) != table_of.end();
   if (some_without && embedding > 0)
-    tables.push_back({.width = embedding, .learnt = true, .held = types_where(graph, [](const auto& type) {
-                                                            return type.features == 0;
+    tables.push_back({.width = embedding, .learnt = true, .held = types_where(graph, [&](std::size_t type) {
+                                                            return table_of[type] < 0;
                                                           })});
   return tables;
 }

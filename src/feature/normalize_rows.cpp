@@ -18,21 +18,32 @@ void store_value(Half& to, float value) {
   to = to_half(value);
 }
 
+// Of rows that are numbers still.
+template <class Rows, class Use>
+void with_numbers(Rows& rows, Use use) {
+  std::visit(
+      [&](auto& local) {
+        if constexpr (requires { local.packing; })
+          ESPALIER_CHECK(false, "packed rows are not normalised{}", "");
+        else
+          use(local);
+      },
+      rows);
+}
+
 }  // namespace
 
 void normalize_rows(StoredRows<Cpu>& rows) {
-  std::visit(
-      [](auto& local) {
-        for (std::int64_t i = 0; i < local.rows; ++i) {
-          double sum = 0;
-          for (std::int64_t j = 0; j < local.columns; ++j)
-            sum += std::abs(static_cast<double>(to_float(local(i, j))));
-          if (sum == 0) continue;
-          for (std::int64_t j = 0; j < local.columns; ++j)
-            store_value(local(i, j), static_cast<float>(to_float(local(i, j)) / sum));
-        }
-      },
-      rows);
+  with_numbers(rows, [](auto& local) {
+    for (std::int64_t i = 0; i < local.rows; ++i) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < local.columns; ++j)
+        sum += std::abs(static_cast<double>(to_float(local(i, j))));
+      if (sum == 0) continue;
+      for (std::int64_t j = 0; j < local.columns; ++j)
+        store_value(local(i, j), static_cast<float>(to_float(local(i, j)) / sum));
+    }
+  });
 }
 
 void normalize_pairs(Matrix<float>& rows) {
@@ -56,13 +67,11 @@ std::vector<double> column_sums(const Pieces& each_piece, std::int64_t width, co
                                 std::int64_t vertices, Term term) {
   const auto each_term = [&](auto use) {
     each_piece([&](const StoredRows<Cpu>& rows) {
-      std::visit(
-          [&](const auto& piece) {
-            for (std::int64_t i = 0; i < piece.rows; ++i)
-              for (std::int64_t j = 0; j < piece.columns; ++j)
-                use(j, term(j, static_cast<double>(to_float(piece(i, j)))));
-          },
-          rows);
+      with_numbers(rows, [&](const auto& piece) {
+        for (std::int64_t i = 0; i < piece.rows; ++i)
+          for (std::int64_t j = 0; j < piece.columns; ++j)
+            use(j, term(j, static_cast<double>(to_float(piece(i, j)))));
+      });
     });
   };
   std::vector<double> bound(static_cast<std::size_t>(width), 0.0);
@@ -100,16 +109,13 @@ Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator&
 }
 
 void standardize(StoredRows<Cpu>& rows, const Standardization& by) {
-  std::visit(
-      [&](auto& local) {
-        ESPALIER_CHECK(std::ssize(by.mean) == local.columns && std::ssize(by.deviation) == local.columns,
-                       "means of {} columns for {}", by.mean.size(), local.columns);
-        for (std::int64_t i = 0; i < local.rows; ++i)
-          for (std::int64_t j = 0; j < local.columns; ++j)
-            store_value(local(i, j),
-                        static_cast<float>((to_float(local(i, j)) - by.mean[j]) / by.deviation[j]));
-      },
-      rows);
+  with_numbers(rows, [&](auto& local) {
+    ESPALIER_CHECK(std::ssize(by.mean) == local.columns && std::ssize(by.deviation) == local.columns,
+                   "means of {} columns for {}", by.mean.size(), local.columns);
+    for (std::int64_t i = 0; i < local.rows; ++i)
+      for (std::int64_t j = 0; j < local.columns; ++j)
+        store_value(local(i, j), static_cast<float>((to_float(local(i, j)) - by.mean[j]) / by.deviation[j]));
+  });
 }
 
 }  // namespace espalier

@@ -70,6 +70,16 @@ void mark_changed(const Cpu&, const Buffer<std::int64_t>& places, std::int32_t v
 void mark_changed(const Cuda&, const DeviceArray<std::int64_t>& places, std::int32_t version,
                   DeviceArray<std::int32_t>& changed);
 
+// Rows as they are stored, two arrays of them, become numbers: gather_rows, or unpack_rows.
+template <class T, class Space>
+void gather_stored(const Space& space, const RowStorageOn<Space>& storage, ConstMatrixView<T, Space> from,
+                   ConstMatrixView<T, Space> own, const std::int64_t* source, MatrixView<float, Space> to) {
+  if constexpr (std::is_same_v<T, PackedWord>)
+    unpack_rows(space, *storage.packing(), from, own, source, to);
+  else
+    gather_rows<T>(space, from, own, source, to);
+}
+
 inline std::int64_t total(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
@@ -208,8 +218,8 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
   storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
     const auto* source = fetch_.source_.data();
     for (std::size_t m = 0; m < lists.size(); ++m) {
-      rows[m].resize(fetch_.sizes_[m], own.columns);
-      gather_rows<T>(space, own, own, source, rows[m]);
+      rows[m].resize(fetch_.sizes_[m], storage_.width());
+      gather_stored<T, Space>(space, storage_, own, own, source, rows[m]);
       source += rows[m].rows;
     }
   });
@@ -414,13 +424,13 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
                                             reinterpret_cast<const T*>(fetch.arrived_.data()));
     const auto* source = fetch.source_.data();
     for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
-      rows[m].resize(fetch.sizes_[m], own.columns);
-      gather_rows<T>(space, storage_.has_all() ? own : arrived, own, source, rows[m]);
+      rows[m].resize(fetch.sizes_[m], storage_.width());
+      gather_stored<T, Space>(space, storage_, storage_.has_all() ? own : arrived, own, source, rows[m]);
       source += rows[m].rows;
     }
     const auto placed = std::ssize(fetch.source_);
     grid_->traffic().count(MemoryStep::kPlaceFeatures,
-                           {.rows = placed, .bytes = placed * own.columns * std::int64_t{sizeof(T) + 4}});
+                           {.rows = placed, .bytes = placed * (storage_.row_bytes() + 4 * storage_.width())});
   });
 }
 

@@ -22,14 +22,33 @@ Buffer<BFloat16> narrowed(const Buffer<float>& data) {
   return narrow;
 }
 
+// Codes where `placement` says; what they stand for is read again and again.
+PackedRowsOn<Cuda> on_device(const Cuda& cuda, const PackedRows& own, Placement placement) {
+  PackedRowsOn<Cuda> packed;
+  static_cast<Matrix<PackedWord, Cuda>&>(packed) =
+      on_device(cuda, own.rows, own.columns, own.data, placement);
+  packed.packing = {own.packing.columns, own.packing.bits, upload(cuda, own.packing.least),
+                    upload(cuda, own.packing.step)};
+  return packed;
+}
+
+struct OnDevice {
+  const Cuda& cuda;
+  Placement placement;
+  bool narrow;
+
+  StoredRows<Cuda> operator()(const PackedRows& own) const { return on_device(cuda, own, placement); }
+  StoredRows<Cuda> operator()(const Matrix<Half>& own) const {
+    return on_device(cuda, own.rows, own.columns, own.data, placement);
+  }
+  StoredRows<Cuda> operator()(const Matrix<float>& own) const {
+    if (narrow) return on_device(cuda, own.rows, own.columns, narrowed(own.data), placement);
+    return on_device(cuda, own.rows, own.columns, own.data, placement);
+  }
+};
+
 StoredRows<Cuda> on_device(const Cuda& cuda, const StoredRows<Cpu>& block, Placement placement, bool narrow) {
-  return std::visit(
-      [&]<class T>(const Matrix<T>& own) -> StoredRows<Cuda> {
-        if constexpr (std::is_same_v<T, float>)
-          if (narrow) return on_device(cuda, own.rows, own.columns, narrowed(own.data), placement);
-        return on_device(cuda, own.rows, own.columns, own.data, placement);
-      },
-      block);
+  return std::visit(OnDevice{cuda, placement, narrow}, block);
 }
 
 }  // namespace

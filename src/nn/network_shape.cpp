@@ -12,9 +12,8 @@
 
 namespace espalier {
 
-InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embedding) {
+InputShape input_shape(const GraphInfo& graph, bool apart, const std::vector<InputTable>& tables) {
   InputShape input;
-  const auto tables = input_tables(graph, embedding);
   for (const auto& table : tables) {
     input.width = std::max(input.width, table.width);
     input.learnt |= table.learnt;

@@ -138,24 +138,54 @@ Buffer<T> OwnedReader::collect(std::int64_t width, Read read) const {
   return all;
 }
 
+// Rows of a range of the numbers of types that are held.
+template <class T>
+Buffer<T> OwnedReader::read_features(const HeldTypes& held, std::int64_t width, std::int64_t begin,
+                                     std::int64_t end) const {
+  const auto& types = file_.info().schema.types();
+  Buffer<T> rows;
+  for (int t = 0; t < std::ssize(types); ++t) {
+    if (!held.holds_type(t)) continue;
+    const auto from = std::clamp(begin + held.shift(t), types[t].begin, types[t].end),
+               to = std::clamp(end + held.shift(t), from, types[t].end);
+    append(rows, as_wide(file_.read_features<T>(from, to, t), width));
+  }
+  return rows;
+}
+
 template <class T>
 Matrix<T> OwnedReader::features(const HeldTypes& held, std::int64_t width) const {
-  const auto& types = file_.info().schema.types();
   const auto read = [&](std::int64_t begin, std::int64_t end) {
-    Buffer<T> rows;
-    for (int t = 0; t < std::ssize(types); ++t) {
-      if (!held.holds_type(t)) continue;
-      const auto from = std::clamp(begin + held.shift(t), types[t].begin, types[t].end),
-                 to = std::clamp(end + held.shift(t), from, types[t].end);
-      append(rows, as_wide(file_.read_features<T>(from, to, t), width));
-    }
-    return rows;
+    return read_features<T>(held, width, begin, end);
   };
   Matrix<T> mine(0, width);
   mine.rows = ownership_.size(part_);
   mine.data = ownership_.is_map() ? collect<T>(width, read)
                                   : read(ownership_.ranges().begin(part_), ownership_.ranges().end(part_));
   return mine;
+}
+
+template <class T>
+void OwnedReader::features_in_pieces(const HeldTypes& held, std::int64_t width,
+                                     const std::function<void(Matrix<T>)>& use) const {
+  const auto give = [&](Buffer<T> values) {
+    Matrix<T> rows(0, width);
+    rows.rows = width == 0 ? 0 : std::ssize(values) / width;
+    rows.data = std::move(values);
+    use(std::move(rows));
+  };
+  const auto row_bytes = width * static_cast<std::int64_t>(sizeof(T)), n = ownership_.rows();
+  if (ownership_.is_map())
+    return each_piece(n * row_bytes, [&](const Deal& deal, std::int64_t begin, std::int64_t end) {
+      give(deal.send(read_features<T>(held, width, begin, end).data(), width));
+    });
+  const auto& ranges = ownership_.ranges();
+  const auto rounds = 1 + n * row_bytes / ownership_.parts() / piece_bytes_;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto some = even_range(ranges.size(part_), rounds, round);
+    const auto first = ranges.begin(part_);
+    give(read_features<T>(held, width, first + some.begin, first + some.end));
+  }
 }
 
 // Edges of one range of rows after another, with their features. Each relation's features stand in
@@ -298,6 +328,8 @@ template Csr<std::int32_t> OwnedReader::rows() const;
 template Csr<std::int64_t> OwnedReader::rows() const;
 template Matrix<float> OwnedReader::features(const HeldTypes&, std::int64_t) const;
 template Matrix<Half> OwnedReader::features(const HeldTypes&, std::int64_t) const;
+template void OwnedReader::features_in_pieces(const HeldTypes&, std::int64_t,
+                                              const std::function<void(Matrix<float>)>&) const;
 template OwnedEdges<std::int32_t, float> OwnedReader::edges(const std::vector<std::uint8_t>&,
                                                             std::int64_t) const;
 template OwnedEdges<std::int32_t, Half> OwnedReader::edges(const std::vector<std::uint8_t>&,

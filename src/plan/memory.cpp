@@ -65,7 +65,7 @@ std::string bytes_in_words(double bytes) {
 NetworkShape network_shape(const GraphInfo& graph, const Config& config) {
   const bool apart = layer_kind_of(config.model).takes_relations;
   const auto& task = task_kind_of(config.train.task);
-  return network_shape(config.model, input_shape(graph, apart, config.model.embedding),
+  return network_shape(config.model, input_shape(graph, apart, input_tables(graph, config)),
                        task.outputs(graph, config),
                        task.tensors == nullptr ? std::vector<TensorShape>() : task.tensors(graph, config));
 }
@@ -93,7 +93,7 @@ namespace {
 // Features, and those of edges where the model reads them, of a rank with such shares of the
 // vertices and of the edges.
 double rows_of_input(const GraphInfo& graph, const Config& config, double of_vertices, double of_edges) {
-  const auto tables = input_tables(graph, config.model.embedding);
+  const auto tables = input_tables(graph, config);
   double features = 0;
   if (config.graph.features_on != "disk") {
     features = of_vertices * table_bytes(tables, graph.nodes, false);
@@ -166,8 +166,7 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
                             static_cast<double>(replication) / static_cast<double>(ranks);
   const double share = block_rows / static_cast<double>(std::max<std::int64_t>(1, graph.nodes));
   memory.features = rows_of_input(graph, config, share, share);
-  memory.parts = {
-      {"embeddings", share * table_bytes(input_tables(graph, config.model.embedding), graph.nodes, true)}};
+  memory.parts = {{"embeddings", share * table_bytes(input_tables(graph, config), graph.nodes, true)}};
   const auto row_bytes = 4 * static_cast<double>(config.model.hidden);
   const double hidden =
       config.run.spill.empty() ? block_rows * row_bytes : DiskRows::memory_bytes(block_rows, row_bytes);
@@ -217,8 +216,10 @@ double room_on_device(const JobSize& job, std::int64_t replication) {
 
 double bytes_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident(job, replication);
-  const double narrow =
-      job.config.train.precision == "bf16" && !job.graph.half_features && job.graph.pairs == 0 ? 0.5 : 1.0;
+  const double narrow = job.config.train.precision == "bf16" && job.config.graph.feature_bits == 32 &&
+                                !job.graph.half_features && job.graph.pairs == 0
+                            ? 0.5
+                            : 1.0;
   return memory.evaluation + memory.model + memory.of_parts().on_device +
          (features_on_device(job) ? narrow * memory.features : 0);
 }

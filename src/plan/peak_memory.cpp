@@ -24,7 +24,7 @@ struct Estimate {
   const EpochWork& work;
   const std::vector<EvaluationWork>& evaluations;
   LargestPart part;
-  std::vector<InputTable> tables = input_tables(job.graph, job.config.model.embedding);
+  std::vector<InputTable> tables = input_tables(job.graph, job.config);
   NetworkShape network = network_shape(job.graph, job.config);
 
   double n() const { return static_cast<double>(job.graph.nodes); }
@@ -184,7 +184,7 @@ class Phases {
 ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer) {
   auto widest = widened_width(network_shape(job.graph, job.config));
   bool features = false;
-  for (const auto& table : input_tables(job.graph, job.config.model.embedding)) {
+  for (const auto& table : input_tables(job.graph, job.config)) {
     widest = std::max(widest, table.fetched_width());
     features = features || !table.learnt;
   }

@@ -11,7 +11,7 @@ namespace espalier {
 
 PlannedEpoch planned_epoch(const JobSize& job) {
   const auto& config = job.config;
-  const auto tables = input_tables(job.graph, config.model.embedding);
+  const auto tables = input_tables(job.graph, config);
   const auto batches = batches_of_epoch(job.graph, config);
   PlannedEpoch epoch = {
       .ranks = static_cast<int>(job.ranks),

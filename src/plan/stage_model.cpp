@@ -26,7 +26,7 @@ double id_bytes(const StageInput& in) {
 }
 
 std::vector<InputTable> tables_of(const StageInput& in) {
-  return input_tables(in.job.graph, in.job.config.model.embedding);
+  return input_tables(in.job.graph, in.job.config);
 }
 
 Cost all_reduce_cost(double bytes, int ranks) {

@@ -51,7 +51,7 @@ namespace {
 // Of features of a job with such a share of the vertices: rows, and their bytes.
 std::pair<double, double> features_of(const PlannedTraining& training, double share) {
   double rows = 0, bytes = 0;
-  for (const auto& table : input_tables(training.graph, training.config.model.embedding)) {
+  for (const auto& table : input_tables(training.graph, training.config)) {
     if (table.learnt) continue;
     const double of_table = share * static_cast<double>(table.held.count(training.graph.nodes));
     rows += of_table;

@@ -77,7 +77,7 @@ std::unique_ptr<StepPartOn<Space>> make_learnt_rows(const PartsOfJob<Space>& of)
 }
 
 inline PlannedPart plan_learnt_rows(const PlannedTraining& training, double) {
-  const auto tables = input_tables(training.graph, training.config.model.embedding);
+  const auto tables = input_tables(training.graph, training.config);
   if (tables.empty() || !tables.back().learnt) return {};
   const auto nodes = training.graph.nodes;
   const double of_rows = table_bytes(tables, nodes, true) * training.share,

@@ -35,7 +35,7 @@ const SplitLinks& links_of(const GraphInfo& graph, Split split) {
 // Of the rows that scores are of: hidden, or without layers those that vertices have.
 std::int64_t outputs(const GraphInfo& graph, const Config& config) {
   if (config.model.layers > 0 || graph.schema.types().size() > 1) return config.model.hidden;
-  return input_shape(graph, false, config.model.embedding).width;
+  return input_shape(graph, false, input_tables(graph, config)).width;
 }
 std::vector<TensorShape> tensors(const GraphInfo& graph, const Config& config) {
   return link_tensors(link_score_of(config.train), graph.links.relations(), outputs(graph, config));

@@ -24,7 +24,7 @@ HISTORY = ("history.kind=replace", "history.t_stale=3")
 ROWS = (*RGCN, "model.embedding=3")
 LINKS = ("train.task=links", "train.score=transe", "train.loss=self_adversarial")
 CASES = {
-    "graph.feature_norm": ((), "row"), "graph.target": (RGCN, "author"), "sampler.weighted": ((), "true"),
+    "graph.feature_norm": ((), "row"), "graph.feature_bits": ((), "8"), "graph.target": (RGCN, "author"), "sampler.weighted": ((), "true"),
     "sampler.kind": (LADIES, "fastgcn"), "sampler.mode": (LADIES, "reference"),
     "sampler.relation_fanout": (RGCN, '["writes=0"]'),
     "model.kind": ((), "gcn"), "model.hidden": ((), "16"), "model.layers": ((), "3", "sampler.fanout=[3,3,3]"),
@@ -66,7 +66,7 @@ FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
 EXPECTED = {
     "shape": {f"model.{key}" for key in ("kind", "hidden", "layers", "bases", "edge_features", "embedding", "heads", "output_heads",
                                          "residual", "jumping", "normalize")},
-    "meaning": {"graph.feature_norm", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task",
+    "meaning": {"graph.feature_norm", "graph.feature_bits", "graph.target", "sampler.weighted", "model.activation", "model.aggregator", "train.task",
                 "train.score", "train.norm"},
     "draw": {"sampler.kind", "sampler.mode", "sampler.relation_fanout"},
     "state": {"graph.split", "train.metric", "train.optimizer", "train.embedding_optimizer", "train.ranked_against"},

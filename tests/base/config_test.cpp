@@ -32,6 +32,7 @@ target = "paper"
 split = "seed0"
 order = "a.order.h5"
 feature_norm = "row"
+feature_bits = 4
 features_on = "node"
 verify = false
 [grid]

@@ -37,6 +37,21 @@ RowStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool n
   return RowStore(grid, partition, std::move(local));
 }
 
+// The numbers of `entry` in codes.
+template <>
+RowStore host_store<PackedWord>(const Grid& grid, std::int64_t n, std::int64_t width, bool) {
+  constexpr int kBits = 4;
+  const auto partition = block_partition(n, grid.rows());
+  Matrix<float> numbers(partition.size(grid.row()), width);
+  for (std::int64_t i = 0; i < numbers.rows; ++i)
+    for (std::int64_t j = 0; j < width; ++j) numbers(i, j) = entry<float>(partition.begin(grid.row()) + i, j);
+  PackedRows rows;
+  rows.packing = {width, kBits, Buffer<double>(width, -3.0), Buffer<double>(width, 10.0 / 15)};
+  rows.resize(numbers.rows, words_of_packed(width, kBits));
+  pack_rows(rows.packing, numbers, rows);
+  return RowStore(grid, partition, std::move(rows));
+}
+
 // Lists of different lengths, in no order; some ranks have none, some an empty one.
 Lists lists_of(std::int64_t n, int rank) {
   if (rank % 3 == 1) return {};
@@ -125,6 +140,7 @@ TEST_F(RowStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
   for_every_case([](const Grid& grid, const DeviceGrid& device, const Case& of) {
     expect_fetch<float>(grid, device, of);
     expect_fetch<Half>(grid, device, of);
+    expect_fetch<PackedWord>(grid, device, of);
     expect_fetch<float>(grid, device, of, true);
   });
 }

@@ -79,6 +79,24 @@ void expect_features(const Matrix<T>& mine, const Ownership& ownership, int part
     EXPECT_EQ(std::memcmp(mine.row(k), whole.row(ownership.vertex(part, k)), kFeatures * sizeof(T)), 0);
 }
 
+// As floats, whatever the file has.
+template <class T>
+void expect_pieces(const OwnedReader& reader, const Ownership& ownership, int part, bool many) {
+  const auto whole = all_features<T>();
+  std::int64_t pieces = 0, place = 0;
+  reader.features_in_pieces<float>(HeldTypes(), kFeatures, [&](Matrix<float> rows) {
+    EXPECT_EQ(rows.columns, kFeatures);
+    EXPECT_EQ(rows.rows * kFeatures, std::ssize(rows.data));
+    for (std::int64_t k = 0; k < rows.rows; ++k, ++place)
+      for (std::int64_t j = 0; j < kFeatures; ++j)
+        EXPECT_EQ(rows(k, j), to_float(whole(ownership.vertex(part, place), j)));
+    ++pieces;
+  });
+  EXPECT_EQ(place, ownership.size(part));
+  EXPECT_EQ(pieces > 1, many);
+  EXPECT_EQ(test_world().all_reduce(pieces, Reduction::kMax, "test"), pieces);
+}
+
 void expect_labels(const OwnedReader& reader, const Ownership& shares, int rank, bool multi_label) {
   if (multi_label) {
     const auto labels = reader.multi_labels();
@@ -107,6 +125,7 @@ void expect_as_written(const std::string& path, bool weighted, bool multi_label)
         const OwnedReader reader(grid, file, ownership, piece);
         expect_rows(reader.rows<Index>(), whole, ownership, grid.row());
         expect_features(reader.features<T>(HeldTypes(), kFeatures), ownership, grid.row());
+        expect_pieces<T>(reader, ownership, grid.row(), piece < 1000);
         expect_labels(reader, ownership.cut(c), test_world().rank(), multi_label);
       }
 }

@@ -26,6 +26,7 @@ struct AutoNumber {
 struct GraphConfig {
   std::string file;
   std::string feature_norm = "none";
+  std::int64_t feature_bits = 32;
   std::string features_on = "device";
   std::string target;  ///< vertex type to learn on; empty: the only one with labels
   std::string split;   ///< empty: that of /split/train, or the only one

@@ -1,5 +1,6 @@
 // What the rows of a network's input are: tables of one width each, which a store of its own holds
-// (input_stores.hpp). Types with features of the same width share a table; types without features
+// (input_stores.hpp). Types with features of the same width share a table, unless they are packed
+// (packed_rows.hpp): each type has columns of its own, so then a table too. Types without features
 // share one of embeddings, rows that are learnt, where those are asked for.
 #pragma once
 
@@ -7,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "espalier/base/config.hpp"
+#include "espalier/feature/packed_rows.hpp"
 #include "espalier/partition/held_types.hpp"
 
 namespace espalier {
@@ -16,17 +19,28 @@ struct InputTable {
   std::int64_t pairs = 0;  ///< of a row, where rows are kept in pairs (dense/paired_rows.hpp); 0:
                            ///< they are kept as they are
   bool half = false;       ///< are the rows Half in the file, and so in memory and on the wire?
+  std::int64_t bits = 32;  ///< of a number in memory and on the wire, if fewer than in the file:
+                           ///< 16 (Half) or those of packed rows (packed_rows.hpp)
   bool learnt = false;     ///< embeddings, which begin as random numbers; else features
   HeldTypes held = {};     ///< whose rows these are
 
   /// Columns of its rows as they are fetched.
   std::int64_t fetched_width() const { return pairs > 0 ? 2 * pairs : width; }
-  std::int64_t row_bytes() const { return pairs > 0 ? 8 * pairs : width * (half ? 2 : 4); }
+  bool packed() const { return bits < 16; }
+  std::int64_t row_bytes() const {
+    if (pairs > 0) return 8 * pairs;
+    return packed() ? 2 * words_of_packed(width, bits) : width * (half || bits == 16 ? 2 : 4);
+  }
 };
 
 /// Of a graph: features in the order of the first type that has each width, embeddings last.
-/// `embedding`: their width (model.embedding); 0: types without features have no rows.
-std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding);
+/// `embedding`: their width (model.embedding); 0: types without features have no rows. `bits`:
+/// graph.feature_bits.
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits = 32);
+/// Of a job.
+inline std::vector<InputTable> input_tables(const GraphInfo& graph, const Config& config) {
+  return input_tables(graph, config.model.embedding, config.graph.feature_bits);
+}
 
 /// Bytes of the rows of all vertices in all tables: of features, or of those that are learnt.
 double table_bytes(std::span<const InputTable> tables, std::int64_t vertices, bool learnt);

@@ -15,14 +15,16 @@
 #include "espalier/base/half.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/feature/packed_rows.hpp"
 #include "espalier/partition/ownership.hpp"
 
 namespace espalier {
 
-/// Rows in one of the types that a space stores.
+/// Rows in one of the forms that a space stores: numbers, or codes of numbers.
 template <class Space>
-using StoredRows = ForSpace<Space, std::variant<Matrix<float>, Matrix<Half>>,
-                            std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>>>;
+using StoredRows = ForSpace<
+    Space, std::variant<Matrix<float>, Matrix<Half>, PackedRows>,
+    std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>, PackedRowsOn<Cuda>>>;
 
 class DiskRows;
 template <class Space>
@@ -92,8 +94,15 @@ class RowStorageOn {
   std::int64_t rows_here() const { return reach_.size(part_); }
   std::int64_t rows_elsewhere() const { return reach_.rows() - rows_here(); }
 
+  /// Numbers of a row.
   std::int64_t width() const {
+    if (const auto* const codes = packing()) return codes->columns;
     return std::visit([](const auto& rows) { return rows.columns; }, rows_);
+  }
+  /// Of packed rows what their codes stand for; else null.
+  const PackingOn<Space>* packing() const {
+    const auto* const packed = std::get_if<PackedRowsOn<Space>>(&rows_);
+    return packed == nullptr ? nullptr : &packed->packing;
   }
   /// Of a row, as it is stored.
   std::int64_t row_bytes() const {
@@ -110,7 +119,7 @@ class RowStorageOn {
                   DiskRead& read) const requires std::is_same_v<Space, Cpu>;
 
   /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
-  /// reach(); on disk with none, in the type that they have.
+  /// reach(); on disk with none, in the type that they have. T of packed rows: PackedWord.
   template <class Visit>
   void with_rows(Visit visit) const {
     std::visit(

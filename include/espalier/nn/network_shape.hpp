@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "espalier/base/config.hpp"
+#include "espalier/feature/input_tables.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/layer.hpp"
 
@@ -31,8 +32,8 @@ struct InputShape {
   InputShape() = default;
   InputShape(std::int64_t width_) : width(width_) {}
 };
-/// Of a graph; `apart`: are its relations seen? `embedding`: input_tables.
-InputShape input_shape(const GraphInfo& graph, bool apart, std::int64_t embedding);
+/// Of a graph, whose rows are in these tables; `apart`: are its relations seen?
+InputShape input_shape(const GraphInfo& graph, bool apart, const std::vector<InputTable>& tables);
 
 struct NetworkShape {
   std::string kind = "sage";  ///< of its layers: a name of layer_kinds()

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -38,6 +39,10 @@ class OwnedReader {
   /// sparse features rows of pairs. T: float or Half.
   template <class T>
   Matrix<T> features(const HeldTypes& held, std::int64_t width) const;
+  /// The same, some rows at a time, in their order; on every rank as many times, sometimes none.
+  template <class T>
+  void features_in_pieces(const HeldTypes& held, std::int64_t width,
+                          const std::function<void(Matrix<T>)>& use) const;
   /// Of the edges into the part's vertices, whose relations are held: rows of `width` numbers,
   /// zeros behind those of a narrower relation. Throws UserError(kInput) where a relation has
   /// another number of features than of entries.
@@ -53,6 +58,9 @@ class OwnedReader {
   class EdgePieces;
   template <class Read>
   void each_piece(std::int64_t bytes, Read read) const;
+  template <class T>
+  Buffer<T> read_features(const HeldTypes& held, std::int64_t width, std::int64_t begin,
+                          std::int64_t end) const;
   template <class T, class Read>
   Buffer<T> collect(std::int64_t width, Read read) const;
   template <class T, class Read>
