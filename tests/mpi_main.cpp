@@ -46,7 +46,8 @@ void keep_tests_of(const std::string& file) {
     for (int t = 0; t < suite.total_test_count(); ++t) {
       const auto& test = *suite.GetTestInfo(t);
       const std::string path = test.file();
-      if (path.substr(path.rfind('/') + 1) == file) kept += ":" + std::string(suite.name()) + "." + test.name();
+      if (path.substr(path.rfind('/') + 1) == file)
+        kept += ":" + std::string(suite.name()) + "." + test.name();
     }
   }
   if (kept.empty()) throw std::invalid_argument("no test is of " + file);

@@ -31,7 +31,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::int64_t kBytes = (4 << 20) + 1234;
+constexpr std::int64_t kFileBytes = (4 << 20) + 1234;
 constexpr char kUnread = '\x5a';
 
 struct Wanted {
@@ -46,11 +46,11 @@ class ParallelReadsOf : public testing::TestWithParam<bool> {
     setenv("ESPALIER_NO_IO_URING", ring ? "0" : "1", 1);
     if (ring && !has_ring()) GTEST_SKIP() << "read " << ParallelReads::in_words();
     std::mt19937_64 words(7);
-    bytes_.resize(kBytes);
+    bytes_.resize(kFileBytes);
     for (auto& byte : bytes_) byte = static_cast<char>(words());
     path_ = test_folder("parallel-reads") + "/file";
     auto file = RangedFile::create(path_);
-    file.write(0, bytes_.data(), kBytes);
+    file.write(0, bytes_.data(), kFileBytes);
     file.sync();
     file_ = RangedFile::open(path_);
   }
@@ -62,7 +62,7 @@ class ParallelReadsOf : public testing::TestWithParam<bool> {
     std::mt19937_64 random(test_seed(seed));
     std::vector<Wanted> list(count);
     for (auto& [at, bytes] : list) {
-      at = static_cast<std::int64_t>(random() % (kBytes + 5000));
+      at = static_cast<std::int64_t>(random() % (kFileBytes + 5000));
       bytes = random() % 9 == 0 ? 0 : static_cast<std::int64_t>(random() % longest);
       if (random() % 4 == 0) at = at / 4096 * 4096;
       if (random() % 4 == 0) bytes = 4096;
@@ -86,7 +86,7 @@ class ParallelReadsOf : public testing::TestWithParam<bool> {
     return wrong;
   }
   bool is_right(const Wanted& wanted, const std::string& to, std::int64_t got) const {
-    const auto there = std::clamp<std::int64_t>(kBytes - wanted.at, 0, wanted.count);
+    const auto there = std::clamp<std::int64_t>(kFileBytes - wanted.at, 0, wanted.count);
     const auto end = static_cast<std::size_t>(there);
     return got == there && (there == 0 || to.compare(0, end, bytes_, wanted.at, end) == 0) &&
            to.find_first_not_of(kUnread, end) == std::string::npos;
@@ -102,9 +102,11 @@ TEST_P(ParallelReadsOf, RandomListsAreWhatTheFileHolds) {
     for (int again = 0; again < 2; ++again)  // from the disk, from memory
       EXPECT_EQ(count_wrong(random_list(700, 31 + most, 9000), most), 0) << most << " under way";
   }
-  EXPECT_EQ(count_wrong(random_list(40, 32, 2 * kBytes)), 0) << "long ones";
+  EXPECT_EQ(count_wrong(random_list(40, 32, 2 * kFileBytes)), 0) << "long ones";
   EXPECT_EQ(count_wrong(std::vector<Wanted>(3000, {4095, 2})), 0) << "the same";
-  EXPECT_EQ(count_wrong({{kBytes, 1}, {kBytes - 1, 1}, {kBytes + 5, 9}, {0, 0}, {0, kBytes + 1}}), 0);
+  EXPECT_EQ(
+      count_wrong({{kFileBytes, 1}, {kFileBytes - 1, 1}, {kFileBytes + 5, 9}, {0, 0}, {0, kFileBytes + 1}}),
+      0);
   EXPECT_EQ(count_wrong({}), 0);
 }
 
