@@ -6,7 +6,8 @@ only app/ may test whether CUDA was built; only base/ and comm/ have types of th
 leaves is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
 trains calls exponentials and logarithms of the C library; what a training step is made of (pipeline, trainer, network, checkpoint,
-report) names none of its parts (train/step_part.hpp).
+report) names none of its parts (train/step_part.hpp); no two headers have a type of one name in one namespace, of which the
+linker would keep either.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 
@@ -27,6 +28,7 @@ NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cp
 DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
 OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
 ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edges|/nodes/features|does not fit: |edge weights)")
+TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: : [^;{]*)? \{|^using (\w+) =", re.M)
 DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 
 # What trains has functions of its own (base/elementary.hpp): the C library's give other last bits on other machines. Predictions
@@ -125,7 +127,14 @@ def main():
                 problems += problems_of(path, folder.name, rooms)
                 problems += second_list_of_keys(path, keys)
                 problems += refusals_of(path, folder.name)
-    room_of = {}
+    room_of, header_of = {}, {}
+    for path in sorted(path for top in TOPS for path in pathlib.Path(top).glob("*/*.hpp")):
+        text = path.read_text()
+        for name in {a or b for a, b in TYPE.findall(text)}:
+            space = re.search(r"^namespace ([\w:]+)", text, re.M)
+            other = header_of.setdefault((space and space[1], name), path)
+            if other != path:
+                problems.append(f"{path}: {other} has a type {name} too")
     for path in sorted(path for top in TOPS for path in pathlib.Path(top).glob("*/*.[ch]*")):
         other = room_of.setdefault(path.name, path.parent.name)
         if other != path.parent.name:

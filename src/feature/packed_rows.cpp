@@ -41,7 +41,7 @@ void unpack_all(const Cpu& cpu, const Packing& packing, ConstMatrixView<PackedWo
 
 }  // namespace
 
-Packing measure_packing(const RowPieces& pieces, std::int64_t columns, int bits, const Communicator& comm) {
+Packing measure_packing(const RowsInParts& pieces, std::int64_t columns, int bits, const Communicator& comm) {
   constexpr auto kNone = std::numeric_limits<double>::infinity();
   std::vector<double> least(static_cast<std::size_t>(columns), kNone), most(least.size(), -kNone);
   pieces([&](const Matrix<float>& rows) {

@@ -43,7 +43,7 @@ StoredRows<Cpu> read_rows(const TableReading& of, Standardization& standard) {
 
 // ---- in fewer bits: read again and again, some at a time, so that no time has all as floats ----
 
-RowPieces normalized_pieces(const TableReading& of, Standardization& standard) {
+RowsInParts normalized_pieces(const TableReading& of, Standardization& standard) {
   const auto as_read = [&of](const PieceVisit& visit) {
     of.reader.features_in_pieces<float>(of.table.held, of.table.width,
                                         [&](Matrix<float> rows) { visit(StoredRows<Cpu>(std::move(rows))); });

@@ -84,7 +84,7 @@ TEST(PackedRows, AStoreOfThemOnEveryGrid) {
       const Grid grid(test_world(), c);
       const auto partition = block_partition(n, grid.rows());
       const auto first = partition.begin(grid.row()), rows = partition.size(grid.row());
-      const RowPieces pieces = [&](const auto& use) {  // a row at a time
+      const RowsInParts pieces = [&](const auto& use) {  // a row at a time
         for (std::int64_t i = 0; i < rows; ++i) {
           Matrix<float> row(1, width);
           std::copy_n(x.row(first + i), width, row.row(0));

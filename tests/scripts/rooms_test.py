@@ -57,6 +57,14 @@ class JobChecks(RoomsTest):
                            ("train/trainer.cpp", "// what history is"), ("feature/network.cpp", line)):
             self.assertEqual(self.problems({path: text + "\n"}), (0, "rooms ok\n"), path)
 
+    def test_two_types_of_one_name_are_caught(self):
+        one = "namespace espalier {\nstruct Options {\n  int a;\n};\n}\n"
+        code, said = self.problems({"graph/import.hpp": one, "graph/generate.hpp": one.replace("int a", "double b")})
+        self.assertEqual((code, said), (1, "src/graph/import.hpp: src/graph/generate.hpp has a type Options too\n"))
+        for other in (one.replace("espalier", "espalier::generate"), one.replace("Options {", "Options;\nstruct Others {"),
+                      one.replace("Options {", "Options::State {")):
+            self.assertEqual(self.problems({"graph/import.hpp": one, "graph/generate.hpp": other}), (0, "rooms ok\n"), other)
+
     def test_the_table_and_commands_that_run_no_job_may(self):
         for path in ("app/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):
             self.assertEqual(self.problems({path: "void f() {\n  check_splits(world, file);\n}\n"}), (0, "rooms ok\n"), path)

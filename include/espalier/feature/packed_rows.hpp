@@ -58,11 +58,11 @@ ESPALIER_HD inline float packed_number(std::uint32_t code, double least, double 
 }
 
 /// Calls what it is given with all rows of this rank, some at a time, every time that it is called.
-using RowPieces = std::function<void(const std::function<void(const Matrix<float>&)>&)>;
+using RowsInParts = std::function<void(const std::function<void(const Matrix<float>&)>&)>;
 
 /// Collective over `comm`, whose ranks have all rows together: the packing of rows of so many
 /// columns. Exact, so it does not depend on who has which.
-Packing measure_packing(const RowPieces& pieces, std::int64_t columns, int bits, const Communicator& comm);
+Packing measure_packing(const RowsInParts& pieces, std::int64_t columns, int bits, const Communicator& comm);
 
 /// to[i] = row i, packed. to [rows, words of a row].
 void pack_rows(const Packing& packing, ConstMatrixView<float> rows, MatrixView<PackedWord> to);
