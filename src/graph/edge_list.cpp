@@ -58,17 +58,17 @@ Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange&
 }
 
 // As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says
-// which is next.
+// which is next, counted within the row, which is no longer than there are columns.
 template <class Index>
 std::int64_t count_one_way(const Csr<Index>& matrix) {
-  Buffer<std::int64_t> cursor(matrix.indptr.begin(), matrix.indptr.end() - 1);
+  Buffer<Index> cursor(matrix.rows, 0);
   std::int64_t alone = 0;
   for (std::int64_t v = 0; v < matrix.rows; ++v)
     for (const auto u : matrix.row_indices(v)) {
       auto& next = cursor[u];
-      const auto end = matrix.row_end(u);
-      while (next < end && matrix.indices[next] < v) ++next;
-      alone += next == end || matrix.indices[next] != v;
+      const auto row = matrix.row_indices(u);
+      while (next < std::ssize(row) && row[next] < v) ++next;
+      alone += next == std::ssize(row) || row[next] != v;
     }
   return alone;
 }

@@ -72,15 +72,50 @@ void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_
   const hdf5::Slab slab{begin, begin + rows, width};
   const bool good =
       dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
+  finish_dataset(name, dataset, good, content_digest(values, begin * width));
+}
+
+// Collective. Of a data set whose parts, mine too, are written; digests of parts add up.
+void GraphWriter::finish_dataset(const std::string& name, const hdf5::Dataset& dataset, bool good,
+                                 std::uint64_t my_digest) {
   state_->output.require(good, name);
-  const auto digest =
-      state_->comm().all_reduce(content_digest(values, begin * width), Reduction::kSum, "graph file");
+  const auto digest = state_->comm().all_reduce(my_digest, Reduction::kSum, "graph file");
   state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
-  state_->written.push_back({name, shape, digest});
+  state_->written.push_back({name, dataset.shape, digest});
 }
 
 namespace {
 constexpr std::int64_t kVector = -1;  // columns of a dataset with one dimension
+constexpr std::int64_t kPieceBytes = 16 << 20;
+}  // namespace
+
+// Collective. My values of a vector of `total`, from `begin` on, made one after the other: no more
+// than a piece of them is in memory.
+template <class T>
+void GraphWriter::write_made(const std::string& name, std::int64_t total, std::int64_t begin,
+                             std::int64_t count, const std::function<T(std::int64_t)>& make) {
+  const auto dataset = hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), {total});
+  bool good = dataset.exists();
+  std::uint64_t digest = 0;
+  Buffer<T> piece(std::min<std::int64_t>(count, kPieceBytes / sizeof(T)));
+  for (std::int64_t at = 0; good && at < count; at += std::ssize(piece)) {
+    piece.resize(std::min<std::int64_t>(std::ssize(piece), count - at));
+    for (std::int64_t k = 0; k < std::ssize(piece); ++k) piece[k] = make(at + k);
+    const hdf5::Slab slab{begin + at, begin + at + std::ssize(piece), 1};
+    good = hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, piece.data());
+    digest += content_digest(std::span<const T>(piece), begin + at);
+  }
+  finish_dataset(name, dataset, good, digest);
+}
+
+// Collective. Where my rows begin in the file, in which their first entry is `entry_begin`. The
+// last rank also writes the end of all; everyone else's is the next rank's first.
+template <class Index>
+void GraphWriter::write_row_begins(const std::string& name, const Csr<Index>& rows, std::int64_t total,
+                                   std::int64_t row_begin, std::int64_t entry_begin) {
+  const bool last = state_->comm().rank() + 1 == state_->comm().size();
+  write_made<std::int64_t>(name, total + 1, row_begin, rows.rows + (last ? 1 : 0),
+                           [&](std::int64_t row) { return rows.indptr[row] + entry_begin; });
 }
 
 // Collective. A list that every rank has, written by rank 0.
@@ -135,39 +170,35 @@ template <class Index>
 void GraphWriter::write_segments(const Csr<Index>& rows, std::int64_t row_begin, std::int64_t entry_begin) {
   const auto& comm = state_->comm();
   const auto& schema = state_->schema;
-  Buffer<std::int64_t> ptr, begins;
+  Buffer<std::int64_t> ptr;
   Buffer<std::uint8_t> relations;
+  ptr.reserve(rows.rows + 1);
   for (std::int64_t row = 0; row < rows.rows; ++row) {
-    ptr.push_back(std::ssize(begins));
+    ptr.push_back(std::ssize(relations));
     int before = -1;
-    for (auto e = rows.row_begin(row); e < rows.row_end(row); ++e) {
-      const auto column = static_cast<std::int64_t>(rows.indices[e]);
+    for (const auto column : rows.row_indices(row)) {
       if (before >= 0 && column < schema.begin(before + 1)) continue;
       before = schema.relation_of(column);
       relations.push_back(static_cast<std::uint8_t>(before));
-      begins.push_back(entry_begin + e);
     }
   }
-  if (comm.rank() + 1 == comm.size()) ptr.push_back(std::ssize(begins));
-  const auto place = place_of(comm, begins.size());
+  ptr.push_back(std::ssize(relations));
+  // Of segment k of a row the first entry of its relation, which is behind those of segment k - 1.
+  std::int64_t row = 0, entry = 0;
+  const auto next_begin = [&](std::int64_t k) {
+    while (ptr[row + 1] <= k) ++row;
+    if (ptr[row] == k) return entry = rows.row_begin(row);
+    while (rows.indices[entry] < schema.begin(relations[k])) ++entry;
+    return entry;
+  };
+  const auto place = place_of(comm, relations.size());
+  write_made<std::int64_t>("/graph/segment_begin", place.total, place.begin, std::ssize(relations),
+                           [&](std::int64_t k) { return entry_begin + next_begin(k); });
+  if (comm.rank() + 1 < comm.size()) ptr.pop_back();
   for (auto& first : ptr) first += place.begin;
   write<std::int64_t>("/graph/segment_ptr", schema.nodes() + 1, kVector, row_begin, ptr);
   write<std::uint8_t>("/graph/segment_relation", place.total, kVector, place.begin, relations);
-  write<std::int64_t>("/graph/segment_begin", place.total, kVector, place.begin, begins);
 }
-
-namespace {
-
-// The vertices that columns stand for.
-template <class Index>
-Buffer<Index> sources_of(const Schema& schema, const Buffer<Index>& columns) {
-  Buffer<Index> sources(columns.size());
-  std::ranges::transform(columns, sources.begin(),
-                         [&](Index column) { return static_cast<Index>(schema.vertex_of(column)); });
-  return sources;
-}
-
-}  // namespace
 
 template <class Index>
 void GraphWriter::write_adjacency(const Csr<Index>& rows) {
@@ -180,17 +211,13 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
                  "{} rows and {} columns of a graph of {} and {}", row_place.total, rows.columns,
                  schema.nodes(), schema.columns());
   ESPALIER_CHECK(schema.nodes() <= std::numeric_limits<Index>::max(), "{} vertices", schema.nodes());
-  // The last rank also writes indptr[n]; everyone else's last entry is the next rank's first.
-  const bool last = comm.rank() + 1 == comm.size();
-  Buffer<std::int64_t> indptr(rows.indptr.begin(), rows.indptr.begin() + rows.rows + (last ? 1 : 0));
-  for (auto& offset : indptr) offset += edge_place.begin;
   const auto has_values = comm.all_reduce(rows.has_values() ? 1 : 0, Reduction::kMax, "graph file") != 0;
   ESPALIER_CHECK(!has_values || rows.values.size() == rows.indices.size(), "{} weights for {} edges",
                  rows.values.size(), rows.indices.size());
-  write<std::int64_t>("/graph/indptr", row_place.total + 1, kVector, row_place.begin, indptr);
+  write_row_begins("/graph/indptr", rows, row_place.total, row_place.begin, edge_place.begin);
   if (state_->typed) {
-    write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin,
-                 sources_of(schema, rows.indices));
+    write_made<Index>("/graph/indices", edge_place.total, edge_place.begin, std::ssize(rows.indices),
+                      [&](std::int64_t e) { return static_cast<Index>(schema.vertex_of(rows.indices[e])); });
     write_segments(rows, row_place.begin, edge_place.begin);
   } else {
     write<Index>("/graph/indices", edge_place.total, kVector, edge_place.begin, rows.indices);
@@ -220,11 +247,7 @@ void GraphWriter::write_sparse_features(const Matrix<float>& pairs, std::int64_t
   const auto name = state_->path("nodes", type, "features");
   const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
   const auto place = place_of(comm, rows.indices.size());
-  // As of the matrix.
-  const bool last = comm.rank() + 1 == comm.size();
-  Buffer<std::int64_t> indptr(rows.indptr.begin(), rows.indptr.begin() + rows.rows + (last ? 1 : 0));
-  for (auto& offset : indptr) offset += place.begin;
-  write<std::int64_t>(name + "/indptr", row_place.total + 1, kVector, row_place.begin, indptr);
+  write_row_begins(name + "/indptr", rows, row_place.total, row_place.begin, place.begin);
   write<std::int32_t>(name + "/indices", place.total, kVector, place.begin, rows.indices);
   write<float>(name + "/values", place.total, kVector, place.begin, rows.values);
   const auto indices = hdf5::open_dataset(state_->output.file(), name + "/indices");
@@ -250,7 +273,6 @@ template void GraphWriter::write_edge_features(const Matrix<Half>&, int);
 template <class T>
 void GraphWriter::write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
                                const std::function<void(Matrix<T>&)>& read) {
-  constexpr std::int64_t kPieceBytes = 16 << 20;
   const auto& comm = state_->comm();
   const auto dataset =
       hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), {rows, columns});
@@ -364,17 +386,26 @@ void GraphWriter::write_link_relations(const LinkInfo& info) {
 }
 
 void GraphWriter::write_links(Split split, const Links& links) {
-  const auto& comm = state_->comm();
   ESPALIER_CHECK(links.heads.size() == links.tails.size() &&
                      (links.relations.empty() || links.relations.size() == links.heads.size()),
                  "{} heads, {} tails, {} relations", links.heads.size(), links.tails.size(),
                  links.relations.size());
-  const auto place = place_of(comm, links.heads.size());
+  LinkColumns columns{std::ssize(links.heads),
+                      [&](std::int64_t k) { return links.heads[k]; },
+                      [&](std::int64_t k) { return links.tails[k]; },
+                      {}};
+  if (!links.relations.empty()) columns.relations = [&](std::int64_t k) { return links.relations[k]; };
+  write_links(split, columns);
+}
+
+void GraphWriter::write_links(Split split, const LinkColumns& links) {
+  const auto& comm = state_->comm();
+  const auto place = place_of(comm, static_cast<std::size_t>(links.count));
   const auto in = fmt::format("/links/{}/", kSplitNames[static_cast<std::size_t>(split)]);
-  write<std::int64_t>(in + "head", place.total, kVector, place.begin, links.heads);
-  write<std::int64_t>(in + "tail", place.total, kVector, place.begin, links.tails);
-  if (comm.all_reduce(links.relations.empty() ? 0 : 1, Reduction::kMax, "graph file") != 0)
-    write<std::int32_t>(in + "relation", place.total, kVector, place.begin, links.relations);
+  write_made<std::int64_t>(in + "head", place.total, place.begin, links.count, links.heads);
+  write_made<std::int64_t>(in + "tail", place.total, place.begin, links.count, links.tails);
+  if (comm.all_reduce(links.relations ? 1 : 0, Reduction::kMax, "graph file") != 0)
+    write_made<std::int32_t>(in + "relation", place.total, place.begin, links.count, links.relations);
 }
 
 void GraphWriter::write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows) {

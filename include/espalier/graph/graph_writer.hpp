@@ -29,10 +29,21 @@
 
 namespace espalier {
 
+namespace hdf5 {
+struct Dataset;
+}
+
 struct GraphDescription {
   std::string name;
   std::string source;
   bool directed = false;
+};
+
+/// Links that are not in memory as such. Each function is called for 0, 1, .. in turn.
+struct LinkColumns {
+  std::int64_t count = 0;
+  std::function<std::int64_t(std::int64_t)> heads, tails;
+  std::function<std::int32_t(std::int64_t)> relations;  ///< null: all of relation 0
 };
 
 class GraphWriter {
@@ -108,6 +119,7 @@ class GraphWriter {
 
   /// Collective. My part of the links of a split, and of the negatives of one end of them.
   void write_links(Split split, const Links& links);
+  void write_links(Split split, const LinkColumns& links);
   void write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows);
   /// Collective. My part of the pairs that all links of a split are ranked among, [.., 2].
   void write_non_links(Split split, const Matrix<std::int64_t>& pairs);
@@ -122,6 +134,15 @@ class GraphWriter {
   template <class T>
   void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
              std::span<const T> values);
+
+  template <class T>
+  void write_made(const std::string& name, std::int64_t total, std::int64_t begin, std::int64_t count,
+                  const std::function<T(std::int64_t)>& make);
+  template <class Index>
+  void write_row_begins(const std::string& name, const Csr<Index>& rows, std::int64_t total,
+                        std::int64_t row_begin, std::int64_t entry_begin);
+  void finish_dataset(const std::string& name, const hdf5::Dataset& dataset, bool good,
+                      std::uint64_t my_digest);
 
   template <class T>
   void write_matrix(const std::string& name, const Matrix<T>& rows);
