@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
+#include <numeric>
 #include <string_view>
 #include <unordered_map>
 
@@ -25,13 +27,14 @@ class Names {
   }
 
   /// Ends the counting: the new number of each old one.
-  std::vector<std::int64_t> sort(std::vector<std::string>& sorted) {
-    numbers_.clear();
-    std::vector<std::int64_t> order(names_.size()), places(names_.size());
-    for (std::size_t k = 0; k < order.size(); ++k) order[k] = static_cast<std::int64_t>(k);
-    std::ranges::sort(order, {}, [&](std::int64_t k) -> const std::string& { return names_[k]; });
+  std::vector<std::int32_t> sort(std::vector<std::string>& sorted) {
+    numbers_ = {};  // whose memory goes, too
+    std::vector<std::int32_t> order(names_.size()), places(names_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::sort(order, {}, [&](std::int32_t k) -> const std::string& { return names_[k]; });
+    sorted.reserve(names_.size());
     for (std::size_t place = 0; place < order.size(); ++place) {
-      places[order[place]] = static_cast<std::int64_t>(place);
+      places[order[place]] = static_cast<std::int32_t>(place);
       sorted.push_back(std::move(names_[order[place]]));
     }
     return places;
@@ -79,7 +82,11 @@ std::int64_t read_file(const std::string& path, Names& entities, Names& relation
     if (relation >= kMostLinkRelations)
       csv.fail("is of relation number {}, but a file has at most {}; is the second field the relation?",
                relation + 1, kMostLinkRelations);
-    triples.push_back({entities.number_of(tail_name), static_cast<std::int32_t>(relation), head});
+    const auto tail = entities.number_of(tail_name);
+    if (std::max(head, tail) >= std::numeric_limits<std::int32_t>::max())
+      csv.fail("is of entity number {}, but there may be 2^31 - 1 at most", std::max(head, tail) + 1);
+    triples.push_back({static_cast<std::int32_t>(tail), static_cast<std::int32_t>(relation),
+                       static_cast<std::int32_t>(head)});
   }
   return std::ssize(triples);
 }
@@ -93,8 +100,7 @@ TripleTables read_triples(const std::array<std::string, 3>& files) {
     tables.given[s] = read_file(files[s], entities, relations, tables.splits[s]);
   const auto entity = entities.sort(tables.entities), relation = relations.sort(tables.relations);
   for (auto& triples : tables.splits) {
-    for (auto& of : triples)
-      of = {entity[of.tail], static_cast<std::int32_t>(relation[of.relation]), entity[of.head]};
+    for (auto& of : triples) of = {entity[of.tail], relation[of.relation], entity[of.head]};
     std::ranges::sort(triples);
     const auto repeated = std::ranges::unique(triples);
     triples.erase(repeated.begin(), repeated.end());

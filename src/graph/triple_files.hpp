@@ -11,11 +11,12 @@
 
 namespace espalier {
 
-/// In the order of entries of a matrix whose rows are tails.
+/// In the order of entries of a matrix whose rows are tails. 12 bytes: names of 2^31 entities would
+/// be in memory beside them.
 struct Triple {
-  std::int64_t tail = 0;
+  std::int32_t tail = 0;
   std::int32_t relation = 0;
-  std::int64_t head = 0;
+  std::int32_t head = 0;
 
   friend auto operator<=>(const Triple&, const Triple&) = default;
 };

@@ -189,14 +189,12 @@ class TripleImport {
     writer_->write_link_relations(info);
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
       if (options_.files[static_cast<std::size_t>(split)].empty()) continue;
-      Links links;
-      // Not needed any more.
-      for (const auto triples = std::move(tables_.splits[static_cast<std::size_t>(split)]);
-           const auto& of : triples) {
-        links.heads.push_back(of.head);
-        links.tails.push_back(of.tail);
-        if (info.names.size() > 1) links.relations.push_back(of.relation);
-      }
+      const auto& triples = tables_.splits[static_cast<std::size_t>(split)];
+      LinkColumns links{std::ssize(triples),
+                        [&](std::int64_t k) { return triples[k].head; },
+                        [&](std::int64_t k) { return triples[k].tail; },
+                        {}};
+      if (info.names.size() > 1) links.relations = [&](std::int64_t k) { return triples[k].relation; };
       writer_->write_links(split, links);
     }
   }
