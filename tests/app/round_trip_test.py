@@ -63,6 +63,14 @@ def with_sparse_features(path):
         file["nodes/features/values"] = table[rows, columns].astype(np.float32)
 
 
+def with_weights(path):
+    """The same of an edge and its inverse."""
+    with h5py.File(path, "a") as file:
+        sources = file["graph/indices"][()].astype(np.int64)
+        targets = np.repeat(np.arange(len(file["graph/indptr"]) - 1), np.diff(file["graph/indptr"]))
+        file["graph/weights"] = (1 + (sources * targets + sources + targets) % 7).astype(np.float32)
+
+
 def with_ids(path):
     """Numbers, and labels that are not in every file alike."""
     with h5py.File(path, "a") as file:
@@ -87,7 +95,7 @@ def generated(folder):
             ("everything", ("rmat", "--scale", 6, "--edge-factor", 3, "--classes", 4, "--half"), lambda path: with_everything(path, random)),
             ("several labels, sparse", ("planted", "--nodes", 60, "--degree", 4, "--classes", 3, "--labels", 3, "--features", 40), with_sparse_features),
             ("typed", ("planted", *TYPES, "--half"), None),
-            ("typed, features of edges", ("planted", *TYPES, "--edge-features", 2), None),
+            ("typed, features of edges", ("planted", *TYPES, "--edge-features", 2), with_weights),
             ("typed, one way", ("planted", *TYPES, "--edge-features", 1, "--classes", 4, "--no-inverse"), lambda path: with_everything(path, random)),
             ("names", ("planted", "--types", "entity=30", "--relations", "entity.likes.entity=60,entity.knows.entity=70"), of_names)):
         made[name] = folder / f"{name}.h5"
