@@ -562,13 +562,16 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   note_consequence("nothing was written; the same command starts again");
   auto weights = read_named_weights(world, arguments.checkpoint);
   // A graph without labels does not say which type the network was trained for; its weights do.
-  if (config.graph.target.empty())
+  OfWeights of_weights{.classes = weights.graph.classes};
+  if (config.graph.target.empty()) {
     config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).config.graph.target;
+    of_weights.target_by = arguments.checkpoint;
+  }
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
   if (arguments.sampled) check_sampled(config);
-  auto job = open_job(world, config, JobKind::kInfer, weights.graph.classes,
-                      arguments.metrics || !arguments.links.empty());
+  auto job =
+      open_job(world, config, JobKind::kInfer, of_weights, arguments.metrics || !arguments.links.empty());
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   if (!arguments.resume.empty() && job.device.gpu)
     usage_error("--resume {}: is for CPUs; use run.device = \"cpu\", or leave it out", arguments.resume);

@@ -149,8 +149,8 @@ PassMemory pass_memory(const Job& job) {
           held ? 0 : cache_memory(job.config.run)};
 }
 
-Job open_job(const Communicator& world, const Config& config, JobKind kind,
-             std::optional<std::int64_t> classes, bool judges, const InMemory* memory) {
+Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights,
+             bool judges, const InMemory* memory) {
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
@@ -167,12 +167,17 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind,
   job.samples_ahead = kind == JobKind::kTrain && config.run.overlap && threads_may_communicate();
 
   note_activity("opening the graph file");
-  job.file = memory ? std::make_unique<GraphFile>(world, config.graph.file, memory->graph, view_of(config))
-                    : std::make_unique<GraphFile>(world, config.graph.file, view_of(config));
+  auto view = view_of(config);
+  view.target_by = weights.target_by;
+  job.file = memory ? std::make_unique<GraphFile>(world, config.graph.file, memory->graph, view)
+                    : std::make_unique<GraphFile>(world, config.graph.file, view);
   job.graph = job.file->info();
-  if (classes) job.graph.classes = *classes;
+  if (weights.classes) job.graph.classes = *weights.classes;
   name_target(job.graph, job.config);
-  if (task_kind_of(config.train.task).of_labels) job.config.graph.split = job.graph.split_name();
+  if (task_kind_of(config.train.task).of_labels)
+    job.config.graph.split = job.graph.split_name();
+  else
+    job.graph.split = -1;  // links are of no split of vertices
   JobFacts facts = {.world = world,
                     .config = config,
                     .kind = kind,

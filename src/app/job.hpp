@@ -106,12 +106,17 @@ struct InMemory {
   const Order* order = nullptr;  ///< null: the config's
 };
 
+/// What weights say of the graph that a job reads with them.
+struct OfWeights {
+  std::optional<std::int64_t> classes = {};  ///< of the network; the graph may name fewer, or none
+  std::string target_by = {};                ///< their file, where graph.target is theirs
+};
+
 /// Collective. Opens the graph, resolves what "auto" stands for, and checks the job (check_job).
-/// Writes nothing. `classes`: of the network, where the graph does not say how many there are;
-/// `judges`: will an inference be compared with labels? `memory`: null where the config's files
-/// are meant.
-Job open_job(const Communicator& world, const Config& config, JobKind kind,
-             std::optional<std::int64_t> classes = {}, bool judges = false, const InMemory* memory = nullptr);
+/// Writes nothing. `judges`: will an inference be compared with labels? `memory`: null where the
+/// config's files are meant.
+Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights = {},
+             bool judges = false, const InMemory* memory = nullptr);
 
 /// The matrix of the job (model_matrix). Collective.
 template <class Index>

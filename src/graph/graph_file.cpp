@@ -255,6 +255,11 @@ void check_class_names(const OpenGraphFile& h) {
 int find_target(const GraphInfo& info, const GraphView& view, const std::string& path) {
   if (!view.target.empty()) {
     const int named = info.schema.find_type(view.target);
+    if (named < 0 && !view.target_by.empty())
+      input_error(
+          "{} was trained for vertices of type \"{}\": graph file {} has no such type; give a graph that has "
+          "it, or say with graph.target which is meant ({})",
+          view.target_by, view.target, path, info.schema.type_names());
     if (named < 0)
       input_error("graph.target = \"{}\": graph file {} has no such vertex type; its types are {}",
                   view.target, path, info.schema.type_names());

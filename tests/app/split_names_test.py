@@ -121,6 +121,19 @@ class Laws(SplitNames):
             seen.append(contents(links))
         self.assertEqual(*seen)
 
+    def test_links_are_of_none(self):
+        """Not even of the only one."""
+        self.plain({"first": 1})
+        links, rows = self.folder / "links.h5", self.folder / "rows.h5"
+        self.succeed("-q", "prepare", self.graph, "--split-links", "0.8,0.1,0.1", "-o", links)
+        keys = (self.config, f"graph.file={links}", "train.task=links", "train.epochs=1")
+        said = self.succeed("train", *keys, "run.restart=never")
+        said += self.succeed("infer", *keys, "--checkpoint", self.output / "weights.h5", "--metrics", "-o", rows)
+        self.assertNotIn("split first", said)
+        self.assertNotIn("split", self.report(self.output)["graph"])
+        with h5py.File(rows) as file:
+            self.assertNotIn("split", file.attrs)
+
 
 class Refusals(SplitNames):
     def refuse(self, code, words, *keys, command="train", ranks=1):

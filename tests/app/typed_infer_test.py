@@ -14,7 +14,7 @@ import sys
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest, job_text, needs_emulation, on_gpus
+from tests.app.program import LONG, ROOT, ProgramTest, espalier, job_text, needs_emulation, on_gpus
 from tests.app.typed_test import JOB
 
 SIZES = {"author": 300, "paper": 800, "field": 5}  # the target is not the first
@@ -242,6 +242,20 @@ class Refused(TypedInferTest):
             found, about = self.infer(f"graph.file={other}", *target, "--predictions", ranks=2)
             self.assertEqual(found["logits"].tobytes(), whole["types/paper/logits"].tobytes())
             self.assertEqual(about["/"]["target"], b"paper")
+        # Of a graph without that type nobody blames a key that is not in the job.
+        self.config.write_text(job_text(other, self.output, *JOB))
+        with h5py.File(other, "a") as file:
+            file["types/name"][...] = np.array(["author", "essay", "field"], "S")
+            for name in ("nodes", "labels", "types"):
+                if f"{name}/paper" in file:
+                    file.move(f"{name}/paper", f"{name}/essay")
+        self.succeed("-q", "digest", other, "--write")
+        self.rows.unlink()
+        said = self.fail_with(3, ["weights.h5 was trained for vertices of type \"paper\"", "other.h5 has no such type", "author, essay, field"],
+                              "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, ranks=2)
+        self.assertNotIn("graph.target =", said)
+        self.assertIn("graph.target = \"paper\": graph file", espalier(
+            "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, "graph.target=paper")[1])
 
     def test_a_graph_without_types(self):
         self.succeed("-q", "generate", "planted", "--nodes", 400, "--features", 8, "--classes", 3, "-o", self.graph, "--overwrite")

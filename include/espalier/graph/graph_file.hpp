@@ -165,13 +165,15 @@ enum class Verify { kYes, kNo, kRenew };
 /// How a file is looked at.
 struct GraphView {
   Verify verify = Verify::kYes;
-  std::string target = {};  ///< the target type; empty: the only one with labels
-  std::string split = {};   ///< the split that counts; empty: that of /split/train, or the only one
-  bool apart = false;       ///< are the columns of a typed graph (relation, source)? Else vertices:
-                            ///< types are ignored, edges of several relations between two
-                            ///< vertices are one, their weights added
-  bool repeats = false;     ///< may the columns of a row, or of a segment, be in any order, and
-                            ///< repeated? A reader of such rows sorts and merges them
+  std::string target = {};     ///< the target type; empty: the only one with labels
+  std::string target_by = {};  ///< who says so, where it is not the user: the weights' file
+  std::string split = {};      ///< the split that counts; empty: that of /split/train, or
+                               ///< the only one
+  bool apart = false;          ///< are the columns of a typed graph (relation, source)? Else
+                               ///< vertices: types are ignored, edges of several relations between
+                               ///< two vertices are one, their weights added
+  bool repeats = false;        ///< may the columns of a row, or of a segment, be in any order, and
+                               ///< repeated? A reader of such rows sorts and merges them
 
   GraphView(Verify verify_ = Verify::kYes) : verify(verify_) {}
 };
