@@ -445,6 +445,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
       [&](std::int64_t vertex, const Matrix<float>& logits) { listed->add(vertex, logits); });
   if (!arguments.csv.empty()) {
     listed.emplace(table_of_target(job, inference), task_kind_of(job.config.train.task).several_labels);
+    listed->reserve(pass.rows());
     layers.back().add(listing);
   }
   std::vector<RowSinkOn<Space>*> sinks;
@@ -570,8 +571,8 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
   if (arguments.sampled) check_sampled(config);
-  auto job =
-      open_job(world, config, JobKind::kInfer, of_weights, arguments.metrics || !arguments.links.empty());
+  auto job = open_job(world, config, JobKind::kInfer, of_weights,
+                      {.judges = arguments.metrics || !arguments.links.empty(), .lists = !arguments.csv.empty()});
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   if (!arguments.resume.empty() && job.device.gpu)
     usage_error("--resume {}: is for CPUs; use run.device = \"cpu\", or leave it out", arguments.resume);

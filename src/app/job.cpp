@@ -95,12 +95,24 @@ Topology topology_of(const Config& config) {
   return config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
 }
 
+static bool reads_targets(const Job& job) {
+  switch (job.kind) {
+    case JobKind::kSample: return false;
+    case JobKind::kWrite: return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
+    case JobKind::kTrain: return true;
+    case JobKind::kInfer: return job.command.judges;
+  }
+  return true;
+}
+
 JobSize size_of(const Job& job, std::int64_t ranks) {
   return {.graph = job.graph,
           .config = job.config,
           .ranks = ranks,
           .training = job.kind == JobKind::kTrain,
           .inference = job.kind == JobKind::kInfer,
+          .targets = reads_targets(job),
+          .lists = job.command.lists,
           .host_memory = job.memory_limit,
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
@@ -150,12 +162,13 @@ PassMemory pass_memory(const Job& job) {
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights,
-             bool judges, const InMemory* memory) {
+             const OfCommand& command, const InMemory* memory) {
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
   job.asked = job.config = config;
   job.kind = kind;
+  job.command = command;
   const auto node = place_on_node(world);
   job.threads = choose_threads(config.run.threads, node.cores / node.sharers, world.rank() == 0);
   job.cpu.threads = job.threads.count;
@@ -181,7 +194,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   JobFacts facts = {.world = world,
                     .config = config,
                     .kind = kind,
-                    .judges = judges,
+                    .judges = command.judges,
                     .ranks = world.size(),
                     .file = job.file.get(),
                     .graph = &job.graph};

@@ -46,11 +46,18 @@ struct VertexOwners {
   std::shared_ptr<const BatchGroups> groups;  ///< of training examples, with local batches
 };
 
+/// What a command does beyond what its kind and config say.
+struct OfCommand {
+  bool judges = false;  ///< an inference that reads labels, or links, too
+  bool lists = false;   ///< an inference that keeps what it predicts, for a list
+};
+
 struct Job {
   Config asked;   ///< as the file and the command line say
   Config config;  ///< resolved: threads and replication are numbers; so are bulk and
                   ///< batches_per_step, but in kInfer
   JobKind kind = JobKind::kTrain;
+  OfCommand command;
   bool begins_anew = false;  ///< kTrain: checkpoints of an earlier run in output.dir go
   Cpu cpu;
   Threads threads;  ///< of cpu, and who says so
@@ -113,10 +120,9 @@ struct OfWeights {
 };
 
 /// Collective. Opens the graph, resolves what "auto" stands for, and checks the job (check_job).
-/// Writes nothing. `judges`: will an inference be compared with labels? `memory`: null where the
-/// config's files are meant.
+/// Writes nothing. `memory`: null where the config's files are meant.
 Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights = {},
-             bool judges = false, const InMemory* memory = nullptr);
+             const OfCommand& command = {}, const InMemory* memory = nullptr);
 
 /// The matrix of the job (model_matrix). Collective.
 template <class Index>

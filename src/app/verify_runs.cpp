@@ -97,7 +97,7 @@ VerifyRuns::VerifyRuns(const Communicator& world, const VerifyArguments& argumen
 Job VerifyRuns::open(JobKind kind, bool typed, std::int64_t copies, const Keys& keys) {
   const bool ordered = std::ranges::find(keys, kByOrder) != keys.end();
   const InMemory memory = {graphs_.of(typed), ordered ? &graphs_.order : nullptr};
-  return open_job(world_, verify_config(arguments_, copies, keys), kind, {}, false, &memory);
+  return open_job(world_, verify_config(arguments_, copies, keys), kind, {}, {}, &memory);
 }
 
 // ---- samples ----

@@ -69,6 +69,11 @@ std::string name_or_number(const std::vector<std::string>& names, std::int64_t n
 
 }  // namespace
 
+void PredictionList::reserve(std::int64_t vertices) {
+  const auto most = table_.chosen ? std::ssize(*table_.chosen) : table_.vertices.size();
+  own_.reserve(static_cast<std::size_t>(std::min(vertices, most)));
+}
+
 void PredictionList::add(std::int64_t first, const Matrix<float>& logits) {
   for (std::int64_t k = 0; k < logits.rows; ++k) {
     const auto vertex = first + k - table_.vertices.begin;

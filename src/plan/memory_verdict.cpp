@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
@@ -19,9 +20,13 @@ constexpr double kLaunchedBytes = 3 << 20;
 
 // Of the host: what stays; of an inference, or with a GPU, whose copies are here, too.
 MemoryPhase resident_phase(const PlannedJob& planned) {
-  return {"resident",
-          {{"program, libraries, MPI", planned.program},
-           {"graph, rows and network", bytes_on_host(planned.job, planned.epoch.replication)}}};
+  MemoryPhase phase = {"resident",
+                       {{"program, libraries, MPI", planned.program},
+                        {"graph, rows and network", bytes_on_host(planned.job, planned.epoch.replication)}}};
+  if (planned.job.inference)
+    std::ranges::move(kept_by_inference(planned.job, planned.epoch.replication),
+                      std::back_inserter(phase.items));
+  return phase;
 }
 
 // The largest items of a phase, down to a tenth of it.

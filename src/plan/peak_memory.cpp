@@ -8,6 +8,7 @@
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/infer/prediction_list.hpp"
 #include "espalier/nn/network_work.hpp"
 #include "espalier/sample/sample_footprint.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -151,7 +152,7 @@ Footprint evaluation(const Estimate& e) {
 
 double labels_bytes(const Estimate& e) {
   const auto& g = e.job.graph;
-  if (!e.job.training) return 2 * 8.0 * static_cast<double>(g.train);  // and shuffled
+  if (!e.job.targets) return 2 * 8.0 * static_cast<double>(g.train);  // and shuffled
   return task_kind_of(e.job.config.train.task).label_bytes(task_size(e));
 }
 
@@ -192,6 +193,22 @@ ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::
       layer == 1 ? features && job.config.graph.features_on == "disk" : !job.config.run.spill.empty();
   return chunk_limit(layer == 1 ? widest : job.config.model.hidden, evaluation_memory(job, replication),
                      on_disk && !job.gpu);
+}
+
+std::vector<MemoryItem> kept_by_inference(const JobSize& job, std::int64_t replication) {
+  const double own = static_cast<double>(job.graph.nodes) / static_cast<double>(job.ranks) *
+                     largest_part(job, replication).vertices;
+  std::vector<MemoryItem> items;
+  if (job.targets) {
+    const auto& task = task_kind_of(job.config.train.task);
+    const TaskSize size = {job.graph, job.config, static_cast<int>(job.ranks),
+                           static_cast<int>(job.ranks / replication)};
+    items.push_back({"labels, splits", task.label_bytes(size) + task.judging_bytes(size)});
+    const auto width = static_cast<double>(network_shape(job.graph, job.config).classes);
+    items.push_back({"rows of the last layer", 4 * width * own});
+  }
+  if (job.lists) items.push_back({"predictions of --csv", PredictionList::kLineBytes * own});
+  return items;
 }
 
 double MemoryPhase::total() const {

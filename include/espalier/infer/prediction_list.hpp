@@ -26,10 +26,14 @@ namespace espalier {
 
 class PredictionList {
  public:
+  static constexpr double kLineBytes = 24;
+
   /// Of the vertices of a table, or of those chosen; `several_labels`: each logit is a label's.
   PredictionList(RowTable table, bool several_labels)
       : table_(std::move(table)), several_labels_(several_labels) {}
 
+  /// Room for the lines of so many vertices, one each.
+  void reserve(std::int64_t vertices);
   /// The logits of the vertices first .. first + logits.rows of the graph. Each vertex once, on one
   /// rank. Local.
   void add(std::int64_t first, const Matrix<float>& logits);

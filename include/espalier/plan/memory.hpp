@@ -95,6 +95,8 @@ struct JobSize {
   std::int64_t ranks = 1;
   bool training = true;
   bool inference = false;          ///< a network is computed once over the whole graph
+  bool targets = true;             ///< are labels, or links, read?
+  bool lists = false;              ///< does the inference keep what it predicts, for a list?
   std::int64_t host_memory = 0;    ///< bytes per rank
   bool gpu = false;                ///< does a GPU compute?
   std::int64_t device_memory = 0;  ///< bytes per rank of its memory

@@ -36,6 +36,9 @@ struct PeakMemory {
   double bytes() const { return fullest().total(); }
 };
 
+/// What an inference keeps beside the graph, rows and network (inference_memory), until it ends.
+std::vector<MemoryItem> kept_by_inference(const JobSize& job, std::int64_t replication);
+
 /// Of a rank that computes on the CPU; with a GPU what is left in memory of the host. `layers[l]`:
 /// evaluation of layer l + 1. `program`: bytes of the program, its libraries and MPI.
 PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const EpochWork& work,
