@@ -74,11 +74,13 @@ PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py 
 # Compiled by themselves: what has options of its own.
 FULL_SPEED := $(addprefix app/,calibrate) $(addprefix train/,classes gradient_reduction labels links metrics optimizer ranking)
 WITH_METIS := $(addprefix partition/,metis_bisection order_by_metis)
-BY_ITSELF  := $(patsubst %,src/%.cpp,app/main base/parallel_reads $(FULL_SPEED) $(WITH_METIS))
+# Of vector registers, written out: more than -O2 makes nothing faster, and takes six times as long.
+WRITTEN_OUT := $(addprefix dense/,gemm gemm_tn)
+BY_ITSELF  := $(patsubst %,src/%.cpp,app/main base/parallel_reads $(FULL_SPEED) $(WITH_METIS) $(WRITTEN_OUT))
 # Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
 GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
 # The others so many of a room at a time: IN_graph/files_1 and so on. What is compiled for GPUs once more is apart: IN_app/on_gpu_1.
-FILES_AT_ONCE ?= 8
+FILES_AT_ONCE ?= 12
 first         = $(wordlist 1,$(FILES_AT_ONCE),$(1))
 others        = $(wordlist $(words x $(call first,$(1))),$(words $(1)),$(1))
 in_batches    = $(if $(1),$(2)_$(words x $(3))$(eval IN_$(2)_$(words x $(3)) := $(call first,$(1))) $(call in_batches,$(call others,$(1)),$(2),x $(3)))
@@ -127,6 +129,7 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 # The last -O counts; leaves keep theirs.
 $(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
 $(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
+$(WRITTEN_OUT:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O2
 
 $(WITH_METIS:%=$(BUILD)/obj/%.cpp.o): CPPFLAGS += $(METIS_FLAGS)
 $(BUILD)/obj/base/parallel_reads.cpp.o: CPPFLAGS += $(LIBURING_FLAGS)

@@ -3,7 +3,7 @@
 # Tests of the GPU (OP_test.cu) run on the CPU: where nvcc is, with the kernels as it compiled them (build/ptx), else as the C++
 # compiler does (build/emulated); test-long runs both. Where a GPU is, it runs them too.
 
-COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) -I$(BUILD)/obj/tests -Itests -MMD -MP
+COMPILE_TEST = $(MPICXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_OPTIMIZATION) $(if $(SAN),,-g0) -I$(BUILD)/obj/tests -Itests -MMD -MP
 PRECOMPILED  = $(BUILD)/obj/tests/precompiled.hpp.gch
 # By its path, without which clang would not look for it.
 USE_PRECOMPILED = -include $(PRECOMPILED:.gch=) -Winvalid-pch

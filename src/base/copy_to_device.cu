@@ -17,7 +17,7 @@ namespace espalier {
 
 namespace {
 
-constexpr std::size_t kPieces = 4, kPieceBytes = std::size_t{2} << 20, kPieceAlignment = 256;
+constexpr std::size_t kPieces = 4, kStagedBytes = std::size_t{2} << 20, kPieceAlignment = 256;
 
 struct PinnedPiece {
   DeviceArray<std::byte> memory{0, Placement::kHost};
@@ -29,7 +29,7 @@ struct PinnedPiece {
   void make() {
     if (read != nullptr) return;
     const DevicePurpose purpose("copies to the GPU");
-    memory.resize(kPieceBytes);
+    memory.resize(kStagedBytes);
     ESPALIER_CUDA(cudaEventCreateWithFlags(&read, cudaEventDisableTiming));
   }
 };
@@ -38,7 +38,7 @@ class PinnedRing {
  public:
   /// At least 1 free byte behind what was taken before.
   std::byte* place(cudaStream_t stream) {
-    if (taken_ < kPieceBytes) return pieces_[piece_].memory.data() + taken_;
+    if (taken_ < kStagedBytes) return pieces_[piece_].memory.data() + taken_;
     if (pieces_[piece_].read != nullptr) {
       ESPALIER_CUDA(cudaEventRecord(pieces_[piece_].read, stream));
       piece_ = (piece_ + 1) % kPieces;
@@ -48,15 +48,15 @@ class PinnedRing {
     taken_ = 0;
     return pieces_[piece_].memory.data();
   }
-  std::size_t room() const { return kPieceBytes - taken_; }
+  std::size_t room() const { return kStagedBytes - taken_; }
   void take(std::size_t bytes) {
     taken_ =
-        std::min(kPieceBytes, (taken_ + bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment);
+        std::min(kStagedBytes, (taken_ + bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment);
   }
 
  private:
   std::array<PinnedPiece, kPieces> pieces_;
-  std::size_t piece_ = 0, taken_ = kPieceBytes;
+  std::size_t piece_ = 0, taken_ = kStagedBytes;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ constexpr std::int64_t kBudget = std::int64_t{512} << 20, kSmallBudget = std::in
 
 // The bits of a group of batches. Those of its batch b are at counters b * counters ... A count has
 // two halves: known ids in the upper 32 bits, new ones in the lower.
-struct Marks {
+struct IdMarks {
   std::int64_t counters;        // of a batch
   Word* known;                  // [batches * counters * kWordsOfCounter] ids in F[l]
   Word* fresh;                  // beside known: first all picks, then those that are not known
@@ -35,7 +35,7 @@ struct Bit {
   int within;  // its counter's 256
 };
 
-__device__ inline Bit bit_of(const Marks& marks, std::int64_t batch, std::int64_t id) {
+__device__ inline Bit bit_of(const IdMarks& marks, std::int64_t batch, std::int64_t id) {
   return {batch * marks.counters + id / kIdsOfCounter, static_cast<int>(id % kIdsOfCounter)};
 }
 
@@ -86,7 +86,7 @@ __device__ inline Rank rank_of(const Word* words, Bit bit) {
 // ---- Steps of a group, in order -----------------------------------------------------------------
 
 // From "all picks" to "those that are not known", and the counts.
-void count_marks(const Cuda& cuda, const Marks& marks, std::int64_t batches, std::uint64_t* counts) {
+void count_marks(const Cuda& cuda, const IdMarks& marks, std::int64_t batches, std::uint64_t* counts) {
   for_each(cuda, "count_marks", batches * marks.counters, [=] __device__(std::int64_t counter) {
     const auto known = load(marks.known, counter), picked = load(marks.fresh, counter);
     int known_count = 0, fresh_count = 0;
@@ -105,7 +105,7 @@ void count_marks(const Cuda& cuda, const Marks& marks, std::int64_t batches, std
 }
 
 // The sums where batches begin, and at the end.
-Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const Marks& marks, std::int64_t batches) {
+Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const IdMarks& marks, std::int64_t batches) {
   DeviceArray<std::uint64_t> sums(batches + 1);
   auto* to = sums.data();
   for_each(cuda, "sums_at_batches", batches + 1,
@@ -115,7 +115,7 @@ Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const Marks& marks, std:
 
 // The known vertices of each batch keep their places; place[rank among the known of the
 // group] is where.
-void keep_known(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
+void keep_known(const Cuda& cuda, BatchRange group, const IdMarks& marks, const FrontierOn<Cuda>& frontier,
                 const std::int64_t* new_offsets, std::int64_t* vertices, std::int32_t* place) {
   const auto* from = frontier.vertices.data();
   const auto* offsets = frontier.offsets.data();
@@ -130,7 +130,7 @@ void keep_known(const Cuda& cuda, BatchRange group, const Marks& marks, const Fr
 }
 
 // A thread per word of bits writes its new vertices behind the known ones.
-void add_fresh(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
+void add_fresh(const Cuda& cuda, BatchRange group, const IdMarks& marks, const FrontierOn<Cuda>& frontier,
                const std::int64_t* new_offsets, std::int64_t* vertices) {
   const auto* offsets = frontier.offsets.data();
   for_each(
@@ -149,7 +149,7 @@ void add_fresh(const Cuda& cuda, BatchRange group, const Marks& marks, const Fro
 }
 
 template <class Index>
-void write_places(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
+void write_places(const Cuda& cuda, BatchRange group, const IdMarks& marks, const FrontierOn<Cuda>& frontier,
                   const Index* ids, const SharedList<std::int64_t, Cuda>& pick_offsets,
                   const std::int32_t* place, std::int32_t* local) {
   const auto* offsets = frontier.offsets.data();
@@ -169,7 +169,7 @@ void write_places(const Cuda& cuda, BatchRange group, const Marks& marks, const 
 }
 
 template <class Index>
-void mark_all(const Cuda& cuda, BatchRange group, const Marks& marks, const FrontierOn<Cuda>& frontier,
+void mark_all(const Cuda& cuda, BatchRange group, const IdMarks& marks, const FrontierOn<Cuda>& frontier,
               const Index* ids, const SharedList<std::int64_t, Cuda>& pick_offsets) {
   const auto* vertices = frontier.vertices.data();
   for_each_in_batches(cuda, "mark_known", group, frontier.offsets,
@@ -211,7 +211,7 @@ DeviceArray<std::int64_t> extend_group(const Cuda& cuda, BatchRange group, std::
   DeviceArray<std::uint64_t> counts(all), before(all + 1);
   fill_zero(cuda, known);
   fill_zero(cuda, fresh);
-  const Marks marks = {counters, known.data(), fresh.data(), before.data()};
+  const IdMarks marks = {counters, known.data(), fresh.data(), before.data()};
   mark_all(cuda, group, marks, frontier, picks, pick_offsets);
   count_marks(cuda, marks, group.count(), counts.data());
   exclusive_sum(cuda, counts.data(), before.data(), static_cast<std::int64_t>(all));
