@@ -9,6 +9,9 @@ import numpy as np
 from tests.app.program import LONG, ProgramTest, needs_emulation, on_gpus
 
 HITS = (1, 3, 10, 50, 100)
+NODES = 300
+PLANTED = ("planted", "--nodes", NODES, "--degree", 8, "--features", 8, "--classes", 5, "--homophily", 0.9)
+OF_TYPES = ("--relations", "author.writes.paper=700,paper.cites.paper=1000", "--classes", 3)
 
 
 def rank_scores(scores, truth, known=()):
@@ -25,12 +28,11 @@ def scores_of(ranks, prefix=""):
 
 class LinksTest(ProgramTest):
     JOB = ("sampler.fanout=[5, 4]", "sampler.batch_size=64", "model.layers=2", "model.hidden=16", "model.dropout=0.1",
-           'train.task="links"', "train.epochs=3", "train.negatives=2", "train.batches_per_step=3", "train.reproducible=true",
+           'train.task="links"', "train.epochs=2", "train.negatives=2", "train.batches_per_step=6", "train.reproducible=true",
            "train.learning_rate=0.01")
 
     def make(self, *generator, prepare=()):
-        generate = ("generate", *(generator or ("planted", "--nodes", 600, "--degree", 8, "--features", 8, "--classes", 5, "--homophily", 0.9)),
-                    "--seed", 3)
+        generate = ("generate", *(generator or PLANTED), "--seed", 3)
         self.make_once(self.folder / "whole.h5", generate)
         self.make_once(self.graph, generate, ("prepare", None, "--split-links", "0.8,0.1,0.1", *prepare))
 
@@ -52,14 +54,13 @@ class LinksTest(ProgramTest):
 
     def test_one_history_on_every_grid(self):
         self.make()
-        elsewhere = ((2, ("grid.schedule=push", "run.overlap=true")), (3, ("grid.schedule=staged",)),
-                     (4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),
-                     (6, ("grid.replication=2", "sampler.bulk=7", "run.threads=2")))
-        for job, grids in (((), elsewhere),
+        # Each of them for one of the jobs.
+        for job, grids in (((), ((2, ("grid.schedule=push", "run.overlap=true")), (6, ("grid.replication=2", "sampler.bulk=7", "run.threads=2")))),
                            (("train.negatives_mode=in-batch", "train.score=mlp", "train.loss=softmax", "train.ranked_against=20"),
-                            elsewhere[1:3]),
+                            ((3, ("grid.schedule=staged",)),)),
                            (("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
-                             "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial"), elsewhere[2:3])):
+                             "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial"),
+                            ((4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),))):
             expected = self.history(self.train(*job))
             for ranks, more in grids if not LONG else self.every_grid():
                 with self.subTest(job=job, ranks=ranks):
@@ -70,7 +71,7 @@ class LinksTest(ProgramTest):
         self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
         job = ("train.negatives_mode=degree", "train.negatives_filtered=true", "train.score=complex")
         expected = self.history(self.train(*job))
-        self.assertEqual(self.history(self.train(*job, f"graph.order={self.folder / 'order.h5'}", "grid.replication=2", ranks=4)), expected)
+        self.assertEqual(self.history(self.train(*job, f"graph.order={self.folder / 'order.h5'}", ranks=3)), expected)
 
     def test_local_batches(self):
         self.make()
@@ -78,18 +79,18 @@ class LinksTest(ProgramTest):
         order = f"graph.order={self.folder / 'order.h5'}"
         job = (order, "sampler.groups=8", "train.batches_per_step=8")
         expected = self.history(self.train(*job))
-        for ranks, grid in ((3, ()), (4, ("grid.replication=2", "run.overlap=true"))):
-            self.assertEqual(self.history(self.train(*job, *grid, ranks=ranks)), expected)
-        run, plan = self.train(*job, ranks=4), self.planned(*job, ranks=4)
+        self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected)
+        run, plan = self.train(*job, ranks=3), self.planned(*job, ranks=3)
+        self.assertEqual(self.history(run), expected)
         self.assertEqual(plan["epochs"][0]["sample_digest"], run["epochs"][0]["sample_digest"])
         self.compare_bytes(run, plan, job, off=0.02, evaluate=0.1)
         # Negatives of the batch leave its seeds where its links are.
-        near = (order, "train.batches_per_step=8", "train.negatives_mode=in-batch", "sampler.fanout=[3, 2]")
-        local, uniform = self.train(*near, "sampler.groups=8", ranks=4), self.train(*near, ranks=4)
+        near = (order, "train.batches_per_step=8", "train.negatives_mode=in-batch", "sampler.fanout=[3, 2]", "train.epochs=1")
+        local, uniform = self.train(*near, "sampler.groups=8", ranks=3), self.train(*near, ranks=3)
         for stage in ("sample", "fetch"):
             self.assertLess(local["epochs"][0]["bytes"][stage]["total"], 0.5 * uniform["epochs"][0]["bytes"][stage]["total"], stage)
-        self.stopped_run("-q", "train", self.config, "run.restart=never", *job, ranks=3)
-        self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
+        self.stopped_run("-q", "train", self.config, "run.restart=never", *job, ranks=2)
+        self.succeed("-q", "train", self.config, *job, overwrite=False)
         self.assertEqual(self.history(self.report(self.output)), expected)
 
     @needs_emulation
@@ -105,10 +106,11 @@ class LinksTest(ProgramTest):
         self.assertEqual(self.history(self.train(*job, "run.device=cuda", "run.overlap=true", ranks=3, **on_gpus(3))), self.history(gpu))
 
     def test_what_is_planned(self):
-        self.make()
+        self.make("planted", "--nodes", 600, *PLANTED[3:])
         for ranks, job in ((3, ("train.ranked_against=20",)), (4, ("grid.replication=2", "train.negatives_of=both", "sampler.bulk=3")),
                            (2, ("train.negatives_mode=degree", "train.negatives_filtered=true")),
                            (2, ("train.negatives_mode=in-batch", "train.score=distmult", "grid.schedule=staged"))):
+            job = (*job, "train.epochs=1")
             run, plan = self.train(*job, ranks=ranks), self.planned(*job, ranks=ranks)
             with self.subTest(job=job, ranks=ranks):
                 for field in ("sample_digest", "batches", "sampled_edges", "input_rows"):
@@ -119,7 +121,7 @@ class LinksTest(ProgramTest):
     def test_sample_and_train_draw_the_same(self):
         self.make()
         report = self.train()
-        self.succeed("-q", "sample", self.config, "--epochs", 3, "run.restart=never", ranks=2)
+        self.succeed("-q", "sample", self.config, "--epochs", 2, "run.restart=never", ranks=2)
         sampled = self.report(self.output)
         self.assertEqual([e["sample_digest"] for e in sampled["epochs"]], [e["sample_digest"] for e in report["epochs"]])
         self.assertEqual(sampled["epochs"][0]["batches"], report["epochs"][0]["batches"])
@@ -178,13 +180,13 @@ class LinksTest(ProgramTest):
     def test_ranks_are_numpys(self):
         self.make()
         self.check_ranks(self.train("train.negatives_of=tail"), both=False)
-        self.check_ranks(self.train("train.negatives_of=both", "grid.replication=2", ranks=4), both=True)
+        self.check_ranks(self.train("train.negatives_of=both", "grid.replication=2", ranks=2), both=True)
         # Candidates that the file gives for the links of one split.
         random = np.random.default_rng(5)
         with h5py.File(self.graph, "a") as file:
             count = len(file["links/test/head"])
-            file["links/test/negative_tails"] = random.integers(0, 600, (count, 40))
-            file["links/test/negative_heads"] = random.integers(0, 600, (count, 7))
+            file["links/test/negative_tails"] = random.integers(0, NODES, (count, 40))
+            file["links/test/negative_heads"] = random.integers(0, NODES, (count, 7))
         self.succeed("-q", "digest", self.graph, "--write")
         report = self.train(ranks=2)
         self.check_ranks(report, both=False)
@@ -193,14 +195,14 @@ class LinksTest(ProgramTest):
     def test_ranks_among_pairs_that_are_no_links(self):
         self.make()
         random = np.random.default_rng(5)
-        pairs = {split: random.integers(0, 600, (count, 2)) for split, count in (("valid", 301), ("test", 150))}
+        pairs = {split: random.integers(0, NODES, (count, 2)) for split, count in (("valid", 301), ("test", 150))}
         with h5py.File(self.graph, "a") as file:
             test = np.stack([file["links/test/head"][:], file["links/test/tail"][:]])
             pairs["test"][:20] = test[:, :20].T  # 20 scores are the same
             for split, of in pairs.items():
                 file[f"links/{split}/non_links"] = of
         self.succeed("-q", "digest", self.graph, "--write")
-        job = ("model.hidden=4", "train.epochs=2")
+        job = ("model.hidden=4",)
         report = self.train(*job)
         h = self.inferred(*job)[0]["embeddings"].astype(np.float64)
         of_test = np.einsum("ij,ij->i", h[test[0]], h[test[1]]).astype(np.float32)
@@ -213,19 +215,18 @@ class LinksTest(ProgramTest):
         # As OGB counts Hits@k: links whose score is above that of the k-th of the pairs.
         for k in (10, 50):
             self.assertAlmostEqual(report["test"][f"hits_{k}"], np.mean(of_test > np.sort(others)[-k]), delta=1e-9)
-        for ranks, grid in ((3, ()), (4, ("grid.replication=2",))):
+        for ranks, grid in ((2, ()), (4, ("grid.replication=2",))):
             run = self.train(*job, *grid, ranks=ranks)
             self.assertEqual(self.history(run), self.history(report))
             self.compare_bytes(run, self.planned(*job, *grid, ranks=ranks), grid, off=0.02, evaluate=0.1)
         self.fail_with(2, ["train.ranked_against", "gives the candidates"], "train", self.config, "run.restart=never", "train.ranked_against=9")
 
     def test_ranks_where_links_have_a_direction(self):
-        self.make("rmat", "--scale", 9, "--edge-factor", 6, "--features", 8, "--classes", 3)
+        self.make("rmat", "--scale", 8, "--edge-factor", 6, "--features", 8, "--classes", 3)
         self.check_ranks(self.train("train.negatives_of=both", ranks=3), both=True)
 
     def test_links_of_types(self):
-        self.make("planted", "--types", "paper=400:8,author=200", "--relations", "author.writes.paper=1500,paper.cites.paper=2400", "--classes", 3,
-                  "--homophily", 0.95)
+        self.make("planted", "--types", "paper=200:8,author=100", *OF_TYPES, "--homophily", 0.95)
         job = ("model.kind=rgcn", "model.embedding=4", "model.bases=4", "train.score=distmult", "train.negatives_of=both")
         report = self.train(*job)
         self.assertEqual(self.history(self.train(*job, "grid.replication=2", ranks=4)), self.history(report))
@@ -250,7 +251,7 @@ class LinksTest(ProgramTest):
         with h5py.File(self.graph) as file:
             links = {(u, v) for split in file["links"].values() for u, v in zip(split["head"][:], split["tail"][:])}
         links |= {(v, u) for u, v in links}
-        pairs = [*sorted(links)[:3], (3, 5), (17, 200), (599, 0)]
+        pairs = [*sorted(links)[:3], (3, 5), (17, 200), (NODES - 1, 0)]
         rows = self.answers("".join(f"{u}\t{v}\n" for u, v in pairs))
         self.assertEqual([(int(u), int(v)) for u, _, v, _, _ in rows], pairs)
         for (u, v), (_, relation, _, score, known) in zip(pairs, rows):
@@ -259,12 +260,12 @@ class LinksTest(ProgramTest):
         self.assertEqual(self.answers("".join(f"{u},0,{v}\n" for u, v in pairs), ranks=3), rows)
         expected = []
         for u in (3, 17):
-            best = sorted((v for v in range(600) if v != u), key=lambda v: (-np.float32(scores[u, v]), v))[:5]
+            best = sorted((v for v in range(NODES) if v != u), key=lambda v: (-np.float32(scores[u, v]), v))[:5]
             expected += [(str(u), str(v), str(int((u, v) in links))) for v in best]
-        for run in ({}, {"ranks": 4}):
+        for run in ({}, {"ranks": 3}):
             self.assertEqual([(u, v, known) for u, _, v, _, known in self.answers("3\n17\n", "--top", 5, **run)], expected)
         everything = self.answers("3\n17\n", "--top", 10**9, ranks=2)
-        self.assertEqual(len(everything), 2 * 599)
+        self.assertEqual(len(everything), 2 * (NODES - 1))
         self.assertEqual([(u, v, known) for u, _, v, _, known in everything[:5]], expected[:5])
         # By a network.
         self.train("train.score=mlp")
@@ -277,37 +278,40 @@ class LinksTest(ProgramTest):
         self.train()
         # By names.
         with h5py.File(self.graph, "a") as file:
-            file["nodes/ids"] = np.array([f'p "{v}", x' for v in range(600)], "S")
+            file["nodes/ids"] = np.array([f'p "{v}", x' for v in range(NODES)], "S")
         self.succeed("-q", "digest", self.graph, "--write")
         named = self.answers('p "3", x\tp "5", x\n', ranks=2)
         self.assertEqual(named, [['p "3", x', "0", 'p "5", x', *rows[3][3:]]])
         # By ids that are numbers.
         with h5py.File(self.graph, "a") as file:
             del file["nodes/ids"]
-            file["nodes/ids"] = 600 - np.arange(600)
+            file["nodes/ids"] = NODES - np.arange(NODES)
         self.succeed("-q", "digest", self.graph, "--write")
-        self.assertEqual(self.answers("597\t595\n", "--named-by", "ids", ranks=2), [["597", "0", "595", *rows[3][3:]]])
+        head, tail = str(NODES - 3), str(NODES - 5)
+        self.assertEqual(self.answers(f"{head}\t{tail}\n", "--named-by", "ids", ranks=2), [[head, "0", tail, *rows[3][3:]]])
         self.assertEqual(self.answers("3\t5\n", "--named-by", "numbers"), [["3", "0", "5", *rows[3][3:]]])
         self.fail_with(2, ["--links", "the ids of the graph are numbers, too", "--named-by"], "infer", self.config, "--checkpoint",
                        self.output / "weights.h5", "--links", self.folder / "asked.txt", "-o", self.folder / "new.csv")
 
     def make_triples(self):
-        """900 entities of 30 groups on a circle; a relation leads from each to two of the group so many places on."""
+        """450 entities of 30 groups on a circle; a relation leads from each to two of the group so many places on."""
         random = np.random.default_rng(2)
         files = {split: [] for split in ("train", "valid", "test")}
         for step in (1, 7, 12):
-            for split, heads in zip(files, np.split(random.permutation(np.arange(1800) % 900), [1500, 1650])):
-                files[split] += [(h, step, (h // 30 + step) % 30 * 30 + random.integers(30)) for h in heads]
+            for split, heads in zip(files, np.split(random.permutation(np.arange(900) % 450), [750, 825])):
+                files[split] += [(h, step, (h // 15 + step) % 30 * 15 + random.integers(15)) for h in heads]
         for split, triples in files.items():
             (self.folder / f"{split}.txt").write_text("".join(f"e{h:03}\tby{step:02}\te{t:03}\n" for h, step, t in triples))
         self.succeed("-q", "import", "triples", *(word for split in files for word in (f"--{split}", self.folder / f"{split}.txt")), "-o", self.graph,
                      "--overwrite")
 
-    ROWS_ALONE = ("model.layers=0", "sampler.fanout=[]", "model.embedding=24", "model.dropout=0.5", "train.negatives_of=both", "train.negatives=4")
+    ROWS_ALONE = ("model.layers=0", "sampler.fanout=[]", "model.embedding=24", "model.dropout=0.5", "train.negatives_of=both", "train.negatives=4",
+                  "sampler.batch_size=128")
 
     def test_rows_alone(self):
         self.make_triples()
-        for more in (("train.score=rotate", "train.loss=self_adversarial"), ("train.score=distmult", "model.input_dropout=0.2")):
+        for more, grids in ((("train.score=rotate", "train.loss=self_adversarial"), ((4, ("grid.replication=2", "run.overlap=true")),)),
+                            (("train.score=distmult", "model.input_dropout=0.2"), ((2, ("grid.schedule=staged", "run.threads=2")), (3, ())))):
             job = (*self.ROWS_ALONE, *more)
             report = self.train(*job)
             expected = self.history(report)
@@ -317,25 +321,26 @@ class LinksTest(ProgramTest):
             self.assertEqual(about["test_mrr"], report["test"]["mrr"])
             with h5py.File(self.output / "embeddings.h5") as file:
                 np.testing.assert_array_equal(arrays["types/entity/embeddings"], file["weights/embedding.entity"][:])
-            for ranks, grid in ((3, ()), (4, ("grid.replication=2", "run.overlap=true")), (2, ("grid.schedule=staged", "run.threads=2"))):
-                self.assertEqual(self.history(self.train(*job, *grid, ranks=ranks)), expected)
-                self.assertEqual([epoch["sampled_edges"] for epoch in self.report(self.output)["epochs"]], [0, 0, 0])
-        run, plan = self.train(*job, ranks=2), self.planned(*job, ranks=2)
+            for ranks, grid in grids:
+                run = self.train(*job, *grid, ranks=ranks)
+                self.assertEqual(self.history(run), expected)
+                self.assertEqual([epoch["sampled_edges"] for epoch in run["epochs"]], [0, 0])
+        plan = self.planned(*job, ranks=3)
         # Triples lie in the order of their ends: a third fewer are fetched to be judged than where they lie anyhow.
         self.compare_bytes(run, plan, job, off=0.02, evaluate=0.35)
         self.stopped_run("-q", "train", self.config, "run.restart=never", *job, ranks=3)
         self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
         self.assertEqual(self.history(self.report(self.output)), expected)
-        # A ninth of all are as good as 100 drawn evenly.
+        # A ninth of all are as good as 50 drawn evenly.
         job = (*self.ROWS_ALONE, "train.score=rotate", "train.loss=self_adversarial", "train.learning_rate=0.05", "train.embedding_rate=0.05")
-        self.assertGreater(self.train(*job, "train.epochs=20", "train.eval_every=20")["test"]["hits_100"], 0.8)
+        self.assertGreater(self.train(*job, "train.epochs=20", "train.eval_every=20")["test"]["hits_50"], 0.8)
 
     def test_rows_alone_of_types(self):
-        for learnt, types in ((6, "paper=400:8,author=200"), (0, "paper=400,author=200:8")):
-            self.make("planted", "--types", types, "--relations", "author.writes.paper=1500,paper.cites.paper=2400", "--classes", 3)
+        for ranks, learnt, types in ((3, 6, "paper=200:8,author=100"), (2, 0, "paper=200,author=100:8")):
+            self.make("planted", "--types", types, *OF_TYPES)
             job = (*self.ROWS_ALONE, "train.score=distmult", f"model.embedding={learnt}")
             expected = self.history(self.train(*job))
-            report = self.train(*job, ranks=4)
+            report = self.train(*job, ranks=ranks)
             self.assertEqual(self.history(report), expected)
             self.assertEqual(self.inferred("--metrics", *job)[1]["test_mrr"], report["test"]["mrr"])
             with h5py.File(self.output / "weights.h5") as file:
@@ -368,7 +373,7 @@ class LinksTest(ProgramTest):
         job = (*self.ROWS_ALONE, "model.embedding=0")
         self.make()
         self.train(*job)
-        self.make("planted", "--nodes", 600, "--degree", 8, "--features", 5, "--classes", 5)
+        self.make("planted", "--nodes", NODES, "--degree", 8, "--features", 5, "--classes", 5)
         self.fail_with(3, [str(self.graph), "5 features", "weights.h5", "8 features"], "infer", self.config, "--checkpoint",
                        self.output / "weights.h5", "-o", self.folder / "rows.h5", *job, ranks=2)
 
@@ -396,8 +401,9 @@ class LinksTest(ProgramTest):
         self.assertNotIn("edges of the graph", self.succeed("train", self.config, "run.restart=never"))
         with h5py.File(self.graph) as file:
             count = len(file["links/valid/head"])
-        for kind in ("sage", "gcn"):
-            said = self.succeed("train", self.config, "run.restart=never", f"graph.file={self.folder / 'whole.h5'}", f"model.kind={kind}", ranks=3)
+        for kind, ranks in (("sage", 2), ("gcn", 1)):
+            said = self.succeed("train", self.config, "run.restart=never", f"graph.file={self.folder / 'whole.h5'}", f"model.kind={kind}",
+                                ranks=ranks)
             self.assertIn(f"{count} of {count} links of valid are edges of the graph, too", said)
 
     def test_what_is_learnt(self):
@@ -416,7 +422,8 @@ class LinksTest(ProgramTest):
         self.train()
         asked = self.folder / "asked.txt"
         infer = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", asked, "-o", self.folder / "answers.csv")
-        for lines, options, words in (("3,5\n3,600\n", (), ["asked.txt:2", "600", "0 to 599"]), ("3\n", (), ["asked.txt:1", "1 field", "tail"]),
+        for lines, options, words in ((f"3,5\n3,{NODES}\n", (), ["asked.txt:2", f"{NODES}", f"0 to {NODES - 1}"]),
+                                      ("3\n", (), ["asked.txt:1", "1 field", "tail"]),
                                       ("3,1,5\n", (), ["asked.txt:1", "'1' is no relation"]), ("", (), ["asked.txt", "no link"]),
                                       ("3,0,5\n", ("--top", 2), ["asked.txt:1", "3 fields"])):
             asked.write_text(lines)
@@ -427,7 +434,7 @@ class LinksTest(ProgramTest):
         self.fail_with(2, ["train.norm", "train.score"], *train, "train.norm=2")
         self.fail_with(2, ["train.metric", "filtered_mrr", "train.ranked_against"], *train, "train.metric=filtered_mrr",
                        "train.ranked_against=9")
-        self.fail_with(2, ["train.negatives = 700", "600 vertices"], *train, "train.negatives=700")
+        self.fail_with(2, ["train.negatives = 700", f"{NODES} vertices"], *train, "train.negatives=700")
         with h5py.File(self.graph, "a") as file:  # candidates for valid, no links in test
             file["links/valid/negative_tails"] = np.zeros((len(file["links/valid/head"]), 3), np.int64)
             for name in [*file["links/test"]]:
