@@ -15,7 +15,7 @@ import numpy as np
 from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, awkward_graph, write_graph
 
 JOB = ('graph.feature_norm="standard"', "sampler.fanout=[3, 2]", "sampler.batch_size=5", "model.hidden=8", "model.layers=2",
-       "model.dropout=0.25", "train.epochs=4", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
+       "model.dropout=0.25", "train.epochs=2", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
 
 SCHEDULES = ("pull", "push", "staged", "staged-oblivious", "auto")
 SAMPLERS = [("sampler.kind=graphsage",), ("sampler.kind=graphsage", "model.kind=gcn"), ("sampler.kind=labor",)] + [
@@ -42,10 +42,10 @@ class Sample(JobTest):
     def test_one_digest_for_every_grid(self):
         # sample/every_sampler_test has all grids.
         expected = self.sample()
-        for ranks, copies in ((3, 1), (6, 3), (8, 1), *(((2, 2), (4, 2)) if LONG else ())):
+        for ranks, copies in ((6, 3), (5, 1), *(((3, 1), (2, 2), (4, 2), (8, 1)) if LONG else ())):
             self.assertEqual(self.sample(f"grid.replication={copies}", ranks=ranks), expected, f"p {ranks} c {copies}")
-        for override in ("grid.topology=replicated", "sampler.bulk=3", "run.threads=2", "train.batches_per_step=2"):
-            self.assertEqual(self.sample(override, ranks=3), expected, override)
+        for overrides in (("grid.topology=replicated", "sampler.bulk=3"), ("run.threads=2", "train.batches_per_step=2")):
+            self.assertEqual(self.sample(*overrides, ranks=3), expected, overrides)
         self.assertNotEqual(self.sample("train.seed=1"), expected)
 
     def test_wide_indices_and_half_features_change_no_digest(self):
@@ -69,9 +69,9 @@ class Sample(JobTest):
         self.assertEqual(self.report(self.output)["epochs"][0]["sample_digest"], expected)
 
     def test_one_digest_for_every_sampler_and_schedule(self):
-        # A layout for each sampler, and each layout for two: sample/every_sampler_test takes each sampler to all.
-        layouts = itertools.cycle(zip(SCHEDULES, ((2, 1), (4, 2), (6, 2), (3, 1), (5, 1))))
-        for sampler, (schedule, (ranks, copies)) in zip(SAMPLERS, layouts):
+        # A layout for each sampler, each schedule for two: sample/every_sampler_test takes each sampler to all.
+        grids = ((2, 1), (3, 1), (6, 2), (4, 2), (2, 1), (2, 2), (3, 1), (2, 1), (3, 1))
+        for sampler, schedule, (ranks, copies) in zip(SAMPLERS, itertools.cycle(SCHEDULES), grids, strict=False):
             found = self.sample(*sampler, f"grid.replication={copies}", f"grid.schedule={schedule}", "sampler.bulk=2", ranks=ranks)
             self.assertEqual(found, self.sample(*sampler), sampler)
 
@@ -132,28 +132,29 @@ class Train(JobTest):
     def test_the_same_bits_for_every_grid(self):
         every_grid = [(ranks, copies) for ranks in (2, 3, 4, 8) for copies in divisors(ranks)]
         # train/trainer_test has all grids.
-        for model, grids in ((("model.kind=sage",), LONG and every_grid or ((3, 1), (4, 2), (8, 1))),
-                             (("model.kind=gcn", "sampler.weighted=true"), LONG and every_grid or ((3, 1), (8, 8))),
-                             (("model.normalize=batch",), LONG and every_grid or ((2, 2), (8, 4))),
-                             (("model.normalize=layer", "train.optimizer=sgd", "train.learning_rate=0.05"),
-                              LONG and every_grid or ((3, 3), (4, 1)))):
+        for model, grids in ((("model.kind=sage",), ((3, 1), (4, 2))), (("model.kind=gcn", "sampler.weighted=true"), ((6, 3),)),
+                             (("model.normalize=batch",), ((2, 2),)),
+                             (("model.normalize=layer", "train.optimizer=sgd", "train.learning_rate=0.05"), ((3, 3),))):
+            losses, *_ = self.losses(*model, "train.epochs=4")
+            self.assertLess(losses[-1], losses[0], "it learns")
             expected = self.losses(*model)
-            self.assertLess(expected[0][-1], expected[0][0], "it learns")
-            for ranks, copies in grids:
+            for ranks, copies in every_grid if LONG else grids:
                 self.assertEqual(self.losses(*model, f"grid.replication={copies}", ranks=ranks), expected,
                                  f"{model} p {ranks} c {copies}")
-            self.assertEqual(self.losses(*model, "grid.topology=replicated", "sampler.bulk=2", ranks=3), expected)
+            if LONG or "normalize" in model[0]:
+                self.assertEqual(self.losses(*model, "grid.topology=replicated", "sampler.bulk=2", ranks=3), expected)
 
     def test_the_same_bits_with_every_sampler(self):
-        for sampler in (("sampler.kind=ladies", "model.kind=gcn"), ("sampler.kind=ladies", "sampler.mode=reference"),
-                        ("sampler.kind=fastgcn",), ("sampler.kind=labor", "model.kind=gcn")):
+        layouts = ((4, "grid.schedule=push", "grid.replication=2"), (3, "grid.schedule=staged"))  # two samplers for each
+        for k, sampler in enumerate((("sampler.kind=ladies", "model.kind=gcn"), ("sampler.kind=ladies", "sampler.mode=reference"),
+                                     ("sampler.kind=fastgcn",), ("sampler.kind=labor", "model.kind=gcn"))):
             expected = self.losses(*sampler)
-            for ranks, *layout in ((4, "grid.schedule=push", "grid.replication=2"), (3, "grid.schedule=staged")):
+            for ranks, *layout in layouts if LONG else layouts[k % 2:][:1]:
                 self.assertEqual(self.losses(*sampler, *layout, ranks=ranks), expected, sampler)
 
     def test_float_reduction_agrees_to_rounding(self):
         exact = self.losses()[0]
-        quick = self.losses("train.reproducible=false", ranks=4)[0]
+        quick = self.losses("train.reproducible=false", ranks=3)[0]
         np.testing.assert_allclose(quick, exact, rtol=1e-4)
 
     def test_the_report_and_the_csv_hold_what_the_design_says(self):
@@ -288,7 +289,7 @@ class Overlap(JobTest):
         # train/overlap_test has every grid and window, pipeline_test every depth.
         for ranks, *job in ((2, "grid.schedule=push", "sampler.bulk=3", "run.threads=2"),
                             (3, "grid.schedule=staged", "sampler.bulk=1", "train.batches_per_step=2"),
-                            (4, "grid.schedule=staged-oblivious", "sampler.kind=ladies", "sampler.fanout=[4,4]", "sampler.bulk=3"),
+                            (2, "grid.schedule=staged-oblivious", "sampler.kind=ladies", "sampler.fanout=[4,4]", "sampler.bulk=3"),
                             (2, "grid.schedule=pull", "sampler.kind=fastgcn", "model.kind=gcn", "sampler.batch_size=1")):
             self.compare(*job, ranks=ranks)
 
@@ -302,16 +303,16 @@ class OddGraphs(JobTest):
 
     def test_tiny_graphs_on_many_ranks(self):
         features = np.arange(12).reshape(4, 3) / 7.0
-        grids = itertools.cycle((((5, 1),), ((6, 3),)) if not LONG else (((5, 1), (6, 3)),))
+        grids = itertools.cycle((((5, 1),), ((3, 1),), ((6, 3),)) if not LONG else (((5, 1), (6, 3)),))
         kinds = (("model.kind=sage",), ("model.kind=gcn",), ("model.kind=gcn", "sampler.kind=ladies", "grid.schedule=push"),
                  ("sampler.kind=fastgcn", "grid.schedule=staged"), ("sampler.kind=labor", "grid.schedule=staged-oblivious"))
-        turns = itertools.cycle(kinds)  # each of them for a graph or two
+        turns = itertools.cycle(kinds)  # each of them for a graph
         for name, rows, labels, train, valid, test in (("no edges", [[], [], [], []], [0, 1, 0, 1], [0, 1], [2], [3]),
                                                        ("loops only", [[0], [1], [2], [3]], [0, 1, 0, 1], [0, 1, 3], [], [2]),
                                                        ("one to train", [[1, 2, 3], [0], [], [0, 3]], [0, 1, 2, -1], [1], [], []),
                                                        ("one class", [[1], [0], [1], [2]], [0, 0, 0, 0], [0, 2], [1], [3])):
             write_graph(self.graph, rows, features, labels, train, valid, test)
-            for kind in kinds if LONG else itertools.islice(turns, 2):
+            for kind in kinds if LONG else itertools.islice(turns, 2 if name == "no edges" else 1):
                 runs = []
                 for ranks, copies in ((1, 1), *next(grids)):
                     self.succeed("-q", "train", self.config, *kind, "sampler.batch_size=1", "sampler.bulk=2",
@@ -374,7 +375,7 @@ class BadInput(JobTest):
                                       ("ladies", "sampler.share_batches=2", ["sampler.share_batches = 2", "ladies", "labor"]),
                                       ("subgraph", "sampler.fanout=[-1,5]", ["sampler.fanout has 5", "subgraph", "write -1 for each layer"]),
                                       ("subgraph", "sampler.fanout=[-1,-1] sampler.mode=paper", ["sampler.mode = paper", "subgraph"])):
-            self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", *override.split(), ranks=2)
+            self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", *override.split(), ranks=2 if kind == "ladies" else 1)
         self.fail_with(2, ["sampler.weighted", "fastgcn", "gcn"], "sample", self.config, "sampler.kind=fastgcn", "model.kind=gcn",
                        "sampler.weighted=true")
 
