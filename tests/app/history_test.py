@@ -15,7 +15,7 @@ from tests.app.planted_job import PlantedJobTest
 from tests.app.program import EMULATED, LONG, espalier, needs_emulation
 
 ON = ("history.kind=replace", "history.t_stale=5")
-GRIDS = ((2, 1, ("run.overlap=true",)), (3, 1, ("run.threads=2", "grid.schedule=pull")), (4, 2, ("grid.topology=replicated",)),
+GRIDS = ((2, 1, ("grid.schedule=staged", "run.overlap=true")), (3, 1, ("run.threads=2", "grid.schedule=pull")), (4, 2, ("grid.topology=replicated",)),
          (6, 3, ("sampler.bulk=7",)), (8, 2, ("grid.schedule=staged", "run.overlap=true")))
 
 
@@ -26,31 +26,36 @@ def found_in(group):
 
 
 class HistoryTest(PlantedJobTest):
+    def setUp(self):
+        super().setUp()
+        self.make(1300)  # an epoch is four steps
+
     def test_one_history_on_every_grid(self):
         found_of_scope = {}
         for scope in ("grid", "lane"):
             job = (*ON, f"history.scope={scope}")
             expected = found_of_scope[scope] = self.history(self.train(*job))
-            for ranks, copies, more in GRIDS if LONG else GRIDS[scope == "lane"::2]:  # history/grid_history_test has every grid
+            for ranks, copies, more in GRIDS if LONG else GRIDS[scope == "lane":4:2]:  # history/grid_history_test has every grid
                 with self.subTest(scope=scope, ranks=ranks, copies=copies, more=more):
                     self.assertEqual(self.history(self.train(*job, f"grid.replication={copies}", *more, ranks=ranks)), expected)
         self.assertNotEqual(*(found[-2] for found in found_of_scope.values()))
 
     def test_kinds_samplers_and_what_is_stored(self):
-        for job in (("model.kind=gcn", "history.stored=fp16"), ("model.kind=gat", "model.heads=2", "history.entries=700"),
+        for k, job in enumerate((("model.kind=gcn", "history.stored=fp16"), ("model.kind=gat", "model.heads=2", "history.entries=700"),
                     ("model.kind=gin", "sampler.kind=labor", "history.stored=uint8"), ("model.normalize=layer", "model.residual=true"),
-                    ("sampler.kind=ladies", "sampler.fanout=[60,80,100]", "history.scope=lane")):
+                    ("sampler.kind=ladies", "sampler.fanout=[60,80,100]", "history.scope=lane"))):
             with self.subTest(job=job):
                 expected = self.history(self.train(*ON, *job))
                 self.assertGreater(expected[1][3]["hits"], 0)
-                self.assertEqual(self.history(self.train(*ON, *job, "run.overlap=true", ranks=3)), expected)
+                self.assertEqual(self.history(self.train(*ON, *job, "run.overlap=true", ranks=2 + k % 2)), expected)
 
     def test_where_nothing_can_hit_weights_are_those_without(self):
         expected = self.train()["weights_digest"]
-        for job in (("history.p_grad=0",), ("history.t_stale=0",), ("history.t_stale=1",), ("history.start=100000",), ("history.recompute=1",)):
-            self.assertEqual(self.train(*ON, *job, ranks=2)["weights_digest"], expected, job)
+        for k, key in enumerate(("history.p_grad=0", "history.t_stale=0", "history.t_stale=1", "history.start=100000", "history.recompute=1")):
+            self.assertEqual(self.train(*ON, key, ranks=2 - k % 2)["weights_digest"], expected, key)
 
     def test_what_is_warned_of(self):
+        self.make(2500)
         def warned(*overrides):
             code, output = espalier("train", self.config, "history.kind=replace", "train.epochs=1", "run.restart=never", *overrides)
             self.assertEqual(code, 0, output)
@@ -64,7 +69,7 @@ class HistoryTest(PlantedJobTest):
         self.assertEqual(warned("history.t_stale=5"), [])
 
     def test_it_spares_rows_and_bytes(self):
-        without, found = (self.train(*job, "grid.replication=1", ranks=4) for job in ((), (*ON, "history.t_stale=20", "train.epochs=4")))
+        without, found = (self.train(*job, "grid.replication=1", ranks=2) for job in ((), (*ON, "history.t_stale=20", "train.epochs=4")))
         for a, b in zip(without["epochs"], found["epochs"]):
             self.assertEqual(a["sample_digest"], b["sample_digest"])
             self.assertEqual(a["input_rows"], b["history"]["input_rows_of_sample"])
@@ -86,10 +91,10 @@ class HistoryTest(PlantedJobTest):
             for epoch, counted in zip(never["epochs"], counters(never), strict=True):
                 self.assertEqual((counted["input_rows"], counted["edges"]), (epoch["input_rows"], epoch["sampled_edges"]))
                 self.assertEqual((counted["hits"], counted["needed_rows"] > 0), (0, True))
-            for start in (1, steps - 1, steps + 1):
+            for start in (1, steps - 1, steps + 1) if job is ON else (steps - 1,):
                 late = self.train(*job, f"history.start={start}", ranks=2)
-                self.assertEqual(late["epochs"][0]["sample_digest"], never["epochs"][0]["sample_digest"]) if job is ON else None
                 if job is ON:
+                    self.assertEqual(late["epochs"][0]["sample_digest"], never["epochs"][0]["sample_digest"])
                     self.assertEqual([epoch["input_rows"] for epoch in late["epochs"]], [epoch["input_rows_of_sample"] for epoch in counters(late)])
                 if start == steps - 1:
                     but = ("written", "evicted", "input_rows_of_sample", "edges_of_sample")
@@ -112,19 +117,19 @@ class HistoryTest(PlantedJobTest):
         self.assertGreater(found, 0.5)
 
     def test_typed_graphs(self):
-        self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900,field=5", "--relations",
-                     "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
-        for kind in ("rgcn", "rgat", "hgt"):
-            job = (*ON, f"model.kind={kind}", "model.embedding=4", "train.epochs=2", "model.heads=4")
+        self.succeed("-q", "generate", "planted", "--types", "paper=750:12,author=450,field=5", "--relations",
+                     "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=750", "--classes", 5, "-o", self.graph, "--overwrite")
+        for kind, ranks, copies in (("rgcn", 4, 2), ("rgat", 3, 1), ("hgt", 2, 1)):
+            job = (*ON, f"model.kind={kind}", "model.embedding=4", "model.heads=4")
             expected = self.history(self.train(*job))
             self.assertGreater(expected[1][3]["hits"], 0)
-            self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected, kind)
+            self.assertEqual(self.history(self.train(*job, f"grid.replication={copies}", "run.overlap=true", ranks=ranks)), expected, kind)
 
     @needs_emulation
     def test_on_the_emulated_gpu(self):
         env = dict(os.environ, ESPALIER_EMULATED_GPUS="3")
-        for scope, *more in (("grid",), ("lane", "history.recompute=0.3")):
-            reports = [self.train(*ON, f"history.scope={scope}", *more, f"run.device={device}", "train.epochs=1", ranks=3, env=env,
+        for ranks, scope, *more in ((3, "grid"), (2, "lane", "history.recompute=0.3")):
+            reports = [self.train(*ON, f"history.scope={scope}", *more, f"run.device={device}", "train.epochs=1", ranks=ranks, env=env,
                                   program=EMULATED)
                        for device in ("cpu", "cuda")]
             cpu, gpu = reports
@@ -147,30 +152,29 @@ class HistoryTest(PlantedJobTest):
         layouts = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"),
                    (4, "grid.replication=2", "run.overlap=true"), (6, "grid.replication=3", "grid.schedule=push", "sampler.bulk=5"))
         for scope, stored in (("grid", "uint8"), ("lane", "fp32")):
-            job = (*ON, f"history.scope={scope}", f"history.stored={stored}", "sampler.batch_size=150", "history.entries=3000", "history.t_stale=7",
-                   "train.epochs=3")
+            job = (*ON, f"history.scope={scope}", f"history.stored={stored}", "sampler.batch_size=80", "history.entries=1500", "history.t_stale=7")
             expected = self.history(self.train(*job))
-            self.assertGreater(expected[2][3]["hits"], 0)
+            self.assertGreater(expected[1][3]["hits"], 0)
             shutil.rmtree(self.output)
             for cut in range(30):
-                ranks, *layout = layouts[cut % len(layouts)]
+                ranks, *layout = layouts[cut % (len(layouts) if LONG or scope == "grid" else 3)]
                 code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
                 self.assertNotIn("begins empty", output)
                 if code != 5:
                     break
-            self.assertEqual((code, cut), (0, 11), output)
+            self.assertEqual((code, cut), (0, 7), output)
             self.assertEqual(self.history(self.report(self.output)), expected, scope)
 
     def test_saved_bytes_of_epochs_that_were_cut(self):
         # Without overlap no step is begun that a cut gives up.
         for scope, sources in (("grid", ("pruned", "history")), ("lane", ("pruned",))):
-            job = (*ON, f"history.scope={scope}", "sampler.batch_size=150", "run.cache_memory=1", "train.epochs=2")
+            job = (*ON, f"history.scope={scope}", "sampler.batch_size=80", "run.cache_memory=1")
             shutil.rmtree(self.output, ignore_errors=True)
-            without, whole = (self.train(*some, ranks=3) for some in (job[3:4] + job[5:], job))
+            without, whole = (self.train(*some, ranks=2) for some in (job[3:4], job))
             self.check_saved(whole, without, sources)
             shutil.rmtree(self.output)
             for cut in range(30):
-                code, output = espalier("train", self.config, *job, "run.restart=auto", "run.max_minutes=1e-9", ranks=3)
+                code, output = espalier("train", self.config, *job, "run.restart=auto", "run.max_minutes=1e-9", ranks=2)
                 if code != 5:
                     break
             self.assertEqual(code, 0, output)
@@ -196,7 +200,8 @@ class HistoryTest(PlantedJobTest):
             self.assertTrue(np.isfinite(rows.view(np.float32)).all())
             self.assertTrue((rows[kinds == 2] == 0).all())
             self.assertGreater((rows[kinds == 0] != 0).any(axis=1).mean(), 0.9, "but for rows that ReLU closes")
-            for ranks, *layout in ((3, "run.overlap=true"), (4, "grid.replication=2", "run.overlap=true")):
+            layouts = ((3, "run.overlap=true"), (4, "grid.replication=2", "run.overlap=true"))
+            for ranks, *layout in layouts if LONG else layouts[scope == "grid":][:1]:
                 found = self.checkpoint(*job, *layout, ranks=ranks)
                 self.assertEqual(found.keys(), expected.keys())
                 for name, values in expected.items():
@@ -222,6 +227,7 @@ class HistoryTest(PlantedJobTest):
         self.assertNotRegex(self.succeed("plan", self.config, "--ranks", 2), "(?m)^ +history ")
 
     def test_plan_knows_the_memory(self):
+        self.make(2500)
         def most(*overrides):
             return self.planned(*ON, "model.hidden=200", *overrides, ranks=2)["plan"]["memory"]["step"]["history"]
 
@@ -234,6 +240,7 @@ class HistoryTest(PlantedJobTest):
         self.assertLess(most("history.t_stale=2"), everything)
 
     def test_the_check_before_a_job_counts_what_plan_counts(self):
+        self.make(2500)
         def memory(*job):
             return self.planned(*job, ranks=2)["plan"]["memory"]["step"]
 
@@ -254,6 +261,7 @@ class HistoryTest(PlantedJobTest):
             self.assertNotIn("history", memory("history.kind=replace", *never))
 
     def test_history_that_does_not_fit_is_refused(self):
+        self.make(2500)
         for scope, limit in (("grid", "1700KB"), ("lane", "2500KB")):
             job = ("model.hidden=32", f"run.memory_limit={limit}")
             wide = (*job, *ON, "history.t_stale=1000", f"history.scope={scope}")
