@@ -8,7 +8,8 @@ from tests.app.planted_job import PlantedJobTest
 from tests.app.program import LONG, needs_emulation, on_gpus
 
 RULES = ("degree", "belady")
-MORE_RANKS = (("belady", 7, 1, 30, ("sampler.bulk=3",)), ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2")))
+MORE_RANKS = (("belady", 5, 1, 20, ("grid.topology=replicated",)), ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)),
+              ("belady", 7, 1, 30, ("sampler.bulk=3",)), ("belady", 8, 2, 20, ("run.overlap=true", "run.prefetch_steps=2")))
 REPLACE = ("history.kind=replace", "history.t_stale=5")
 
 
@@ -18,11 +19,15 @@ def without_depth(keys):
 
 
 class FeatureCacheTest(PlantedJobTest):
+    def setUp(self):
+        super().setUp()
+        self.make(1300)  # an epoch is four steps
+
     def test_it_changes_no_bit(self):
         # Half of them without history, half with it; feature/row_cache_test has every grid.
         ways = (("degree", 1, 1, 20, ()), ("belady", 2, 1, 20, ()), ("belady", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")),
                 ("belady", 3, 1, 1 << 20, ("sampler.bulk=7", "run.overlap=true")), ("degree", 6, 3, 30, ("run.overlap=true",)),
-                ("degree", 4, 2, 1, ()), ("belady", 5, 1, 20, ("grid.topology=replicated",)), ("degree", 6, 2, 1 << 10, ("sampler.bulk=1",)))
+                ("degree", 4, 2, 1, ()), ("belady", 3, 1, 20, ("grid.topology=replicated",)), ("degree", 4, 2, 1 << 10, ("sampler.bulk=1",)))
         for of_history in ((), (*REPLACE, "history.entries=300")):
             expected = self.history(self.train(*of_history))
             for rule, ranks, copies, memory, more in (*ways, *MORE_RANKS) if LONG else ways[bool(of_history)::2]:
@@ -36,11 +41,12 @@ class FeatureCacheTest(PlantedJobTest):
                     self.assertEqual(served > 0, ranks > copies and memory > 1)
 
     def test_what_is_kept_is_not_sent(self):
-        without = self.train("train.epochs=3", "grid.replication=1", ranks=4)
+        self.make(2500)
+        without = self.train("grid.replication=1", ranks=4)
         rows = [epoch["dealing"]["remote_rows"] for epoch in without["epochs"]]
         served = {}
         for rule in RULES:
-            found = self.train("train.epochs=3", "grid.replication=1", "run.cache_memory=24KiB", f"run.cache_policy={rule}", ranks=4)
+            found = self.train("grid.replication=1", "run.cache_memory=24KiB", f"run.cache_policy={rule}", ranks=4)
             served[rule] = 0
             for k, (epoch, before) in enumerate(zip(found["epochs"], without["epochs"])):
                 cache = epoch["feature_cache"]
@@ -53,15 +59,15 @@ class FeatureCacheTest(PlantedJobTest):
                 served[rule] += cache["served"]
             self.assertGreater(served[rule], 0.05 * sum(rows), rule)
         self.assertGreater(served["belady"], 1.1 * served["degree"])
-        everything = self.train("train.epochs=3", "grid.replication=1", "run.cache_memory=1GiB", "run.cache_policy=degree", ranks=4)
-        self.assertLess(self.fetched(everything)[2], 0.2 * self.fetched(without)[2], "a row comes once")
+        everything = self.train("grid.replication=1", "run.cache_memory=1GiB", "run.cache_policy=degree", ranks=4)
+        self.assertLess(self.fetched(everything)[1], 0.2 * self.fetched(without)[1], "a row comes once")
 
     def test_saved_bytes_are_those_that_were_not_fetched(self):
         jobs = ((("run.cache_memory=24KiB",), ("kept",)), (REPLACE, ("pruned", "history")), ((*REPLACE, "history.scope=lane"), ("pruned",)),
                 ((*REPLACE, "history.entries=300", "run.cache_memory=600KiB"), ("pruned", "kept", "history")))
         # Two jobs for each grid, two grids for each job.
         for k, (ranks, copies, more) in enumerate(((1, 1, ()), (2, 1, ("run.overlap=true",)), (4, 2, ("run.overlap=true", "run.prefetch_steps=2")),
-                                                   (4, 1, ("grid.topology=replicated",)))):
+                                                   (3, 1, ("grid.topology=replicated",)))):
             grid = (f"grid.replication={copies}", *more)
             without = self.train(*grid, ranks=ranks)
             for job, sources in jobs if LONG else jobs[k % 2::2]:
@@ -80,21 +86,22 @@ class FeatureCacheTest(PlantedJobTest):
             self.assertEqual(b["saved"], {"pruned": 0, "kept": 14 * b["feature_cache"]["served"], "history": 0})
 
     def test_typed_graphs(self):
-        self.succeed("-q", "generate", "planted", "--types", "paper=1500:12,author=900:7,field=5", "--relations",
-                     "author.writes.paper=4000,paper.cites.paper=6000,paper.about.field=1500", "--classes", 5, "-o", self.graph, "--overwrite")
+        self.succeed("-q", "generate", "planted", "--types", "paper=750:12,author=450:7,field=5", "--relations",
+                     "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=750", "--classes", 5, "-o", self.graph, "--overwrite")
         job = ("model.kind=rgcn", "model.embedding=4")
         # Of three tables, features of two widths and embeddings.
-        without = self.train(*job, "grid.replication=1", ranks=4)
-        self.check_saved(self.train(*job, *REPLACE, "history.entries=300", "run.cache_memory=600KiB", "grid.replication=1", ranks=4), without,
+        without = self.train(*job, "grid.replication=1", ranks=3)
+        self.check_saved(self.train(*job, *REPLACE, "history.entries=300", "run.cache_memory=600KiB", "grid.replication=1", ranks=3), without,
                          ("pruned", "kept", "history"))
         expected = self.history(self.train(*job))
-        for rule in RULES:
-            found = self.train(*job, "run.cache_memory=30KiB", f"run.cache_policy={rule}", "run.overlap=true", ranks=4)
+        for rule, ranks in zip(RULES, (2, 4)):
+            found = self.train(*job, "run.cache_memory=30KiB", f"run.cache_policy={rule}", "run.overlap=true", ranks=ranks)
             self.assertEqual(self.history(found), expected)
             self.assertGreater(found["epochs"][-1]["feature_cache"]["served"], 0)
 
     def test_history_comes_first(self):
-        job = ("grid.replication=1", "train.epochs=3", "run.cache_memory=60KiB")
+        self.make(2500)
+        job = ("grid.replication=1", "run.cache_memory=60KiB")
         alone, both = (self.train(*job, *more, ranks=2)["epochs"] for more in ((), REPLACE))
         self.assertGreater(alone[-1]["feature_cache"]["bytes"], 40 * 1024)
         self.assertLess(both[-1]["feature_cache"]["bytes"], 0.05 * alone[-1]["feature_cache"]["bytes"], "history has taken it")
@@ -108,7 +115,7 @@ class FeatureCacheTest(PlantedJobTest):
 
     @needs_emulation
     def test_on_the_emulated_gpu(self):
-        self.make(1000)
+        self.make(600)
         few = ("run.device=cuda", "train.epochs=1", "sampler.batch_size=20")
         without = self.train(*few, ranks=3, **on_gpus(3))
         for of_history in ((), (*REPLACE, "history.entries=300")):
@@ -127,6 +134,7 @@ class FeatureCacheTest(PlantedJobTest):
         self.assertEqual(self.history(self.report(self.output)), expected)
 
     def test_plan_knows_the_memory(self):
+        self.make(2500)
         def features(*overrides):
             return self.planned(*overrides, ranks=2)["plan"]["memory"]["step"].get("features of others", 0)
 
