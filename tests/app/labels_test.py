@@ -10,17 +10,19 @@ import csv
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest
+from tests.app.program import LONG, ProgramTest
+
+NODES = 600
 METRICS = ["roc_auc", "average_precision", "micro_f1", "macro_f1"]
 
 
 class LabelsTest(ProgramTest):
     JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=32", "model.hidden=16", "model.layers=2", "model.dropout=0.25", 'train.task="labels"',
-           "train.epochs=3", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
+           "train.epochs=2", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
 
     def setUp(self):
         super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 1200, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
+        self.make_once(self.graph, ("generate", "planted", "--nodes", NODES, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
                                     "--seed", 4))
 
     def train(self, *overrides, **options):
@@ -51,22 +53,21 @@ class Training(LabelsTest):
         expected, report = self.train()
         self.assertEqual(list(report["test"]), METRICS)
         self.assertNotIn("confusion", report)
-        self.assertGreater(report["test"]["roc_auc"], 0.6)
-        for ranks, copies in ((2, 2), (3, 1), (4, 2)):  # train/labels_test has every grid
+        for ranks, copies in ((3, 1), (4, 2), *LONG * ((2, 2),)):  # train/labels_test has every grid
             self.assertEqual(self.train(f"grid.replication={copies}", ranks=ranks)[0], expected, (ranks, copies))
         for ranks in (1, 3):
             rows, _ = self.inferred("--predictions", ranks=ranks)
             self.assertEqual(rows["predictions"].dtype, np.uint8)
             np.testing.assert_array_equal(rows["predictions"], rows["logits"] > 0)
             self.assertGreater(rows["predictions"].sum(), 0)
-        self.assertEqual(self.train("run.threads=2", "grid.topology=replicated", "sampler.bulk=3", ranks=3)[0], expected)
+        self.assertEqual(self.train("run.threads=2", "grid.topology=replicated", "sampler.bulk=3", ranks=2)[0], expected)
 
     def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):
         expected, _ = self.train()
-        self.succeed("-q", "train", self.config, "run.restart=never", "train.epochs=2", "run.checkpoint_every=2", ranks=2)
-        self.succeed("-q", "train", self.config, "train.epochs=3", ranks=3, overwrite=False)
+        self.succeed("-q", "train", self.config, "run.restart=never", "train.epochs=1", "run.checkpoint_every=1", ranks=2)
+        self.succeed("-q", "train", self.config, ranks=3, overwrite=False)
         report = self.report(self.output)
-        self.assertEqual(report["restart"]["epoch"], 3)
+        self.assertEqual(report["restart"]["epoch"], 2)
         self.assertEqual([report["weights_digest"], report["train"], report["test"], report["best_epoch"]], expected[:4])
 
     def test_the_metric_chooses_the_best_epoch_and_every_file_has_all_of_them(self):
@@ -74,6 +75,8 @@ class Training(LabelsTest):
             _, report = self.train(f"train.metric={metric}", "train.learning_rate=0.2", "train.epochs=6")
             found = [epoch["valid"][metric] for epoch in report["epochs"]]
             self.assertEqual(report["best_epoch"], found.index(max(found)) + 1, metric)
+            if metric == "roc_auc":
+                self.assertGreater(report["test"][metric], 0.6)
         with open(self.output / "metrics.csv", newline="") as file:
             rows = list(csv.DictReader(file))
         for name in METRICS:
@@ -94,7 +97,7 @@ class Training(LabelsTest):
                   "model.dropout=0.5")
         labels, train = self.labels(), self.split("train")
         whole, losses = (labels != 255)[train], []
-        for keep in (np.arange(len(train)) < 300, np.arange(len(train)) >= 300):
+        for keep in (np.arange(len(train)) < 150, np.arange(len(train)) >= 150):
             part = labels.copy()
             part[train[~keep]] = 255
             self.put_labels(part)
@@ -114,8 +117,8 @@ class Training(LabelsTest):
 
     def test_a_plan_foretells_bytes_and_memory(self):
         for ranks, copies in ((1, 1), (3, 1), (4, 2)):
-            report = self.train(f"grid.replication={copies}", ranks=ranks)[1]
-            plan = self.planned(f"grid.replication={copies}", ranks=ranks)
+            job = (f"grid.replication={copies}", "train.epochs=1")
+            report, plan = self.train(*job, ranks=ranks)[1], self.planned(*job, ranks=ranks)
             counted, said = (json["epochs"][0]["bytes"] for json in (report, plan))
             for stage in counted:
                 self.assertEqual(said[stage]["total"], counted[stage]["total"], (stage, ranks))
@@ -136,7 +139,7 @@ class BadInput(LabelsTest):
         self.refuse(2, ["train.task", "classes | labels"], "train.task=label")
         for key in ("class_weights=balanced", "label_smoothing=0.1"):
             self.refuse(2, [key.split("=")[0], 'has no meaning with train.task = "labels"'], f"train.{key}")
-        self.put_labels(np.arange(1200, dtype=np.int32).reshape(-1, 1) % 4)
+        self.put_labels(np.arange(NODES, dtype=np.int32).reshape(-1, 1) % 4)
         self.refuse(3, ["one label per vertex", 'train.task = "labels" wants several', 'use train.task = "classes"'])
 
     def test_labels_that_teach_or_tell_nothing(self):
@@ -149,9 +152,9 @@ class BadInput(LabelsTest):
         self.assertEqual(list(report["epochs"][0]["valid"]), ["micro_f1", "macro_f1"], "what is not defined is left out")
 
     def test_numbers_that_are_no_labels(self):
-        for wrong, kind in ((2, np.uint8), (254, np.uint8), (300, np.int32), (-2, np.int16), (256, np.uint16)):
+        for ranks, wrong, kind in ((3, 2, np.uint8), (1, 254, np.uint8), (1, 300, np.int32), (2, -2, np.int16), (1, 256, np.uint16)):
             labels = self.labels().astype(kind)
             labels[labels == 255] = 0
             labels[17, 3] = wrong
             self.put_labels(labels)
-            self.refuse(3, [f"row 17 holds {wrong}", "0 or 1, or 255"], ranks=3)
+            self.refuse(3, [f"row 17 holds {wrong}", "0 or 1, or 255"], ranks=ranks)
