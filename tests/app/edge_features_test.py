@@ -103,7 +103,7 @@ class Typed(TypedFolder):
 
     def test_random_graphs(self):
         random = np.random.default_rng(31)
-        for _ in range(4):
+        for _ in range(3):
             edges, rows = self.random_graph(random)
             self.expect(edges, rows)
             self.expect(edges, rows, "--drop-self-loops", "--no-inverse", inverses=False)
@@ -240,7 +240,7 @@ class Untyped(OgbFolder):
                     flags = ("--symmetrize",) * symmetrize + ("--drop-self-loops",) * drop
                     self.succeed(*self.command(*flags))
                     self.assertEqual(difference(self.features(), self.expected(edges, rows, symmetrize, drop)), "", flags)
-            self.succeed("digest", self.output, ranks=2)
+            self.succeed("digest", self.output)
 
     def test_a_weight_is_no_feature(self):
         edges, rows = [(0, 1), (1, 2), (0, 1), (2, 1)], np.array([[1, 8, 3], [2, 4, 1], [5, 16, 0], [7, 32, 9]])
@@ -289,7 +289,7 @@ class Untyped(OgbFolder):
             for line, (u, v) in enumerate(edges):
                 for place in {(v, u), (u, v)} if symmetrize else {(v, u)}:
                     lines_of.setdefault(place, []).append(line)
-            for how, ranks in (("sum", 1), ("mean", 3), ("last", 1), ("first", 2)):
+            for how, ranks in (("sum", 1), ("mean", 3 if symmetrize else 1), ("last", 1), ("first", 1 if symmetrize else 2)):
                 output = self.succeed(*self.command("--duplicate-features", how, *("--symmetrize",) * symmetrize), ranks=ranks)
                 self.assertIn(f"with the {how} of the features" if how in ("sum", "mean") else f"with the features of the {how}", output)
                 combine = {"sum": lambda of: of.sum(0), "mean": lambda of: of.mean(0), "last": lambda of: of[-1], "first": lambda of: of[0]}[how]
@@ -322,25 +322,24 @@ class Untyped(OgbFolder):
                             ("", ["edge-feat.csv: has 0 lines, but there are 3 edges"])):
             self.put("raw/edge-feat.csv", text)
             with self.subTest(words):
-                self.refuse(3, words, ranks=2)
+                self.refuse(3, words, ranks=2 if "nan" in text else 1)
 
     def test_files_of_h5py(self):
         self.put_edges([(0, 1), (1, 0), (1, 2)])
         self.put("raw/edge-feat.csv", "1\n2\n3\n")
         self.succeed(*self.command())
-        for name, rows, words in (("edges/features", np.ones((2, 1)), "/edges/features has 2 rows, but the graph has 3 edges"),
-                                  ("edges/features", np.ones(3), "/edges/features has 1 dimensions, expected 2"),
-                                  ("edges/a.b.c/features", np.ones((3, 1)), "there is a dataset /edges/a.b.c/features, but")):
+        for ranks, name, rows, words in ((2, "edges/features", np.ones((2, 1)), "/edges/features has 2 rows, but the graph has 3 edges"),
+                                         (1, "edges/features", np.ones(3), "/edges/features has 1 dimensions, expected 2"),
+                                         (1, "edges/a.b.c/features", np.ones((3, 1)), "there is a dataset /edges/a.b.c/features, but")):
             with h5py.File(self.output, "r+") as file:
                 del file["edges"]
                 del file.attrs["digest"]
                 file[name] = rows
-            self.fail_with(3, [words], "digest", self.output, ranks=2)
+            self.fail_with(3, [words], "digest", self.output, ranks=ranks)
             self.succeed(*self.command())
         with h5py.File(self.output, "r+") as file:
             file["edges/features"][1] += 1
-        for ranks in (1, 3):
-            self.fail_with(3, [": /edges/features does not hold what was written there"], "info", self.output, ranks=ranks)
+        self.fail_with(3, [": /edges/features does not hold what was written there"], "info", self.output, ranks=3)
 
 
 class Generated(ProgramTest):
@@ -352,11 +351,10 @@ class Generated(ProgramTest):
         return contents(self.graph)
 
     def test_the_same_for_every_number_of_ranks(self):
-        for options in ((*self.TYPES, "--edge-features", 5), ("--nodes", 300, "--edge-features", 2, "--half")):
+        for ranks, options in ((4, (*self.TYPES, "--edge-features", 5)), (3, ("--nodes", 300, "--edge-features", 2, "--half"))):
             whole = self.generate(*options)
-            for ranks in (3, 4):
-                self.assertEqual(difference(self.generate(*options, ranks=ranks), whole), "")
-            self.succeed("digest", self.graph, ranks=2)
+            self.assertEqual(difference(self.generate(*options, ranks=ranks), whole), "")
+            self.succeed("digest", self.graph)
 
     def test_all_else_is_as_without(self):
         for options in (self.TYPES, ("--nodes", 300)):
