@@ -17,6 +17,10 @@ LAYOUTS = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "
 
 
 class StepPartsTest(PlantedJobTest):
+    def setUp(self):
+        super().setUp()
+        self.make(1300)  # an epoch is four steps
+
     def tensors(self):
         """Of the newest checkpoint, how many steps were done, weights and averages."""
         newest = max((self.output / "checkpoints").glob("*.h5"))
@@ -40,7 +44,7 @@ class StepPartsTest(PlantedJobTest):
             self.assertEqual(self.history(self.train(*job, *layout, ranks=ranks)), expected)
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
-        job = (CLIPPED, AVERAGED, "history.kind=replace", "history.t_stale=5", "sampler.batch_size=150", "train.epochs=3")
+        job = (CLIPPED, AVERAGED, "history.kind=replace", "history.t_stale=5", "sampler.batch_size=80")
         expected = self.history(self.train(*job))
         self.assertGreater(sum(1 for _ in self.cut_everywhere(*job, layouts=LAYOUTS)), 5)
         self.assertEqual(self.history(self.report(self.output)), expected)
@@ -53,7 +57,7 @@ class StepPartsTest(PlantedJobTest):
 
     def test_the_average_is_that_of_the_formula(self):
         done = 0
-        for _ in self.cut_everywhere(AVERAGED, "train.optimizer=sgd", "sampler.batch_size=150", layouts=LAYOUTS):
+        for _ in self.cut_everywhere(AVERAGED, "train.optimizer=sgd", "sampler.batch_size=80", layouts=LAYOUTS):
             steps, weights, found = self.tensors()
             self.assertEqual(weights.keys(), found.keys())
             self.assertIn(steps - done, (0, 1), "the end of an epoch is no step")
