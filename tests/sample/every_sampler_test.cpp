@@ -212,10 +212,13 @@ constexpr Schedule kSchedules[] = {Schedule::kPull, Schedule::kPush, Schedule::k
                                    Schedule::kStagedOblivious, Schedule::kAuto};
 constexpr std::int64_t kBulks[] = {1, 3, 1000};
 
-// Every c with every schedule. Ownership, bulk, threads and width turn at their own pace, so that
-// each value meets every sampler at every p, and other schedules at every other c.
-TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidth) {
+// Every c with every schedule: all in each case, or one in `stride` of them, others in the next
+// case, so that every kind of sampler meets them all. Ownership, bulk, threads and width turn at
+// their own pace, so that each value meets every sampler at every p, and other schedules at
+// every other c.
+void expect_one_digest(int stride) {
   std::size_t which = 0;
+  int turn = 0, replicated_turn = 0;
   for (const auto& c : sampler_cases()) {
     SCOPED_TRACE(name_of(c));
     const auto expected = sample_epoch(c, {});
@@ -224,16 +227,19 @@ TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidt
     EXPECT_GT(expected.sampled_edges, 0);
     EXPECT_NE(sample_epoch(c, {.epoch = 2}).digest, expected.digest) << "another epoch";
     for (const int replication : divisors(test_world().size())) {
-      for (std::size_t s = 0; s < std::size(kSchedules); ++s, ++which) {
+      for (const auto schedule : kSchedules) {
+        if (turn++ % stride != 0) continue;
         const Setting setting = {.replication = replication,
                                  .partitioned = true,
                                  .owned = kAllOwned[(which + replication) % 3],
-                                 .schedule = kSchedules[s],
+                                 .schedule = schedule,
                                  .bulk = kBulks[which % 3],
                                  .threads = 1 + static_cast<int>(which % 2),
                                  .wide = which % 4 >= 2};
         expect_same(sample_epoch(c, setting), expected, setting);
+        ++which;
       }
+      if (replicated_turn++ % stride != 0) continue;
       const Setting replicated = {.replication = replication,
                                   .schedule = kSchedules[which % 5],
                                   .bulk = kBulks[(which + 1) % 3],
@@ -244,9 +250,19 @@ TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidt
   }
 }
 
-// Five rows, three batches of one seed: block rows are empty, and ranks have no batch.
-TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
+TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidth) {
+  expect_one_digest(3);
+}
+
+TEST(EverySampler, LongOneDigestInEverySetting) {
+  expect_one_digest(1);
+}
+
+// Five rows, three batches of one seed: block rows are empty, and ranks have no batch. Every c with
+// every schedule, or one in `stride` of them.
+void expect_one_digest_of_few_rows(int stride) {
   std::size_t which = 0;
+  int turn = 0;
   for (const auto& c : sampler_cases()) {
     SCOPED_TRACE(name_of(c));
     const auto expected = sample_epoch(c, {.nodes = 5});
@@ -255,6 +271,7 @@ TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
     for (const int replication : divisors(test_world().size()))
       for (const auto schedule :
            {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious}) {
+        if (turn++ % stride != 0) continue;
         const Setting setting = {.replication = replication,
                                  .partitioned = true,
                                  .owned = kAllOwned[which % 2],
@@ -264,6 +281,14 @@ TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
         expect_same(sample_epoch(c, setting), expected, setting);
       }
   }
+}
+
+TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
+  expect_one_digest_of_few_rows(3);
+}
+
+TEST(EverySampler, LongOneDigestOfFewRowsInEverySetting) {
+  expect_one_digest_of_few_rows(1);
 }
 
 TEST(EverySampler, NoTwoCasesSampleTheSame) {

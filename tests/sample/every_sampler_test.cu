@@ -109,10 +109,11 @@ void expect_samples_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, c
 
 constexpr auto kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious};
 
-// `stride` 1: every job by every schedule; 3: one or two of them, others for the next job and grid.
+// `stride` 1: every job by every schedule; 5: one of them or none, others for the next job, grid
+// and width of indices.
 template <class Index>
 void expect_on_every_grid(int stride) {
-  int turn = 0;
+  int turn = sizeof(Index) / 4;
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     const DeviceGrid device_grid(own_gpu(), grid);
@@ -133,10 +134,15 @@ void expect_on_every_grid(int stride) {
 }
 
 TEST_F(EverySamplerOnGpus, MakesTheMinibatchesOfTheCpuAndMovesItsBytes) {
-  expect_on_every_grid<std::int32_t>(1);
+  expect_on_every_grid<std::int32_t>(5);
 }
 
 TEST_F(EverySamplerOnGpus, WithWideIndicesToo) {
+  expect_on_every_grid<std::int64_t>(5);
+}
+
+TEST_F(EverySamplerOnGpus, LongEveryJobByEverySchedule) {
+  expect_on_every_grid<std::int32_t>(1);
   expect_on_every_grid<std::int64_t>(3);
 }
 
