@@ -98,7 +98,8 @@ void expect_near(const Matrix<float>& found, const Matrix<double>& expected) {
     EXPECT_NEAR(found.data[k], expected.data[k], 1e-4 * (1 + std::abs(expected.data[k]))) << k;
 }
 
-TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyChunks) {
+// On c = 1 every topology with every memory, on other grids one in `stride` of them.
+void expect_dense_layers(int stride) {
   const auto seed = test_seed(21);
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -110,10 +111,12 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
     const auto network = network_of({kind, layers, 7, 9, 4, 0.5, 0.5, normalize}, random);
     const auto expected = dense_layers(problem, network);
     std::optional<Found> first;
+    int turn = layers;  // others for each network
     for (const int c : divisors(test_world().size()))
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
         for (const auto& memory : {PassMemory(1), PassMemory(1, folder), PassMemory(1, folder, 1 << 13),
                                    PassMemory(std::int64_t{1} << 30)}) {
+          if (c > 1 && turn++ % stride != 0) continue;
           problem.owned = memory.chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
           SCOPED_TRACE(fmt::format("c {} chunk_bytes {} {} {}", c, memory.chunk_bytes, memory.spill,
                                    memory.cache_bytes));
@@ -127,6 +130,14 @@ TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyCh
           }
         }
   }
+}
+
+TEST(LayerwisePass, EveryLayerIsTheDenseFormulaWithTheSameBitsOnEveryGridInAnyChunks) {
+  expect_dense_layers(5);
+}
+
+TEST(LayerwisePass, LongEveryLayerOnEveryGridOfEveryTopologyAndMemory) {
+  expect_dense_layers(1);
 }
 
 // A network whose layers give the mean of what they read: by one-hot features its first layer tells
@@ -213,12 +224,14 @@ TEST(LayerwisePass, DrawsAnewInEachLayer) {
   EXPECT_LT(same, 0.8 * static_cast<double>(drawn)) << "the picks of layer 1 again";
 }
 
-TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
+// The grids are those of expect_dense_layers.
+void expect_one_draw(int stride) {
   const auto seed = test_seed(23);
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   auto problem = small_problem(kPassVertices, 7, 4, seed);
   const auto folder = test_folder("sampled-layers");
+  int turn = 0;
   for (const std::string kind : {"sage", "gcn"}) {
     SCOPED_TRACE(kind);
     const auto network = network_of({kind, 2, 7, 9, 4, 0.5, 0.5, "none"}, random);
@@ -226,6 +239,7 @@ TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
     for (const int c : divisors(test_world().size()))
       for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
         for (const auto& memory : {PassMemory(1, folder), PassMemory(std::int64_t{1} << 30)}) {
+          if (c > 1 && turn++ % stride != 0) continue;
           problem.owned = memory.chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
           const Grid grid(test_world(), c);
           const auto layers = [&](const Drawing& drawing) {
@@ -240,6 +254,14 @@ TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
           EXPECT_NE(drawn[1].data, exact[1].data);
         }
   }
+}
+
+TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
+  expect_one_draw(3);
+}
+
+TEST(LayerwisePass, LongOneDrawOnEveryGridOfEveryTopologyAndMemory) {
+  expect_one_draw(1);
 }
 
 TEST(LayerwisePass, MoreRanksThanRowsAreFine) {
