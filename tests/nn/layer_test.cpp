@@ -44,6 +44,14 @@ void expect_derivatives(const NetworkShape& shape, const std::vector<std::int64_
 }
 
 TEST(Layer, GradientsAreTheDerivativesOfTheLoss) {
+  const std::vector<std::int64_t> sizes[] = {{13, 12, 11, 9}, {26, 17, 9, 5}};
+  const auto shapes = layer_shapes({0, 0.4});
+  // The first half has no dropout, the second is the same with it.
+  EXPECT_EQ(shapes.size() / 2 % 2, 1u) << "so that each layer has both sizes";
+  for (std::size_t k = 0; k < shapes.size(); ++k) expect_derivatives(shapes[k], sizes[k % 2], true, 5e-7);
+}
+
+TEST(Layer, LongGradientsOfEverySizeAreTheDerivatives) {
   for (const auto& shape : layer_shapes({0, 0.4}))
     for (const std::vector<std::int64_t>& sizes :
          {std::vector<std::int64_t>{13, 12, 11, 9}, std::vector<std::int64_t>{40, 20, 9, 5}})
@@ -72,7 +80,7 @@ TEST(Layer, ThreadsDoNotMatter) {
   for (auto& shape : shapes) shape.inputs = 40, shape.hidden = 36;
   std::ranges::move(convolution_shapes({2}, {{50, 33, 9}}, 0.5, 0.2), std::back_inserter(shapes));
   for (const auto& shape : shapes) {
-    NetworkCase<float> c(shape, frontiers_of(shape, {5000, 3000, 1700, 900}), 3);
+    NetworkCase<float> c(shape, frontiers_of(shape, {2000, 1300, 700, 400}), 3);
     const double loss = c.loss();
     const auto gradients = c.gradients();
     for (const int threads : {2, 5}) {
@@ -380,8 +388,8 @@ TEST(Layer, PassesAllocateNothingOnceTheLargestMinibatchHasPassed) {
   for (const auto& shape : shapes)
     for (const int threads : {1, 2}) {
       SCOPED_TRACE(in_words(shape) + ", threads " + std::to_string(threads));
-      NetworkCase<float> large(shape, frontiers_of(shape, {4000, 2500, 1500, 700}), 1);
-      NetworkCase<float> small(shape, frontiers_of(shape, {3000, 2000, 1000, 300}), 2);
+      NetworkCase<float> large(shape, frontiers_of(shape, {1600, 1000, 600, 280}), 1);
+      NetworkCase<float> small(shape, frontiers_of(shape, {1200, 800, 400, 120}), 2);
       Matrix<float> dlogits, dinput;
       std::vector<Matrix<float>> gradients;
       const auto step = [&](const NetworkCase<float>& c) {

@@ -121,7 +121,7 @@ TEST_F(LayerCuda, TwoRunsHaveTheSameBits) {
   std::ranges::move(convolution_shapes({2}, {{50, 33, 9}}, 0.5, 0.2), std::back_inserter(shapes));
   for (const auto& shape : shapes) {
     SCOPED_TRACE(in_words(shape));
-    const auto frontiers = frontiers_of(shape, {800, 640, 520, 150});
+    const auto frontiers = frontiers_of(shape, {300, 240, 190, 70});
     DeviceCase c(gpu(), shape, frontiers, 3), other(gpu(), shape, frontiers, 3);
     const auto first = c.on_gpu();
     expect_same_bits(c.on_gpu(), first);
