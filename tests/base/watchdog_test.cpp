@@ -5,6 +5,7 @@
 #include "espalier/base/watchdog.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -63,15 +64,38 @@ void stall_on_a_second_thread() {
   std::_Exit(0);
 }
 
-void move_for_some_time(void (*note)(), bool in_steps, int rounds = 60) {
+void move_for_some_time(void (*note)(), bool in_steps, double limit, int rounds) {
   be_a_rank();
   if (in_steps) note_step(1, 1, 2);
-  const Watchdog watchdog(5 * kLimit);  // 1.5 s
+  const Watchdog watchdog(limit);
   for (int k = 0; k < rounds; ++k) {
     usleep(50000);
     note();
   }
   std::_Exit(0);
+}
+
+// For 2 s, in which a watchdog that waits for 1.5 s would speak.
+void move(void (*note)(), bool in_steps) {
+  move_for_some_time(note, in_steps, 5 * kLimit, 40);
+}
+
+void note_collective() {
+  const InCollective collective("barrier", "setup", 2);
+}
+
+// Each in a process of its own, all at the same time.
+void move_in_every_way() {
+  const auto start = [](void (*note)(), bool in_steps) {
+    if (fork() == 0) move(note, in_steps);
+  };
+  start(note_progress, true);
+  start(note_movement, false);
+  start([] { note_activity("reading"); }, false);
+  start(note_collective, false);
+  int ended = 0, well = 0;
+  for (int status; wait(&status) > 0; ++ended) well += status == 0;
+  std::_Exit(ended == 4 && well == 4 ? 0 : 1);
 }
 
 // Quiet until it was told of, twice, and never ended.
@@ -137,16 +161,12 @@ TEST_F(WatchedTest, SaysItOfEachThread) {
 }
 
 TEST_F(WatchedTest, MovementKeepsItQuiet) {
-  EXPECT_EXIT(move_for_some_time(note_progress, true), testing::ExitedWithCode(0), "^$");
-  EXPECT_EXIT(move_for_some_time(note_movement, false), testing::ExitedWithCode(0), "^$");
-  EXPECT_EXIT(move_for_some_time([] { note_activity("reading"); }, false), testing::ExitedWithCode(0), "^$");
-  EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, false),
-              testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(move_in_every_way(), testing::ExitedWithCode(0), "^$");
 }
 
 TEST_F(WatchedTest, InStepsOnlyTheirEndIsProgress) {
-  EXPECT_EXIT(move_for_some_time([] { const InCollective collective("barrier", "setup", 2); }, true, 200),
-              testing::ExitedWithCode(1), "no step has finished for");
+  EXPECT_EXIT(move_for_some_time(note_collective, true, kLimit, 200), testing::ExitedWithCode(1),
+              "no step has finished for");
 }
 
 void stall_while_reading() {
