@@ -1,4 +1,4 @@
-"""atom and red, as PTX ISA defines them: each operation on 10^5 places of their own, in global and shared memory and by generic
+"""atom and red, as PTX ISA defines them: each operation on many places of their own, in global and shared memory and by generic
 addresses, and by all threads on the same places, as far as the order shows in no result."""
 
 import operator
@@ -6,11 +6,9 @@ import unittest
 
 import numpy as np
 
-from tests.ptx.forms import draw_integers, signed, width_of
+from tests.ptx.forms import BLOCKS, COUNT, THREADS, draw_integers, signed, width_of
 from tests.ptx.kernels import Kernels, random_numbers
 
-THREADS, BLOCKS = 256, 392
-COUNT = THREADS * BLOCKS
 KERNELS = Kernels("atomic_instructions")
 VARIANTS = ("global", "shared", "generic", "red.global", "red.shared")
 

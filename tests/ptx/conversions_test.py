@@ -1,4 +1,4 @@
-"""cvt between all types, as PTX ISA defines it: 10^5 operands a form, against Python's integers.
+"""cvt between all types, as PTX ISA defines it: many operands a form, against Python's integers.
 
 Integers are extended by the sign of the type they come from, cut to the type they become (.sat: clamped), and extended by that
 type's sign to the register. A float becomes the integer that the mode says, clamped; NaN becomes 0, but the number whose first

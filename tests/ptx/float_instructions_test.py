@@ -1,4 +1,4 @@
-"""Floating-point instructions, as PTX ISA defines them: 10^5 operands a form, NaNs, infinities, zeros and subnormal numbers
+"""Floating-point instructions, as PTX ISA defines them: many operands a form, NaNs, infinities, zeros and subnormal numbers
 among them, against integers (exact.py). A NaN that single-precision arithmetic makes is 0x7fffffff, as on all GPUs so far;
 of others PTX says no bits."""
 

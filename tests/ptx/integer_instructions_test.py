@@ -1,4 +1,4 @@
-"""Integer instructions, logic, shifts, fields of bits and comparisons, as PTX ISA defines them: 10^5 operands a form, corners
+"""Integer instructions, logic, shifts, fields of bits and comparisons, as PTX ISA defines them: many operands a form, corners
 among them, against Python's integers, which have no width. A division by zero is not defined and left out."""
 
 import operator
