@@ -26,7 +26,7 @@ LAUNCHER_HUNG = 254
 SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
 
 JOB = ("sampler.fanout=[5, 5]", "sampler.batch_size=50", "model.hidden=64", "model.layers=2", 'model.normalize="batch"', f"train.epochs={EPOCHS}",
-       "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"', "run.checkpoint_minutes=0.001")
+       "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"', "run.checkpoint_minutes=0.0005")
 
 
 class Job:
@@ -94,7 +94,7 @@ class FaultTest(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 20000, "--degree", 8, "--classes", 5, "--features", 16))
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 20000 if LONG else 6000, "--degree", 8, "--classes", 5, "--features", 16))
 
     def undisturbed(self):
         """(weights digest, seconds that the job takes), of one run in a process."""
