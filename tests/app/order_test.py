@@ -74,17 +74,18 @@ class BytesNotBits(OrderTest):
 
     def test_any_schedule_and_sampler(self):
         order = self.order("streaming")
-        for sampler in (("graphsage",), ("ladies", "sampler.fanout=[64,64]"), ("fastgcn", "sampler.fanout=[64,64]"), ("labor",)):
+        schedules = ("push", "staged", "pull", "staged-oblivious")
+        for k, sampler in enumerate((("graphsage",), ("ladies", "sampler.fanout=[64,64]"), ("fastgcn", "sampler.fanout=[64,64]"), ("labor",))):
             kind = (f"sampler.kind={sampler[0]}", *sampler[1:])
             expected = self.bits(self.run_job("sample", *kind))
-            for schedule in ("push", "staged") + LONG * ("pull", "staged-oblivious"):
+            for schedule in schedules if LONG else schedules[k:k + 1]:
                 got = self.run_job("sample", *kind, order, f"grid.schedule={schedule}", ranks=4, c=2)
                 self.assertEqual(self.bits(got), expected, (sampler, schedule))
 
     def test_local_batches_are_the_orders(self):
         order, other = self.order("metis"), self.order("streaming")
         expected = self.train(order, *LOCAL)
-        for ranks, c in GRIDS[1:]:
+        for ranks, c in GRIDS[1:] if LONG else GRIDS[1:3]:
             self.assertEqual(self.train(order, *LOCAL, ranks=ranks, c=c), expected, (ranks, c))
         self.assertNotEqual(self.train(other, *LOCAL)[0], expected[0])
         self.assertNotEqual(self.train()[0], expected[0])
@@ -129,7 +130,7 @@ class BytesSaved(OrderTest):
 
     def test_the_plan_follows_the_order(self):
         grids = ((4, 1), (6, 2))
-        for overrides, some in (((self.order("metis"),), grids), ((self.order("metis"), *LOCAL), grids[1:]), ((self.order("block"),), grids[:1])):
+        for overrides, some in (((self.order("metis"),), grids[1:]), ((self.order("metis"), *LOCAL), grids[1:]), ((self.order("block"),), grids[:1])):
             for ranks, c in grids if LONG else some:
                 run, plan = self.both(*overrides, ranks=ranks, c=c)
                 self.assertEqual(plan["sample_digest"], run["sample_digest"])

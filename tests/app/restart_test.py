@@ -115,7 +115,7 @@ class RestartTest(ProgramTest):
 
     def make_it_last(self, epochs):
         """The job takes seconds."""
-        self.succeed("-q", "generate", "planted", "--nodes", 3000, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph,
+        self.succeed("-q", "generate", "planted", "--nodes", 1800, "--classes", 4, "--degree", 10, "--features", 16, "-o", self.graph,
                      "--overwrite")
         self.write_job("sampler.batch_size=64", "sampler.fanout=[5, 5]", "model.hidden=32", f"train.epochs={epochs}")
 

@@ -11,7 +11,7 @@ from tests.app.program import LONG, ProgramTest, arrays_of, needs_emulation, on_
 
 COLUMNS = 120
 JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=50", "model.layers=2", "model.hidden=16", "model.dropout=0.2",
-       "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"')
+       "train.epochs=2", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"')
 GRIDS = ((2, "grid.replication=2"), (3, "run.overlap=true", "run.threads=2"), (4, "grid.replication=2", "grid.topology=replicated"),
          (3, "run.cache_memory=20KiB", "run.cache_policy=belady"))
 

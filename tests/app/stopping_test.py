@@ -69,12 +69,18 @@ def write_ogb(folder, edges, columns=1):
 class Writing(StoppedTest):
     """import and generate, while their file is half written."""
 
+    @classmethod
+    def setUpClass(cls):
+        shared = tempfile.TemporaryDirectory(prefix="espalier-test-")
+        cls.addClassCleanup(shared.cleanup)
+        cls.ogb = pathlib.Path(shared.name) / "ogb"
+        write_ogb(cls.ogb, 300_000)
+
     def setUp(self):
         super().setUp()
         self.out = self.folder / "out"
         self.out.mkdir()
-        write_ogb(self.folder / "ogb", 300_000)
-        self.importing = ["import", "ogb", self.folder / "ogb", "-o", self.out / "x.h5"]
+        self.importing = ["import", "ogb", self.ogb, "-o", self.out / "x.h5"]
         self.generating = ["generate", "planted", "--nodes", 400_000, "--degree", 8, "--features", 64,
                            "-o", self.out / "x.h5"]
 
@@ -142,7 +148,7 @@ class Writing(StoppedTest):
 class Loading(StoppedTest):
     """train, sample, plan and info, while they read a graph that takes a second."""
 
-    JOB = ("sampler.fanout=[5, 5]", "sampler.batch_size=100", "model.hidden=16", "model.layers=2", "train.epochs=1", "run.threads=1",
+    JOB = ("sampler.fanout=[2, 2]", "sampler.batch_size=5000", "model.hidden=4", "model.layers=2", "train.epochs=1", "run.threads=1",
            'run.device="cpu"')
 
     @classmethod
@@ -232,7 +238,7 @@ class Loading(StoppedTest):
         for arguments, key in ((["train", self.config], "run.stall_minutes"),
                                (["sample", self.config, elsewhere], "run.stall_minutes"),
                                (["info", self.graph], "--stall-minutes")):
-            process, pids = self.loading(*arguments, f"{key}=0.1", ranks=2)
+            process, pids = self.loading(*arguments, f"{key}=0.05", ranks=2)
             os.kill(pids[1], signal.SIGSTOP)
             stalled.append((process, key))
         for process, key in stalled:
@@ -243,4 +249,4 @@ class Loading(StoppedTest):
             self.assertEqual(len(lines), 2, output)
             self.assertRegex(lines[0], r"nothing has moved for \S+ minutes: [a-z ,]+, "
                                        r"(inside|out) of .+ \"[^\"]*\" of 2 ranks for \d+ s")
-            self.assertIn(f"({key} = 0.1); the job ends", lines[1])
+            self.assertIn(f"({key} = 0.05); the job ends", lines[1])
