@@ -571,8 +571,9 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
   if (arguments.sampled) check_sampled(config);
-  auto job = open_job(world, config, JobKind::kInfer, of_weights,
-                      {.judges = arguments.metrics || !arguments.links.empty(), .lists = !arguments.csv.empty()});
+  auto job =
+      open_job(world, config, JobKind::kInfer, of_weights,
+               {.judges = arguments.metrics || !arguments.links.empty(), .lists = !arguments.csv.empty()});
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   if (!arguments.resume.empty() && job.device.gpu)
     usage_error("--resume {}: is for CPUs; use run.device = \"cpu\", or leave it out", arguments.resume);

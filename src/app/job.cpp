@@ -97,10 +97,14 @@ Topology topology_of(const Config& config) {
 
 static bool reads_targets(const Job& job) {
   switch (job.kind) {
-    case JobKind::kSample: return false;
-    case JobKind::kWrite: return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
-    case JobKind::kTrain: return true;
-    case JobKind::kInfer: return job.command.judges;
+    case JobKind::kSample:
+      return false;
+    case JobKind::kWrite:
+      return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
+    case JobKind::kTrain:
+      return true;
+    case JobKind::kInfer:
+      return job.command.judges;
   }
   return true;
 }
