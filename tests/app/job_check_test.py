@@ -239,8 +239,8 @@ class Memory(JobCheckTest):
 
     def test_infer_counts_what_it_keeps(self):
         """Of each vertex of a rank: 24 bytes with --csv; with --metrics its label, twice, and the rows of the last layer; and lists of the splits."""
-        vertices, classes = 1 << 17, 24
-        self.succeed("-q", "generate", "rmat", "--scale", 17, "--edge-factor", 1, "--features", 2, "--classes", classes, "-o", self.graph)
+        vertices, classes = 1 << 19, 24
+        self.succeed("-q", "generate", "rmat", "--scale", 19, "--edge-factor", 1, "--features", 2, "--classes", classes, "-o", self.graph)
         self.succeed("-q", "generate", "rmat", "--scale", 8, "--features", 2, "--classes", classes, "-o", self.folder / "small.h5")
         self.succeed("-q", "train", self.config, f"graph.file={self.folder / 'small.h5'}")
         for ranks in (1, 2):
@@ -251,5 +251,5 @@ class Memory(JobCheckTest):
                 self.assertEqual(code, 4, error)
                 needs.append(float(re.search(r"a rank needs ([0-9.]+) MiB", error).group(1)) * 2**20)
             plain, listed, judged = needs
-            self.assertAlmostEqual(listed - plain, 24 * vertices / ranks, delta=0.3e6)
+            self.assertAlmostEqual(listed - plain, 24 * vertices / ranks, delta=2e6)  # what a process has at its start varies
             self.assertGreater(judged - plain, 4 * (classes + 2) * vertices / ranks)
