@@ -12,7 +12,7 @@
 # reads it once, for all builds, and nvcc never.
 #
 # KERNELS_BY_ROOM=1: nvcc reads the kernels of some rooms as one file. Headers are most of what it reads, so a build from
-# nothing takes a third of its time; for who edits a kernel it takes longer. The emulation compiles file by file either way.
+# nothing takes less of its time; for who edits a kernel it takes longer. The emulation compiles file by file either way.
 
 NVCC        ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA_HOME   ?= $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))/..),/usr/local/cuda)

@@ -207,7 +207,8 @@ std::vector<MemoryItem> kept_by_inference(const JobSize& job, std::int64_t repli
     const auto width = static_cast<double>(network_shape(job.graph, job.config).classes);
     items.push_back({"rows of the last layer", 4 * width * own});
   }
-  if (job.lists) items.push_back({"predictions of --csv", PredictionList::kLineBytes * own});
+  if (job.lists)
+    items.push_back({"predictions of --csv", static_cast<double>(PredictionList::kLineBytes) * own});
   return items;
 }
 

@@ -253,3 +253,13 @@ class Memory(JobCheckTest):
             plain, listed, judged = needs
             self.assertAlmostEqual(listed - plain, 24 * vertices / ranks, delta=2e6)  # what a process has at its start varies
             self.assertGreater(judged - plain, 4 * (classes + 2) * vertices / ranks)
+
+    def test_sample_counts_the_labels_that_it_writes(self):
+        vertices = 1 << 21
+        self.succeed("-q", "generate", "rmat", "--scale", 21, "--edge-factor", 1, "--features", 1, "--classes", 3, "-o", self.graph)
+        needs = []
+        for options in ((), ("--write", self.folder / "batches")):
+            code, error = self.message("sample", self.config, *options, "run.memory_limit=16MB")
+            self.assertEqual(code, 4, error)
+            needs.append(float(re.search(r"a rank needs ([0-9.]+) MiB", error).group(1)) * 2**20)
+        self.assertGreater(needs[1] - needs[0], 3.5 * vertices)

@@ -26,7 +26,7 @@ namespace espalier {
 
 class PredictionList {
  public:
-  static constexpr double kLineBytes = 24;
+  static constexpr std::size_t kLineBytes = 24;
 
   /// Of the vertices of a table, or of those chosen; `several_labels`: each logit is a label's.
   PredictionList(RowTable table, bool several_labels)
@@ -48,6 +48,7 @@ class PredictionList {
     double probability;
     std::int32_t choice;
   };
+  static_assert(sizeof(Prediction) == kLineBytes);
 
   void add_row(std::int64_t vertex, const float* logits, std::int64_t columns);
   std::vector<std::int64_t> beginnings_of_pieces() const;
