@@ -29,9 +29,13 @@ def is_alive(process):
 
 
 class PeerProcesses(FolderTest):
+    def note(self, process, name):
+        """Of a shell: the process id into the file `name`, which is whole as soon as it is there."""
+        return f"echo {process} >{self.folder}/{name}.part; mv {self.folder}/{name}.part {self.folder}/{name}"
+
     def shell(self, name, then):
         """A command that starts a long sleep, whose process id stands in the file `name`, and goes on with `then`."""
-        return ["sh", "-c", f"sleep 300 & echo $! >{self.folder}/{name}.part; mv {self.folder}/{name}.part {self.folder}/{name}; {then}"]
+        return ["sh", "-c", f"sleep 300 & {self.note('$!', name)}; {then}"]
 
     def started(self, name):
         while not (self.folder / name).exists():
@@ -65,7 +69,7 @@ class PeerProcesses(FolderTest):
 
     def test_where_one_fails_all_end(self):
         with self.assertRaisesRegex(processes.Failed, "second: exit status 3: alas"), processes.Together() as together:
-            together.start("first", ["sh", "-c", f"echo $$ >{self.folder}/first; exec sleep 300"], {}, self.folder / "first.log")
+            together.start("first", ["sh", "-c", f"{self.note('$$', 'first')}; exec sleep 300"], {}, self.folder / "first.log")
             first = self.started("first")
             together.start("second", ["sh", "-c", "echo no; echo $WORD; exit 3"], {"WORD": "alas"}, self.folder / "second.log")
             together.wait(["first"], 10)
