@@ -48,6 +48,8 @@ class OpenMpi:
         "OMPI_MCA_odls_base_sigkill_timeout": "0",
         # Devices are nothing to the tests, and to look for them on the bus is a fifth of what a start takes.
         "HWLOC_COMPONENTS": "-linuxio,-pci,-opencl,-cuda,-nvml,-gl,-levelzero,-rsmi",
+        # What ranks tell each other at the start goes by messages; a shared store is made and unmade at every start.
+        "PMIX_MCA_gds": "hash",
         # Else a thread of Open MPI finds its first function while a start loads and unloads its plugins, and has crashed there.
         "LD_BIND_NOW": "1",
     }
