@@ -204,7 +204,8 @@ double disk_rate(const Cpu& cpu, const std::string& folder) {
     auto file = RangedFile::unnamed(folder);
     file.write(0, values.row(0), 4 * kRows * kWidth);
     file.sync();
-    const DiskRows rows(std::move(file), folder, kRows, kWidth, std::move(digests));
+    const DiskRows rows(
+        {std::move(file), folder, "a trial", kRows, Matrix<float>(0, kWidth), std::move(digests)});
     double rate = 0;
     for (std::int64_t time = 0; time < kTimes; ++time) {
       std::vector<std::int64_t> wanted, places;

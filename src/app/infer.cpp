@@ -543,7 +543,7 @@ void introduce(const Job& job, const Inference& inference) {
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
             weights.best ? "the best, of" : "saved before any evaluation, after", weights.epoch,
             inference.network.parameter_count(), inference.layer, inference.layers());
-  say_how_disks_are_read(job.config);
+  say_how_disks_are_read(job);
   if (inference.arguments.sampled)
     log::info("sampled {}, seed {}", sampler_in_words(job.config), job.config.train.seed);
   note_ignored_types(job);

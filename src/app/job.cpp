@@ -140,7 +140,7 @@ InputFeatures read_job_features(const Job& job, const Standardization& standard)
   note_activity("reading the features");
   auto features =
       read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job), job.config.graph.feature_norm,
-                    standard, job.config.graph.features_on == "disk");
+                    standard, job.config.graph.features_on == "disk", job.config.run.spill);
   if (!shares_features(job)) return features;
   bool shared = true;
   for (auto& store : features.stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
@@ -284,9 +284,18 @@ void note_ignored_types(const Job& job) {
       job.config.model.kind, others);
 }
 
-void say_how_disks_are_read(const Config& config) {
-  if (config.graph.features_on == "disk" || !config.run.spill.empty())
-    log::info("disk    rows are read {}", ParallelReads::in_words());
+void say_how_disks_are_read(const Job& job) {
+  const auto& config = job.config;
+  if (config.graph.features_on != "disk" && config.run.spill.empty()) return;
+  log::info("disk    rows are read {}", ParallelReads::in_words());
+  if (config.graph.features_on != "disk") return;
+  double bytes = 0;
+  for (const auto& table : tables_of(job))
+    if (table.in_fewer_bits())
+      bytes += static_cast<double>(table.row_bytes() * table.held.owners(job.owners.blocks).size(0));
+  if (bytes > 0)
+    log::info("disk    rows of features are written in {} bits to run.spill = {}: {} of rank 0",
+              config.graph.feature_bits, config.run.spill, bytes_in_words(bytes));
 }
 
 std::string layers_in_words(const Config& config, const std::string& widths) {

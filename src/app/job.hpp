@@ -158,8 +158,9 @@ std::string split_in_words(const GraphInfo& graph, const Config& config);
 /// Says of a network that ignores types that it does, where the graph has some. From rank 0.
 void note_ignored_types(const Job& job);
 
-/// Says of a job that reads rows from disks by what means it does. From rank 0.
-void say_how_disks_are_read(const Config& config);
+/// Says of a job that reads rows from disks by what means it does, and which it writes first. From
+/// rank 0.
+void say_how_disks_are_read(const Job& job);
 
 /// "ladies (debiased) fanout 512,512".
 std::string sampler_in_words(const Config& config);

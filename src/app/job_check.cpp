@@ -152,11 +152,6 @@ void fewer_bits(const JobFacts& job) {
   if (of.feature_bits == 32) return;
   if (std::ranges::none_of(job.graph->types, [](const auto& type) { return type.features > 0; }))
     usage_error("graph.feature_bits has no meaning for {}, which has no features; leave it out", of.file);
-  if (of.features_on == "disk")
-    usage_error(
-        "graph.feature_bits = {}: features that stay on disk have the file's; write 32, or leave "
-        "graph.features_on = \"disk\" out",
-        of.feature_bits);
   if (std::ranges::any_of(job.graph->types, [](const auto& type) { return type.pairs > 0; }))
     usage_error(
         "graph.feature_bits = {} has no meaning for {}, whose features are sparse: of which numbers are not "
@@ -167,9 +162,20 @@ void fewer_bits(const JobFacts& job) {
 
 void features_on_disk(const JobFacts& job) {
   if (job.config.graph.features_on != "disk") return;
+  const auto tables = input_tables(*job.graph, job.config);
+  if (std::ranges::any_of(tables, &InputTable::in_fewer_bits) && job.config.run.spill.empty())
+    usage_error(
+        "graph.feature_bits = {} with graph.features_on = \"disk\": rows in fewer bits need a folder for a "
+        "file "
+        "of them; set run.spill = a folder on a local disk, or write 32",
+        job.config.graph.feature_bits);
+  const auto stays = [&](int type) {
+    return std::ranges::any_of(
+        tables, [&](const auto& table) { return !table.in_fewer_bits() && table.held.holds_type(type); });
+  };
   const auto& types = job.graph->types;
   for (int t = 0; t < std::ssize(types); ++t)
-    if (types[t].features > 0 && !job.file->plain_features(t))
+    if (types[t].features > 0 && stays(t) && !job.file->plain_features(t))
       input_error(
           "{}: features{} cannot stay on disk: they are sparse, compressed, in pieces, or neither float32 "
           "nor "

@@ -66,7 +66,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       layers_in_words(config, fmt::format("hidden {}", config.model.hidden)),
       counted(parameters, "parameter"), sampler_in_words(config), config.sampler.batch_size,
       job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
-  say_how_disks_are_read(config);
+  say_how_disks_are_read(job);
   if (const auto tables = tables_of(job); tables.back().learnt) {
     std::int64_t rows = 0;
     std::string types;

@@ -10,14 +10,13 @@ namespace espalier {
 DiskReadModel::DiskReadModel(Job job) : job_(std::move(job)) {
   for (const auto& table : job_.tables) {
     if (table.learnt) continue;
-    auto& of = tables_.emplace_back(OfTable{table, table.held.owners(job_.blocks), 0, {}, {}});
+    auto& of = tables_.emplace_back(OfTable{table, table.held.owners(job_.blocks), {}, {}});
     for (const auto& type : table.held.types())
       if (type.held) of.ends.push_back(type.end - type.shift);
     if (of.ends.empty()) of.ends = {of.owners.rows()};
-    of.chunk_rows = DiskRows::rows_of_chunk(of.owners.rows(), table.row_bytes());
   }
   for (int rank = 0; rank < ranks(); ++rank) {
-    const int part = has_all() ? 0 : rank / job_.replication;
+    const int part = part_of(rank);
     std::vector<CacheSize> sizes;
     for (const auto& of : tables_) sizes.push_back({of.owners.size(part), of.table.row_bytes()});
     const auto shares = cache_shares(sizes, job_.memory);
@@ -83,9 +82,8 @@ void DiskReadModel::take_step(std::int64_t step) {
   waiting_.erase(step);
   for (std::size_t k = 0; k < tables_.size(); ++k)
     for (int rank = 0; rank < ranks(); ++rank) {
-      auto& policy = tables_[k].policies[static_cast<std::size_t>(rank)];
-      if (!has_all()) read(tables_[k], policy, asked_of(wanted, tables_[k], k, rank));
-      read(tables_[k], policy, own(wanted, tables_[k], k, rank));
+      if (!has_all()) read(tables_[k], rank, asked_of(wanted, tables_[k], k, rank));
+      read(tables_[k], rank, own(wanted, tables_[k], k, rank));
     }
 }
 
@@ -111,24 +109,37 @@ std::vector<std::int64_t> DiskReadModel::own(const Wanted& wanted, const OfTable
   return numbers;
 }
 
-void DiskReadModel::read(OfTable& of, RowPolicy& policy, const std::vector<std::int64_t>& numbers) {
+void DiskReadModel::read(OfTable& of, int rank, const std::vector<std::int64_t>& numbers) {
+  auto& policy = of.policies[static_cast<std::size_t>(rank)];
   std::vector<std::int32_t> slots(numbers.size());
   policy.begin(numbers, slots);
   std::vector<std::int64_t> missed;
   for (std::size_t k = 0; k < numbers.size(); ++k)
     if (slots[k] < 0) missed.push_back(numbers[k]);
   policy.end(missed);
+  const auto rows = rows_read(of, part_of(rank), missed);
+  counts_.add({std::ssize(numbers), std::ssize(missed), rows * of.table.row_bytes()});
+}
+
+// Rows of the chunks that have some of these: of the graph file, or in fewer bits of a file with
+// the rows of the part.
+std::int64_t DiskReadModel::rows_read(const OfTable& of, int part, std::vector<std::int64_t> missed) const {
+  const bool own = of.table.in_fewer_bits();
+  if (own) missed = of.owners.places_of(part, missed);
   std::ranges::sort(missed);
+  const auto ends = own ? std::vector<std::int64_t>{of.owners.size(part)} : of.ends;
+  const auto chunk_rows =
+      DiskRows::rows_of_chunk(own ? of.owners.size(part) : of.owners.rows(), of.table.row_bytes());
   std::int64_t rows = 0, read_to = 0;
   for (const auto number : missed) {
     if (number < read_to) continue;
-    const auto type = std::ranges::upper_bound(of.ends, number);
-    const auto begin = type == of.ends.begin() ? 0 : *std::prev(type);
-    const auto from = begin + (number - begin) / of.chunk_rows * of.chunk_rows;
-    read_to = std::min(*type, from + of.chunk_rows);
+    const auto type = std::ranges::upper_bound(ends, number);
+    const auto begin = type == ends.begin() ? 0 : *std::prev(type);
+    const auto from = begin + (number - begin) / chunk_rows * chunk_rows;
+    read_to = std::min(*type, from + chunk_rows);
     rows += read_to - from;
   }
-  counts_.add({std::ssize(numbers), std::ssize(missed), rows * of.table.row_bytes()});
+  return rows;
 }
 
 }  // namespace espalier

@@ -11,7 +11,6 @@
 #include "espalier/base/parallel_reads.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/row_cache.hpp"
-#include "espalier/feature/row_storage.hpp"
 #include "espalier/graph/content_digest.hpp"
 #include "espalier/graph/row_range.hpp"
 
@@ -36,8 +35,11 @@ DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputT
     : of_("graph file " + file.path()),
       verify_(file.view().verify == Verify::kYes),
       by_place_(false),
-      width_(table.width),
-      half_(table.half) {
+      width_(table.width) {
+  if (table.half)
+    form_ = Matrix<Half>(0, width_);
+  else
+    form_ = Matrix<float>(0, width_);
   const auto& types = file.info().schema.types();
   std::vector<int> held;
   std::int64_t chunks = 0;
@@ -49,30 +51,40 @@ DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputT
     const auto plain = file.plain_features(t);
     ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, file.path());
     const auto begin = parts_.empty() ? 0 : parts_.back().end;
-    parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half, plain->name, chunks});
+    parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half ? 2 : 4, plain->name, chunks});
     chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
     held.push_back(t);
   }
   agree(comm, [&] { file_.emplace(RangedFile::open(file.path())); });
   digests_.assign(static_cast<std::size_t>(chunks), 0);
   for (std::size_t k = 0; k < parts_.size(); ++k)
-    parts_[k].half ? digest_part<Half>(comm, file, held[k], parts_[k])
-                   : digest_part<float>(comm, file, held[k], parts_[k]);
+    parts_[k].number_bytes == 2 ? digest_part<Half>(comm, file, held[k], parts_[k])
+                                : digest_part<float>(comm, file, held[k], parts_[k]);
   comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
 }
 
-DiskRows::DiskRows(RangedFile file, std::string of, std::int64_t rows, std::int64_t width,
-                   std::vector<std::uint64_t> digests)
-    : of_(std::move(of)),
-      file_(std::move(file)),
+DiskRows::DiskRows(OwnFile own)
+    : of_(std::move(own.of)),
+      file_(std::move(own.file)),
       verify_(true),
       by_place_(true),
-      rows_(rows),
-      width_(width),
-      chunk_rows_(rows_of_chunk(rows, 4 * width)),
-      half_(false),
-      parts_{{0, rows, 0, false, "a hidden layer", 0}},
-      digests_(std::move(digests)) {}
+      rows_(own.rows),
+      form_(std::move(own.form)),
+      digests_(std::move(own.digests)) {
+  std::visit(
+      [&]<class T>(const Matrix<T>& none) {
+        width_ = none.columns;
+        parts_.push_back({0, rows_, 0, sizeof(T), std::move(own.name), 0});
+      },
+      form_);
+  chunk_rows_ = rows_of_chunk(rows_, parts_[0].row_bytes(width_));
+}
+
+DiskRows::DiskRows(OwnFile own, Ownership owners, int part) : DiskRows(std::move(own)) {
+  by_place_ = false;
+  owners_ = std::move(owners);
+  part_ = part;
+}
 
 // Each rank its even share of the chunks, some at a time.
 template <class S>
@@ -160,13 +172,31 @@ void DiskRows::take_rows(const Piece& piece, std::span<const std::int64_t> numbe
     for (const auto place : wanted) copy(place, to.row(place));
     return;
   }
-  Matrix<T> rows(std::ssize(wanted), width_);
-  for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
-  StoredRows<Cpu> normalized(std::move(rows));
-  if (norm_ == "row") normalize_rows(normalized);
-  if (norm_ == "standard") standardize(normalized, standard_);
-  const auto& done = std::get<Matrix<T>>(normalized);
-  for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width_, to.row(wanted[k]));
+  if constexpr (!std::is_same_v<T, PackedWord>) {
+    Matrix<T> rows(std::ssize(wanted), width_);
+    for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
+    StoredRows<Cpu> normalized(std::move(rows));
+    if (norm_ == "row") normalize_rows(normalized);
+    if (norm_ == "standard") standardize(normalized, standard_);
+    const auto& done = std::get<Matrix<T>>(normalized);
+    for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width_, to.row(wanted[k]));
+  }
+}
+
+// A piece that was read, checked, to the places that want it; or what is wrong with it. The only
+// words are those of packed rows.
+template <class T>
+const char* DiskRows::take_piece(Piece& piece, std::span<const std::int64_t> numbers,
+                                 MatrixView<T> to) const {
+  const auto as = [&]<class S>(S) {
+    const auto* const what = check_chunks<S>(piece);
+    if (what == nullptr) take_rows<T, S>(piece, numbers, to);
+    return what;
+  };
+  if constexpr (std::is_same_v<T, PackedWord>)
+    return as(PackedWord{});
+  else
+    return piece.part->number_bytes == 2 ? as(Half{}) : as(float{});
 }
 
 // Places in `order` where another read begins: of chunks that are wanted and lie one behind the
@@ -215,11 +245,7 @@ const char* DiskRows::read_share(std::span<const std::int64_t> numbers, std::spa
   };
   const auto end = [&](Piece& piece) -> const char* {
     if (reads.finish() != std::ssize(piece.bytes)) return "ends too early";
-    const bool half = piece.part->half;
-    const auto* const what = half ? check_chunks<Half>(piece) : check_chunks<float>(piece);
-    if (what == nullptr)
-      half ? take_rows<T, Half>(piece, numbers, to) : take_rows<T, float>(piece, numbers, to);
-    return what;
+    return take_piece(piece, numbers, to);
   };
   const char* what = nullptr;
   for (std::int64_t begun = 0, ended = 0; what == nullptr; ++ended) {
@@ -239,7 +265,15 @@ const char* DiskRows::read_share(std::span<const std::int64_t> numbers, std::spa
 
 template <class T>
 std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers,
-                            std::span<std::int64_t> order, MatrixView<T> to) const {
+                            std::span<std::int64_t> places, MatrixView<T> to) const {
+  if (!owners_) return read_numbers(cpu, numbers, places, to);
+  return read_numbers<T>(cpu, owners_->places_of(part_, numbers), places, to);
+}
+
+// By the numbers that rows have in the file.
+template <class T>
+std::int64_t DiskRows::read_numbers(const Cpu& cpu, std::span<const std::int64_t> numbers,
+                                    std::span<std::int64_t> order, MatrixView<T> to) const {
   std::ranges::sort(order, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
   const auto begins = begins_of_reads(numbers, order);
   const auto reads = std::ssize(begins) - 1;
@@ -276,6 +310,8 @@ template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, 
                                      MatrixView<float>) const;
 template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
                                      MatrixView<Half>) const;
+template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
+                                     MatrixView<PackedWord>) const;
 
 void DiskRows::normalize(const Communicator& comm, const std::string& norm, Standardization& standard) {
   if (norm == "standard" && standard.mean.empty()) {
@@ -294,7 +330,7 @@ void DiskRows::normalize(const Communicator& comm, const std::string& norm, Stan
           read<T>(Cpu{1}, numbers, places, rows);
           visit(StoredRows<Cpu>(std::move(rows)));
         };
-        half_ ? piece(Half{}) : piece(float{});
+        std::holds_alternative<Matrix<Half>>(form_) ? piece(Half{}) : piece(float{});
       }
     };
     standard = measure_columns(each_piece, width_, comm, rows_);
@@ -313,12 +349,7 @@ double DiskRows::memory_bytes(double rows, double row_bytes) {
 template <class Space>
 RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
                                   std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
-    : reach_(std::move(owners)), part_(part), disk_(std::move(disk)) {
-  if (disk_->half())
-    rows_ = Matrix<Half>(0, disk_->width());
-  else
-    rows_ = Matrix<float>(0, disk_->width());
-}
+    : reach_(std::move(owners)), part_(part), rows_(disk->form()), disk_(std::move(disk)) {}
 
 template <class Space>
 std::int64_t RowStorageOn<Space>::number_on_disk(std::int64_t place) const {
@@ -341,16 +372,17 @@ void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_
     read.missed_.resize(places.size());
     std::iota(read.missed_.begin(), read.missed_.end(), std::int64_t{0});
   }
-  read.reading_ =
-      std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
-        const double begin = now();
-        const auto as = [&]<class T>(T) {
+  read.reading_ = std::async(std::launch::async, [disk = disk_, cpu, &read, to,
+                                                  missed = read.missed_]() mutable {
+    const double begin = now();
+    read.bytes_ = std::visit(
+        [&]<class T>(const Matrix<T>& none) {
           const auto rows = std::ssize(read.numbers_);
-          return disk->read<T>(cpu, read.numbers_, missed, {rows, disk->width(), reinterpret_cast<T*>(to)});
-        };
-        read.bytes_ = disk->half() ? as(Half{}) : as(float{});
-        read.seconds_ = now() - begin;
-      });
+          return disk->read<T>(cpu, read.numbers_, missed, {rows, none.columns, reinterpret_cast<T*>(to)});
+        },
+        disk->form());
+    read.seconds_ = now() - begin;
+  });
 }
 
 void DiskRead::wait() {

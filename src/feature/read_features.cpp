@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include "espalier/base/error.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/input_stores.hpp"
+#include "espalier/feature/spilled_rows.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {
@@ -20,7 +23,8 @@ struct TableReading {
   const std::string& norm;
   OwnedReader reader;
 
-  std::int64_t my_rows() const { return owners.size(owners.parts() > 1 ? grid.row() : 0); }
+  int part() const { return owners.parts() > 1 ? grid.row() : 0; }
+  std::int64_t my_rows() const { return owners.size(part()); }
 };
 
 // ---- as the file has them ----
@@ -61,62 +65,111 @@ RowsInParts normalized_pieces(const TableReading& of, Standardization& standard)
   };
 }
 
-StoredRows<Cpu> pack(const TableReading& of, Standardization& standard) {
+// Calls use(form, each_piece): none of the rows, as they are stored, and what calls take(rows) with
+// one piece of them after another.
+template <class Use>
+auto packed_pieces(const TableReading& of, Standardization& standard, Use use) {
   const auto pieces = normalized_pieces(of, standard);
   const auto bits = static_cast<int>(of.table.bits);
-  PackedRows packed;
-  packed.packing = measure_packing(pieces, of.table.width, bits, of.grid.column_comm());
-  packed.resize(of.my_rows(), words_of_packed(of.table.width, bits));
-  std::int64_t done = 0;
-  pieces([&](const Matrix<float>& rows) {
-    pack_rows(packed.packing, rows, {rows.rows, packed.columns, packed.row(done)});
-    done += rows.rows;
+  PackedRows form;
+  form.packing = measure_packing(pieces, of.table.width, bits, of.grid.column_comm());
+  form.resize(0, words_of_packed(of.table.width, bits));
+  return use(form, [&](const auto& take) {
+    Matrix<PackedWord> packed;
+    pieces([&](const Matrix<float>& rows) {
+      packed.resize(rows.rows, form.columns);
+      pack_rows(form.packing, rows, packed);
+      take(packed);
+    });
   });
-  return packed;
 }
 
-StoredRows<Cpu> narrow(const TableReading& of, Standardization& standard) {
-  Matrix<Half> halves(of.my_rows(), of.table.width);
-  float largest = 0;
-  auto* to = halves.data.data();
-  normalized_pieces(of, standard)([&](const Matrix<float>& rows) {
-    for (const auto x : rows.data) {
-      *to = to_half(x);
-      if (!std::isfinite(to_float(*to++))) largest = std::max(largest, std::abs(x));
-    }
+// The same of float16.
+template <class Use>
+auto half_pieces(const TableReading& of, Standardization& standard, Use use) {
+  return use(Matrix<Half>(0, of.table.width), [&](const auto& take) {
+    Matrix<Half> halves;
+    float largest = 0;
+    normalized_pieces(of, standard)([&](const Matrix<float>& rows) {
+      halves.resize(rows.rows, rows.columns);
+      std::ranges::transform(rows.data, halves.data.begin(), [&](float x) {
+        const auto half = to_half(x);
+        if (!std::isfinite(to_float(half))) largest = std::max(largest, std::abs(x));
+        return half;
+      });
+      take(halves);
+    });
+    agree(of.grid.world(), [&] {
+      if (largest > 0)
+        usage_error("graph.feature_bits = 16: {} has a feature of {}, and float16 ends at 65504; use 32 or 8",
+                    of.file.path(), largest);
+    });
   });
-  agree(of.grid.world(), [&] {
-    if (largest > 0)
-      usage_error("graph.feature_bits = 16: {} has a feature of {}, and float16 ends at 65504; use 32 or 8",
-                  of.file.path(), largest);
-  });
-  return halves;
+}
+
+template <class Use>
+auto pieces_in_fewer_bits(const TableReading& of, Standardization& standard, Use use) {
+  return of.table.packed() ? packed_pieces(of, standard, use) : half_pieces(of, standard, use);
 }
 
 StoredRows<Cpu> read_table(const TableReading& of, Standardization& standard) {
-  if (of.table.packed()) return pack(of, standard);
-  return of.table.bits == 16 && !of.table.half ? narrow(of, standard) : read_rows(of, standard);
+  if (!of.table.in_fewer_bits()) return read_rows(of, standard);
+  return pieces_in_fewer_bits(of, standard, [&](auto all, const auto& each_piece) -> StoredRows<Cpu> {
+    all.resize(of.my_rows(), all.columns);
+    auto to = all.data.begin();
+    each_piece([&](const auto& piece) { to = std::ranges::copy(piece.data, to).out; });
+    return all;
+  });
+}
+
+// ---- on disk: where the graph file has them, or in fewer bits in a file of this rank ----
+
+std::shared_ptr<const DiskRows> leave_table(const TableReading& of, Standardization& standard) {
+  auto disk = std::make_shared<DiskRows>(of.grid.world(), of.file, of.table);
+  disk->normalize(of.grid.world(), of.norm, standard);
+  return disk;
+}
+
+// Reading is collective, so who cannot write goes on with the others.
+std::shared_ptr<const DiskRows> spill_table(const TableReading& of, Standardization& standard,
+                                            const std::string& folder) {
+  return pieces_in_fewer_bits(of, standard, [&](const auto& form, const auto& each_piece) {
+    std::optional<SpilledRows> file;
+    std::optional<UserError> wrong;
+    agree(of.grid.world(), [&] { file.emplace(folder, of.my_rows(), form, "a table of features"); });
+    std::int64_t done = 0;
+    each_piece([&]<class T>(const Matrix<T>& piece) {
+      try {
+        if (!wrong) file->write<T>(done, piece);
+      } catch (const UserError& error) {
+        wrong = error;
+      }
+      done += piece.rows;
+    });
+    agree(of.grid.world(), [&] {
+      if (wrong) throw UserError(*wrong);
+    });
+    return file->release(of.owners, of.part());
+  });
 }
 
 }  // namespace
 
 InputFeatures read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                             std::span<const InputTable> tables, const std::string& feature_norm,
-                            const Standardization& standard, bool on_disk) {
+                            const Standardization& standard, bool on_disk, const std::string& spill) {
   InputFeatures features = {.stores = {}, .standard = standard};
   for (const auto& table : tables) {
     if (table.learnt) continue;
     const auto owners = table.held.owners(ownership);
-    if (on_disk) {
-      auto disk = std::make_shared<DiskRows>(grid.world(), file, table);
-      disk->normalize(grid.world(), feature_norm, features.standard);
-      features.stores.emplace_back(grid, owners, std::shared_ptr<const DiskRows>(std::move(disk)))
-          .hold(table.held);
-      continue;
-    }
-    auto rows = read_table({grid, file, owners, table, feature_norm, OwnedReader(grid, file, owners)},
-                           features.standard);
-    features.stores.emplace_back(grid, owners, std::move(rows)).hold(table.held);
+    const TableReading of = {grid, file, owners, table, feature_norm, OwnedReader(grid, file, owners)};
+    if (!on_disk)
+      features.stores.emplace_back(grid, owners, read_table(of, features.standard));
+    else if (table.in_fewer_bits())
+      features.stores.emplace_back(grid, owners, spill_table(of, features.standard, spill));
+    else
+      features.stores.emplace_back(grid, owners, leave_table(of, features.standard));
+    features.stores.back().hold(table.held);
   }
   return features;
 }

@@ -17,26 +17,35 @@ auto in_folder(const std::string& folder, Work work) {
     return work();
   } catch (const UserError& error) {
     usage_error(
-        "run.spill = {}: rows of hidden layers cannot be written there: {}; name another folder and give the "
-        "command again: training goes on from its newest checkpoint, if it has one",
+        "run.spill = {}: rows cannot be written there: {}; name another folder and give the command again: "
+        "training goes on from its newest checkpoint, if it has one",
         folder, error.what());
   }
 }
 
 }  // namespace
 
-SpilledRows::SpilledRows(std::string folder, std::int64_t rows, std::int64_t width)
+SpilledRows::SpilledRows(std::string folder, std::int64_t rows, StoredRows<Cpu> form, std::string name)
     : folder_(std::move(folder)),
+      name_(std::move(name)),
       rows_(rows),
-      width_(width),
-      chunk_rows_(DiskRows::rows_of_chunk(rows, 4 * width)),
-      file_(in_folder(folder_, [&] { return RangedFile::unnamed(folder_); })),
-      digests_(static_cast<std::size_t>((rows + chunk_rows_ - 1) / chunk_rows_), 0) {}
+      form_(std::move(form)),
+      file_(in_folder(folder_, [&] { return RangedFile::unnamed(folder_); })) {
+  std::visit(
+      [&]<class T>(const Matrix<T>& none) {
+        width_ = none.columns;
+        chunk_rows_ = DiskRows::rows_of_chunk(rows_, std::int64_t{sizeof(T)} * width_);
+      },
+      form_);
+  digests_.assign(static_cast<std::size_t>((rows_ + chunk_rows_ - 1) / chunk_rows_), 0);
+}
 
-void SpilledRows::write(std::int64_t first, ConstMatrixView<float> rows) {
+template <class T>
+void SpilledRows::write(std::int64_t first, std::type_identity_t<ConstMatrixView<T>> rows) {
+  constexpr std::int64_t kBytes = sizeof(T);
   ESPALIER_CHECK(rows.columns == width_ && first + rows.rows <= rows_, "rows {} + {} of {}", first, rows.rows,
                  rows_);
-  in_folder(folder_, [&] { file_.write(4 * first * width_, rows.data, 4 * rows.rows * width_); });
+  in_folder(folder_, [&] { file_.write(kBytes * first * width_, rows.data, kBytes * rows.rows * width_); });
   const auto end = first + rows.rows;
   for (auto from = first, to = first; from < end; from = to) {
     const auto chunk = from / chunk_rows_;
@@ -46,15 +55,26 @@ void SpilledRows::write(std::int64_t first, ConstMatrixView<float> rows) {
   }
 }
 
+template void SpilledRows::write<float>(std::int64_t, ConstMatrixView<float>);
+template void SpilledRows::write<Half>(std::int64_t, ConstMatrixView<Half>);
+template void SpilledRows::write<PackedWord>(std::int64_t, ConstMatrixView<PackedWord>);
+
 void SpilledRows::read(std::int64_t first, MatrixView<float> rows) const {
   const auto bytes = 4 * rows.rows * width_;
   if (file_.read(4 * first * width_, rows.data, bytes) != bytes)
-    input_error("run.spill = {}: a hidden layer ends too early", folder_);
+    input_error("run.spill = {}: {} ends too early", folder_, name_);
+}
+
+DiskRows::OwnFile SpilledRows::own_file() {
+  return {std::move(file_), "run.spill = " + folder_, name_, rows_, std::move(form_), std::move(digests_)};
 }
 
 std::shared_ptr<const DiskRows> SpilledRows::release() {
-  return std::make_shared<const DiskRows>(std::move(file_), "run.spill = " + folder_, rows_, width_,
-                                          std::move(digests_));
+  return std::make_shared<const DiskRows>(own_file());
+}
+
+std::shared_ptr<const DiskRows> SpilledRows::release(Ownership owners, int part) {
+  return std::make_shared<const DiskRows>(own_file(), std::move(owners), part);
 }
 
 }  // namespace espalier

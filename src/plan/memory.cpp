@@ -98,10 +98,12 @@ double rows_of_input(const GraphInfo& graph, const Config& config, double of_ver
   if (config.graph.features_on != "disk") {
     features = of_vertices * table_bytes(tables, graph.nodes, false);
   } else {
-    for (const auto& table : tables)
-      if (!table.learnt)
-        features += DiskRows::memory_bytes(static_cast<double>(table.held.count(graph.nodes)),
-                                           static_cast<double>(table.row_bytes()));
+    for (const auto& table : tables) {
+      if (table.learnt) continue;
+      const auto rows = static_cast<double>(table.held.count(graph.nodes));
+      features += DiskRows::memory_bytes(table.in_fewer_bits() ? of_vertices * rows : rows,
+                                         static_cast<double>(table.row_bytes()));
+    }
   }
   return config.model.edge_features ? features + of_edges * edge_store_bytes(graph) : features;
 }

@@ -3,11 +3,12 @@
 Rows of hidden layers, too (run.spill).
 
 Laws: histories, weights and rows of infer are those with features in memory, bit for bit, on every grid, with orders, types, halves,
-norms, rows sent ahead and rows kept; a rank plans for less memory; what cannot stay on disk is refused in one message, and a file that
+fewer bits, norms, rows sent ahead and rows kept; a rank plans for less memory; what cannot stay on disk is refused in one message, and a file that
 changes while the job runs ends it, naming the place.
 """
 
 import os
+import pathlib
 import re
 import resource
 import subprocess
@@ -20,6 +21,18 @@ from tests.app.program import LONG, PROGRAM, ROOT, ProgramTest, needs_emulation,
 from tests.launcher import LAUNCHER
 
 DISK = "graph.features_on=disk"
+
+
+def open_in(folder):
+    """The largest file of the folder that some process has open, if without a name."""
+    found = []
+    for link in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(link).startswith(f"{folder}/"):
+                found.append((os.stat(link).st_size, link))
+        except OSError:
+            pass  # closed while we looked, or another user's
+    return max(found)[1]
 
 
 # Of hidden layers.
@@ -172,12 +185,44 @@ class DiskFeatures(ProgramTest):
         expected = self.history(*job)
         for ranks, *grid in ((1,), (4, "grid.replication=2"), (3, "run.cache_memory=6KiB", "run.cache_policy=belady")):
             self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (ranks, grid))
+        for bits, ranks, *grid in ((2, 3, "run.cache_memory=1KiB", "run.cache_policy=belady"), *LONG * [(16, 4, "grid.replication=2")]):
+            fewer = (*job, f"graph.feature_bits={bits}", *grid)
+            expected = self.history(*fewer, ranks=ranks)
+            self.assertEqual(self.history(*fewer, DISK, f"run.spill={self.folder}", ranks=ranks), expected, fewer)
+
+    def test_fewer_bits(self):
+        """In a file of each rank; `plan` foresees what is read of those. Of halves 16 bits are the file's, which stay there."""
+        self.make()
+        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
+        spill, order = f"run.spill={self.folder}", f"graph.order={self.folder / 'order.h5'}"
+        few = ("train.epochs=1", "run.cache_memory=12KiB")
+        for job, ranks, *more in (*LONG * [(("graph.feature_bits=1", "graph.feature_norm=row"), 3, "run.overlap=true", "run.prefetch_steps=2"),
+                                           (("graph.feature_bits=4", "history.kind=replace", "history.t_stale=3", "run.cache_memory=0"), 2)],
+                                  (("graph.feature_bits=8", "graph.feature_norm=standard"), 4, order, "grid.replication=2", "run.cache_policy=belady"),
+                                  (("graph.feature_bits=16",), 1, "run.threads=2")):
+            expected = self.history(*few, *job, *more, ranks=ranks)
+            self.assertEqual(self.history(*few, *job, *more, DISK, spill, ranks=ranks), expected, (job, ranks, more))
+            if "history.kind=replace" in job or "run.overlap=true" in more:
+                continue
+            run, plan = self.report(self.output)["epochs"][0], self.planned(*few, *job, *more, DISK, spill, ranks=ranks)["epochs"][0]
+            self.assertEqual([run["disk"][name] for name in ("rows", "kept", "bytes")], [plan["disk"][name] for name in ("rows", "kept", "bytes")])
+            self.assertGreater(run["disk"]["kept"], 0)
+            self.compare_fetched(run, plan, job)
+        rows = self.inferred("graph.feature_bits=16")[0]["logits"]
+        np.testing.assert_array_equal(self.inferred("graph.feature_bits=16", DISK, spill, ranks=3)[0]["logits"], rows)
+        with h5py.File(self.graph, "a") as file:
+            features = file["nodes/features"][:]
+            del file["nodes/features"]
+            file["nodes/features"] = features.astype(np.float16)
+        self.assertNotIn("are written", self.succeed("train", self.config, *few, DISK, "graph.feature_bits=16", "graph.verify=false"))
 
     def test_less_memory_is_planned(self):
         self.make("--nodes", 20000, "--degree", 4, "--classes", 5, "--features", 500)
         kept = [self.planned(*more, ranks=2)["plan"]["memory"]["step"]["features"] for more in ((), (DISK,))]
         self.assertEqual(kept[0], 20000 * 500 * 4 / 2)
         self.assertLess(kept[1], kept[0] / 50)
+        bits = self.planned(DISK, "graph.feature_bits=2", f"run.spill={self.folder}", ranks=2)["plan"]["memory"]["step"]["features"]
+        self.assertEqual(bits, 8 * 10000 / (4096 // 126), "a digest for each page of 32 rows that a rank has")
 
     def test_what_cannot_stay_there(self):
         self.make()
@@ -200,7 +245,22 @@ class DiskFeatures(ProgramTest):
 
     def test_a_file_that_changes(self):
         self.make()
-        process = subprocess.Popen(LAUNCHER.command(2, PROGRAM, "train", self.config, DISK, "train.epochs=100000"), stdout=subprocess.PIPE,
+        with h5py.File(self.graph) as file:
+            offset = file["nodes/features"].id.get_offset()
+        output = self.changed_while_it_runs(lambda: self.graph, offset + 700 * 24 * 4, 200 * 24 * 4, DISK)
+        self.assertRegex(output, "/nodes/features does not hold what it held before in rows [67]")
+
+    def test_a_file_of_fewer_bits_that_changes(self):
+        """It has no name: it is found where the process has it open."""
+        self.make()
+        there = self.folder / "spilled"
+        there.mkdir()
+        output = self.changed_while_it_runs(lambda: open_in(there), 300 * 24, 20 * 24, DISK, "graph.feature_bits=8", f"run.spill={there}", ranks=1)
+        self.assertRegex(output, "run.spill = .*/spilled: a table of features does not hold what it held before in rows 170 to 339;")
+
+    def changed_while_it_runs(self, find, begin, count, *keys, ranks=2):
+        """What a run says that ends because these bytes of a file change."""
+        process = subprocess.Popen(LAUNCHER.command(ranks, PROGRAM, "train", self.config, *keys, "train.epochs=100000"), stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
@@ -208,12 +268,10 @@ class DiskFeatures(ProgramTest):
         while not any(line.startswith("epoch    2") for line in lines):
             lines.append(process.stdout.readline())
             self.assertNotEqual(lines[-1], "", "".join(lines))
-        with h5py.File(self.graph) as file:
-            offset = file["nodes/features"].id.get_offset()
-        with open(self.graph, "r+b") as file:
-            file.seek(offset + 700 * 24 * 4)
-            file.write(b"\x11" * (200 * 24 * 4))
+        with open(find(), "r+b") as file:
+            file.seek(begin)
+            file.write(b"\x11" * count)
         end = time.monotonic() + 60
         output = process.communicate(timeout=end - time.monotonic())[0]
         self.assertEqual(process.returncode, 3, output)
-        self.assertRegex(output, "/nodes/features does not hold what it held before in rows [67]")
+        return output

@@ -1,8 +1,8 @@
 // ranks: 1 3 6
 // long ranks: 2 4
 // Laws of rows on disk: what is read, and what is fetched on every grid, by ranges and by maps, are
-// the rows in memory, bit for bit, normalised or not, in any order, repeated, by any number of
-// threads.
+// the rows in memory, bit for bit, normalised or not, in fewer bits or not, in any order, repeated,
+// by any number of threads.
 #include "espalier/feature/disk_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -273,9 +273,11 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
   write<float>(folder + "/float.h5");
   write<Half>(folder + "/half.h5");
   std::mt19937_64 random(test_seed(82) + static_cast<unsigned>(test_world().rank()));
-  for (const char* name : {"/float.h5", "/half.h5"}) {
+  const std::pair<const char*, std::int64_t> of[] = {{"/float.h5", 32}, {"/half.h5", 32}, {"/half.h5", 16},
+                                                     {"/float.h5", 16}, {"/float.h5", 8}, {"/half.h5", 2}};
+  for (const auto& [name, bits] : of) {
     const GraphFile file(test_world(), folder + name);
-    const auto tables = input_tables(file.info(), 0);
+    const auto tables = input_tables(file.info(), 0, bits);
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
       std::vector<std::int32_t> owner;
@@ -284,11 +286,12 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
       for (const Ownership& owned :
            {Ownership(block_partition(kDiskRows, grid.rows())), Ownership(owner, grid.rows())})
         for (const char* norm : {"none", "row", "standard"}) {
-          SCOPED_TRACE(testing::Message()
-                       << name << " c " << c << ", " << norm << ", map " << owned.is_map());
+          SCOPED_TRACE(testing::Message() << name << " bits " << bits << " c " << c << ", " << norm
+                                          << ", map " << owned.is_map());
           const auto memory = read_features(grid, file, owned, tables, norm),
-                     disk = read_features(grid, file, owned, tables, norm, {}, true);
+                     disk = read_features(grid, file, owned, tables, norm, {}, true, folder);
           EXPECT_EQ(disk.standard, memory.standard);
+          EXPECT_EQ(disk.stores[0].fetched_bytes(), memory.stores[0].fetched_bytes());
           auto ids = random_numbers(400, random);
           std::ranges::sort(ids);
           ids.erase(std::ranges::unique(ids).begin(), ids.end());

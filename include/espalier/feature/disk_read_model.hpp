@@ -42,8 +42,7 @@ class DiskReadModel {
   // Of a table, on every rank of a grid.
   struct OfTable {
     InputTable table;
-    Ownership owners;  // of its rows
-    std::int64_t chunk_rows;
+    Ownership owners;                 // of its rows
     std::vector<std::int64_t> ends;   // of each type's rows, which have chunks of their own
     std::vector<RowPolicy> policies;  // [ranks]
   };
@@ -59,7 +58,9 @@ class DiskReadModel {
   std::vector<std::int64_t> asked_of(const Wanted& wanted, const OfTable& of, std::size_t table,
                                      int rank) const;
   std::vector<std::int64_t> own(const Wanted& wanted, const OfTable& of, std::size_t table, int rank) const;
-  void read(OfTable& of, RowPolicy& policy, const std::vector<std::int64_t>& numbers);
+  int part_of(int rank) const { return has_all() ? 0 : rank / job_.replication; }
+  void read(OfTable& of, int rank, const std::vector<std::int64_t>& numbers);
+  std::int64_t rows_read(const OfTable& of, int part, std::vector<std::int64_t> missed) const;
 
   Job job_;
   std::vector<OfTable> tables_;

@@ -1,10 +1,11 @@
-// Rows on disk, of a table in the graph file or of a hidden layer (spilled_rows.hpp): they are
-// read, a chunk of neighbours at a time, when somebody asks for them. What the system keeps of the
-// file in memory that nobody else wants is its cache.
+// Rows on disk, of a table in the graph file or in a file of this rank (spilled_rows.hpp): of a
+// hidden layer, or features in fewer bits than the graph file has. They are read, a chunk of
+// neighbours at a time, when somebody asks for them. What the system keeps of the file in memory
+// that nobody else wants is its cache.
 //
 // A chunk's digest is its share of the digest of its data set (graph/content_digest.hpp), found
-// when all rows are read once at the start; with graph.verify what is read later is held
-// against it.
+// when all rows are read once at the start, or written; with graph.verify, and in a file of this
+// rank always, what is read later is held against it.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,9 @@
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/feature/normalize_rows.hpp"
+#include "espalier/feature/row_storage.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/ownership.hpp"
 
 namespace espalier {
 
@@ -28,10 +31,18 @@ class DiskRows {
   /// of them once. Throws UserError as GraphFile::read_features does.
   DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table);
 
-  /// Rows that lie in `file` one after another, by their places on this rank; `digests`: of each
-  /// chunk of rows_of_chunk() of them. `of`: what they are, for messages. Local.
-  DiskRows(RangedFile file, std::string of, std::int64_t rows, std::int64_t width,
-           std::vector<std::uint64_t> digests);
+  /// Rows that lie in a file of this rank one after another, in the order of their places.
+  struct OwnFile {
+    RangedFile file;
+    std::string of, name;                ///< whose file, and what is in it, for messages
+    std::int64_t rows;                   ///< how many
+    StoredRows<Cpu> form;                ///< none, in the type that they have
+    std::vector<std::uint64_t> digests;  ///< of each chunk of rows_of_chunk() of them
+  };
+  /// By their places on this rank. Local.
+  explicit DiskRows(OwnFile own);
+  /// Those that part `part` owns, by the ids of the owners. Local.
+  DiskRows(OwnFile own, Ownership owners, int part);
 
   /// How many rows make a chunk.
   static std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes);
@@ -39,19 +50,20 @@ class DiskRows {
   /// Are they numbered by their places on this rank, or by the table's ids?
   bool by_place() const { return by_place_; }
   std::int64_t rows() const { return rows_; }
+  /// Numbers of a row, or words.
   std::int64_t width() const { return width_; }
-  bool half() const { return half_; }
+  /// None of them, in the type that they have.
+  const StoredRows<Cpu>& form() const { return form_; }
 
   /// graph.feature_norm for what is read from here on. Collective as above. `standard` as in
   /// read_features().
   void normalize(const Communicator& comm, const std::string& norm, Standardization& standard);
 
   /// to(k, :) = the row of number numbers[k], for each k in `places`, which is put in another
-  /// order; returns the bytes that were read. T: float, or Half where half(). By several threads
-  /// at once, each with many reads under way (base/parallel_reads.hpp), and may be called by
-  /// several. Memory of a thread: a chunk for each read that is under way, 256 KiB where rows
-  /// wanted are far apart, 2 MiB where chunks lie one behind the other. What cannot be read, or is
-  /// damaged, ends the job.
+  /// order; returns the bytes that were read. T: that of form(). By several threads at once, each
+  /// with many reads under way (base/parallel_reads.hpp), and may be called by several. Memory of a
+  /// thread: a chunk for each read that is under way, 256 KiB where rows wanted are far apart, 2
+  /// MiB where chunks lie one behind the other. What cannot be read, or is damaged, ends the job.
   template <class T>
   std::int64_t read(const Cpu& cpu, std::span<const std::int64_t> numbers, std::span<std::int64_t> places,
                     MatrixView<T> to) const;
@@ -66,10 +78,10 @@ class DiskRows {
   // A data set with rows [begin, end) of the table.
   struct Part {
     std::int64_t begin, end, offset;
-    bool half;
+    std::int64_t number_bytes;
     std::string name;
     std::int64_t first_chunk;
-    std::int64_t row_bytes(std::int64_t width) const { return width * (half ? 2 : 4); }
+    std::int64_t row_bytes(std::int64_t width) const { return width * number_bytes; }
   };
   struct Chunk {
     const Part* part;
@@ -87,16 +99,23 @@ class DiskRows {
   template <class T, class S>
   void take_rows(const Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
   template <class T>
+  const char* take_piece(Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
+  template <class T>
   const char* read_share(std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
                          std::span<const std::int64_t> begins, std::int64_t most_under_way,
                          std::atomic<std::int64_t>& next, MatrixView<T> to, std::int64_t& bytes,
                          std::int64_t& where) const;
+  template <class T>
+  std::int64_t read_numbers(const Cpu& cpu, std::span<const std::int64_t> numbers,
+                            std::span<std::int64_t> places, MatrixView<T> to) const;
 
   std::string of_;
   std::optional<RangedFile> file_;
   bool verify_, by_place_;
   std::int64_t rows_ = 0, width_, chunk_rows_;
-  bool half_;
+  StoredRows<Cpu> form_;
+  std::optional<Ownership> owners_;  // whose ids become places of part_
+  int part_ = 0;
   std::vector<Part> parts_;
   std::vector<std::uint64_t> digests_;  // [chunks]
   std::string norm_ = "none";

@@ -126,10 +126,12 @@ struct InputFeatures {
 /// Collective over the grid. Reads the features that part grid.row() owns, in their stored types,
 /// and applies `feature_norm` ("none" | "row" | "standard"; `standard`: the mean and deviation that
 /// the last goes by, where they are not those of this graph; of one table alone). `on_disk`: they
-/// stay in the file (disk_rows.hpp).
+/// stay in the file, or in fewer bits lie in one of each rank in the folder `spill`
+/// (disk_rows.hpp). Throws UserError(kUsage) where those cannot be written.
 InputFeatures read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                             std::span<const InputTable> tables, const std::string& feature_norm,
-                            const Standardization& standard = {}, bool on_disk = false);
+                            const Standardization& standard = {}, bool on_disk = false,
+                            const std::string& spill = {});
 
 // ---- definitions ----
 

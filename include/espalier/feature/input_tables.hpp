@@ -27,6 +27,8 @@ struct InputTable {
   /// Columns of its rows as they are fetched.
   std::int64_t fetched_width() const { return pairs > 0 ? 2 * pairs : width; }
   bool packed() const { return bits < 16; }
+  /// Are its rows kept in fewer bits than the file has?
+  bool in_fewer_bits() const { return packed() || (bits == 16 && !half); }
   std::int64_t row_bytes() const {
     if (pairs > 0) return 8 * pairs;
     return packed() ? 2 * words_of_packed(width, bits) : width * (half || bits == 16 ? 2 : 4);

@@ -32,7 +32,7 @@ template <class T>
 std::uint64_t digest_bits(T value) {
   if constexpr (std::is_same_v<T, float>)
     return std::bit_cast<std::uint32_t>(value);
-  else if constexpr (std::is_same_v<T, Half>)
+  else if constexpr (requires { value.bits; })  // of Half, or a word of codes
     return value.bits;
   else
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
