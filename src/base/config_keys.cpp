@@ -73,7 +73,8 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"32", "16", "8", "4", "2", "1"}),
       Key{"graph.features_on", kCost, &c.graph.features_on,
           "where features lie: device | host (of a GPU run) | node (the ranks of a node read each other's "
-          "where they lie, in memory that they share; CPU) | disk (they stay in the graph file; CPU)"}
+          "where they lie, in memory that they share; CPU) | disk (they stay in the graph file, and in fewer "
+          "bits in files of run.spill; CPU)"}
           .among({"device", "host", "node", "disk"}),
       Key{"graph.verify", kCost, &c.graph.verify,
           "check what is read of the graph file against the digests that stand in it"},
@@ -343,7 +344,7 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"refuse", "warn"}),
       Key{"run.spill", kCost, &c.run.spill,
           "a folder on a disk of the node, for rows of hidden layers while all vertices are evaluated or "
-          "inferred; empty: they stay in memory"},
+          "inferred, and for features on disk in fewer bits; empty: hidden rows stay in memory"},
       Key{"run.cache_memory", kCost, &c.run.cache_memory,
           "bytes per rank, as 512MiB, of history and of copies of features: what history leaves keeps rows "
           "that are on disk, then those of other ranks, which need not be read or sent again; 0: none"},

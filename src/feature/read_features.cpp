@@ -159,10 +159,13 @@ InputFeatures read_features(const Grid& grid, const GraphFile& file, const Owner
                             std::span<const InputTable> tables, const std::string& feature_norm,
                             const Standardization& standard, bool on_disk, const std::string& spill) {
   InputFeatures features = {.stores = {}, .standard = standard};
+  // Who keeps rows on disk has little memory for a piece of them.
+  const auto piece_bytes = std::int64_t{on_disk ? 8 : 64} << 20;
   for (const auto& table : tables) {
     if (table.learnt) continue;
     const auto owners = table.held.owners(ownership);
-    const TableReading of = {grid, file, owners, table, feature_norm, OwnedReader(grid, file, owners)};
+    const TableReading of = {grid,  file,         owners,
+                             table, feature_norm, OwnedReader(grid, file, owners, piece_bytes)};
     if (!on_disk)
       features.stores.emplace_back(grid, owners, read_table(of, features.standard));
     else if (table.in_fewer_bits())

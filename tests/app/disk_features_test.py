@@ -79,7 +79,10 @@ class Spilled(ProgramTest):
     def test_a_full_disk(self):
         def small_files():
             resource.setrlimit(resource.RLIMIT_FSIZE, (2**14, 2**14))
-        self.fail_with(2, [self.spill.replace("=", " = "), "File too large"], "train", self.config, self.spill, preexec_fn=small_files)
+        words = [self.spill.replace("=", " = "), "File too large"]
+        self.fail_with(2, words, "train", self.config, self.spill, preexec_fn=small_files)
+        output = self.fail_with(2, words, "train", self.config, DISK, "graph.feature_bits=16", self.spill, preexec_fn=small_files)
+        self.assertNotIn("\nepoch ", output)
 
 
 class DiskFeatures(ProgramTest):
@@ -256,6 +259,7 @@ class DiskFeatures(ProgramTest):
         there = self.folder / "spilled"
         there.mkdir()
         output = self.changed_while_it_runs(lambda: open_in(there), 300 * 24, 20 * 24, DISK, "graph.feature_bits=8", f"run.spill={there}", ranks=1)
+        self.assertIn(f"disk    rows of features are written in 8 bits to run.spill = {there}: 35.2 KiB of rank 0\n", output)
         self.assertRegex(output, "run.spill = .*/spilled: a table of features does not hold what it held before in rows 170 to 339;")
 
     def changed_while_it_runs(self, find, begin, count, *keys, ranks=2):
@@ -272,6 +276,6 @@ class DiskFeatures(ProgramTest):
             file.seek(begin)
             file.write(b"\x11" * count)
         end = time.monotonic() + 60
-        output = process.communicate(timeout=end - time.monotonic())[0]
+        output = "".join(lines) + process.communicate(timeout=end - time.monotonic())[0]
         self.assertEqual(process.returncode, 3, output)
         return output

@@ -155,8 +155,7 @@ class Refused(FeatureBitsTest):
         for value, words in (("3", ("graph.feature_bits = 3", "32 | 16 | 8 | 4 | 2 | 1")), ("64", ("graph.feature_bits = 64",)), ("0", ("graph.feature_bits = 0",)),
                              ('"8"', ("graph.feature_bits must be a whole number",)), ("8.0", ("graph.feature_bits must be a whole number",))):
             self.fail_with(2, words, "train", self.config, f"graph.feature_bits={value}", ranks=2 if value == "3" else 1)
-        self.fail_with(2, ("graph.feature_bits = 8", 'graph.features_on = "disk"', "run.spill = a folder"), "train", self.config, "graph.feature_bits=8",
-                       "graph.features_on=disk", ranks=2)
+        self.fail_with(2, ("graph.feature_bits = 8", "run.spill = a folder"), "train", self.config, "graph.feature_bits=8", "graph.features_on=disk", ranks=2)
         put(self.graph, lambda x: np.where(np.arange(len(x))[:, None] == 400, np.float32(7e4), x))
         self.fail_with(2, ("graph.feature_bits = 16", "70000", "65504", "use 32 or 8"), "train", self.config, "graph.feature_bits=16", ranks=2)
         put(self.graph, lambda x: np.where(x == 7e4, np.float32(np.nan), x))

@@ -6,13 +6,16 @@
 #include "espalier/feature/disk_rows.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <deque>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "dense/random_matrices.hpp"
+#include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/feature/input_caches.hpp"
 #include "espalier/feature/input_stores.hpp"
@@ -304,6 +307,33 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
         }
     }
   }
+}
+
+// Others have room: they are not left waiting for the one that has none.
+TEST(DiskRows, AFullDiskOfOneRankEndsAll) {
+  const auto folder = test_folder("disk-rows");
+  write<float>(folder + "/float.h5");
+  const GraphFile file(test_world(), folder + "/float.h5");
+  const auto tables = input_tables(file.info(), 0, 8);
+  const Grid grid(test_world(), 1);
+  std::vector<std::int32_t> owner;
+  for (std::int64_t v = 0; v < kDiskRows; ++v) owner.push_back(static_cast<std::int32_t>(v % grid.rows()));
+  const Ownership owned(owner, grid.rows());
+  const auto read = [&] { read_features(grid, file, owned, tables, "none", {}, true, folder); };
+  read();
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  if (const rlimit few = {64, before.rlim_max}; test_world().rank() == 0) setrlimit(RLIMIT_FSIZE, &few);
+  std::string message;
+  try {
+    read();
+  } catch (const UserError& error) {
+    message = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(message.find("rows cannot be written there: File too large"), std::string::npos) << message;
 }
 
 }  // namespace
