@@ -31,9 +31,11 @@ CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about
 # std::string + (GCC bug 105329); clang does not know it, hence -Wno-unknown-warning-option.
 # -Wno-pass-failed: clang tells of each loop that it does not make vectors of.
+# CI takes less of either.
+OPTIMIZATION ?= -O3 -g1
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for
 # bit (design 4.1).
-CXXFLAGS += -std=c++20 -O3 -g1 -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else -Wno-pass-failed -Wno-unknown-warning-option
+CXXFLAGS += -std=c++20 $(OPTIMIZATION) -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else -Wno-pass-failed -Wno-unknown-warning-option
 # WERROR=1: warnings are errors, as CI has it. Left out, a newer compiler, which warns of more, still builds.
 WERROR   ?=
 CXXFLAGS += $(if $(WERROR),-Werror)

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.app.program import ROOT
+from tests.app.program import LONG, ROOT
 
 PROBES = [f'--eval={goal}: ; @echo "flags of {goal} [$$MAKEFLAGS]"' for goal in ("first", "second", "build/first", "build/second")]
 CORES = len(os.sched_getaffinity(0))
@@ -78,7 +78,8 @@ class Make(unittest.TestCase):
         self.assertFalse({file.replace("src/", "build/cuda/obj/") + ".o" for file in kernels} & set(library))
         self.assertEqual(kernels, set(re.findall(r"mpicxx .* tests/emulation .* -c -o \S+ -x c\+\+ (src/\S+\.cu)", by_room)))
 
-    def test_files_are_compiled_several_at_a_time_each_in_one_place(self):
+    @unittest.skipUnless(LONG, "long: make goes through every file twice")
+    def test_long_files_are_compiled_several_at_a_time_each_in_one_place(self):
         def compiled(*arguments):
             said = self.make("-n", "-B", "BUILD=build/x", "MPICXX=mpicxx", "NVCC=", "all", "test-programs", *arguments)
             batches = {batch: files.split() for files, batch in re.findall(r"printf '#include \S+ (.+) > (\S+\.cpp)\.new$", said, re.M)}
