@@ -28,11 +28,11 @@ RANKS    ?= 4
 PKG      ?= hdf5-openmpi fmt spdlog zlib libzip libzstd
 CPPFLAGS += -Iinclude -DOMPI_SKIP_MPICXX -DSPDLOG_FMT_EXTERNAL \
             $(shell pkg-config --cflags $(PKG) 2>/dev/null | sed 's/-I/-isystem /g')
+# How fast the program is, and what a backtrace tells; .ci/run compiles with less of both.
+OPTIMIZATION ?= -O3 -g1
 # -Wno-dangling-else: GoogleTest macros after `if`. -Wno-restrict: GCC 12 warns wrongly about
 # std::string + (GCC bug 105329); clang does not know it, hence -Wno-unknown-warning-option.
 # -Wno-pass-failed: clang tells of each loop that it does not make vectors of.
-# CI takes less of either.
-OPTIMIZATION ?= -O3 -g1
 # No contraction: a product and a sum round twice on every machine, so block values agree bit for
 # bit (design 4.1).
 CXXFLAGS += -std=c++20 $(OPTIMIZATION) -march=$(ARCH) -ffp-contract=off -fopenmp -Wall -Wextra -Wshadow -Wno-restrict -Wno-dangling-else -Wno-pass-failed -Wno-unknown-warning-option
