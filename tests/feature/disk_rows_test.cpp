@@ -40,19 +40,28 @@ Matrix<T> rows_on_disk(std::int64_t begin, std::int64_t count) {
   return rows;
 }
 
-/// Collective. A graph without edges.
+/// Collective. A graph of so many vertices without edges, of whose rows of features this rank has
+/// an even share.
+template <class T>
+void write(const std::string& path, std::int64_t vertices, const Matrix<T>& mine) {
+  Csr<std::int32_t> no_edges;
+  no_edges.rows = mine.rows;
+  no_edges.columns = vertices;
+  no_edges.indptr.assign(static_cast<std::size_t>(mine.rows) + 1, 0);
+  GraphWriter writer(test_world(), {path, true});
+  writer.write_adjacency(no_edges);
+  writer.write_features(mine);
+  writer.commit({"features", "a test", false});
+}
+
+RowRange my_share(std::int64_t vertices) {
+  return even_range(vertices, test_world().size(), test_world().rank());
+}
+
 template <class T>
 void write(const std::string& path) {
-  const auto& world = test_world();
-  const auto mine = even_range(kDiskRows, world.size(), world.rank());
-  Csr<std::int32_t> no_edges;
-  no_edges.rows = mine.size();
-  no_edges.columns = kDiskRows;
-  no_edges.indptr.assign(static_cast<std::size_t>(mine.size()) + 1, 0);
-  GraphWriter writer(world, {path, true});
-  writer.write_adjacency(no_edges);
-  writer.write_features(rows_on_disk<T>(mine.begin, mine.size()));
-  writer.commit({"features", "a test", false});
+  const auto mine = my_share(kDiskRows);
+  write(path, kDiskRows, rows_on_disk<T>(mine.begin, mine.size()));
 }
 
 std::vector<std::int64_t> random_numbers(std::size_t count, std::mt19937_64& random) {
@@ -307,6 +316,35 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
         }
     }
   }
+}
+
+// More of a rank's rows than are read, packed and written at a time.
+TEST(DiskRows, InFewerBitsOfSeveralPieces) {
+  constexpr std::int64_t kMany = 300000, kWide = 24;  // 29 MB of the 8 MiB of a piece
+  const auto path = test_folder("disk-rows") + "/many.h5";
+  const auto mine = my_share(kMany);
+  Matrix<float> all(mine.size(), kWide);
+  for (std::int64_t i = 0; i < all.rows; ++i)
+    for (std::int64_t j = 0; j < kWide; ++j)
+      all(i, j) = static_cast<float>(((mine.begin + i) * 31 + j * 17) % 997);
+  write(path, kMany, all);
+  const GraphFile file(test_world(), path);
+  std::vector<std::int64_t> ids;
+  for (std::int64_t id = test_world().rank(); id < kMany; id += 11) ids.push_back(id);
+  for (const int c : {1, test_world().size()})
+    for (const std::int64_t bits : {16, 8}) {
+      SCOPED_TRACE(testing::Message() << "c " << c << ", " << bits << " bits");
+      const Grid grid(test_world(), c);
+      const Ownership owned(block_partition(kMany, grid.rows()));
+      const auto tables = input_tables(file.info(), 0, bits);
+      const auto memory = read_features(grid, file, owned, tables, "none"),
+                 disk = read_features(grid, file, owned, tables, "none", {}, true, test_folder("disk-rows"));
+      const std::vector<std::span<const std::int64_t>> lists = {ids};
+      std::vector<Matrix<float>> expected, rows;
+      memory.stores[0].fetch(Cpu{1}, lists, expected, "test");
+      disk.stores[0].fetch(Cpu{1}, lists, rows, "test");
+      EXPECT_TRUE(same_numbers(rows[0], expected[0]));
+    }
 }
 
 // Others have room: they are not left waiting for the one that has none.
