@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """make gpu-check: everything that is proved on a GPU, in one table and one JSON file.
 
-    scripts/gpu_check.py [--parts tests,jobs,sanitizer,bench,epoch,peer] [--json FILE] [--record] [--quick]
+    scripts/gpu_check.py [--parts tests,jobs,epoch,profile,bench,peer,sanitizer] [--at-once N] [--json FILE] [--record] [--quick]
 
 Parts, in this order; each line of the table is passed, failed or skipped, with its seconds and what was measured:
 
     tests      every tests/ROOM/OP_test.cu at each of its rank counts, as nvcc compiled it
-    jobs       one epoch by each sampler on the GPU and on the CPU: sample digests equal, losses within LOSS_TOLERANCE; the same on
-               two ranks that share the GPU
-    sanitizer  compute-sanitizer: memcheck of a small job, racecheck of a test with barriers
-    bench      every bench/ROOM/OP_bench.cu: fails where #wrong is not 0
+    jobs       `espalier verify` on 1, 2 and 4 ranks that share the GPU; one epoch by each sampler on the GPU and on the CPU: sample
+               digests equal, losses within LOSS_TOLERANCE; the same on two ranks
     epoch      an epoch as large as ogbn-products' (2.4 M vertices, 124 M edges, 196 batches of 1024), by stage
+    profile    every kernel of such an epoch's first window and steps by Nsight Compute: its share of their time, bytes/s
+    bench      every bench/ROOM/OP_bench.cu: fails where #wrong is not 0
     peer       the same model in PyTorch on the same GPU and graph, where `import torch` sees it
+    sanitizer  compute-sanitizer: memcheck and initcheck of a small job, racecheck of tests with barriers
+
+Tests, jobs and the sanitizer share the GPU, --at-once at a time; what is timed runs alone. The file is written anew after each
+line, so a run that is cut off leaves what it found.
 
 Without a GPU it says so and reports every part as skipped. Exit code 1 if anything failed. Runs in the source tree (after
 make cuda and the CUDA tests and benches: `make gpu-check` does it) and in the bundle of `make bundle`; needs no Python package,
@@ -19,6 +23,9 @@ but the epoch's graph is cut to 196 batches by h5py where it is (otherwise a lon
 """
 
 import argparse
+import collections
+import concurrent.futures
+import csv
 import ctypes
 import glob
 import json
@@ -29,10 +36,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
+from kernel_names import demangle, describe
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PARTS = ["tests", "jobs", "sanitizer", "bench", "epoch", "peer"]
+PARTS = ["tests", "jobs", "epoch", "profile", "bench", "peer", "sanitizer"]
 LOSS_TOLERANCE = 1e-3   # relative; sums of float32 in another order, and what an epoch of steps makes of it
 EPOCH_BATCHES = 196     # of 1024: the training vertices of ogbn-products
 GOALS = {"epoch seconds": 0.5, "edges/s": 5e8, "SpMM over copy": 0.7, "times faster than PyTorch": 5}
@@ -129,10 +139,16 @@ class Failure(Exception):
 
 
 class Check:
-    def __init__(self, options, place, folder):
-        self.options, self.place, self.folder = options, place, folder
-        self.lines = []
+    def __init__(self, options, place, folder, gpu=None):
+        self.options, self.place, self.folder, self.gpu = options, place, folder, gpu
+        self.files = [options.json or place.results]
+        if options.record and gpu:
+            self.files.append(ROOT / "bench/results" / (re.sub(r"\W+", "_", gpu["name"]) + ".json"))
+        self.lines, self.lock, self.graphs, self.products = [], threading.Lock(), {}, threading.Lock()
         self.env = dict(os.environ, **{key: os.environ.get(key, value) for key, value in OPEN_MPI.items()})
+
+    def own_folder(self):
+        return pathlib.Path(tempfile.mkdtemp(dir=self.folder))
 
     def run(self, *command, ranks=1, timeout=280, good=(0,)):
         """What the program printed; Failure when it does not end well."""
@@ -163,18 +179,41 @@ class Check:
         except Failure as failure:
             line.update(state="failed", reason=str(failure))
         line["seconds"] = round(time.time() - start, 2)
-        self.lines.append(line)
-        show(line)
+        with self.lock:
+            self.lines.append(line)
+            show(line)
+            self.write()
+
+    def write(self):
+        """The file of results; how many lines are in which state."""
+        counts = {state: sum(line["state"] == state for line in self.lines) for state in ("passed", "failed", "skipped")}
+        result = {"gpu": self.gpu, "commit": self.place.commit(), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                  "goals": GOALS, **counts, "parts": self.lines}
+        for path in self.files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(result, indent=1) + "\n")
+            result["parts"] = [dict(line, figures={key: value for key, value in line["figures"].items() if key != "launches"})
+                               for line in self.lines]  # every launch: in the first file alone
+        return counts
+
+    def parts_at_once(self, works):
+        """part() of each (name, work), some at a time."""
+        with concurrent.futures.ThreadPoolExecutor(self.options.at_once) as pool:
+            for done in [pool.submit(self.part, name, work) for name, work in works]:
+                done.result()
 
 
 def show(line):
     figures = ", ".join(f"{key} {brief(value)}" for key, value in line["figures"].items()
-                        if key not in ("cases", "title", "gpu", "quick"))
+                        if key not in ("cases", "kernels", "launches", "title", "gpu", "quick"))
     text = figures or line.get("reason", "").split("\n")[0]
     print(f"{line['name']:<44} {line['state']:<8} {line['seconds']:>7.1f} s  {text}", flush=True)
     for case in line["figures"].get("cases", []):
         print(f"    {case['name']:<44} {case['rate']:>10.4g} {case['unit']:<8} bound {case['bound']:>9.4g}  ratio "
               f"{case['ratio']:>5.2f}  #wrong {case['wrong']}", flush=True)
+    for kernel in line["figures"].get("kernels", []):
+        print(f"    {kernel['name']:<60.60} {kernel['launches']:>5} x {kernel['microseconds']:>9.1f} us {kernel['share']:>6.1%}  "
+              f"{kernel['GB/s']:>7.1f} GB/s", flush=True)
     if line["state"] == "failed":
         print("    " + "\n    ".join(line["reason"].splitlines()), flush=True)
 
@@ -188,16 +227,21 @@ def brief(value):
 # ---- Tests -----------------------------------------------------------------------------------------------------------
 
 
+ALONE = ["AFullGpu", "FreedMemoryGoesBack"]  # in the names of tests that fill, or measure, the memory that all share
+
+
 def check_tests(check):
-    for name, ranks_of_test, program in check.place.tests():
-        for ranks in ranks_of_test:
-            check.part(f"test {name} np {ranks}", lambda: run_test(check, program, ranks))
+    tests = [(name, ranks, program) for name, ranks_of_test, program in check.place.tests() for ranks in ranks_of_test]
+    check.parts_at_once((f"test {name} np {ranks}", lambda program=program, ranks=ranks: run_test(check, program, ranks))
+                        for name, ranks, program in tests)
+    for name, ranks, program in tests:
+        if program.exists() and any(word.encode() in program.read_bytes() for word in ALONE):
+            check.part(f"test {name} np {ranks}, alone", lambda: run_test(check, program, ranks, ":".join(map("*{}*".format, ALONE))))
 
 
-def run_test(check, program, ranks):
-    report = check.folder / "gtest.json"
-    report.unlink(missing_ok=True)
-    output = check.run(program, f"--gtest_output=json:{report}", "--gtest_brief=1", "--gtest_filter=-*Long*", ranks=ranks,
+def run_test(check, program, ranks, tests="-*Long*:" + ":".join(map("*{}*".format, ALONE))):
+    report = check.own_folder() / "gtest.json"
+    output = check.run(program, f"--gtest_output=json:{report}", "--gtest_brief=1", f"--gtest_filter={tests}", ranks=ranks,
                        good=range(-255, 256))
     if not report.exists():
         raise Failure("it did not end by itself\n" + output[-4000:])
@@ -227,9 +271,13 @@ JOBS = {
 
 
 def generate(check, name, *arguments, ranks=1):
+    """The path of a graph, which is made where none has yet been."""
+    with check.lock:
+        lock = check.graphs.setdefault(name, threading.Lock())
     graph = check.folder / name
-    if not graph.exists():
-        check.run(check.place.cpu_program, "-q", "generate", *arguments, "-o", graph, ranks=ranks, timeout=550)
+    with lock:
+        if not graph.exists():
+            check.run(check.place.cpu_program, "-q", "generate", *arguments, "-o", graph, ranks=ranks, timeout=550)
     return graph
 
 
@@ -240,28 +288,32 @@ def small_graph(check, half=False):
 
 
 def train(check, program, graph, *keys, ranks=1, timeout=280, wrap=()):
-    """The report of a training run."""
-    config = check.folder / "job.toml"
+    """(The report of a training run, what it printed)"""
+    folder = check.own_folder()
+    config, out = folder / "job.toml", folder / "out"
     config.write_text("[model]\nhidden = 64\n[train]\nepochs = 1\neval_every = 1\n[sampler]\nbatch_size = 256\n")
-    out = check.folder / "out"
-    shutil.rmtree(out, ignore_errors=True)
-    check.run(*wrap, program, "-q", "train", config, f"graph.file={graph}", f"output.dir={out}", "run.threads=4", *keys,
-              ranks=ranks, timeout=timeout)
-    return json.loads((out / "report.json").read_text())
+    printed = check.run(*wrap, program, "-q", "train", config, f"graph.file={graph}", f"output.dir={out}", "run.threads=4",
+                        *keys,
+                        ranks=ranks, timeout=timeout)
+    return json.loads((out / "report.json").read_text()), printed
 
 
 def check_jobs(check):
-    for name, keys in JOBS.items():
-        for ranks in (1, 2):
-            if ranks == 1 or not keys:
-                check.part(f"job {name} np {ranks}", lambda: compare_devices(check, keys, ranks))
+    check.parts_at_once([(f"verify np {ranks}", lambda ranks=ranks: verify(check, ranks)) for ranks in (1, 2, 4)] +
+                        [(f"job {name} np {ranks}", lambda keys=keys, ranks=ranks: compare_devices(check, keys, ranks))
+                         for name, keys in JOBS.items() for ranks in (1, 2) if ranks == 1 or not keys])
+
+
+def verify(check, ranks):
+    output = check.run(check.place.program, "verify", "--device", "cuda", ranks=ranks)
+    return {"lines": int(re.search(r"^(\d+) lines, all as expected", output, re.M)[1])}
 
 
 def compare_devices(check, keys, ranks):
     graph = small_graph(check, "@half" in keys)
     keys = [key for key in keys if not key.startswith("@")] + ["train.batches_per_step=2"]
-    on_cpu = train(check, check.place.cpu_program, graph, *[key for key in keys if "features_on" not in key], "run.device=cpu")
-    on_gpu = train(check, check.place.program, graph, *keys, "run.device=cuda", ranks=ranks)
+    on_cpu, _ = train(check, check.place.cpu_program, graph, *[key for key in keys if "features_on" not in key], "run.device=cpu")
+    on_gpu, _ = train(check, check.place.program, graph, *keys, "run.device=cuda", ranks=ranks)
     cpu, gpu = on_cpu["epochs"][0], on_gpu["epochs"][0]
     difference = abs(gpu["loss"] - cpu["loss"]) / abs(cpu["loss"])
     if gpu["sample_digest"] != cpu["sample_digest"]:
@@ -278,11 +330,12 @@ def compare_devices(check, keys, ranks):
 def check_sanitizer(check):
     tool = shutil.which("compute-sanitizer") or shutil.which(
         os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/compute-sanitizer"))
-    check.part("memcheck of a small job", lambda: memcheck(check, tool))
+    works = [(f"{kind} of a small job", lambda kind=kind: sanitize_job(check, tool, kind)) for kind in ("memcheck", "initcheck")]
     for name, _, program in check.place.tests():
         if name in ("base/device_algorithms_test", "dense/column_sums_test", "dense/spmm_test"):
-            check.part(f"racecheck of {name}", lambda: sanitize(check, tool, "racecheck", program, "--gtest_brief=1",
-                                                                "--gtest_filter=-*AFullGpu*"))
+            works.append((f"racecheck of {name}", lambda program=program: sanitize(
+                check, tool, "racecheck", program, "--gtest_brief=1", "--gtest_filter=-*AFullGpu*")))
+    check.parts_at_once(works)
 
 
 def sanitizer_command(tool, kind):
@@ -303,12 +356,13 @@ def sanitize(check, tool, kind, *command):
     return verdict(check.run(*sanitizer_command(tool, kind), *command, timeout=500, good=range(256)))
 
 
-def memcheck(check, tool):
+def sanitize_job(check, tool, kind):
     graph = generate(check, "tiny.h5", "planted", "--nodes", 600, "--classes", 4, "--features", 20, "--seed", 2)
-    config = check.folder / "tiny.toml"
+    folder = check.own_folder()
+    config = folder / "tiny.toml"
     config.write_text("[model]\nhidden = 32\n[train]\nepochs = 1\n[sampler]\nbatch_size = 128\n")
-    return sanitize(check, tool, "memcheck", check.place.program, "train", config, f"graph.file={graph}",
-                    f"output.dir={check.folder / 'out'}", "run.device=cuda")
+    return sanitize(check, tool, kind, check.place.program, "train", config, f"graph.file={graph}", f"output.dir={folder / 'out'}",
+                    "run.device=cuda")
 
 
 # ---- Benches ---------------------------------------------------------------------------------------------------------
@@ -322,7 +376,8 @@ def check_benches(check):
 def run_bench(check, program):
     out = check.folder / "bench.json"
     out.unlink(missing_ok=True)
-    check.run(program, "--out", out, *(["--quick"] if check.options.quick else []), timeout=550)
+    check.run(program, "--out", out, *(["--quick"] if check.options.quick else []),
+              *(["--scale", check.options.scale] if check.options.scale else []), timeout=550)
     return json.loads(out.read_text())
 
 
@@ -331,20 +386,31 @@ def run_bench(check, program):
 
 def products_graph(check):
     """A planted graph of ogbn-products' size; by h5py, where it is, with EPOCH_BATCHES batches of training vertices."""
-    nodes = 20000 if check.options.quick else 2449029
-    graph = generate(check, "products.h5", "planted", "--nodes", nodes, "--classes", 47, "--degree", 50.5,
-                     "--homophily", 0.8, "--features", 100, "--seed", 0, ranks=max(1, min(16, (os.cpu_count() or 1) // 2)))
-    wanted = EPOCH_BATCHES * 1024
+    with check.products:
+        graph = check.folder / "products.h5"
+        if not graph.exists():
+            made = generate(check, "made.h5", "planted", "--nodes", 20000 if check.options.quick else 2449029, "--classes", 47,
+                            "--degree", 50.5, "--homophily", 0.8, "--features", 100, "--seed", 0,
+                            ranks=max(1, min(8, (os.cpu_count() or 1) // 2)))
+            if cut_training_vertices(made, EPOCH_BATCHES * 1024):
+                check.run(check.place.cpu_program, "-q", "digest", "--write", made)
+            made.rename(graph)
+        return graph
+
+
+def cut_training_vertices(path, most):
+    """Were there more? Without h5py they stay, and measure_epoch scales."""
     try:
         import h5py
-        with h5py.File(graph, "r+") as file:
-            train_ids = file["split/train"][:]
-            if len(train_ids) > wanted:
-                del file["split/train"]
-                file["split/train"] = train_ids[:: len(train_ids) // wanted][:wanted]
     except ImportError:
-        pass  # measure_epoch scales
-    return graph
+        return False
+    with h5py.File(path, "r+") as file:
+        train_ids = file["split/train"][:]
+        if len(train_ids) <= most:
+            return False
+        del file["split/train"]
+        file["split/train"] = train_ids[:: len(train_ids) // most][:most]
+    return True
 
 
 def products_keys(device, epochs):
@@ -352,15 +418,20 @@ def products_keys(device, epochs):
             "sampler.fanout=[15,10,5]", "model.hidden=256", "model.layers=3", "train.batches_per_step=1"]
 
 
+EPOCHS = {"fp32": [], "tf32": ["train.precision=tf32"], "bf16": ["train.precision=bf16"],
+          "SpMM by cuSPARSE": ["train.sparse_products=cusparse"], "fp32, next samples beside": ["run.overlap=true"],
+          "features on the host": ["graph.features_on=host"],
+          "features of 16 bits on the host": ["graph.features_on=host", "graph.feature_bits=16"]}
+
+
 def check_epoch(check):
-    for name, key in (("fp32", "train.precision=fp32"), ("tf32", "train.precision=tf32"), ("bf16", "train.precision=bf16"),
-                      ("SpMM by cuSPARSE", "train.sparse_products=cusparse")):
-        check.part(f"epoch like ogbn-products, {name}", lambda: measure_epoch(check, key))
+    for name, keys in EPOCHS.items():
+        check.part(f"epoch like ogbn-products, {name}", lambda: measure_epoch(check, keys))
 
 
-def measure_epoch(check, key):
+def measure_epoch(check, keys):
     graph = products_graph(check)
-    report = train(check, check.place.program, graph, *products_keys("cuda", 4), key, timeout=550)
+    report, _ = train(check, check.place.program, graph, *products_keys("cuda", 6), *keys, timeout=550)
     epochs = report["epochs"][1:]  # the first is warm-up
     epoch = sorted(epochs, key=lambda one: one["seconds"]["total"])[len(epochs) // 2]
     scale = EPOCH_BATCHES / epoch["batches"]
@@ -372,6 +443,48 @@ def measure_epoch(check, key):
     if not epoch["loss"] > 0:
         raise Failure(f"loss {epoch['loss']}")
     return figures
+
+
+# ---- Where an epoch's time goes: its kernels -------------------------------------------------------------------------
+
+PROFILED = 900  # launches: the sampling of the first window, and some ten steps
+METRICS = {"gpu__time_duration.sum": 1e-9, "dram__bytes_read.sum": 1, "dram__bytes_write.sum": 1}  # in ns and bytes
+
+
+def check_profile(check):
+    check.part("kernels of an epoch", lambda: profile(check, shutil.which("ncu") or shutil.which("/usr/local/cuda/bin/ncu")))
+
+
+def profile(check, tool):
+    if tool is None:
+        raise Skip("no Nsight Compute (ncu) here")
+    log = check.folder / "profile.csv"
+    wrap = [tool, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled", "--clock-control", "none",
+            "--log-file", log, "--launch-count", PROFILED, "--metrics", ",".join(METRICS)]
+    train(check, check.place.program, products_graph(check), *products_keys("cuda", 1), wrap=wrap, timeout=550)
+    return kernel_times(log.read_text())
+
+
+def kernel_times(text):
+    """Of ncu's raw page: each kernel's launches, time, share of the time, and bytes per second; all launches in their order."""
+    rows = csv.DictReader(text[text.index('"ID"'):].splitlines())
+    next(rows)  # units
+    launches = []
+    for row in rows:
+        seconds, *moved = (scale * float(row[name].replace(",", "")) for name, scale in METRICS.items())
+        launches.append([row["Kernel Name"], row["Grid Size"], row["Block Size"], 1e6 * seconds, sum(moved)])
+    sums = collections.defaultdict(lambda: [0, 0.0, 0.0])
+    for name, _, _, microseconds, moved in launches:
+        for place, amount in enumerate((1, microseconds, moved)):
+            sums[name][place] += amount
+    whole = sum(microseconds for _, microseconds, _ in sums.values())
+    texts = demangle(list(sums)) if shutil.which("c++filt") else {name: name for name in sums}
+    kernels = []
+    for name, (count, microseconds, moved) in sorted(sums.items(), key=lambda item: -item[1][1]):
+        function, arguments, where = describe(texts[name])
+        kernels.append({"name": function + (f"<{', '.join(arguments)}>" if arguments else "") + where, "launches": count,
+                        "microseconds": microseconds, "share": microseconds / whole, "GB/s": 1e-3 * moved / microseconds})
+    return {"microseconds": whole, "kernels": kernels, "launches": launches}
 
 
 # ---- PyTorch on the same GPU -----------------------------------------------------------------------------------------
@@ -401,12 +514,14 @@ def measure_peer(check):
 # ---- All -------------------------------------------------------------------------------------------------------------
 
 CHECKS = {"tests": check_tests, "jobs": check_jobs, "sanitizer": check_sanitizer, "bench": check_benches,
-          "epoch": check_epoch, "peer": check_peer}
+          "epoch": check_epoch, "profile": check_profile, "peer": check_peer}
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--at-once", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="tests and jobs at a time")
+    parser.add_argument("--scale", type=int, help="log2 of the vertices of the samplers' bench; else 20 and 22")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--record", action="store_true", help="also write bench/results/GPU_NAME.json")
     parser.add_argument("--quick", action="store_true", help="small sizes: does everything start?")
@@ -428,17 +543,9 @@ def skip_all(check, why):
         check.part(part, skip)
 
 
-def write_results(check, gpu):
-    counts = {state: sum(line["state"] == state for line in check.lines) for state in ("passed", "failed", "skipped")}
-    result = {"gpu": gpu, "commit": check.place.commit(), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-              "goals": GOALS, **counts, "parts": check.lines}
-    paths = [check.options.json or check.place.results]
-    if check.options.record and gpu:
-        paths.append(ROOT / "bench/results" / (re.sub(r"\W+", "_", gpu["name"]) + ".json"))
-    for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped; {paths[-1]}")
+def report_results(check):
+    counts = check.write()
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped; {check.files[-1]}")
     return 1 if counts["failed"] else 0
 
 
@@ -453,15 +560,17 @@ def main():
     else:
         gpu, why = describe_gpu()
     with tempfile.TemporaryDirectory(prefix="espalier-gpu-") as folder:
-        check = Check(options, place, pathlib.Path(folder))
+        check = Check(options, place, pathlib.Path(folder), gpu)
         if gpu is None:
             skip_all(check, why)
         else:
             print(f"{gpu['name']}, commit {place.commit()}", flush=True)
+            if {"epoch", "profile", "peer"} & set(options.parts):  # it takes a while: beside the first parts
+                threading.Thread(target=lambda: products_graph(check), daemon=True).start()
             for part in PARTS:
                 if part in options.parts:
                     CHECKS[part](check)
-        return write_results(check, gpu)
+        return report_results(check)
 
 
 if __name__ == "__main__":

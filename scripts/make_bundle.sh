@@ -41,7 +41,7 @@ copy_programs() {
   local name
   for name in $(names test); do install -D "build/bundle/cuda/tests/$name" "$BUNDLE/tests/$name"; done
   for name in $(names bench); do install -D "build/bundle/cuda/bench/$name" "$BUNDLE/bench/$name"; done
-  cp scripts/gpu_check.py "$BUNDLE/scripts/"
+  cp scripts/gpu_check.py scripts/kernel_names.py "$BUNDLE/scripts/"
   cp bench/peers/gpu_peer.py "$BUNDLE/peers/"
   cp -r inputs "$BUNDLE/inputs"
   find "$BUNDLE"/{programs,tests,bench} -type f -exec strip --strip-unneeded {} +
@@ -70,6 +70,7 @@ copy_libraries() {
       *) cp -L "$path" "$BUNDLE/lib/$name" ;;
     esac
   done <<<"$needed"
+  sort -u -o "$BUNDLE/lib/of_cuda" "$BUNDLE/lib/of_cuda"
 }
 
 # An NCCL whose every function says "internal error", with the functions that the programs name.

@@ -117,6 +117,7 @@ TEST_F(DeviceAlgorithms, PinnedHostMemoryIsReadByKernels) {
 }
 
 TEST_F(DeviceAlgorithms, AFullGpuNamesWhatWasAskedAndTheKeys) {
+  gpu();  // is taken, also where this test runs alone
   const DevicePurpose purpose("a window of minibatches");
   try {
     DeviceArray<std::byte> too_much(std::size_t{1} << 45);

@@ -38,7 +38,7 @@ class GpuCheck(FolderTest):
         super().setUp()
         place = types.SimpleNamespace(commands=[], mpirun=["mpirun"], commit=lambda: "abc",
                                       results=self.folder / "results.json")
-        options = types.SimpleNamespace(json=None, record=False, quick=True, parts=gpu_check.PARTS)
+        options = types.SimpleNamespace(json=None, record=False, quick=True, parts=gpu_check.PARTS, at_once=2, scale=None)
         self.check = gpu_check.Check(options, place, self.folder)
 
     def part(self, work):
@@ -51,7 +51,7 @@ class GpuCheck(FolderTest):
 
     def results(self):
         with redirect_stdout(io.StringIO()) as output:
-            code = gpu_check.write_results(self.check, {"name": "a GPU"})
+            code = gpu_check.report_results(self.check)
         return code, output.getvalue(), json.loads((self.folder / "results.json").read_text())
 
     def test_without_a_gpu_every_part_is_skipped(self):
@@ -94,7 +94,7 @@ class GpuCheck(FolderTest):
         def compare(cpu, gpu):
             reports = iter([cpu, gpu])
             self.check.place.program = self.check.place.cpu_program = "program"
-            gpu_check.train = lambda *_, **__: {"epochs": [next(reports)]}
+            gpu_check.train = lambda *_, **__: ({"epochs": [next(reports)]}, "")
             gpu_check.small_graph = lambda *_: "graph"
             return self.part(lambda: gpu_check.compare_devices(self.check, [], 1))[0]
 
