@@ -39,14 +39,15 @@ void update_and_sum(const Cuda& cuda, MatrixView<float, Cuda> gradient, Matrix<f
   sum_over_rows(
       cuda, gradient.rows, gradient.columns,
       [=] __device__(std::int64_t i, std::int64_t j) {
-        return static_cast<double>(update(i, j, gradient(i, j)));
+        const float d = gradient(i, j);
+        // An update that needs it in a branch only would wait for two loads, one by one.
+        load_now();
+        return update(i, j, d);
       },
       [=] __device__(std::int64_t j, double sum) {
         if (to != nullptr) to[j] = static_cast<float>(sum);
       },
-      [=] __device__(std::int64_t i, std::int64_t j, double term) {
-        gradient(i, j) = static_cast<float>(term);
-      });
+      [=] __device__(std::int64_t i, std::int64_t j, float term) { gradient(i, j) = term; });
 }
 
 }  // namespace espalier

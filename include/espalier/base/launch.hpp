@@ -30,6 +30,11 @@ inline unsigned blocks_for(std::int64_t items, std::int64_t per_block = kBlockTh
   return static_cast<unsigned>((items + per_block - 1) / per_block);
 }
 
+/// The compiler leaves loads that stand before it there, and does not put them off into a branch.
+__device__ inline void load_now() {
+  asm volatile("" ::: "memory");
+}
+
 /// Which warp of the grid this is, of blocks of kBlockThreads in a row.
 __device__ inline std::int64_t warp_of_grid() {
   return static_cast<std::int64_t>(blockIdx.x) * kBlockWarps + threadIdx.x / kWarp;
