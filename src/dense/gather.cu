@@ -42,13 +42,14 @@ __device__ To converted(S x) {
     return to_float(x);
 }
 
-/// Group k copies row k: `packs` packs of N elements, kLanes at a time.
+/// Group k copies row k, or row order[k]: `packs` packs of N elements, kLanes at a time.
 template <int N, int kLanes, class RowOf, class To>
 __global__ void __launch_bounds__(kBlockThreads)
-    copy_packs(RowOf row_of, std::int64_t rows, std::int64_t packs, To* to) {
+    copy_packs(RowOf row_of, const std::int32_t* order, std::int64_t rows, std::int64_t packs, To* to) {
   const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
+  std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
   if (row >= rows) return;
+  if (order != nullptr) row = order[row];
   const auto* const from_row = row_of(row);
   To* const to_row = to + row * packs * N;
 #pragma unroll 4
@@ -62,18 +63,20 @@ __global__ void __launch_bounds__(kBlockThreads)
 }
 
 template <int N, int kLanes, class RowOf, class To>
-void launch_copy(const Cuda& cuda, const RowOf& row_of, std::int64_t rows, std::int64_t packs, To* to) {
+void launch_copy(const Cuda& cuda, const RowOf& row_of, const std::int32_t* order, std::int64_t rows,
+                 std::int64_t packs, To* to) {
   launch(cuda, "gather", copy_packs<N, kLanes, RowOf, To>, dim3(blocks_for(rows, kBlockThreads / kLanes)),
-         dim3(kBlockThreads), row_of, rows, packs, to);
+         dim3(kBlockThreads), row_of, order, rows, packs, to);
 }
 
 /// With as many lanes as a narrow row has packs.
 template <int N, class RowOf, class To>
-void copy_with_packs(const Cuda& cuda, const RowOf& row_of, MatrixView<To, Cuda> to) {
+void copy_with_packs(const Cuda& cuda, const RowOf& row_of, const std::int32_t* order,
+                     MatrixView<To, Cuda> to) {
   const std::int64_t packs = to.columns / N;
-  if (packs <= 4) return launch_copy<N, 4>(cuda, row_of, to.rows, packs, to.data);
-  if (packs <= 16) return launch_copy<N, 16>(cuda, row_of, to.rows, packs, to.data);
-  launch_copy<N, 32>(cuda, row_of, to.rows, packs, to.data);
+  if (packs <= 4) return launch_copy<N, 4>(cuda, row_of, order, to.rows, packs, to.data);
+  if (packs <= 16) return launch_copy<N, 16>(cuda, row_of, order, to.rows, packs, to.data);
+  launch_copy<N, 32>(cuda, row_of, order, to.rows, packs, to.data);
 }
 
 template <class S>
@@ -88,18 +91,19 @@ void copy_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, const Id* ids, s
                MatrixView<S, Cuda> to) {
   ESPALIER_CHECK(to.columns == from.columns, "{} columns -> {}", from.columns, to.columns);
   const RowById<S, Id> row_of = {from.data, ids, first, from.columns};
-  in_packs<S>(from) && in_packs<S>(to) ? copy_with_packs<4>(cuda, row_of, to)
-                                       : copy_with_packs<1>(cuda, row_of, to);
+  in_packs<S>(from) && in_packs<S>(to) ? copy_with_packs<4>(cuda, row_of, nullptr, to)
+                                       : copy_with_packs<1>(cuda, row_of, nullptr, to);
 }
 
 template <class S>
 void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
-                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to) {
+                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to, const std::int32_t* order) {
   ESPALIER_CHECK(to.columns == from.columns && to.columns == own.columns, "{} and {} columns -> {}",
                  from.columns, own.columns, to.columns);
   const RowOfTwo<S> row_of = {from.data, own.data, source, from.columns};
-  in_packs<S>(from) && in_packs<S>(own) && in_packs<Gathered<S>>(to) ? copy_with_packs<4>(cuda, row_of, to)
-                                                                     : copy_with_packs<1>(cuda, row_of, to);
+  in_packs<S>(from) && in_packs<S>(own) && in_packs<Gathered<S>>(to)
+      ? copy_with_packs<4>(cuda, row_of, order, to)
+      : copy_with_packs<1>(cuda, row_of, order, to);
 }
 
 #define ESPALIER_INSTANTIATE(S)                                                                        \
@@ -108,7 +112,7 @@ void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixVie
   template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int64_t*, std::int64_t, \
                              MatrixView<S, Cuda>);                                                     \
   template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, ConstMatrixView<S, Cuda>,        \
-                               const std::int64_t*, MatrixView<Gathered<S>, Cuda>);
+                               const std::int64_t*, MatrixView<Gathered<S>, Cuda>, const std::int32_t*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)
