@@ -25,7 +25,7 @@ GENCODE     ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code
 NVCCFLAGS   += -std=c++20 -O3 -lineinfo --fmad=false --extended-lambda -diag-suppress 186 -diag-error 20011,20012,20013,20014,20015 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
                -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE) $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
 MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null || $(MPICXX) -show 2>/dev/null || $(MPICXX) --cray-print-opts=cflags 2>/dev/null)))
-CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublas -lcusparse -lnccl -ldl
+CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublasLt -lcublas -lcusparse -lnccl -ldl
 
 CUDA_SOURCES := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cu)))
 CUDA_TESTS   := $(sort $(wildcard tests/*/*_test.cu))
@@ -159,7 +159,7 @@ $(BUILD)/obj/with_cuda/app/%.cpp.o: src/app/%.cpp | deps
 
 define CUDA_BUILD  # its name, the build that compiles its .cu files, its libraries, its further objects
 build/$(1)/libespalier.a: $(call cuda_objects,$(2)) $(4)
-	@rm -f $$@ && ar rcs $$@ $$^
+	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 
 # Named one by one, those of app/ come before their namesakes of the CPU's library, whichever is asked for first.
 build/$(1)/espalier: $(BUILD)/obj/app/main.cpp.o $(GPU_APP_OBJECTS) build/$(1)/libespalier.a $(LIBRARY)

@@ -3,8 +3,10 @@
 // data moved.
 #include "espalier/dense/gemm.hpp"
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
+#include <bit>
 #include <limits>
 
 #include "espalier/base/device_array.hpp"
@@ -72,6 +74,75 @@ void multiply(const Cuda& cuda, const char* name, const Factor& a, const Factor&
   cuda.launched(name);
 }
 
+void check_blas(cublasStatus_t status, const char* what) {
+  ESPALIER_CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLAS answers {} to {}", static_cast<int>(status), what);
+}
+
+/// A descriptor of cublasLt, which is destroyed with it.
+template <class Handle, cublasStatus_t (*kDestroy)(Handle)>
+struct Described {
+  Handle handle = nullptr;
+  Described() = default;
+  Described(const Described&) = delete;
+  Described& operator=(const Described&) = delete;
+  ~Described() { kDestroy(handle); }
+};
+using Layout = Described<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+
+/// Of float32, as cuBLAS sees it: by columns.
+void describe(Layout& layout, std::int64_t rows, std::int64_t columns) {
+  check_blas(cublasLtMatrixLayoutCreate(&layout.handle, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                        static_cast<std::uint64_t>(columns), rows),
+             "cublasLtMatrixLayoutCreate");
+}
+
+/// C = row + A B in one pass over C: cublasLt adds the row to what it writes. Without a workspace,
+/// so by an algorithm that adds up each element of C in one place. False where it knows none.
+bool multiply_and_add_row(const Cuda& cuda, const float* row, ConstMatrixView<float, Cuda> a,
+                          ConstMatrixView<float, Cuda> b, MatrixView<float, Cuda> c) {
+  Described<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> product;
+  Described<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference;
+  Layout left, right, result;
+  // A handle of cuBLAS is one, too.
+  const auto lt = reinterpret_cast<cublasLtHandle_t>(cuda.blas());
+  check_blas(cublasLtMatmulDescCreate(&product.handle, compute_type(cuda.precision()), CUDA_R_32F),
+             "cublasLtMatmulDescCreate");
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    check_blas(cublasLtMatmulDescSetAttribute(product.handle, attribute, &value, sizeof value),
+               "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, cublasLtEpilogue_t{CUBLASLT_EPILOGUE_BIAS});
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, row);
+  describe(left, b.columns, b.rows);
+  describe(right, a.columns, a.rows);
+  describe(result, c.columns, c.rows);
+  check_blas(cublasLtMatmulPreferenceCreate(&preference.handle), "cublasLtMatmulPreferenceCreate");
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  const auto aligned = [&](cublasLtMatmulPreferenceAttributes_t attribute, const float* data) {
+    const std::uint32_t bytes = 1u << std::countr_zero(reinterpret_cast<std::uintptr_t>(data) | 256);
+    check_blas(cublasLtMatmulPreferenceSetAttribute(preference.handle, attribute, &bytes, sizeof bytes),
+               "cublasLtMatmulPreferenceSetAttribute");
+  };
+  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, b.data);
+  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, a.data);
+  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c.data);
+  aligned(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, c.data);
+  const auto answer =
+      cublasLtMatmulAlgoGetHeuristic(lt, product.handle, left.handle, right.handle, result.handle,
+                                     result.handle, preference.handle, 1, &best, &found);
+  if (answer == CUBLAS_STATUS_NOT_SUPPORTED || found == 0) return false;
+  check_blas(answer, "cublasLtMatmulAlgoGetHeuristic");
+  const float one = 1, zero = 0;
+  const ProfilerRange range("gemm_plus_row");
+  check_blas(
+      cublasLtMatmul(lt, product.handle, &one, b.data, left.handle, a.data, right.handle, &zero, c.data,
+                     result.handle, c.data, result.handle, &best.algo, nullptr, 0, cuda.stream()),
+      "cublasLtMatmul");
+  cuda.launched("gemm_plus_row");
+  return true;
+}
+
 void fill_rows(const Cuda& cuda, const float* row, MatrixView<float, Cuda> c) {
   const dim3 grid(blocks_for(c.rows, kFilledRows), blocks_for(c.columns, kWarp));
   launch(cuda, "fill_rows", fill_rows_kernel, grid, dim3(kWarp, kBlockThreads / kWarp), row, c.rows,
@@ -100,6 +171,8 @@ void gemm_plus_row(const Cuda& cuda, ConstMatrixView<T, Cuda> row, ConstMatrixVi
   check_product(a, b, c);
   ESPALIER_CHECK(row.rows == 1 && row.columns == c.columns, "[{}, {}] is not a row of [{}, {}]", row.rows,
                  row.columns, c.rows, c.columns);
+  if (c.rows == 0 || c.columns == 0) return;
+  if (a.columns > 0 && multiply_and_add_row(cuda, row.data, a, b, c)) return;
   fill_rows(cuda, row.data, c);
   multiply(cuda, "gemm_plus_row", {a.data, a.columns, CUBLAS_OP_N}, {b.data, b.columns, CUBLAS_OP_N},
            a.columns, c, Update::kAccumulate);

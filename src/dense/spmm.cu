@@ -2,9 +2,9 @@
 //
 // A group of lanes computes a strip of one row of Y: each lane has one or two packs of neighbouring
 // columns, whose sums stay in registers while the row's entries pass by. Four rows of X are on
-// their way at once; meanwhile the columns and values of the next four entries are read. They are
-// added in the order of the entries, each product and each sum rounded by itself, as on the CPU:
-// the same bits.
+// their way at once, or one; meanwhile the columns and values of the next entries are read. They
+// are added in the order of the entries, each product and each sum rounded by itself, as on the
+// CPU: the same bits.
 #include "espalier/dense/spmm.hpp"
 
 #include <algorithm>
@@ -19,8 +19,6 @@ namespace {
 
 using device_rows::Pack;
 
-constexpr int kAhead = 4;  // entries whose rows are read at once
-
 struct Source {
   const float* data;
   std::int64_t columns;
@@ -32,6 +30,7 @@ struct Source {
 
 /// Up to kAhead entries of a row. Reads go to the last entry again where there are fewer, so that
 /// all are on their way at once, without a branch between them.
+template <int kAhead>
 struct Entries {
   const float* rows[kAhead];
   float values[kAhead];
@@ -85,7 +84,8 @@ struct Sums {
         device_rows::store(row + column(p), pack);
       }
   }
-  __device__ void load(const Entries& entries, Pack<float, N> (&x)[kPacks][kAhead]) const {
+  template <int kAhead>
+  __device__ void load(const Entries<kAhead>& entries, Pack<float, N> (&x)[kPacks][kAhead]) const {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
 #pragma unroll
@@ -93,7 +93,8 @@ struct Sums {
         if (has(p) && e < entries.count) x[p][e] = device_rows::load<N>(entries.rows[e] + column(p));
   }
   /// In the order of the entries.
-  __device__ void add(const Entries& entries, const Pack<float, N> (&x)[kPacks][kAhead]) {
+  template <int kAhead>
+  __device__ void add(const Entries<kAhead>& entries, const Pack<float, N> (&x)[kPacks][kAhead]) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
 #pragma unroll
@@ -104,47 +105,63 @@ struct Sums {
   }
 };
 
-/// Blocks of a multiprocessor for lanes of so many columns. Told no number, ptxas makes room for
-/// one more block by spilling, where a few registers are missing.
-constexpr int blocks_at_once(int columns) {
+/// Blocks of a multiprocessor for lanes of so many columns, each of them with `ahead` rows on their
+/// way. Told no number, ptxas makes room for one more block by spilling, where a few registers
+/// are missing.
+constexpr int blocks_at_once(int columns, int ahead) {
+  if (ahead == 1) return columns <= 4 ? 6 : 5;
   return columns == 1 ? 6 : columns <= 4 ? 4 : columns <= 8 ? 3 : 2;
 }
 
-/// Group g computes strip blockIdx.y of row g.
-template <int N, int kLanes, int kPacks>
-__global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks))
-    multiply_rows(BlockView<Cuda> block, Source x, float* y, bool accumulate) {
+/// Where rows of Y go: `stride` numbers apart. Beside them, unless `own` is null, the first
+/// rows of X.
+struct Target {
+  float* data;
+  std::int64_t stride;
+  float* own = nullptr;
+};
+
+/// Group g computes strip blockIdx.y of row g, kAhead entries at a time: where rows have hardly
+/// more than one, as those of B^T, one at a time leaves room for more groups.
+template <int N, int kLanes, int kPacks, int kAhead>
+__global__ void __launch_bounds__(kBlockThreads, blocks_at_once(N* kPacks, kAhead))
+    multiply_rows(BlockView<Cuda> block, Source x, Target y, bool accumulate) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
   if (row >= block.rows) return;
   Sums<N, kLanes, kPacks> sums(static_cast<int>(blockIdx.y), thread % kLanes, x.columns);
-  if (accumulate) sums.read(y + row * x.columns);
+  if (accumulate) sums.read(y.data + row * y.stride);
   const std::int64_t end = block.indptr[row + 1];
   std::int64_t begin = block.indptr[row];
-  Entries next;
+  Entries<kAhead> next;
   if (begin < end) next.read(block, x, begin, end);
   while (begin < end) {
-    const Entries now = next;
+    const auto now = next;
     Pack<float, N> rows[kPacks][kAhead] = {};
     sums.load(now, rows);
     begin += kAhead;
     if (begin < end) next.read(block, x, begin, end);  // while the rows are on their way
     sums.add(now, rows);
   }
-  sums.write(y + row * x.columns);
+  sums.write(y.data + row * y.stride);
+  if (y.own == nullptr) return;
+  sums.read(x.data + row * x.columns);
+  sums.write(y.own + row * y.stride);
 }
 
 template <int N, int kLanes, int kPacks>
-void launch_strips(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, float* y, Update update) {
+void launch_strips(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, const Target& y,
+                   Update update) {
   const dim3 grid(blocks_for(block.rows, kBlockThreads / kLanes),
                   blocks_for(x.columns, Sums<N, kLanes, kPacks>::kStrip));
-  launch(cuda, "spmm", multiply_rows<N, kLanes, kPacks>, grid, dim3(kBlockThreads), block, x, y,
-         update == Update::kAccumulate);
+  const bool few = block.entries() <= 2 * block.rows;
+  launch(cuda, "spmm", few ? multiply_rows<N, kLanes, kPacks, 1> : multiply_rows<N, kLanes, kPacks, 4>, grid,
+         dim3(kBlockThreads), block, x, y, update == Update::kAccumulate);
 }
 
 /// The narrowest group that has a row in one strip; 32 lanes with two packs each for the widest.
 template <int N>
-void multiply_packs(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, float* y,
+void multiply_packs(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, const Target& y,
                     Update update) {
   const std::int64_t packs = (x.columns + N - 1) / N;
   if (packs <= 4) return launch_strips<N, 4, 1>(cuda, block, x, y, update);
@@ -154,9 +171,11 @@ void multiply_packs(const Cuda& cuda, const BlockView<Cuda>& block, const Source
   launch_strips<N, 32, 2>(cuda, block, x, y, update);
 }
 
-void multiply(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, float* y, Update update) {
+void multiply(const Cuda& cuda, const BlockView<Cuda>& block, const Source& x, const Target& y,
+              Update update) {
   using device_rows::aligned;
-  if (x.columns % 4 == 0 && aligned(x.data, 4 * sizeof(float)) && aligned(y, 4 * sizeof(float)))
+  // (`own` is as many numbers from y.data as X has columns.)
+  if (x.columns % 4 == 0 && aligned(x.data, 4 * sizeof(float)) && aligned(y.data, 4 * sizeof(float)))
     return multiply_packs<4>(cuda, block, x, y, update);
   multiply_packs<1>(cuda, block, x, y, update);
 }
@@ -171,9 +190,20 @@ void spmm(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<T, Cud
                  y.columns);
   if (cuda.sparse_products() == SparseProducts::kCusparse && fits_cusparse(block))
     return spmm_by_cusparse(cuda, block, x, y, update);
-  multiply(cuda, block, Source{x.data, x.columns}, y.data, update);
+  multiply(cuda, block, {x.data, x.columns}, {y.data, y.columns}, update);
 }
 
+template <class T>
+void spmm_beside_rows(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> x,
+                      MatrixView<T, Cuda> y) {
+  ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && 2 * x.columns == y.columns,
+                 "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
+                 y.columns);
+  multiply(cuda, block, {x.data, x.columns}, {y.data + x.columns, y.columns, y.data}, Update::kOverwrite);
+}
+
+template void spmm_beside_rows<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
+                                      MatrixView<float, Cuda>);
 template void spmm<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
                           MatrixView<float, Cuda>, Update);
 

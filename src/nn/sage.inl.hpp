@@ -27,6 +27,17 @@ void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOr
   }
 }
 
+/// Where products were aggregated first: dX, unless it is null, by way of `product`, [rows, in].
+template <class T, class Space>
+void sage_input_gradient(const Space& space, const BlockViewOn<Space>& transposed,
+                         SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                         const MatrixOn<Space, T>& dz, MatrixOn<Space, T>* dx) {
+  if (dx == nullptr) return;
+  gemm_nt<T>(space, dz, weights.neighbour, product);  // d(B X) = dZ W_neighbour^T
+  spmm<T>(space, transposed, product, *dx);
+  gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(dz.rows), Update::kAccumulate);
+}
+
 template <class T, class Space>
 void sage_backward(const Space& space, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
                    ProductOrder order, const InputOn<Space, T>& x,
@@ -41,14 +52,44 @@ void sage_backward(const Space& space, const BlockViewOn<Space>& block, const Bl
     if (dx != nullptr) gemm_nt<T>(space, product, weights.neighbour, *dx);
   } else {
     gemm_tn<T>(space, product, dz, dneighbour);
-    if (dx != nullptr) {
-      gemm_nt<T>(space, dz, weights.neighbour, product);  // d(B X) = dZ W_neighbour^T
-      spmm<T>(space, transposed, product, *dx);
-    }
+    return sage_input_gradient<T>(space, transposed, weights, product, dz, dx);
   }
   if (dx != nullptr)
     gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(block.rows),
                Update::kAccumulate);
+}
+
+// ---- Both products as one, on a GPU -----------------------------------------------------------------
+//
+//     Z = [X_d | B X] [W_self; W_neighbour] + b
+//
+// cuBLAS writes Z once and has twice the depth to work on: 0.41 ms for 0.69 on an H100 (168 k rows,
+// 100 numbers to 256, float32), less 0.05 for the copy of X_d.
+
+/// Z as above; `joined` becomes [X_d | B X].
+inline void sage_forward_joined(const Cuda& cuda, const BlockView<Cuda>& block,
+                                ConstMatrixView<float, Cuda> x,
+                                SageTensors<const Matrix<float, Cuda>> weights, Matrix<float, Cuda>& joined,
+                                Matrix<float, Cuda>& z) {
+  joined.resize(block.rows, 2 * x.columns);
+  spmm_beside_rows<float>(cuda, block, x, joined);
+  Matrix<float, Cuda> stacked(2 * x.columns, weights.self.columns);
+  const auto half = weights.self.data.size();
+  copy_bytes_on_device(cuda, weights.self.data.data(), stacked.data.data(), half * sizeof(float));
+  copy_bytes_on_device(cuda, weights.neighbour.data.data(), stacked.data.data() + half, half * sizeof(float));
+  z.resize(block.rows, stacked.columns);
+  gemm_plus_row<float>(cuda, weights.bias, joined, stacked, z);
+}
+
+/// dW_self and dW_neighbour.
+inline void sage_gradients_joined(const Cuda& cuda, const Matrix<float, Cuda>& joined,
+                                  const Matrix<float, Cuda>& dz, Matrix<float, Cuda>& dself,
+                                  Matrix<float, Cuda>& dneighbour) {
+  Matrix<float, Cuda> stacked(joined.columns, dz.columns);
+  gemm_tn<float>(cuda, joined, dz, stacked);
+  const auto half = dself.data.size();
+  copy_bytes_on_device(cuda, stacked.data.data(), dself.data.data(), half * sizeof(float));
+  copy_bytes_on_device(cuda, stacked.data.data() + half, dneighbour.data.data(), half * sizeof(float));
 }
 
 /// GraphSAGE: the mean of the neighbours, their sum (the same passes with another matrix), or their
@@ -65,6 +106,8 @@ class SageLayer final : public Layer<T, Space> {
                Tensors weights, const RandomStream&, M& z) override {
     const auto own = tensors(weights);
     if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
+    if constexpr (kOnGpu)
+      if (joins(space, block, x)) return sage_forward_joined(space, block, x, own, product_, z);
     sage_forward<T>(space, block, order_of(block), x, own, product_, z);
   }
 
@@ -75,6 +118,13 @@ class SageLayer final : public Layer<T, Space> {
       return backward_of_largest(space, block, x, tensors(weights), dz, scratch, gradients, dx);
     const ProductOrder order = order_of(block);
     if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    if constexpr (kOnGpu)
+      if (joins(space, block, x)) {
+        sage_gradients_joined(space, product_, dz, gradients[0], gradients[1]);
+        product_.resize(block.rows, x.columns);
+        if (dx != nullptr) dx->resize(block.columns, x.columns);
+        return sage_input_gradient<T>(space, scratch.transposed, tensors(weights), product_, dz, dx);
+      }
     sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0],
                      gradients[1], dx);
   }
@@ -92,6 +142,13 @@ class SageLayer final : public Layer<T, Space> {
     return {weights[0].value, weights[1].value, weights[2].value};
   }
   ProductOrder order_of(const BlockView<Space>& block) const { return training_order(shape_, block); }
+
+  static constexpr bool kOnGpu = std::is_same_v<Space, Cuda>;
+  bool joins(const Space& space, const BlockView<Space>& block,
+             const LayerInput<T, Space>& x) const requires kOnGpu {
+    return order_of(block) == ProductOrder::kAggregateFirst && x.entries == nullptr &&
+           space.sparse_products() == SparseProducts::kOwn;
+  }
 
   // Z = X_d W_self + max(X_u) W_neighbour + b
   static void apply_to_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
@@ -120,7 +177,8 @@ class SageLayer final : public Layer<T, Space> {
 
   LayerShape shape_;
   bool takes_largest_;
-  M product_;  ///< B X or the largest, X W where that is multiplied first
+  M product_;  ///< B X or the largest, X W where that is multiplied first; on a GPU also
+               ///< [X_d | B X]
   Array<Space, std::int32_t> winners_;
 };
 

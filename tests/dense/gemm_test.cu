@@ -64,6 +64,14 @@ TEST_F(GemmCuda, FactorsAreRoundedWhereThatIsAskedFor) {
   expect_products(Cuda(0, Precision::kBf16), 20, 30, 40, 0x1p-8, random);
 }
 
+// As for cublasLt that knows no algorithm for a shape; emulated only.
+TEST_F(GemmCuda, ARowIsAddedAlsoWhereCublasLtRefuses) {
+  std::mt19937_64 random(test_seed(7));
+  setenv("ESPALIER_EMULATED_REFUSAL", "cublasLtMatmulAlgoGetHeuristic", 1);
+  expect_products(gpu(), 20, 30, 40, 0, random);
+  unsetenv("ESPALIER_EMULATED_REFUSAL");
+}
+
 TEST_F(GemmCuda, OverwritingForgetsWhatIsNotANumber) {
   for (const std::int64_t k : {0, 4}) {
     auto c = to_device(gpu(), filled_matrix<float>(3, 2, NAN));

@@ -49,6 +49,24 @@ TEST_F(SpmmCuda, ALargeBlockTakesManyThreadBlocks) {
   expect_products_of_the_cpu(gpu(), random_block_matrix(3000, 20, 3, random), 5, 0, random);
 }
 
+TEST_F(SpmmCuda, TheFirstRowsOfXStandBesideTheProduct) {
+  std::mt19937_64 random(test_seed(19));
+  for (const std::int64_t f : {1, 7, 32, 100, 256, 300})
+    for (const int most : {0, 1, 9}) {
+      const auto block = random_block_matrix(30, 50, most, random);
+      const auto x = random_matrix<float>(50, f, random);
+      Matrix<float> product(30, f), expected(30, 2 * f);
+      spmm<float>(Cpu{1}, block, x, product);
+      for (std::int64_t i = 0; i < 30; ++i) {
+        std::copy_n(x.row(i), f, expected.row(i));
+        std::copy_n(product.row(i), f, expected.row(i) + f);
+      }
+      auto y = to_device(gpu(), filled_matrix<float>(30, 2 * f, NAN));
+      spmm_beside_rows<float>(gpu(), to_device(gpu(), block), to_device(gpu(), x), y);
+      EXPECT_TRUE(same_bits(to_host(gpu(), y), expected)) << f << ", at most " << most << " entries";
+    }
+}
+
 // What is read beside a row's entries takes no part: infinity times it would not be a number.
 TEST_F(SpmmCuda, OnlyTheEntriesTakePart) {
   for (int entries = 1; entries <= 9; ++entries) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cublasLt.h"
 #include "cublas_v2.h"
 #include "cusparse.h"
 #include "memory.hpp"
@@ -71,6 +72,95 @@ cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t op_a, cublasOperat
               factor_a.data(), lda, factor_b.data(), ldb, *static_cast<const float*>(beta),
               static_cast<float*>(c), ldc);
   return CUBLAS_STATUS_SUCCESS;
+}
+
+struct EmulatedMatmul {
+  cublasComputeType_t compute;
+  const float* bias = nullptr;
+};
+struct EmulatedLayout {
+  std::uint64_t rows, columns;
+  std::int64_t leading;
+};
+struct EmulatedPreference {};
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  *product = new EmulatedMatmul{compute};
+  return scale == CUDA_R_32F ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
+  delete product;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
+                                              std::size_t bytes) {
+  if (attribute == CUBLASLT_MATMUL_DESC_EPILOGUE)
+    return bytes == 4 && *static_cast<const std::int32_t*>(value) == CUBLASLT_EPILOGUE_BIAS
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_INVALID_VALUE;
+  if (attribute != CUBLASLT_MATMUL_DESC_BIAS_POINTER || bytes != sizeof product->bias)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  product->bias = *static_cast<const float* const*>(value);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
+  if (type != CUDA_R_32F || leading < static_cast<std::int64_t>(rows)) return CUBLAS_STATUS_INVALID_VALUE;
+  *layout = new EmulatedLayout{rows, columns, leading};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new EmulatedPreference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+                                                    cublasLtMatmulPreferenceAttributes_t, const void*,
+                                                    std::size_t bytes) {
+  return bytes == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t, int,
+                                              cublasLtMatmulHeuristicResult_t results[], int* found) {
+  *found = 0;
+  if (a->columns != b->rows || a->rows != d->rows || b->columns != d->columns || c->rows != d->rows)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (refuses(__func__)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  results[0] = {};
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
+                              cublasLtMatrixLayout_t layout_b, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t layout_c, void* d, cublasLtMatrixLayout_t layout_d,
+                              const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
+  if (c != d || *static_cast<const float*>(beta) != 0 || product->bias == nullptr ||
+      layout_c->leading != layout_d->leading)
+    return CUBLAS_STATUS_INVALID_VALUE;  // nothing else is asked for
+  {
+    const DeviceAccess access;
+    for (std::uint64_t column = 0; column < layout_d->columns; ++column)
+      std::copy_n(product->bias, layout_d->rows,
+                  static_cast<float*>(d) + column * static_cast<std::uint64_t>(layout_d->leading));
+  }
+  const float one = 1;
+  const auto as_int = [](auto size) { return static_cast<int>(size); };
+  return cublasGemmEx(reinterpret_cast<cublasHandle_t>(handle), CUBLAS_OP_N, CUBLAS_OP_N,
+                      as_int(layout_d->rows), as_int(layout_d->columns), as_int(layout_a->columns), alpha, a,
+                      CUDA_R_32F, as_int(layout_a->leading), b, CUDA_R_32F, as_int(layout_b->leading), &one,
+                      d, CUDA_R_32F, as_int(layout_d->leading), product->compute, CUBLAS_GEMM_DEFAULT);
 }
 
 struct cusparseSpMatDescr {

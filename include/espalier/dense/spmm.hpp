@@ -30,4 +30,10 @@ template <class T>
 void spmm(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y,
           Update = Update::kOverwrite);
 
+/// Y = [X_d | B X], where X_d are the first rows of X: [rows, 2 f]. Of our own kernel, whatever
+/// Cuda::sparse_products says.
+template <class T>
+void spmm_beside_rows(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> x,
+                      MatrixView<T, Cuda> y);
+
 }  // namespace espalier
