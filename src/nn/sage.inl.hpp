@@ -59,7 +59,7 @@ void sage_backward(const Space& space, const BlockViewOn<Space>& block, const Bl
                Update::kAccumulate);
 }
 
-// ---- Both products as one, on a GPU -----------------------------------------------------------------
+// ---- Both products as one, on a GPU -------------------------------------------------------------
 //
 //     Z = [X_d | B X] [W_self; W_neighbour] + b
 //
