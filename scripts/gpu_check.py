@@ -503,11 +503,11 @@ def measure_peer(check):
     figures = json.loads(done.stdout.splitlines()[-1])
     if "missing" in figures:
         raise Skip(figures["missing"])
-    ours = [line["figures"]["seconds"]["total"] for line in check.lines
-            if line["name"].startswith("epoch") and line["name"].endswith("fp32") and line["state"] == "passed"]
-    if ours:
-        figures["ours is faster by"] = {name: peer["seconds"]["total"] / ours[0] for name, peer in figures.items()
-                                        if isinstance(peer, dict) and "seconds" in peer}
+    ours = {line["name"].rpartition(", ")[2]: line["figures"]["seconds"]["total"] for line in check.lines
+            if line["name"].startswith("epoch") and line["state"] == "passed"}
+    precisions = {name: "tf32" if name.endswith("tf32") else "fp32" for name in figures}
+    figures["ours is faster by"] = {name: figures[name]["seconds"]["total"] / ours[precision]
+                                    for name, precision in precisions.items() if "seconds" in figures[name] and precision in ours}
     return figures
 
 

@@ -5,7 +5,7 @@
 
 Prints one JSON object: for each peer seconds by stage of an epoch, scaled to all of its batches, and the edges it drew; or {"missing": why}.
 
-    torch    everything on the GPU by plain tensor operations: a draw per pick with replacement (cheaper than without, which is
+    torch    (and `torch tf32`, which lets it round the factors of products to TF32) everything on the GPU by plain tensor operations: a draw per pick with replacement (cheaper than without, which is
              what Espalier does, so this favours PyTorch), unique ids, aggregation by a CSR product
     pyg      NeighborLoader on the CPU's cores where PyG and pyg-lib or torch-sparse are, features on the GPU, SAGEConv
 
@@ -252,7 +252,11 @@ def main():
     torch.backends.cuda.matmul.allow_tf32 = False  # float32, as Espalier's default
     graph = Graph(options.graph, torch.device(options.device))
     size = 128 if options.quick else 1024
-    result = {"torch": measure(TensorPeer(graph), graph, size, 4 if options.quick else 200)}
+    batches = 4 if options.quick else 200
+    result = {"torch": measure(TensorPeer(graph), graph, size, batches)}
+    torch.backends.cuda.matmul.allow_tf32 = True
+    result["torch tf32"] = measure(TensorPeer(graph), graph, size, batches)
+    torch.backends.cuda.matmul.allow_tf32 = False
     try:
         result["pyg"] = measure(PygPeer(graph), graph, size, 4 if options.quick else 40)
     except ImportError as error:

@@ -278,6 +278,10 @@ CUstream_st* Cuda::communication_stream() const {
   state_->expect_taker("the communication stream");
   return state_->communication;
 }
+std::span<std::byte> Cuda::blas_workspace() const {
+  return {static_cast<std::byte*>(state_->blas_workspace), kBlasWorkspace};
+}
+
 cublasContext* Cuda::blas() const {
   state_->expect_taker("cuBLAS");
   return state_->blas;

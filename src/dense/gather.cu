@@ -2,6 +2,7 @@
 // whole sectors of memory.
 #include "espalier/dense/gather.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "device_rows.hpp"
@@ -42,31 +43,53 @@ __device__ To converted(S x) {
     return to_float(x);
 }
 
-/// Group k copies row k, or row order[k]: `packs` packs of N elements, kLanes at a time.
+/// Row k, by a group of lanes: `packs` packs of N elements, kLanes at a time.
 template <int N, int kLanes, class RowOf, class To>
-__global__ void __launch_bounds__(kBlockThreads)
-    copy_packs(RowOf row_of, const std::int32_t* order, std::int64_t rows, std::int64_t packs, To* to) {
-  const int thread = static_cast<int>(threadIdx.x);
-  std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
-  if (row >= rows) return;
-  if (order != nullptr) row = order[row];
-  const auto* const from_row = row_of(row);
-  To* const to_row = to + row * packs * N;
+__device__ void copy_row(const RowOf& row_of, std::int64_t k, std::int64_t packs, To* to) {
+  const auto* const from_row = row_of(k);
+  To* const to_row = to + k * packs * N;
 #pragma unroll 4
-  for (std::int64_t pack = thread % kLanes; pack < packs; pack += kLanes) {
+  for (std::int64_t pack = static_cast<int>(threadIdx.x) % kLanes; pack < packs; pack += kLanes) {
     const auto read = device_rows::load<N>(from_row + pack * N);
     Pack<To, N> written;
 #pragma unroll
-    for (int k = 0; k < N; ++k) written.element[k] = converted<To>(read.element[k]);
+    for (int e = 0; e < N; ++e) written.element[e] = converted<To>(read.element[e]);
     device_rows::store(to_row + pack * N, written);
   }
+}
+
+/// Group k copies row k.
+template <int N, int kLanes, class RowOf, class To>
+__global__ void __launch_bounds__(kBlockThreads)
+    copy_packs(RowOf row_of, std::int64_t rows, std::int64_t packs, To* to) {
+  const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) +
+                         static_cast<int>(threadIdx.x) / kLanes;
+  if (k < rows) copy_row<N, kLanes>(row_of, k, packs, to);
+}
+
+/// The groups copy row order[0], order[1], .. in turn: those of few blocks, so that what is read at
+/// a time lies close together.
+constexpr unsigned kOrderedBlocks = 132;
+template <int N, int kLanes, class RowOf, class To>
+__global__ void __launch_bounds__(kBlockThreads, 4)
+    copy_in_order(RowOf row_of, const std::int32_t* order, std::int64_t rows, std::int64_t packs, To* to) {
+  constexpr int kRows = kBlockThreads / kLanes;
+  for (std::int64_t turn =
+           static_cast<std::int64_t>(blockIdx.x) * kRows + static_cast<int>(threadIdx.x) / kLanes;
+       turn < rows; turn += static_cast<std::int64_t>(gridDim.x) * kRows)
+    copy_row<N, kLanes>(row_of, order[turn], packs, to);
 }
 
 template <int N, int kLanes, class RowOf, class To>
 void launch_copy(const Cuda& cuda, const RowOf& row_of, const std::int32_t* order, std::int64_t rows,
                  std::int64_t packs, To* to) {
-  launch(cuda, "gather", copy_packs<N, kLanes, RowOf, To>, dim3(blocks_for(rows, kBlockThreads / kLanes)),
-         dim3(kBlockThreads), row_of, order, rows, packs, to);
+  const unsigned blocks = blocks_for(rows, kBlockThreads / kLanes);
+  if (order == nullptr)
+    launch(cuda, "gather", copy_packs<N, kLanes, RowOf, To>, dim3(blocks), dim3(kBlockThreads), row_of, rows,
+           packs, to);
+  else
+    launch(cuda, "gather", copy_in_order<N, kLanes, RowOf, To>, dim3(std::min(blocks, kOrderedBlocks)),
+           dim3(kBlockThreads), row_of, order, rows, packs, to);
 }
 
 /// With as many lanes as a narrow row has packs.

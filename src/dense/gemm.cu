@@ -96,8 +96,8 @@ void describe(Layout& layout, std::int64_t rows, std::int64_t columns) {
              "cublasLtMatrixLayoutCreate");
 }
 
-/// C = row + A B in one pass over C: cublasLt adds the row to what it writes. Without a workspace,
-/// so by an algorithm that adds up each element of C in one place. False where it knows none.
+/// C = row + A B in one pass over C: cublasLt adds the row to what it writes. False where it knows
+/// no algorithm.
 bool multiply_and_add_row(const Cuda& cuda, const float* row, ConstMatrixView<float, Cuda> a,
                           ConstMatrixView<float, Cuda> b, MatrixView<float, Cuda> c) {
   Described<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> product;
@@ -119,6 +119,11 @@ bool multiply_and_add_row(const Cuda& cuda, const float* row, ConstMatrixView<fl
   check_blas(cublasLtMatmulPreferenceCreate(&preference.handle), "cublasLtMatmulPreferenceCreate");
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
+  const auto workspace = cuda.blas_workspace();
+  const std::uint64_t bytes_of_workspace = workspace.size();
+  check_blas(cublasLtMatmulPreferenceSetAttribute(preference.handle, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                  &bytes_of_workspace, sizeof bytes_of_workspace),
+             "cublasLtMatmulPreferenceSetAttribute");
   const auto aligned = [&](cublasLtMatmulPreferenceAttributes_t attribute, const float* data) {
     const std::uint32_t bytes = 1u << std::countr_zero(reinterpret_cast<std::uintptr_t>(data) | 256);
     check_blas(cublasLtMatmulPreferenceSetAttribute(preference.handle, attribute, &bytes, sizeof bytes),
@@ -135,10 +140,10 @@ bool multiply_and_add_row(const Cuda& cuda, const float* row, ConstMatrixView<fl
   check_blas(answer, "cublasLtMatmulAlgoGetHeuristic");
   const float one = 1, zero = 0;
   const ProfilerRange range("gemm_plus_row");
-  check_blas(
-      cublasLtMatmul(lt, product.handle, &one, b.data, left.handle, a.data, right.handle, &zero, c.data,
-                     result.handle, c.data, result.handle, &best.algo, nullptr, 0, cuda.stream()),
-      "cublasLtMatmul");
+  check_blas(cublasLtMatmul(lt, product.handle, &one, b.data, left.handle, a.data, right.handle, &zero,
+                            c.data, result.handle, c.data, result.handle, &best.algo, workspace.data(),
+                            workspace.size(), cuda.stream()),
+             "cublasLtMatmul");
   cuda.launched("gemm_plus_row");
   return true;
 }

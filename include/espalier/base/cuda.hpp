@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "espalier/base/execution.hpp"
@@ -83,6 +84,8 @@ class Cuda {
   void synchronize() const;
 
   cublasContext* blas() const;
+  /// What cuBLAS takes for sums in between, of one product at a time.
+  std::span<std::byte> blas_workspace() const;
   cusparseContext* sparse() const;
 
   /// After every launch: with ESPALIER_CUDA_SYNC=1 in the environment, waits for it, so that an
