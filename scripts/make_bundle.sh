@@ -35,13 +35,14 @@ build() {
 }
 
 copy_programs() {
-  mkdir -p "$BUNDLE"/{bin,programs,tests,bench,lib,stubs,mpi/bin,mpi/plugins,mpi/etc,scripts,peers}
+  mkdir -p "$BUNDLE"/{bin,programs,tests,bench,lib,stubs,mpi/bin,mpi/plugins,mpi/etc,scripts/gpu,peers}
   cp build/bundle/cuda/espalier "$BUNDLE/programs/espalier"
   cp build/bundle/cpu/espalier "$BUNDLE/programs/espalier-cpu"
   local name
   for name in $(names test); do install -D "build/bundle/cuda/tests/$name" "$BUNDLE/tests/$name"; done
   for name in $(names bench); do install -D "build/bundle/cuda/bench/$name" "$BUNDLE/bench/$name"; done
   cp scripts/gpu_check.py scripts/kernel_names.py "$BUNDLE/scripts/"
+  cp scripts/gpu/*.py "$BUNDLE/scripts/gpu/"
   cp bench/peers/gpu_peer.py "$BUNDLE/peers/"
   cp -r inputs "$BUNDLE/inputs"
   find "$BUNDLE"/{programs,tests,bench} -type f -exec strip --strip-unneeded {} +

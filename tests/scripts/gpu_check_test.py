@@ -13,6 +13,8 @@ from tests.app.program import LONG, ROOT, FolderTest
 SCRIPT = ROOT / "scripts" / "gpu_check.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import gpu_check  # noqa: E402
+from gpu import right  # noqa: E402
+from gpu.places import describe_gpu  # noqa: E402
 
 
 @unittest.skipUnless(LONG, "long: the benches, emulated")
@@ -38,7 +40,7 @@ class GpuCheck(FolderTest):
         super().setUp()
         place = types.SimpleNamespace(commands=[], mpirun=["mpirun"], commit=lambda: "abc",
                                       results=self.folder / "results.json")
-        options = types.SimpleNamespace(json=None, record=False, quick=True, parts=gpu_check.PARTS, at_once=2, scale=None)
+        options = types.SimpleNamespace(json=None, record=False, quick=True, parts=list(gpu_check.CHECKS), at_once=2, scale=None)
         self.check = gpu_check.Check(options, place, self.folder)
 
     def part(self, work):
@@ -55,14 +57,14 @@ class GpuCheck(FolderTest):
         return code, output.getvalue(), json.loads((self.folder / "results.json").read_text())
 
     def test_without_a_gpu_every_part_is_skipped(self):
-        if gpu_check.describe_gpu()[0] is not None:
+        if describe_gpu()[0] is not None:
             self.skipTest("there is a GPU")
         out = self.folder / "out.json"
         done = subprocess.run([sys.executable, SCRIPT, "--json", out], stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("no GPU", done.stdout)
         result = json.loads(out.read_text())
-        self.assertEqual((result["passed"], result["failed"], result["skipped"]), (0, 0, len(gpu_check.PARTS)))
+        self.assertEqual((result["passed"], result["failed"], result["skipped"]), (0, 0, len(gpu_check.CHECKS)))
         self.assertIsNone(result["gpu"])
 
     def test_a_program_that_fails_or_is_missing_fails_its_part_and_the_run(self):
@@ -85,18 +87,18 @@ class GpuCheck(FolderTest):
         states = []
         for tests in (passes, f"{passes}, {fails}", skips, f"{passes}, {skips}"):
             program = self.program(report.format(tests))
-            states.append(self.part(lambda: gpu_check.run_test(self.check, program, 1))[0]["state"])
+            states.append(self.part(lambda: right.run_test(self.check, program, 1))[0]["state"])
         self.assertEqual(states, ["passed", "failed", "skipped", "passed"])
         crash = self.program("sys.exit(139)")
-        self.assertEqual(self.part(lambda: gpu_check.run_test(self.check, crash, 1))[0]["state"], "failed")
+        self.assertEqual(self.part(lambda: right.run_test(self.check, crash, 1))[0]["state"], "failed")
 
     def test_a_digest_or_a_loss_that_differs_is_a_failure(self):
         def compare(cpu, gpu):
             reports = iter([cpu, gpu])
             self.check.place.program = self.check.place.cpu_program = "program"
-            gpu_check.train = lambda *_, **__: ({"epochs": [next(reports)]}, "")
-            gpu_check.small_graph = lambda *_: "graph"
-            return self.part(lambda: gpu_check.compare_devices(self.check, [], 1))[0]
+            right.train = lambda *_, **__: ({"epochs": [next(reports)]}, "")
+            right.small_graph = lambda *_: "graph"
+            return self.part(lambda: right.compare_devices(self.check, [], 1))[0]
 
         def epoch(loss, digest):
             return {"loss": loss, "sample_digest": digest, "valid": {"accuracy": 0.5}}
@@ -111,4 +113,4 @@ class GpuCheck(FolderTest):
                              ("RACECHECK SUMMARY: 10 hazards displayed", "failed"),
                              ("RACECHECK SUMMARY: 0 hazards displayed (0 errors)", "passed"), ("", "failed"),
                              ("Device not supported", "skipped")):
-            self.assertEqual(self.part(lambda: gpu_check.verdict(words))[0]["state"], state, words)
+            self.assertEqual(self.part(lambda: right.verdict(words))[0]["state"], state, words)

@@ -18,7 +18,7 @@ inline std::string plural_of(std::string_view noun) {
   const std::string word(noun);
   if (noun.ends_with("ex")) return word.substr(0, word.size() - 2) + "ices";
   if (noun.ends_with("py") || noun.ends_with("ry")) return word.substr(0, word.size() - 1) + "ies";
-  return word + (noun.ends_with("s") || noun.ends_with("ch") ? "es" : "s");
+  return word + (noun.ends_with("s") || (noun.ends_with("ch") && noun != "epoch") ? "es" : "s");
 }
 
 inline std::string counted(std::int64_t count, std::string_view noun) {

@@ -1,0 +1,82 @@
+"""Where programs are, and which GPU is here."""
+
+import ctypes
+import glob
+import json
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+
+class SourceTree:
+    """make's own folders."""
+
+    commands = []  # what stands before a program
+    mpirun = ["mpirun"]
+    program, cpu_program = ROOT / "build/cuda/espalier", ROOT / "build/cpu/espalier"
+    peer = ROOT / "bench/peers/gpu_peer.py"
+    results = ROOT / "build/gpu_check.json"
+
+    def tests(self):
+        for source in sorted((ROOT / "tests").glob("*/*_test.cu")):
+            head = "".join(source.read_text().splitlines(True)[:12])
+            ranks = " ".join(re.findall(r"^// ranks:([ 0-9]+)", head, re.M) or ["1"]).split()
+            name = source.relative_to(ROOT / "tests").with_suffix("")
+            yield str(name), [int(n) for n in ranks], ROOT / "build/cuda/tests" / name
+
+    def benches(self):
+        for source in sorted((ROOT / "bench").glob("*/*_bench.cu")):
+            name = source.relative_to(ROOT / "bench").with_suffix("")
+            yield str(name), ROOT / "build/cuda/bench" / name
+
+    def commit(self):
+        return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True).stdout.strip()
+
+
+class Bundle:
+    """What scripts/make_bundle.sh packed."""
+
+    commands = [str(ROOT / "bin/run")]
+    mpirun = [str(ROOT / "bin/mpirun")]
+    program, cpu_program = ROOT / "programs/espalier", ROOT / "programs/espalier-cpu"
+    peer = ROOT / "peers/gpu_peer.py"
+    results = ROOT / "gpu_check.json"
+
+    def __init__(self):
+        self.manifest = json.loads((ROOT / "manifest.json").read_text())
+
+    def tests(self):
+        for name, ranks in self.manifest["tests"].items():
+            yield name, ranks, ROOT / "tests" / name
+
+    def benches(self):
+        for name in self.manifest["benches"]:
+            yield name, ROOT / "bench" / name
+
+    def commit(self):
+        return self.manifest["commit"]
+
+
+def describe_gpu():
+    """({name, driver, memory}, None), or (None, why there is none); asks the driver alone."""
+    for library in ["libcuda.so.1", *glob.glob("/usr/local/nvidia/lib*/libcuda.so.1")]:
+        try:
+            driver = ctypes.CDLL(library)
+            break
+        except OSError as error:
+            why = str(error)
+    else:
+        return None, f"no driver: {why}"
+    count, version, memory, name = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(), ctypes.create_string_buffer(256)
+    code = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if code != 0 or count.value == 0:
+        return None, f"the driver answers {code}, {count.value} devices"
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    driver.cuDeviceGetName(name, 256, 0)
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), 0)
+    return {"name": name.value.decode(), "driver_cuda": version.value / 1000, "memory_bytes": memory.value,
+            "devices": count.value}, None
