@@ -2,7 +2,6 @@
 // whole sectors of memory.
 #include "espalier/dense/gather.hpp"
 
-#include <algorithm>
 #include <type_traits>
 
 #include "device_rows.hpp"
@@ -43,63 +42,38 @@ __device__ To converted(S x) {
     return to_float(x);
 }
 
-/// Row k, by a group of lanes: `packs` packs of N elements, kLanes at a time.
+/// Group k copies row k: `packs` packs of N elements, kLanes at a time.
 template <int N, int kLanes, class RowOf, class To>
-__device__ void copy_row(const RowOf& row_of, std::int64_t k, std::int64_t packs, To* to) {
-  const auto* const from_row = row_of(k);
-  To* const to_row = to + k * packs * N;
+__global__ void __launch_bounds__(kBlockThreads)
+    copy_packs(RowOf row_of, std::int64_t rows, std::int64_t packs, To* to) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) + thread / kLanes;
+  if (row >= rows) return;
+  const auto* const from_row = row_of(row);
+  To* const to_row = to + row * packs * N;
 #pragma unroll 4
-  for (std::int64_t pack = static_cast<int>(threadIdx.x) % kLanes; pack < packs; pack += kLanes) {
+  for (std::int64_t pack = thread % kLanes; pack < packs; pack += kLanes) {
     const auto read = device_rows::load<N>(from_row + pack * N);
     Pack<To, N> written;
 #pragma unroll
-    for (int e = 0; e < N; ++e) written.element[e] = converted<To>(read.element[e]);
+    for (int k = 0; k < N; ++k) written.element[k] = converted<To>(read.element[k]);
     device_rows::store(to_row + pack * N, written);
   }
 }
 
-/// Group k copies row k.
 template <int N, int kLanes, class RowOf, class To>
-__global__ void __launch_bounds__(kBlockThreads)
-    copy_packs(RowOf row_of, std::int64_t rows, std::int64_t packs, To* to) {
-  const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * (kBlockThreads / kLanes) +
-                         static_cast<int>(threadIdx.x) / kLanes;
-  if (k < rows) copy_row<N, kLanes>(row_of, k, packs, to);
-}
-
-/// The groups copy row order[0], order[1], .. in turn: those of few blocks, so that what is read at
-/// a time lies close together.
-constexpr unsigned kOrderedBlocks = 132;
-template <int N, int kLanes, class RowOf, class To>
-__global__ void __launch_bounds__(kBlockThreads, 4)
-    copy_in_order(RowOf row_of, const std::int32_t* order, std::int64_t rows, std::int64_t packs, To* to) {
-  constexpr int kRows = kBlockThreads / kLanes;
-  for (std::int64_t turn =
-           static_cast<std::int64_t>(blockIdx.x) * kRows + static_cast<int>(threadIdx.x) / kLanes;
-       turn < rows; turn += static_cast<std::int64_t>(gridDim.x) * kRows)
-    copy_row<N, kLanes>(row_of, order[turn], packs, to);
-}
-
-template <int N, int kLanes, class RowOf, class To>
-void launch_copy(const Cuda& cuda, const RowOf& row_of, const std::int32_t* order, std::int64_t rows,
-                 std::int64_t packs, To* to) {
-  const unsigned blocks = blocks_for(rows, kBlockThreads / kLanes);
-  if (order == nullptr)
-    launch(cuda, "gather", copy_packs<N, kLanes, RowOf, To>, dim3(blocks), dim3(kBlockThreads), row_of, rows,
-           packs, to);
-  else
-    launch(cuda, "gather", copy_in_order<N, kLanes, RowOf, To>, dim3(std::min(blocks, kOrderedBlocks)),
-           dim3(kBlockThreads), row_of, order, rows, packs, to);
+void launch_copy(const Cuda& cuda, const RowOf& row_of, std::int64_t rows, std::int64_t packs, To* to) {
+  launch(cuda, "gather", copy_packs<N, kLanes, RowOf, To>, dim3(blocks_for(rows, kBlockThreads / kLanes)),
+         dim3(kBlockThreads), row_of, rows, packs, to);
 }
 
 /// With as many lanes as a narrow row has packs.
 template <int N, class RowOf, class To>
-void copy_with_packs(const Cuda& cuda, const RowOf& row_of, const std::int32_t* order,
-                     MatrixView<To, Cuda> to) {
+void copy_with_packs(const Cuda& cuda, const RowOf& row_of, MatrixView<To, Cuda> to) {
   const std::int64_t packs = to.columns / N;
-  if (packs <= 4) return launch_copy<N, 4>(cuda, row_of, order, to.rows, packs, to.data);
-  if (packs <= 16) return launch_copy<N, 16>(cuda, row_of, order, to.rows, packs, to.data);
-  launch_copy<N, 32>(cuda, row_of, order, to.rows, packs, to.data);
+  if (packs <= 4) return launch_copy<N, 4>(cuda, row_of, to.rows, packs, to.data);
+  if (packs <= 16) return launch_copy<N, 16>(cuda, row_of, to.rows, packs, to.data);
+  launch_copy<N, 32>(cuda, row_of, to.rows, packs, to.data);
 }
 
 template <class S>
@@ -114,19 +88,18 @@ void copy_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, const Id* ids, s
                MatrixView<S, Cuda> to) {
   ESPALIER_CHECK(to.columns == from.columns, "{} columns -> {}", from.columns, to.columns);
   const RowById<S, Id> row_of = {from.data, ids, first, from.columns};
-  in_packs<S>(from) && in_packs<S>(to) ? copy_with_packs<4>(cuda, row_of, nullptr, to)
-                                       : copy_with_packs<1>(cuda, row_of, nullptr, to);
+  in_packs<S>(from) && in_packs<S>(to) ? copy_with_packs<4>(cuda, row_of, to)
+                                       : copy_with_packs<1>(cuda, row_of, to);
 }
 
 template <class S>
 void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
-                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to, const std::int32_t* order) {
+                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to) {
   ESPALIER_CHECK(to.columns == from.columns && to.columns == own.columns, "{} and {} columns -> {}",
                  from.columns, own.columns, to.columns);
   const RowOfTwo<S> row_of = {from.data, own.data, source, from.columns};
-  in_packs<S>(from) && in_packs<S>(own) && in_packs<Gathered<S>>(to)
-      ? copy_with_packs<4>(cuda, row_of, order, to)
-      : copy_with_packs<1>(cuda, row_of, order, to);
+  in_packs<S>(from) && in_packs<S>(own) && in_packs<Gathered<S>>(to) ? copy_with_packs<4>(cuda, row_of, to)
+                                                                     : copy_with_packs<1>(cuda, row_of, to);
 }
 
 #define ESPALIER_INSTANTIATE(S)                                                                        \
@@ -135,7 +108,7 @@ void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixVie
   template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int64_t*, std::int64_t, \
                              MatrixView<S, Cuda>);                                                     \
   template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, ConstMatrixView<S, Cuda>,        \
-                               const std::int64_t*, MatrixView<Gathered<S>, Cuda>, const std::int32_t*);
+                               const std::int64_t*, MatrixView<Gathered<S>, Cuda>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)

@@ -1,7 +1,4 @@
 // A fetch on a GPU.
-#include <bit>
-#include <limits>
-
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "row_store.inl.hpp"
@@ -64,23 +61,6 @@ void mark_changed(const Cuda& cuda, const DeviceArray<std::int64_t>& places, std
   auto* const since = changed.data();
   for_each(cuda, "mark_changed", std::ssize(places),
            [=] __device__(std::int64_t k) { since[place[k]] = version; });
-}
-
-DeviceArray<std::int32_t> order_by_place(const Cuda& cuda, const std::int64_t* source, std::int64_t count,
-                                         std::int64_t rows) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (rows > kMost || count > kMost) return {};
-  DeviceArray<std::uint32_t> places(count), sorted(count);
-  DeviceArray<std::int32_t> numbers(count), order(count);
-  auto* const place = places.data();
-  auto* const number = numbers.data();
-  for_each(cuda, "order_by_place", count, [=] __device__(std::int64_t k) {
-    place[k] = static_cast<std::uint32_t>(source[k] < 0 ? ~source[k] : source[k]);
-    number[k] = static_cast<std::int32_t>(k);
-  });
-  sort_pairs(cuda, place, sorted.data(), number, order.data(), count,
-             std::bit_width(static_cast<std::uint32_t>(rows)));
-  return order;
 }
 
 template void put_rows(const Cuda&, ConstMatrixView<float, Cuda>, const std::int32_t*,

@@ -70,28 +70,14 @@ void mark_changed(const Cpu&, const Buffer<std::int64_t>& places, std::int32_t v
 void mark_changed(const Cuda&, const DeviceArray<std::int64_t>& places, std::int32_t version,
                   DeviceArray<std::int32_t>& changed);
 
-// In which order to read `count` rows of `rows` that come over the bus: by their places, as what is
-// read at random costs the bus's tables of addresses more (45 GB/s for 53, an H100 on PCIe 5, rows
-// of 400 bytes). Empty: as they come.
-DeviceArray<std::int32_t> order_by_place(const Cuda&, const std::int64_t* source, std::int64_t count,
-                                         std::int64_t rows);
-
 // Rows as they are stored, two arrays of them, become numbers: gather_rows, or unpack_rows.
 template <class T, class Space>
 void gather_stored(const Space& space, const RowStorageOn<Space>& storage, ConstMatrixView<T, Space> from,
                    ConstMatrixView<T, Space> own, const std::int64_t* source, MatrixView<float, Space> to) {
-  const auto gather = [&](auto... order) {
-    if constexpr (std::is_same_v<T, PackedWord>)
-      unpack_rows(space, *storage.packing(), from, own, source, to, order...);
-    else
-      gather_rows<T>(space, from, own, source, to, order...);
-  };
-  if constexpr (std::is_same_v<Space, Cuda>)
-    if (storage.over_bus()) {
-      const auto order = order_by_place(space, source, to.rows, own.rows);
-      return gather(order.data());
-    }
-  gather();
+  if constexpr (std::is_same_v<T, PackedWord>)
+    unpack_rows(space, *storage.packing(), from, own, source, to);
+  else
+    gather_rows<T>(space, from, own, source, to);
 }
 
 inline std::int64_t total(std::span<const std::int64_t> counts) {

@@ -34,13 +34,11 @@ using Gathered = std::conditional_t<std::is_same_v<S, double>, double, float>;
 
 /// to[k] = from[source[k]], or own[~source[k]] where that is negative, converted to float32; double
 /// stays. from, own [any, f] of the same types; source [rows], memory of the space; to [rows, f].
-/// On a GPU rows are copied in `order`, a permutation of their numbers, unless that is null.
 template <class S>
 void gather_rows(const Cpu&, ConstMatrixView<S> from, ConstMatrixView<S> own, const std::int64_t* source,
                  MatrixView<Gathered<S>> to);
 template <class S>
 void gather_rows(const Cuda&, ConstMatrixView<S, Cuda> from, ConstMatrixView<S, Cuda> own,
-                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to,
-                 const std::int32_t* order = nullptr);
+                 const std::int64_t* source, MatrixView<Gathered<S>, Cuda> to);
 
 }  // namespace espalier

@@ -73,6 +73,6 @@ void unpack_rows(const Cpu&, const Packing& packing, ConstMatrixView<PackedWord>
                  ConstMatrixView<PackedWord> own, const std::int64_t* source, MatrixView<float> to);
 void unpack_rows(const Cuda&, const PackingOn<Cuda>& packing, ConstMatrixView<PackedWord, Cuda> from,
                  ConstMatrixView<PackedWord, Cuda> own, const std::int64_t* source,
-                 MatrixView<float, Cuda> to, const std::int32_t* order = nullptr);
+                 MatrixView<float, Cuda> to);
 
 }  // namespace espalier

@@ -111,13 +111,6 @@ class RowStorageOn {
   }
 
   bool on_disk() const { return disk_ != nullptr; }
-  /// Are they in memory of the host, and the space a GPU?
-  bool over_bus() const {
-    if constexpr (std::is_same_v<Space, Cpu>)
-      return false;
-    else
-      return std::visit([](const auto& rows) { return rows.data.placement() == Placement::kHost; }, rows_);
-  }
   /// Of rows on disk: what a cache knows the row at `place`, of this part, by.
   std::int64_t number_on_disk(std::int64_t place) const;
   /// Those at `places` in reach(), of this part, as they are stored, to `to`, from `cache` where it
