@@ -78,5 +78,14 @@ def describe_gpu():
     driver.cuDriverGetVersion(ctypes.byref(version))
     driver.cuDeviceGetName(name, 256, 0)
     driver.cuDeviceTotalMem_v2(ctypes.byref(memory), 0)
-    return {"name": name.value.decode(), "driver_cuda": version.value / 1000, "memory_bytes": memory.value,
-            "devices": count.value}, None
+    return {"name": name.value.decode(), "driver": driver_version(), "driver_cuda": version.value / 1000,
+            "memory_bytes": memory.value, "devices": count.value}, None
+
+
+def driver_version():
+    """"580.159.04", of the kernel's module; None where it does not say."""
+    try:
+        found = re.search(r"Kernel Module\s.*?(\d+\.[\d.]+)", pathlib.Path("/proc/driver/nvidia/version").read_text())
+        return found and found[1]
+    except OSError:
+        return None
