@@ -11,10 +11,11 @@ namespace espalier {
 
 namespace column_sums {
 
-inline constexpr int kChunksOfBlock = 2,
-                     kRowsAtOnce = 32,  ///< of a thread, if they are floats: loads under
-                                        ///< way together
-    kBlocksAtOnce = 10;                 ///< on a multiprocessor
+/// Rows of a thread whose loads are under way together, where they are floats.
+inline constexpr int kRowsAtOnce = 32;
+inline constexpr int kChunksOfBlock = 2;
+/// Blocks of a multiprocessor at once.
+inline constexpr int kBlocksAtOnce = 10;
 
 /// partials[chunk][j] = the sum of value(i, j) over the chunk's rows, in their order; then keep(i,
 /// j, the term). A thread has a column of a chunk, a warp neighbouring columns: chunks and columns
