@@ -77,13 +77,11 @@ class Check:
     def write(self):
         """The file of results; how many lines are in which state."""
         counts = {state: sum(line["state"] == state for line in self.lines) for state in ("passed", "failed", "skipped")}
-        result = {"gpu": self.gpu, "commit": self.place.commit(), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                  "goals": GOALS, **counts, "parts": self.lines}
+        about = {"gpu": self.gpu, "commit": self.place.commit(), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                 "goals": GOALS, **counts}
         for path in self.files:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(result, indent=1) + "\n")
-            result["parts"] = [dict(line, figures={key: value for key, value in line["figures"].items() if key != "launches"})
-                               for line in self.lines]  # every launch: in the first file alone
+            path.write_text(as_text(about, self.lines, with_launches=path == self.files[0]))
         return counts
 
     def parts_at_once(self, works):
@@ -91,6 +89,21 @@ class Check:
         with concurrent.futures.ThreadPoolExecutor(self.options.at_once) as pool:
             for done in [pool.submit(self.part, name, work) for name, work in works]:
                 done.result()
+
+
+def as_text(about, lines, with_launches):
+    """JSON with a part, or a case or kernel of it, on a line of the file."""
+    def text(line):
+        figures = {key: value for key, value in line["figures"].items() if with_launches or key != "launches"}
+        lists = {key: figures.pop(key) for key in ("cases", "kernels") if key in figures}
+        head = json.dumps(dict(line, figures=figures))
+        for key, rows in lists.items():
+            rows = ",\n   ".join(map(json.dumps, rows))
+            comma = ", " if figures else ""
+            head = head.replace('"figures": {', f'"figures": {{"{key}": [\n   {rows}]{comma}', 1)
+        return head
+
+    return json.dumps(about)[:-1] + ', "parts": [\n ' + ",\n ".join(map(text, lines)) + "\n]}\n"
 
 
 def show(line):
@@ -134,6 +147,5 @@ def train(check, program, graph, *keys, ranks=1, timeout=280, wrap=(), folder=No
     config, out = folder / "job.toml", folder / "out"
     config.write_text("[model]\nhidden = 64\n[train]\nepochs = 1\neval_every = 1\n[sampler]\nbatch_size = 256\n")
     printed = check.run(*wrap, program, "-q", "train", config, f"graph.file={graph}", f"output.dir={out}", "run.threads=4",
-                        *keys,
-                        ranks=ranks, timeout=timeout)
+                        *keys, ranks=ranks, timeout=timeout)
     return json.loads((out / "report.json").read_text()), printed

@@ -10,7 +10,6 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-
 class SourceTree:
     """make's own folders."""
 

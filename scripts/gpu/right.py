@@ -69,7 +69,10 @@ def check_jobs(check):
 
 def verify(check, ranks):
     output = check.run(check.place.program, "verify", "--device", "cuda", ranks=ranks)
-    return {"lines": int(re.search(r"^(\d+) lines, all as expected", output, re.M)[1])}
+    found = re.search(r"^(\d+) lines, all as expected", output, re.M)
+    if not found:
+        raise Failure(output[-4000:])
+    return {"lines": int(found[1])}
 
 
 def change_devices(check):
@@ -79,6 +82,8 @@ def change_devices(check):
                                                        (check.place.program, "cuda", 1)], 1):
         report, _ = train(check, program, small_graph(check), *keys, f"run.device={device}", f"train.epochs={epochs}",
                           "run.restart=auto", ranks=ranks, folder=folder)
+        if ("restart" in report) != (epochs > 1):
+            raise Failure(f"the job of {epochs} epochs on {device} went on from {report.get('restart', 'no checkpoint')}")
     alone, _ = train(check, check.place.cpu_program, small_graph(check), *keys, "run.device=cpu", "train.epochs=3")
     expect_same_epochs(report["epochs"], alone["epochs"])
     return {"epochs": len(report["epochs"]), "loss": report["epochs"][-1]["loss"]}

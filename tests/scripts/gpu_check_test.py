@@ -13,7 +13,8 @@ from tests.app.program import LONG, ROOT, FolderTest
 SCRIPT = ROOT / "scripts" / "gpu_check.py"
 sys.path.insert(0, str(SCRIPT.parent))
 import gpu_check  # noqa: E402
-from gpu import right  # noqa: E402
+from gpu import fast, right  # noqa: E402
+from gpu.check import as_text  # noqa: E402
 from gpu.places import describe_gpu  # noqa: E402
 
 
@@ -107,6 +108,37 @@ class GpuCheck(FolderTest):
         self.assertIn("digest", compare(epoch(1.0, "a"), epoch(1.0, "b"))["reason"])
         self.assertIn("loss", compare(epoch(1.0, "a"), epoch(1.01, "a"))["reason"])
         self.assertEqual(compare(epoch(1.0, "a"), epoch(float("nan"), "a"))["state"], "failed")
+
+    def test_a_job_that_begins_anew_on_the_other_device_is_a_failure(self):
+        self.check.place.program = self.check.place.cpu_program = "program"
+        right.small_graph = lambda *_: "graph"
+
+        def change(went_on):
+            def train(check, program, graph, *keys, **options):
+                epochs = int(next(key for key in keys if key.startswith("train.epochs")).partition("=")[2])
+                epoch = {"loss": 1.0, "sample_digest": "a"}
+                restart = {"restart": {}} if went_on and "folder" in options and epochs > 1 else {}
+                return {"epochs": [epoch] * epochs, **restart}, ""
+
+            right.train = train
+            return self.part(lambda: right.change_devices(self.check))[0]
+
+        self.assertEqual(change(True)["state"], "passed")
+        self.assertIn("no checkpoint", change(False)["reason"])
+
+    def test_a_profile_adds_up_the_launches_of_a_kernel(self):
+        page = ('==PROF== words\n"ID","Kernel Name","Grid Size","Block Size","dram__bytes_read.sum","dram__bytes_write.sum",'
+                '"gpu__time_duration.sum"\n"","","","","byte","byte","ns"\n'
+                '"0","one","(1, 1, 1)","(32, 1, 1)","1,000","500","2,000"\n"1","two","(1, 1, 1)","(32, 1, 1)","8000","0","4000"\n'
+                '"2","one","(2, 1, 1)","(32, 1, 1)","1000","500","2000"\n')
+        found = fast.kernel_times(page)
+        self.assertEqual([(k["name"], k["launches"], round(k["share"], 9)) for k in found["kernels"]], [("one", 2, 0.5), ("two", 1, 0.5)])
+        self.assertAlmostEqual(found["kernels"][0]["GB/s"], 0.75)
+        self.assertAlmostEqual(found["microseconds"], 8)
+        self.assertEqual(len(found["launches"]), 3)
+        text = as_text({"gpu": None}, [{"name": "p", "figures": found}], with_launches=False)
+        kept = json.loads(text)["parts"][0]["figures"]
+        self.assertEqual((kept["kernels"], "launches" in kept), (found["kernels"], False))
 
     def test_the_sanitizer_passes_by_its_summary_only(self):
         for words, state in (("ERROR SUMMARY: 0 errors", "passed"), ("ERROR SUMMARY: 10 errors", "failed"),
