@@ -36,14 +36,16 @@ DEVICE_TYPE = re.compile(r"\b(class|struct|using) Device\w+")
 TRAINING_ROOMS = ("dense", "feature", "nn", "infer", "history", "train")
 LIBRARY_FUNCTION = re.compile(r"(?<![\w:])(?:std::)?(?:exp2?|expm1|log|log2|log10|log1p|pow|erfc?|sin|cos|tanh)f?\(")
 
-# The seam: files through which every step goes, and words of the mechanisms that are parts of it. Checkpoints call the list of
-# past epochs "history", which is a name in their files.
+# The seam: files through which every step goes, and words of the mechanisms that are parts of it, beside their names in the table
+# of parts. Checkpoints call the list of past epochs "history", which is a name in their files; a network has running statistics.
+PART_TABLE = pathlib.Path("src/train/step_parts.inl.hpp")
 SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
-PART_WORDS = re.compile(r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|learnt|clip|average_")
+PART_WORDS = r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|learnt|clip|average_"
 # Those that judge a job and plan it ask the same parts (train/planned_parts.hpp).
 PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "app": ("job", "job_check", "plan", "plan_page")}
-PLANNED_WORDS = re.compile(r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_")
+PLANNED_WORDS = r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_"
 EPOCHS_IN_FILE = '"history"'
+OF_NETWORKS = "running_statistics"
 
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
 KEY_DICTIONARY = pathlib.Path("src/base/other_names.cpp")  # from the names that other systems use
@@ -56,7 +58,13 @@ def without_comments(text):
     return re.sub(r"//[^\n]*", "", text)
 
 
-def problems_of(path, room, rooms):
+def names_of_parts():
+    """What matches a part of the table by its name."""
+    names = re.findall(r"^  part\((\w+),", PART_TABLE.read_text(), re.M) if PART_TABLE.exists() else []
+    return "".join(rf"|\b(?:make_)?{name}(?:_part)?\b" for name in names if name != OF_NETWORKS)
+
+
+def problems_of(path, room, rooms, part_words, planned_words):
     text = without_comments(path.read_text())
     for line, content in enumerate(text.splitlines(), 1):
         included = re.match(r'\s*#\s*include\s+"espalier/(\w+)/', content)
@@ -71,9 +79,9 @@ def problems_of(path, room, rooms):
             yield f"{path}:{line}: a check of a job outside of the table in {JOB_CHECK}"
         if room in TRAINING_ROOMS and not path.stem.endswith("_work") and LIBRARY_FUNCTION.search(content):
             yield f"{path}:{line}: a function of the C library, whose bits differ between machines; base/elementary.hpp has our own"
-        if path.name.partition(".")[0] in SEAM.get(room, ()) and (word := PART_WORDS.search(content.replace(EPOCHS_IN_FILE, ""))):
+        if path.name.partition(".")[0] in SEAM.get(room, ()) and (word := part_words.search(content.replace(EPOCHS_IN_FILE, ""))):
             yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/step_part.hpp)"
-        if path.name.partition(".")[0] in PLANNING_SEAM.get(room, ()) and (word := PLANNED_WORDS.search(content)):
+        if path.name.partition(".")[0] in PLANNING_SEAM.get(room, ()) and (word := planned_words.search(content)):
             yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/planned_parts.hpp)"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
@@ -117,6 +125,7 @@ def hides_cuda(path, line):
 def main():
     rooms = sys.argv[1:]
     problems = []
+    of_parts = [re.compile(words + names_of_parts()) for words in (PART_WORDS, PLANNED_WORDS)]
     keys = set(re.findall(r'Key\{"(\w+\.\w+)"', KEY_TABLE.read_text())) if KEY_TABLE.exists() else set()
     for top in TOPS:
         for folder in sorted(pathlib.Path(top).iterdir()):
@@ -124,7 +133,7 @@ def main():
                 problems.append(f"{folder}: not one of the rooms: {' '.join(rooms)}")
                 continue
             for path in sorted(folder.rglob("*.[ch]*")):
-                problems += problems_of(path, folder.name, rooms)
+                problems += problems_of(path, folder.name, rooms, *of_parts)
                 problems += second_list_of_keys(path, keys)
                 problems += refusals_of(path, folder.name)
     room_of, header_of = {}, {}

@@ -57,6 +57,16 @@ class JobChecks(RoomsTest):
                            ("train/trainer.cpp", "// what history is"), ("feature/network.cpp", line)):
             self.assertEqual(self.problems({path: text + "\n"}), (0, "rooms ok\n"), path)
 
+    def test_the_table_of_parts_says_their_names(self):
+        table = {"train/step_parts.inl.hpp": "#define PARTS(part) \\\n  part(running_statistics, nullptr) \\\n  part(gradient_noise, nullptr)\n"}
+        for path in ("train/trainer.inl.hpp", "nn/network.cpp", "plan/memory.cpp", "app/job.cpp"):
+            for line in ("add(make_gradient_noise(job));", "gradient_noise.add(job);"):
+                self.assertEqual(self.problems({path: line + "\n"})[0], 0, path)
+                code, said = self.problems({path: line + "\n", **table})
+                self.assertEqual(code, 1, path)
+                self.assertIn("gradient_noise, a part of a step", said)
+            self.assertEqual(self.problems({path: "network.running_statistics();\n", **table}), (0, "rooms ok\n"), path)
+
     def test_two_types_of_one_name_are_caught(self):
         one = "namespace espalier {\nstruct Options {\n  int a;\n};\n}\n"
         code, said = self.problems({"graph/import.hpp": one, "graph/generate.hpp": one.replace("int a", "double b")})
