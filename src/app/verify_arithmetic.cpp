@@ -3,8 +3,6 @@
 // question: with -ffast-math it would answer "always" to x == x.
 #include "verify_arithmetic.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cfenv>
 #include <cmath>
 #include <iterator>
@@ -154,10 +152,6 @@ bool rounds_to_nearest() {
 
 // ---- all of them ----
 
-struct Rule : ArithmeticRule {
-  bool (*holds)();
-};
-
 template <bool (*Single)(), bool (*Double)()>
 bool both() {
   return Single() && Double();
@@ -166,38 +160,33 @@ bool both() {
 // The first that differs is to name the cause: -ffast-math also contracts and flushes.
 constexpr const char* kFast = "built with -ffast-math, or a part of it";
 
-constexpr Rule kRules[] = {
-    {{"direction of rounding", "to the nearest", "another",
-      "a library, or the environment, has set another direction of rounding (fesetround)"},
+constexpr ArithmeticRule kRules[] = {
+    {"direction of rounding", "to the nearest", "another",
+     "a library, or the environment, has set another direction of rounding (fesetround)",
      both<rounds_to_nearest<float>, rounds_to_nearest<double>>},
-    {{"order of sums", "as written", "changed", kFast},
+    {"order of sums", "as written", "changed", kFast,
      both<sums_are_in_order<float>, sums_are_in_order<double>>},
-    {{"quotients", "rounded once", "approximate", kFast},
+    {"quotients", "rounded once", "approximate", kFast,
      both<quotients_are_rounded<float>, quotients_are_rounded<double>>},
-    {{"NaN, infinity, -0", "told apart", "passed over", kFast},
+    {"NaN, infinity, -0", "told apart", "passed over", kFast,
      both<special_values_count<float>, special_values_count<double>>},
-    {{"products and sums", "rounded one by one", "contracted",
-      "built with -ffp-contract=fast, which is some compilers' default, or with -ffast-math; the Makefile's "
-      "-ffp-contract=off must come last"},
+    {"products and sums", "rounded one by one", "contracted",
+     "built with -ffp-contract=fast, which is some compilers' default, or with -ffast-math; the Makefile's "
+     "-ffp-contract=off must come last",
      both<products_are_rounded<float>, products_are_rounded<double>>},
-    {{"fused products, where asked for", "exact", "not exact",
-      "fma() of the mathematical library, or of the processor, rounds twice"},
+    {"fused products, where asked for", "exact", "not exact",
+     "fma() of the mathematical library, or of the processor, rounds twice",
      both<fused_is_exact<float>, fused_is_exact<double>>},
-    {{"numbers below the normal ones", "kept", "taken for 0",
-      "denormal numbers are flushed to zero: by a library that was linked with -ffast-math or preloaded "
-      "(LD_PRELOAD), or by a build with -ffast-math"},
+    {"numbers below the normal ones", "kept", "taken for 0",
+     "denormal numbers are flushed to zero: by a library that was linked with -ffast-math or preloaded "
+     "(LD_PRELOAD), or by a build with -ffast-math",
      both<denormals_stay<float>, denormals_stay<double>>},
 };
 
 }  // namespace
 
 std::span<const ArithmeticRule> arithmetic_rules() {
-  static const auto rules = [] {
-    std::array<ArithmeticRule, std::size(kRules)> all{};
-    std::ranges::copy(kRules, all.begin());
-    return all;
-  }();
-  return rules;
+  return kRules;
 }
 
 unsigned broken_rules(int threads) {

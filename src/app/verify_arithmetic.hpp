@@ -12,6 +12,7 @@ struct ArithmeticRule {
   const char* kept;    ///< the words where it holds
   const char* broken;  ///< and where not
   const char* cause;
+  bool (*holds)();  ///< on this thread
 };
 
 std::span<const ArithmeticRule> arithmetic_rules();
