@@ -59,6 +59,9 @@ class JobCheckpoints {
   /// Collective. TrainingProgress::goes_on.
   bool goes_on();
 
+  /// Is the next one to be saved the last thing that this run does?
+  bool stopping() const { return stopping_; }
+
   /// Collective. A checkpoint that cannot be written is a warning while training goes on, and an
   /// error where it was to end with it.
   void save(const TrainingState& state, const std::vector<EpochReport>& history);

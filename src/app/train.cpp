@@ -1,7 +1,10 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
 #include "espalier/train/trainer.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 #include "checkpoints.hpp"
@@ -14,12 +17,24 @@
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "run_output.hpp"
-#include "terminal.hpp"
 #include "training_on_gpu.hpp"
 
 namespace espalier {
 
 namespace {
+
+// Does standard output end in a terminal, also through mpirun? That gives rank 0 a pseudo-terminal
+// of its own even when its own output goes to a file.
+bool output_is_watched() {
+  if (isatty(STDOUT_FILENO) == 0) return false;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
+  // Rank 0's parent is mpirun, or a daemon without a terminal.
+  char target[256] = {};
+  const auto path = "/proc/" + std::to_string(getppid()) + "/fd/1";
+  const auto length = readlink(path.c_str(), target, sizeof target - 1);
+  const std::string name(target, static_cast<std::size_t>(length > 0 ? length : 0));
+  return name.starts_with("/dev/pts/") || name.starts_with("/dev/tty");
+}
 
 // A line that rewrites itself on a terminal; nothing in a batch log, where the epochs' lines
 // tell enough.
@@ -136,7 +151,6 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
   checkpoints.describe();
-  bool stopping = false;
   const auto result = trainer.train({.on_step = show_step,
                                      .on_epoch =
                                          [&](const EpochReport& epoch) {
@@ -147,21 +161,18 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
                                      .next =
                                          [&](const Cursor& cursor, std::int64_t steps, bool last) {
                                            note_progress();
-                                           const auto next = checkpoints.next(cursor, steps, last);
-                                           stopping = next == Next::kSaveAndStop;
-                                           return next;
+                                           return checkpoints.next(cursor, steps, last);
                                          },
                                      .save =
                                          [&](const TrainingState& state) {
                                            checkpoints.save(state, report.epochs);
-                                           if (stopping && state.best_epoch > 0)
+                                           if (checkpoints.stopping() && state.best_epoch > 0)
                                              write_weights_so_far(job, state, checkpoints);
                                          },
                                      .goes_on =
                                          [&] {
                                            note_progress();
-                                           stopping = !checkpoints.goes_on();
-                                           return !stopping;
+                                           return checkpoints.goes_on();
                                          }});
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
