@@ -55,6 +55,19 @@ GraphView view_of(const Config& config) {
   return view;
 }
 
+void resolve(JobSize& job, int threads) {
+  auto& config = job.config;
+  const auto replication = config.grid.replication.value.value_or(automatic_replication(job));
+  config.run.threads.value = threads;
+  config.run.device = job.gpu ? "cuda" : "cpu";
+  config.grid.replication.value = replication;
+  if (job.inference) return;
+  config.train.batches_per_step.value = job.training
+                                            ? resolved_batches_per_step(job.graph, config, job.ranks)
+                                            : config.train.batches_per_step.value.value_or(job.ranks);
+  config.sampler.bulk.value = resolved_bulk(job, replication);
+}
+
 // Collective. The groups of local batches: stretches of the order.
 static std::shared_ptr<const BatchGroups> groups_of_job(const Communicator& world, const Order& order,
                                                         const GraphFile& file, const Config& config) {
@@ -89,10 +102,6 @@ std::vector<InputTable> tables_of(const Job& job) {
 
 InputShape input_of(const Job& job) {
   return input_shape(job.graph, sees_relations(job.config), tables_of(job));
-}
-
-Topology topology_of(const Config& config) {
-  return config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned;
 }
 
 static bool reads_targets(const Job& job) {
@@ -205,19 +214,10 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   check_job(Moment::kGraph, facts);
   const auto order = memory && memory->order ? *memory->order : read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
-  const auto replication =
-      config.grid.replication.value.value_or(automatic_replication(size_of(job, world.size())));
-
-  job.config.run.threads.value = job.cpu.threads;
-  job.config.run.device = job.device.name();
-  job.config.grid.replication.value = replication;
-  if (kind != JobKind::kInfer) {
-    job.config.train.batches_per_step.value =
-        kind == JobKind::kTrain ? resolved_batches_per_step(job.graph, config, world.size())
-                                : config.train.batches_per_step.value.value_or(world.size());
-    job.config.sampler.bulk.value = resolved_bulk(size_of(job, world.size()), replication);
-  }
-  const auto size = size_of(job, world.size());
+  auto size = size_of(job, world.size());
+  resolve(size, job.cpu.threads);
+  job.config = size.config;
+  const auto replication = static_cast<int>(*job.config.grid.replication.value);
   facts.order = order ? &order->info : nullptr;
   facts.size = &size;
   facts.device = job.device.words;
@@ -230,10 +230,9 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   if (!config.run.spill.empty() && (kind == JobKind::kTrain || kind == JobKind::kInfer))
     agree(world, [&] { SpilledRows(config.run.spill, 0, 1); });
 
-  job.grid = std::make_unique<Grid>(world, static_cast<int>(replication));
+  job.grid = std::make_unique<Grid>(world, replication);
   own_vertices(world, job.owners, order, *job.file, config, job.grid->rows());
-  if (job.samples_ahead)
-    job.sampling_grid = std::make_unique<Grid>(world.duplicate(), static_cast<int>(replication));
+  if (job.samples_ahead) job.sampling_grid = std::make_unique<Grid>(world.duplicate(), replication);
   return job;
 }
 

@@ -85,6 +85,10 @@ struct Job {
 /// How a job looks at its graph.
 GraphView view_of(const Config& config);
 
+/// Puts numbers in place of "auto" in the config of the job, whose other fields are known: of an
+/// inference all but bulk and batches_per_step.
+void resolve(JobSize& job, int threads);
+
 /// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
 /// edges were read by digests that stand in the file.
 void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path);
@@ -103,9 +107,6 @@ std::vector<InputTable> tables_of(const Job& job);
 
 /// Is the matrix that of all relations, beside each other?
 bool sees_relations(const Config& config);
-
-/// grid.topology.
-Topology topology_of(const Config& config);
 
 /// What a job reads where it lies in each rank's memory, not in files.
 struct InMemory {
@@ -133,7 +134,7 @@ DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const 
 }
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
-  const bool replicated = topology_of(job.config) == Topology::kReplicated;
+  const bool replicated = job.config.grid.topology == "replicated";
   auto a = read_model_matrix<Index>(job.matrix_grid(), *job.file,
                                     replicated ? block_partition(job.graph.nodes, 1) : job.owners.blocks,
                                     job.config);

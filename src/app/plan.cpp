@@ -53,9 +53,9 @@ bool is_plan(const std::string& text) {
   return json.is_object() && json.contains("plan") && json.value("command", nlohmann::json()) == "plan";
 }
 
-// The config's "auto"s as `sample` and `train` will resolve them (open_job).
-Plan resolve(const Communicator& world, const PlanArguments& arguments, const Config& config,
-             const GraphInfo& graph, const std::optional<Order>& order) {
+// The job as `sample` and `train` will resolve it (open_job).
+Plan resolved_plan(const Communicator& world, const PlanArguments& arguments, const Config& config,
+                   const GraphInfo& graph, const std::optional<Order>& order) {
   Plan plan;
   if (!arguments.machine.empty()) plan.machine = read_machine(arguments.machine);
   auto& job = plan.job;
@@ -74,14 +74,7 @@ Plan resolve(const Communicator& world, const PlanArguments& arguments, const Co
                             ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
                             : choose_threads(config.run.threads, cores / arguments.ranks, /*warns=*/true);
   plan.threads = plan.threads_chosen.count;
-  const auto replication = config.grid.replication.value.value_or(automatic_replication(job));
-  job.config.run.threads.value = plan.threads;
-  job.config.run.device = job.gpu ? "cuda" : "cpu";
-  job.config.grid.replication.value = replication;
-  job.config.train.batches_per_step.value = job.training
-                                                ? resolved_batches_per_step(graph, config, job.ranks)
-                                                : config.train.batches_per_step.value.value_or(job.ranks);
-  job.config.sampler.bulk.value = resolved_bulk(job, replication);
+  resolve(job, plan.threads);
   plan.epoch = planned_epoch(job);
   return plan;
 }
@@ -216,7 +209,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
                     .graph = &file.info()};
   check_job(Moment::kGraph, facts);
   const auto order = read_job_order(world, config, file);
-  auto plan = resolve(world, arguments, config, file.info(), order);
+  auto plan = resolved_plan(world, arguments, config, file.info(), order);
   facts.order = order ? &order->info : nullptr;
   facts.size = &plan.job;
   if (!plan.job.gpu) facts.device = "on the CPU (no --machine with node.device = \"cuda\")";
