@@ -15,27 +15,17 @@ namespace {
 
 // ---- the config ----
 
-void sampler_keys(const JobFacts& job) {
-  check_sampler_keys(job.config.sampler, has_own_weights(job.config.model));
+void config_keys(const JobFacts& job) {
+  const auto& config = job.config;
+  check_sampler_keys(config.sampler, has_own_weights(config.model));
+  check_model_keys(config);
+  check_parts(config);
+  check_shape(network_shape(config.model, 1, 1));
+  matrix_form(config);
+  if (const auto check = task_kind_of(config.train.task).check_keys) check(config);
+  metric_of(config.train);
 }
-void model_keys(const JobFacts& job) {
-  check_model_keys(job.config);
-}
-void keys_of_parts(const JobFacts& job) {
-  check_parts(job.config);
-}
-void network_keys(const JobFacts& job) {
-  check_shape(network_shape(job.config.model, 1, 1));
-}
-void matrix_keys(const JobFacts& job) {
-  matrix_form(job.config);
-}
-void task_keys(const JobFacts& job) {
-  if (const auto check = task_kind_of(job.config.train.task).check_keys) check(job.config);
-}
-void metric_key(const JobFacts& job) {
-  metric_of(job.config.train);
-}
+
 void local_batches(const JobFacts& job) {
   const auto& config = job.config;
   if (config.sampler.groups > 0 && config.graph.order.empty())
@@ -142,8 +132,7 @@ void sparse_features(const JobFacts& job) {
   if (std::ranges::any_of(job.graph->types, [](const auto& type) { return type.pairs > 0; }))
     usage_error(
         "graph.feature_norm = standard has no meaning for {}, whose features are sparse: less their mean "
-        "they "
-        "would not be; use none or row",
+        "they would not be; use none or row",
         job.config.graph.file);
 }
 
@@ -155,8 +144,7 @@ void fewer_bits(const JobFacts& job) {
   if (std::ranges::any_of(job.graph->types, [](const auto& type) { return type.pairs > 0; }))
     usage_error(
         "graph.feature_bits = {} has no meaning for {}, whose features are sparse: of which numbers are not "
-        "0 "
-        "it keeps the places and numbers; write 32",
+        "0 it keeps the places and numbers; write 32",
         of.feature_bits, of.file);
 }
 
@@ -177,8 +165,7 @@ void features_on_disk(const JobFacts& job) {
     if (types[t].features > 0 && stays(t) && !job.file->plain_features(t))
       input_error(
           "{}: features{} cannot stay on disk: they are sparse, compressed, in pieces, or neither float32 "
-          "nor "
-          "float16 of this byte order; write them so, or leave graph.features_on = \"disk\" out",
+          "nor float16 of this byte order; write them so, or leave graph.features_on = \"disk\" out",
           job.config.graph.file, types.size() > 1 ? " of " + job.graph->schema.types()[t].name : "");
 }
 
@@ -275,13 +262,7 @@ struct Check {
 
 // In the order in which they are made.
 constexpr Check kChecks[] = {
-    {Moment::kConfig, kAll, sampler_keys},
-    {Moment::kConfig, kAll, model_keys},
-    {Moment::kConfig, kAll, keys_of_parts},
-    {Moment::kConfig, kAll, network_keys},
-    {Moment::kConfig, kAll, matrix_keys},
-    {Moment::kConfig, kAll, task_keys},
-    {Moment::kConfig, kAll, metric_key},
+    {Moment::kConfig, kAll, config_keys},
     {Moment::kConfig, kAll, local_batches},
     {Moment::kGraph, kWrite, written},
     {Moment::kGraph, kAll, copies},
