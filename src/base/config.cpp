@@ -5,7 +5,10 @@
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -34,21 +37,17 @@ std::string one_of(const Key& key, const std::string& kind) {
 
 // What a key takes, in words.
 std::string takes(const Key& key) {
-  struct Words {
-    std::string operator()(const std::string*) const { return "a word in quotes"; }
-    std::string operator()(const std::int64_t*) const { return "a whole number"; }
-    std::string operator()(const double*) const { return "a number"; }
-    std::string operator()(const bool*) const { return "true or false"; }
-    std::string operator()(const std::vector<std::int64_t>*) const {
-      return "a list of whole numbers such as [15, 10, 5]";
-    }
-    std::string operator()(const std::vector<std::string>*) const {
-      return "a list of words in quotes such as [\"writes=25,10\"]";
-    }
-    std::string operator()(const AutoInt*) const { return "a whole number"; }
-    std::string operator()(const AutoNumber*) const { return "a number"; }
-  };
-  return one_of(key, std::visit(Words{}, key.target));
+  // In the order of Target.
+  constexpr std::array kKinds = {"a word in quotes",
+                                 "a whole number",
+                                 "a number",
+                                 "true or false",
+                                 "a list of whole numbers such as [15, 10, 5]",
+                                 "a list of words in quotes such as [\"writes=25,10\"]",
+                                 "a whole number",
+                                 "a number"};
+  static_assert(kKinds.size() == std::variant_size_v<Target>);
+  return one_of(key, kKinds[key.target.index()]);
 }
 
 bool is_empty_by_default(const Key& key) {
@@ -145,11 +144,7 @@ class Assigner {
     if (static_cast<double>(value) > key_.highest)
       usage_error("{}: {} = {} is above its greatest value, {}", where_, key_.name, value, key_.highest);
   }
-  std::string choice_list() const {
-    std::string out;
-    for (const auto& choice : key_.choices) out += (out.empty() ? "" : " | ") + choice;
-    return out;
-  }
+  std::string choice_list() const { return fmt::format("{}", fmt::join(key_.choices, " | ")); }
 
   const Key& key_;
   const toml::node& node_;

@@ -1,5 +1,5 @@
 // The config as text: TOML, JSON, and the list of keys for people.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,9 @@ std::string value_text(const Target& target) {
     std::string operator()(const std::int64_t* v) const { return std::to_string(*v); }
     std::string operator()(const double* v) const { return number_text(*v); }
     std::string operator()(const bool* v) const { return *v ? "true" : "false"; }
-    std::string operator()(const std::vector<std::int64_t>* v) const { return fmt::format("[{}]", join(*v)); }
+    std::string operator()(const std::vector<std::int64_t>* v) const {
+      return fmt::format("[{}]", fmt::join(*v, ", "));
+    }
     std::string operator()(const std::vector<std::string>* v) const {
       std::string out;
       for (const auto& item : *v) out += (out.empty() ? "" : ", ") + quoted(item);
@@ -36,11 +38,6 @@ std::string value_text(const Target& target) {
     }
     std::string operator()(const AutoNumber* v) const {
       return v->value ? number_text(*v->value) : "\"auto\"";
-    }
-    static std::string join(const std::vector<std::int64_t>& items) {
-      std::string out;
-      for (const auto item : items) out += (out.empty() ? "" : ", ") + std::to_string(item);
-      return out;
     }
   };
   return std::visit(Writer{}, target);
@@ -123,9 +120,7 @@ namespace {
 // ": a | b | c" unless the meaning explains the choices itself.
 std::string choices_of(const Key& key) {
   if (key.choices.empty() || key.meaning.find(key.choices.front()) != std::string::npos) return {};
-  std::string out;
-  for (const auto& choice : key.choices) out += (out.empty() ? ": " : " | ") + choice;
-  return out;
+  return fmt::format(": {}", fmt::join(key.choices, " | "));
 }
 }  // namespace
 
