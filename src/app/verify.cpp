@@ -13,7 +13,6 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/nn/layer.hpp"
-#include "verify_leaves.hpp"
 #include "verify_runs.hpp"
 
 namespace espalier {
@@ -107,6 +106,7 @@ void verify_command(const Communicator& world, const VerifyArguments& arguments)
 
   // 2. From the base upwards.
   VerifyLines lines(world, device.gpu != nullptr, arguments.print_values);
+  verify_arithmetic(threads.count, lines);
   verify_leaves(world, threads.count, lines);
   MadeGraphs graphs;
   make_graphs(world, graphs);

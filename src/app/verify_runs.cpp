@@ -138,14 +138,12 @@ void VerifyRuns::draws(const std::string& name, bool typed, const Keys& keys) {
 
 namespace {
 
-using KeepState = std::function<void(const TrainingState&)>;  // may be empty
-
 // Collective. Trains to the end or, where the state is to be kept, to the first step of epoch 2;
 // from `state` on where there is one. Adds the losses of epochs. Returns all of them in words, the
 // digest of the weights, and the score on the test split.
 template <class Space>
 std::string train(const Space& space, const TrainingJobOn<Space>& job, const TrainingState* state,
-                  const KeepState& keep, std::vector<double>& losses) {
+                  const std::function<void(const TrainingState&)>& keep, std::vector<double>& losses) {
   TrainerOn<Space> trainer(space, job);
   if (state != nullptr) trainer.restore(*state);
   const auto next = [&](const Cursor& cursor, std::int64_t, bool) {
@@ -218,19 +216,28 @@ class CheckpointInFolder {
 
 }  // namespace
 
+std::string VerifyRuns::train(bool typed, std::int64_t copies, const Keys& keys, std::vector<double>& losses,
+                              const TrainingState* state, const KeepState& keep) {
+  auto job = open(JobKind::kTrain, typed, copies, keys);
+  std::function<void(const TrainingState&)> keep_of_job;
+  if (keep) keep_of_job = [&](const TrainingState& now) { keep(job, now); };
+  std::string found;
+  with_training(
+      job, [] {},
+      [&](const auto& space, const auto& training) {
+        found = espalier::train(space, training, state, keep_of_job, losses);
+      });
+  return found;
+}
+
 void VerifyRuns::training(const std::string& group, const std::string& name, bool typed, const Keys& keys,
                           const std::string& key) {
   const auto copies = next_copies();
   std::string found;
   {
     const Quietly quiet(world_);
-    auto job = open(JobKind::kTrain, typed, copies, keys);
     std::vector<double> losses;
-    with_training(
-        job, [] {},
-        [&](const auto& space, const auto& training) {
-          found = train(space, training, nullptr, {}, losses);
-        });
+    found = train(typed, copies, keys, losses);
   }
   lines_.check(group, name, found, key, counted(copies, "copy"));
 }
@@ -244,24 +251,15 @@ void VerifyRuns::restart(const std::string& name, const std::string& key, bool t
     if (!arguments_.folder.empty()) file.emplace(world_, arguments_.folder);
     std::vector<double> losses;
     TrainingState state;
-    {
-      auto job = open(JobKind::kTrain, typed, copies, keys);
-      const KeepState keep = [&](const TrainingState& now) {
-        state = file ? file->saved({.state = now,
-                                    .epochs = {},
-                                    .config = to_toml(job.config),
-                                    .ranks = world_.size(),
-                                    .graph = job.graph})
-                     : kept_in_memory(world_, now);
-      };
-      with_training(
-          job, [] {},
-          [&](const auto& space, const auto& training) { train(space, training, nullptr, keep, losses); });
-    }
-    auto job = open(JobKind::kTrain, typed, copies, keys);
-    with_training(
-        job, [] {},
-        [&](const auto& space, const auto& training) { found = train(space, training, &state, {}, losses); });
+    train(typed, copies, keys, losses, nullptr, [&](const Job& job, const TrainingState& now) {
+      state = file ? file->saved({.state = now,
+                                  .epochs = {},
+                                  .config = to_toml(job.config),
+                                  .ranks = world_.size(),
+                                  .graph = job.graph})
+                   : kept_in_memory(world_, now);
+    });
+    found = train(typed, copies, keys, losses, &state);
     state = {};
     world_.barrier();  // nobody reads the file any more
   }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "commands.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/partition/order.hpp"
+#include "espalier/train/training_state.hpp"
 #include "job.hpp"
 #include "verify_lines.hpp"
 
@@ -50,8 +52,15 @@ class VerifyRuns {
   void restart(const std::string& name, const std::string& key, bool typed, const Keys& keys);
 
  private:
+  /// Is given a state to keep; may be empty.
+  using KeepState = std::function<void(const Job&, const TrainingState&)>;
+
   Job open(JobKind kind, bool typed, std::int64_t copies, const Keys& keys);
   std::string draw(bool typed, std::int64_t copies, const Keys& keys);
+  /// Trains to the end or, where the state is to be kept, to the first step of epoch 2; from
+  /// `state` on where there is one.
+  std::string train(bool typed, std::int64_t copies, const Keys& keys, std::vector<double>& losses,
+                    const TrainingState* state = nullptr, const KeepState& keep = {});
   std::int64_t next_copies() { return copies_[turn_++ % copies_.size()]; }
 
   const Communicator& world_;
