@@ -252,7 +252,8 @@ void memory(const JobFacts& job) {
 
 // ---- all of them ----
 
-enum Concerns : unsigned { kSample = 1, kTrain = 2, kInfer = 4, kJudge = 8, kWrite = 16, kAll = 7 };
+// Bit k: jobs of the k-th kind; kJudge: those that judge.
+enum Concerns : unsigned { kWrite = 2, kTrain = 4, kInfer = 8, kJudge = 16, kDraw = 7, kAll = 15 };
 
 struct Check {
   Moment moment;
@@ -266,13 +267,13 @@ constexpr Check kChecks[] = {
     {Moment::kConfig, kAll, local_batches},
     {Moment::kGraph, kWrite, written},
     {Moment::kGraph, kAll, copies},
-    {Moment::kGraph, kSample | kTrain, target},
-    {Moment::kGraph, kSample | kTrain | kJudge, split},
-    {Moment::kGraph, kSample | kTrain, relation_fanout},
-    {Moment::kGraph, kSample | kTrain, embedding},
-    {Moment::kGraph, kSample | kTrain, mean_of_self},
-    {Moment::kGraph, kSample | kTrain, examples},
-    {Moment::kGraph, kSample | kTrain, weights},
+    {Moment::kGraph, kDraw, target},
+    {Moment::kGraph, kDraw | kJudge, split},
+    {Moment::kGraph, kDraw, relation_fanout},
+    {Moment::kGraph, kDraw, embedding},
+    {Moment::kGraph, kDraw, mean_of_self},
+    {Moment::kGraph, kDraw, examples},
+    {Moment::kGraph, kDraw, weights},
     {Moment::kGraph, kTrain | kInfer, inputs},
     {Moment::kGraph, kTrain | kInfer, sparse_features},
     {Moment::kGraph, kTrain | kInfer, fewer_bits},
@@ -286,19 +287,12 @@ constexpr Check kChecks[] = {
     {Moment::kMemory, kAll, memory},
 };
 
-unsigned concern_of(const JobFacts& job) {
-  const unsigned kind = job.kind == JobKind::kSample  ? kSample
-                        : job.kind == JobKind::kWrite ? kSample | kWrite
-                        : job.kind == JobKind::kTrain ? kTrain
-                                                      : kInfer;
-  return job.judges ? kind | kJudge : kind;
-}
-
 }  // namespace
 
 void check_job(Moment moment, const JobFacts& facts) {
+  const unsigned concern = 1u << static_cast<int>(facts.kind) | (facts.judges ? kJudge : 0u);
   for (const auto& check : kChecks)
-    if (check.moment == moment && (check.concerns & concern_of(facts)) != 0) check.check(facts);
+    if (check.moment == moment && (check.concerns & concern) != 0) check.check(facts);
 }
 
 }  // namespace espalier
