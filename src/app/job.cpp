@@ -1,8 +1,8 @@
 #include "job.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "changed_keys.hpp"
 #include "espalier/base/clock.hpp"
@@ -105,17 +105,9 @@ InputShape input_of(const Job& job) {
 }
 
 static bool reads_targets(const Job& job) {
-  switch (job.kind) {
-    case JobKind::kSample:
-      return false;
-    case JobKind::kWrite:
-      return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
-    case JobKind::kTrain:
-      return true;
-    case JobKind::kInfer:
-      return job.command.judges;
-  }
-  return true;
+  if (job.kind == JobKind::kWrite)
+    return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
+  return job.kind == JobKind::kTrain || (job.kind == JobKind::kInfer && job.command.judges);
 }
 
 JobSize size_of(const Job& job, std::int64_t ranks) {
@@ -304,12 +296,9 @@ std::string layers_in_words(const Config& config, const std::string& widths) {
 
 std::string sampler_in_words(const Config& config) {
   if (config.model.layers == 0) return "no neighbours";
-  std::string fanout;
-  for (const auto picks : config.sampler.fanout)
-    fanout += (fanout.empty() ? "" : ",") + std::to_string(picks);
   const bool has_mode = sampler_kind_of(config.sampler.kind).takes_mode;
   return fmt::format("{}{} fanout {}", config.sampler.kind, has_mode ? " (" + config.sampler.mode + ")" : "",
-                     fanout);
+                     fmt::join(config.sampler.fanout, ","));
 }
 
 // Where a step is no unbiased estimate of what evaluation computes: one line.
@@ -412,12 +401,15 @@ void warn_of_surprises(const Job& job) {
                  config.train.early_stop, config.graph.file, plural_of(task.example), where);
 }
 
+std::vector<std::string> names_of(const std::vector<Schedule>& schedules) {
+  std::vector<std::string> names;
+  for (const auto schedule : schedules) names.emplace_back(name_of(schedule));
+  return names;
+}
+
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {
   if (job.grid->rows() == 1 || job.config.grid.topology == "replicated") return "no product moves data";
-  std::string words;
-  for (const auto schedule : schedules)
-    words += (words.empty() ? "schedule " : ", ") + std::string(name_of(schedule));
-  return words;
+  return fmt::format("schedule {}", fmt::join(names_of(schedules), ", "));
 }
 
 RunReport start_report(const Job& job, const char* command, const std::vector<Schedule>& schedules) {
@@ -431,7 +423,7 @@ RunReport start_report(const Job& job, const char* command, const std::vector<Sc
   report.graph = job.graph;
   report.verified = job.verified;
   if (job.config.grid.topology == "partitioned" && job.grid->rows() > 1)
-    for (const auto schedule : schedules) report.schedules.emplace_back(name_of(schedule));
+    report.schedules = names_of(schedules);
   return report;
 }
 

@@ -1,4 +1,6 @@
 // A plan as a page for people and as JSON.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -28,12 +30,6 @@ std::string grouped(double number) {
 
 std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}", grouped(count), count == 1 ? noun : plural_of(noun));
-}
-
-std::string schedule_names(const std::vector<Schedule>& schedules) {
-  std::string names;
-  for (const auto schedule : schedules) names += (names.empty() ? "" : ", ") + std::string(name_of(schedule));
-  return names;
 }
 
 bool moves_samples(const Plan& plan) {
@@ -189,7 +185,7 @@ std::string volumes(const Plan& plan) {
     }
     if (asked == "auto")
       text += volume_line("sample  auto", volume_of(plan.costs.at("sample")),
-                          fmt::format("<- this job: {}", schedule_names(plan.work.schedules)));
+                          fmt::format("<- this job: {}", fmt::join(names_of(plan.work.schedules), ", ")));
   }
   for (const char* stage : {"fetch", "reduce", "evaluate"})
     if (plan.costs.contains(stage))
@@ -258,8 +254,7 @@ std::string plan_json(const Plan& plan) {
   report.device = "cpu";
   report.graph = plan.job.graph;
   report.verified = plan.job.config.graph.verify && plan.job.graph.content.file;
-  if (moves_samples(plan))
-    for (const auto schedule : plan.work.schedules) report.schedules.emplace_back(name_of(schedule));
+  if (moves_samples(plan)) report.schedules = names_of(plan.work.schedules);
   report.peak_memory_max = std::llround(plan.memory.bytes());
   report.peak_memory_sum = report.peak_memory_max * plan.epoch.ranks;
   auto json = Json::parse(to_json(report));
