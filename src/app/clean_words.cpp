@@ -1,7 +1,6 @@
 #include "clean_words.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
 #include "job.hpp"
+#include "number_option.hpp"
 
 namespace espalier {
 
@@ -43,12 +43,10 @@ std::pair<std::string, std::string> parts_of(const std::string& relabel) {
 }
 
 std::uint64_t seed_of(const std::string& relabel, const std::string& text) {
-  std::int64_t seed = -1;
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, seed);
-  if (result.ec != std::errc() || result.ptr != end || seed < 0)
+  const auto seed = number_in<std::int64_t>(text);
+  if (!seed || *seed < 0)
     usage_error("--relabel {}: give a whole number of at least 0 behind the colon, as random:7", relabel);
-  return static_cast<std::uint64_t>(seed);
+  return static_cast<std::uint64_t>(*seed);
 }
 
 void read_relabel(const std::string& relabel, CleanOptions& options) {
@@ -67,10 +65,10 @@ std::string words_of(const PrepareArguments& arguments) {
   std::string words = "espalier prepare";
   if (arguments.drop_loops) words += " --drop-loops";
   if (arguments.drop_duplicates) words += " --drop-duplicates";
-  if (arguments.names_duplicates) words += " --duplicates " + arguments.duplicates;
+  if (arguments.duplicates) words += " --duplicates " + *arguments.duplicates;
   if (arguments.symmetrise) words += " --symmetrise";
   if (arguments.largest_component) words += " --largest-component";
-  if (arguments.relabels) words += " --relabel " + arguments.relabel;
+  if (arguments.relabel) words += " --relabel " + *arguments.relabel;
   return words;
 }
 
@@ -78,7 +76,7 @@ std::string words_of(const PrepareArguments& arguments) {
 
 bool asks_to_clean(const PrepareArguments& arguments) {
   return arguments.drop_loops || arguments.drop_duplicates || arguments.symmetrise ||
-         arguments.largest_component || arguments.relabels;
+         arguments.largest_component || arguments.relabel;
 }
 
 CleanOptions clean_options(const PrepareArguments& arguments) {
@@ -87,13 +85,13 @@ CleanOptions clean_options(const PrepareArguments& arguments) {
                        .symmetrise = arguments.symmetrise,
                        .largest_component = arguments.largest_component,
                        .words = words_of(arguments)};
-  if (arguments.names_duplicates) {
-    options.repeats = entry_named(kRepeats, arguments.duplicates, "--duplicates").value;
+  if (arguments.duplicates) {
+    options.repeats = entry_named(kRepeats, *arguments.duplicates, "--duplicates").value;
     if (!arguments.drop_duplicates)
       usage_error("--duplicates {}: says what repeated edges become; give --drop-duplicates, too",
-                  arguments.duplicates);
+                  *arguments.duplicates);
   }
-  if (arguments.relabels) read_relabel(arguments.relabel, options);
+  if (arguments.relabel) read_relabel(*arguments.relabel, options);
   if (options.order == RowOrder::kComponent && options.largest_component)
     usage_error(
         "--relabel component: with --largest-component there is one component; leave one of them out");
@@ -102,7 +100,7 @@ CleanOptions clean_options(const PrepareArguments& arguments) {
 
 std::optional<Order> read_clean_order(const Communicator& world, const PrepareArguments& arguments,
                                       const GraphFile& file) {
-  const auto [name, path] = parts_of(arguments.relabel);
+  const auto [name, path] = parts_of(arguments.relabel.value_or(""));
   if (name != "order" && name != "order-degree") return {};
   auto order = read_order(world, path);
   check_order(order.info, file, path);

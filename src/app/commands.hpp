@@ -79,11 +79,12 @@ struct PrepareArguments {
   std::string file;
   std::string output;
   bool drop_loops = false, drop_duplicates = false, symmetrise = false, largest_component = false;
-  std::string duplicates;  ///< "first", ...: what repeated edges become
-  std::string relabel;     ///< "degree", "random:7", "order:FILE", ...: the order of vertices
-  std::string shares;      ///< "0.8,0.1,0.1": of links, in train, valid and test
-  bool names_duplicates = false, relabels = false, splits_links = false;  ///< were these given?
-  std::string relations;  ///< "cites,writes"; empty: all, of two that are inverses the first
+  std::optional<std::string> duplicates;  ///< "first", ...: what repeated edges become
+  std::optional<std::string> relabel;     ///< "degree", "random:7", "order:FILE", ...: the order
+                                          ///< of vertices
+  std::optional<std::string> shares;      ///< "0.8,0.1,0.1": of links, in train, valid and test
+  std::string relations;                  ///< "cites,writes"; empty: all, of two that are
+                                          ///< inverses the first
   std::int64_t seed = 0;
   bool by_time = false;
   bool overwrite = false;  ///< may `output` be replaced?
@@ -105,8 +106,6 @@ struct PartitionArguments {
 void partition_command(const Communicator& world, const PartitionArguments& arguments);
 /// Collective. The order that the options ask for, whole on every rank; nothing is written.
 Order make_order(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments);
-/// The ways to make an order, a line each.
-std::string order_methods_in_words();
 
 struct InfoArguments {
   std::string file;

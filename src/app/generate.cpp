@@ -33,10 +33,8 @@ void generate_command(const Communicator& world, const GenerateArguments& argume
     generate_planted_types(world,
                            {arguments.types, arguments.relations, !arguments.no_inverse, arguments.homophily},
                            vertices, output);
-  else if (arguments.kind == "planted")
-    generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices, output);
   else
-    usage_error("generate {}: the kinds are rmat and planted", arguments.kind);
+    generate_planted(world, {arguments.nodes, arguments.degree, arguments.homophily}, vertices, output);
   note_activity("checking the graph file");
   note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, arguments.output);

@@ -5,10 +5,10 @@
 #include <map>
 #include <vector>
 
-#include "commands.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/nearest.hpp"
 #include "espalier/nn/layer.hpp"
+#include "espalier/partition/order_methods.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "import_formats.hpp"
 
@@ -21,16 +21,11 @@ struct Words {
   std::string example;
 };
 
-std::string samplers() {
+// A line for each.
+template <class Kinds>
+std::string list_of(const Kinds& kinds) {
   std::string lines;
-  for (const auto& kind : sampler_kinds())
-    lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", kind.name, kind.about);
-  return lines;
-}
-
-std::string layers() {
-  std::string lines;
-  for (const auto& kind : layer_kinds())
+  for (const auto& kind : kinds)
     lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", kind.name, kind.about);
   return lines;
 }
@@ -196,7 +191,7 @@ const std::map<std::string, Words>& words() {
         "number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of "
         "each split.\n\n"
         "The methods (--method):\n" +
-            order_methods_in_words() +
+            list_of(order_methods()) +
             "\n\nAn order is HDF5; h5py can write one too:\n"
             "  /              attributes format = \"espalier-order\", version = 1, method; pattern: digest "
             "of "
@@ -214,12 +209,12 @@ const std::map<std::string, Words>& words() {
         "(docs/data.md):\n"
         "  mpirun -np 4 espalier sample inputs/debian.toml --epochs 10 --write batches output.dir=batches\n\n"
         "The samplers (sampler.kind):\n" +
-            samplers()}},
+            list_of(sampler_kinds())}},
       {"train",
        {"train a network",
         "Example:\n  mpirun -np 4 espalier train inputs/debian.toml grid.replication=2 train.epochs=5\n\n"
         "The layers (model.kind):\n" +
-            layers() +
+            list_of(layer_kinds()) +
             "\n\nThe best weights are left in weights.h5 in output.dir, for `espalier infer`; "
             "scripts/to_pytorch.py gives them to\nPyTorch."}},
       {"infer",

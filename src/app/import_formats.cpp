@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 
 #include "espalier/base/error.hpp"
 #include "espalier/graph/edge_import.hpp"
@@ -20,9 +19,8 @@ namespace {
 
 std::optional<std::int64_t> weight_column(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  std::int64_t column = -1;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), column);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || column < 0)
+  const auto column = number_in<std::int64_t>(text);
+  if (!column || *column < 0)
     usage_error("--edge-weight {}: give the number of a column of edge-feat.csv.gz, counted from 0", text);
   return column;
 }
@@ -156,7 +154,7 @@ VertexArrays vertex_arrays(const ImportArguments& a) {
 void add_edge_list_options(CLI::App& command, ImportArguments& a) {
   command.add_option("FILE", a.file, "lines of source and target, .gz and .zst too")->required();
   command.add_flag("--weights", a.weights, "the third field of a line is the weight of the edge");
-  auto* vertices = add_whole_number(command, "--vertices", a.vertices, {1, kMostVertices},
+  auto* vertices = add_whole_number(&command, "--vertices", a.vertices, {1, kMostVertices},
                                     "how many vertices there are (the largest id + 1)");
   command
       .add_flag("--renumber", a.renumber,

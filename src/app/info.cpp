@@ -1,9 +1,8 @@
-// espalier info: what is in a graph file (one with types: typed_page.hpp), and how much memory it
-// takes on a grid; or what is in an order (order_page.hpp).
+// espalier info: what is in a graph file, and how much memory it takes on a grid; or what is in an
+// order (info_pages.hpp).
 //
-// Every rank reads an even range of rows, in parts of bounded size. Degree quantiles are exact:
-// each rank keeps its degrees sorted, and one bisection over the degree axis serves all
-// quantiles together.
+// Degree quantiles are exact: each rank keeps its degrees sorted, and one bisection over the degree
+// axis serves all quantiles together.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,21 +10,14 @@
 
 #include "commands.hpp"
 #include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/graph/degrees.hpp"
 #include "espalier/plan/memory.hpp"
-#include "info_line.hpp"
-#include "link_page.hpp"
-#include "order_page.hpp"
-#include "typed_page.hpp"
+#include "info_pages.hpp"
 #include "vertex_marks.hpp"
-#include "vertices_in_words.hpp"
 
 namespace espalier {
 
@@ -41,36 +33,31 @@ struct Degrees {
 };
 
 Degrees degrees_of(const Communicator& world, const GraphFile& file) {
-  constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
   const auto& info = file.info();
-  const auto mine = even_range(info.nodes, world.size(), world.rank());
-  const auto parts = 1 + info.edges / world.size() / kEdgesPerPart;
-  VertexMarks has_out_edge(info.nodes, world.size());
+  VertexMarks has_edge(info.nodes, world.size());
   Degrees degrees;
   // Sums over all edges are equal when reversing changes nothing.
   std::uint64_t forward = 0, backward = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const auto rows = even_range(mine.size(), parts, part);
-    const auto a = file.read_rows<std::int64_t>(mine.begin + rows.begin, mine.begin + rows.end);
+  const auto read = [&](std::int64_t begin, std::int64_t end) {
+    const auto a = file.read_rows<std::int64_t>(begin, end);
     for (std::int64_t v = 0; v < a.rows; ++v) {
+      const auto row = begin + v;
       degrees.in.push_back(a.row_size(v));
-      const auto columns = a.row_indices(v);
-      degrees.self_loops += std::binary_search(columns.begin(), columns.end(), mine.begin + rows.begin + v);
-      const auto row = mine.begin + rows.begin + v;
-      for (const auto u : columns) {
-        has_out_edge.mark(u);
+      has_edge.mark_row(row, a.row_size(v));
+      for (const auto u : a.row_indices(v)) {
+        has_edge.mark(u);
+        degrees.self_loops += u == row;
         forward += edge_hash(row, u);
         backward += edge_hash(u, row);
       }
     }
-  }
+  };
+  in_row_parts(world, info.nodes, read, 1 + info.edges / info.nodes);
   degrees.symmetric = world.all_reduce(forward, Reduction::kSum, kInfoLabel) ==
                       world.all_reduce(backward, Reduction::kSum, kInfoLabel);
-  const auto marked = has_out_edge.of_mine(world, kInfoLabel);
-  for (std::size_t v = 0; v < marked.size(); ++v) degrees.isolated += degrees.in[v] == 0 && !marked[v];
   std::sort(degrees.in.begin(), degrees.in.end());
   degrees.self_loops = world.all_reduce(degrees.self_loops, Reduction::kSum, kInfoLabel);
-  degrees.isolated = world.all_reduce(degrees.isolated, Reduction::kSum, kInfoLabel);
+  degrees.isolated = has_edge.count_unmarked(world, kInfoLabel);
   return degrees;
 }
 
@@ -157,7 +144,7 @@ void show_memory(const GraphInfo& info, const InfoArguments& arguments) {
 
 void info_command(const Communicator& world, const InfoArguments& arguments) {
   set_memory_advice("use more ranks: each reads its part of the graph");
-  if (arguments.ranks < 1 || arguments.replication < 1 || arguments.ranks % arguments.replication != 0)
+  if (arguments.ranks % arguments.replication != 0)
     usage_error("--ranks {} --replication {}: the replication must divide the number of ranks",
                 arguments.ranks, arguments.replication);
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");

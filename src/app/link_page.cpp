@@ -1,12 +1,9 @@
-#include "link_page.hpp"
-
+// The links of a graph.
 #include <fmt/ranges.h>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
-#include "info_line.hpp"
+#include "info_pages.hpp"
 
 namespace espalier {
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "espalier/graph/csv.hpp"
 #include "espalier/train/report.hpp"
 #include "named_vertices.hpp"
+#include "number_option.hpp"
 
 namespace espalier {
 
@@ -23,17 +23,10 @@ struct Question {
   std::int32_t relation;
 };
 
-std::optional<std::int64_t> number_in(const std::string& text) {
-  std::int64_t number = 0;
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end ? std::optional(number) : std::nullopt;
-}
-
 std::int32_t relation_named(const CsvReader& csv, const LinkInfo& links, const std::string& text) {
   const auto found = std::ranges::find(links.names, text);
   if (found != links.names.end()) return static_cast<std::int32_t>(found - links.names.begin());
-  const auto number = number_in(text);
+  const auto number = number_in<std::int64_t>(text);
   if (!number || *number < 0 || *number >= links.relations())
     csv.fail("'{}' is no relation of the links; they have {}", text.substr(0, 40),
              counted(links.relations(), "relation"));
@@ -78,18 +71,14 @@ std::int64_t vertex_of(const Job& job, const NamedVertices& named, const std::ve
       !type || !graph.typed ? std::string("the graph") : "type " + graph.schema.types()[*type].name;
   bool has_names = false;
   for (int t = type.value_or(0); t <= type.value_or(static_cast<int>(std::ssize(graph.types)) - 1); ++t) {
-    const auto found = named.find(t, text);
-    if (found.vertices > 1)
-      input_error("{}:{}: {} vertices of {} have the id '{}'; say which by numbers (--named-by numbers)",
-                  path, question.line, found.vertices, of, text.substr(0, 60));
-    if (found.vertex >= 0) return found.vertex;
+    if (const auto found = named.find(t, text, path, question.line, of)) return *found;
     has_names |= std::ranges::find(by_ids, t) != by_ids.end();
   }
   if (has_names)
     input_error("{}:{}: no vertex of {} has the name '{}'", path, question.line, of, text.substr(0, 60));
   const RowRange range = type ? RowRange{graph.schema.types()[*type].begin, graph.schema.types()[*type].end}
                               : RowRange{0, graph.nodes};
-  const auto number = number_in(text);
+  const auto number = number_in<std::int64_t>(text);
   if (!number || *number < 0 || *number >= range.size())
     input_error("{}:{}: '{}' is no vertex of {}, whose {} are 0 to {}", path, question.line,
                 text.substr(0, 40), of, counted(range.size(), "vertex"), range.size() - 1);

@@ -57,71 +57,74 @@ CLI::App* add_command(CLI::App& app, const char* name) {
   return command;
 }
 
-void add_stall_option(CLI::App& command, double& minutes) {
+// One that calls run(world, a) when `a` was read.
+template <class Arguments>
+CLI::App* add_command(CLI::App& app, const char* name, Action& action, Arguments& a,
+                      void (*run)(const Communicator&, const Arguments&)) {
+  auto* command = add_command(app, name);
+  command->callback([&action, &a, run] { action = [&a, run](const Communicator& world) { run(world, a); }; });
+  return command;
+}
+
+void add_stall_option(CLI::App* command, double& minutes) {
   add_number(command, "--stall-minutes", minutes, {0, kMostMinutes},
-             "end when nothing was read, written or exchanged for so long, saying where; 0: never")
-      ->capture_default_str();
+             "end when nothing was read, written or exchanged for so long, saying where; 0: never");
+}
+
+// Of commands that write a file.
+template <class Arguments>
+void add_output_options(CLI::App* command, Arguments& a) {
+  add_stall_option(command, a.stall_minutes);
+  command->add_flag("--overwrite", a.overwrite, "replace a file that exists");
+}
+
+void add_seed_option(CLI::App* command, std::int64_t& seed, const char* about) {
+  add_whole_number(command, "--seed", seed, {0, std::numeric_limits<std::int64_t>::max()}, about);
 }
 
 void add_import(CLI::App& app, ImportArguments& a, Action& action) {
-  auto* import = add_command(app, "import");
+  auto* import = add_command(app, "import", action, a, import_command);
   import->require_subcommand(1);
   for (const auto& format : import_formats()) {
     auto* kind = import->add_subcommand(format.name, format.reads);
     kind->footer("");  // that of import has all of it, once
     format.add_options(*kind, a);
     kind->add_option("-o,--output", a.output, "the graph file to write")->required();
-    add_stall_option(*kind, a.stall_minutes);
-    kind->add_flag("--overwrite", a.overwrite, "replace a file that exists");
-    kind->callback([&action, &a, name = format.name] {
-      a.format = name;
-      action = [&a](const Communicator& world) { import_command(world, a); };
-    });
+    add_output_options(kind, a);
+    kind->callback([&a, name = format.name] { a.format = name; });
   }
 }
 
-void add_generator_options(CLI::App& kind, GenerateArguments& a) {
-  add_whole_number(kind, "--features", a.features, {0, kMostFeatures}, "columns of the feature matrix")
-      ->capture_default_str();
-  add_whole_number(kind, "--classes", a.classes, {1, kMostClasses}, "number of classes")
-      ->capture_default_str();
+void add_generator_options(CLI::App* kind, GenerateArguments& a) {
+  add_whole_number(kind, "--features", a.features, {0, kMostFeatures}, "columns of the feature matrix");
+  add_whole_number(kind, "--classes", a.classes, {1, kMostClasses}, "number of classes");
   add_whole_number(kind, "--labels", a.labels, {0, kMostClasses},
-                   "labels of 0 or 1 per vertex in place of its class, some of them unknown; 0: the class")
-      ->capture_default_str();
-  add_whole_number(kind, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
-                   "the same seed gives the same graph for every number of ranks")
-      ->capture_default_str();
-  kind.add_option("-o,--output", a.output, "the graph file to write")->required();
-  kind.add_flag("--half", a.half, "store features as float16");
-  add_stall_option(kind, a.stall_minutes);
-  kind.add_flag("--overwrite", a.overwrite, "replace a file that exists");
+                   "labels of 0 or 1 per vertex in place of its class, some of them unknown; 0: the class");
+  add_seed_option(kind, a.seed, "the same seed gives the same graph for every number of ranks");
+  kind->add_option("-o,--output", a.output, "the graph file to write")->required();
+  kind->add_flag("--half", a.half, "store features as float16");
+  add_output_options(kind, a);
 }
 
 void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
-  auto* generate = add_command(app, "generate");
+  auto* generate = add_command(app, "generate", action, a, generate_command);
   generate->require_subcommand(1);
   auto* rmat =
       generate->add_subcommand("rmat", "Graph500's R-MAT: 2^scale vertices, edge-factor * 2^scale edges");
-  add_whole_number(*rmat, "--scale", a.scale, {1, kMostScale}, "log2 of the number of vertices")
-      ->capture_default_str();
-  add_whole_number(*rmat, "--edge-factor", a.edge_factor, {1, kMostEdgeFactor},
-                   "edges per vertex before duplicates are merged")
-      ->capture_default_str();
+  add_whole_number(rmat, "--scale", a.scale, {1, kMostScale}, "log2 of the number of vertices");
+  add_whole_number(rmat, "--edge-factor", a.edge_factor, {1, kMostEdgeFactor},
+                   "edges per vertex before duplicates are merged");
   rmat->add_flag("--symmetrize", a.symmetrize, "add the reverse of every edge");
   rmat->add_flag("--drop-self-loops", a.drop_self_loops, "leave out edges from a vertex to itself");
   auto* planted =
       generate->add_subcommand("planted", "a planted partition: communities that a GNN can learn");
-  auto* nodes = add_whole_number(*planted, "--nodes", a.nodes, {2, kMostNodes}, "number of vertices")
-                    ->capture_default_str();
+  auto* nodes = add_whole_number(planted, "--nodes", a.nodes, {2, kMostNodes}, "number of vertices");
   auto* degree =
-      add_number(*planted, "--degree", a.degree, {0, static_cast<double>(kMostNodes)}, "expected degree")
-          ->capture_default_str();
-  add_number(*planted, "--homophily", a.homophily, {0, 1}, "fraction of edges inside a class")
-      ->capture_default_str();
-  add_whole_number(*planted, "--edge-features", a.edge_features, {0, kMostFeatures},
-                   "numbers of each edge; the first tells whether its ends are of one class")
-      ->capture_default_str();
-  for (auto* kind : {rmat, planted}) add_generator_options(*kind, a);
+      add_number(planted, "--degree", a.degree, {0, static_cast<double>(kMostNodes)}, "expected degree");
+  add_number(planted, "--homophily", a.homophily, {0, 1}, "fraction of edges inside a class");
+  add_whole_number(planted, "--edge-features", a.edge_features, {0, kMostFeatures},
+                   "numbers of each edge; the first tells whether its ends are of one class");
+  for (auto* kind : {rmat, planted}) add_generator_options(kind, a);
   auto* types =
       planted->add_option("--types", a.types,
                           "vertex types in place of --nodes: NAME=VERTICES[:FEATURES],...; the first "
@@ -134,93 +137,73 @@ void add_generate(CLI::App& app, GenerateArguments& a, Action& action) {
   types->needs(relations);
   for (auto* other : {relations, no_inverse}) other->needs(types);
   for (auto* kind : {rmat, planted}) {
-    kind->callback([&action, &a, kind, types] {
+    kind->callback([&a, kind, types] {
       a.kind = kind->get_name();
       a.typed = types->count() > 0;
-      action = [&a](const Communicator& world) { generate_command(world, a); };
     });
   }
 }
 
 void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
-  auto* prepare = add_command(app, "prepare");
+  auto* prepare = add_command(app, "prepare", action, a, prepare_command);
   prepare->add_option("FILE", a.file, "a graph file")->required();
   prepare->add_option("-o,--output", a.output, "the graph file to write")->required();
   prepare->add_flag("--drop-loops,--drop-self-loops", a.drop_loops,
                     "leave out edges from a vertex to itself");
   prepare->add_flag("--drop-duplicates", a.drop_duplicates,
                     "make one of edges that are repeated; rows may be in any order");
-  prepare
-      ->add_option("--duplicates", a.duplicates,
-                   "what their weights and features become: first, last, sum, mean, or count: a weight "
-                   "that says how many they were (first)")
-      ->each([&a](const std::string&) { a.names_duplicates = true; });
+  prepare->add_option("--duplicates", a.duplicates,
+                      "what their weights and features become: first, last, sum, mean, or count: a weight "
+                      "that says how many they were (first)");
   prepare->add_flag("--symmetrise,--symmetrize", a.symmetrise,
                     "give each edge its reverse, with its weight and features, where that is no edge");
   prepare->add_flag("--largest-component", a.largest_component, "leave out the vertices of all others");
-  prepare
-      ->add_option("--relabel", a.relabel,
-                   "number the vertices anew: by degree, component, order:FILE, order-degree:FILE or "
-                   "random:SEED")
-      ->each([&a](const std::string&) { a.relabels = true; });
-  prepare
-      ->add_option("--split-links", a.shares,
-                   "choose links among the edges: the shares of train, valid and test, as 0.8,0.1,0.1; of 0 "
-                   "there is no such split")
-      ->each([&a](const std::string&) { a.splits_links = true; });
+  prepare->add_option("--relabel", a.relabel,
+                      "number the vertices anew: by degree, component, order:FILE, order-degree:FILE or "
+                      "random:SEED");
+  prepare->add_option(
+      "--split-links", a.shares,
+      "choose links among the edges: the shares of train, valid and test, as 0.8,0.1,0.1; of 0 "
+      "there is no such split");
   prepare->add_option("--relations", a.relations,
                       "of a graph with types: whose edges are links, NAME,... (all, but inverses)");
   prepare->add_flag("--by-time", a.by_time, "the latest links of a relation are test, those before valid");
-  add_whole_number(*prepare, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
-                   "the same seed gives the same splits for every number of ranks")
-      ->capture_default_str();
-  add_stall_option(*prepare, a.stall_minutes);
-  prepare->add_flag("--overwrite", a.overwrite, "replace a file that exists");
-  prepare->callback(
-      [&action, &a] { action = [&a](const Communicator& world) { prepare_command(world, a); }; });
+  add_seed_option(prepare, a.seed, "the same seed gives the same splits for every number of ranks");
+  add_output_options(prepare, a);
 }
 
 void add_partition(CLI::App& app, PartitionArguments& a, Action& action) {
-  auto* partition = add_command(app, "partition");
+  auto* partition = add_command(app, "partition", action, a, partition_command);
   partition->add_option("FILE", a.file, "a graph file")->required();
   partition->add_option("-o,--output", a.output, "the order to write (FILE with .order.h5 for .h5)");
   partition->add_option("--method", a.method, "how: the methods below (metis, where it can hold the graph)");
-  add_whole_number(*partition, "--clusters", a.clusters, {1, kMostClusters}, "how many clusters (1024)");
-  add_whole_number(*partition, "--seed", a.seed, {0, std::numeric_limits<std::int64_t>::max()},
-                   "of what is left to chance")
-      ->capture_default_str();
+  add_whole_number(partition, "--clusters", a.clusters, {1, kMostClusters}, "how many clusters (1024)");
+  add_seed_option(partition, a.seed, "of what is left to chance");
   partition->add_flag("--fast", a.fast, "one attempt and one refinement: sooner done, more edges cut");
   partition->add_flag("--ignore-types", a.ignore_types,
                       "parts are even in all vertices, not in those of each type: fewer edges cut");
-  add_stall_option(*partition, a.stall_minutes);
-  partition->add_flag("--overwrite", a.overwrite, "replace a file that exists");
-  partition->callback(
-      [&action, &a] { action = [&a](const Communicator& world) { partition_command(world, a); }; });
+  add_output_options(partition, a);
 }
 
 void add_info(CLI::App& app, InfoArguments& a, Action& action) {
-  auto* info = add_command(app, "info");
+  auto* info = add_command(app, "info", action, a, info_command);
   info->add_option("FILE", a.file, "a graph file, or an order")->required();
-  add_whole_number(*info, "--ranks", a.ranks, {1, kMostRanks}, "show memory per rank for so many ranks")
-      ->capture_default_str();
-  add_whole_number(*info, "--replication", a.replication, {1, kMostRanks},
-                   "and so many copies of each block row")
-      ->capture_default_str();
-  add_stall_option(*info, a.stall_minutes);
-  info->callback([&action, &a] { action = [&a](const Communicator& world) { info_command(world, a); }; });
+  add_whole_number(info, "--ranks", a.ranks, {1, kMostRanks}, "show memory per rank for so many ranks");
+  add_whole_number(info, "--replication", a.replication, {1, kMostRanks},
+                   "and so many copies of each block row");
+  add_stall_option(info, a.stall_minutes);
 }
 
 void add_digest(CLI::App& app, DigestArguments& a, Action& action) {
-  auto* digest = add_command(app, "digest");
+  auto* digest = add_command(app, "digest", action, a, digest_command);
   digest->add_option("FILE", a.file, "a graph file")->required();
   digest->add_flag("--write", a.write, "write the digests into the file, in place of those that stand there");
-  add_stall_option(*digest, a.stall_minutes);
-  digest->callback([&action, &a] { action = [&a](const Communicator& world) { digest_command(world, a); }; });
+  add_stall_option(digest, a.stall_minutes);
 }
 
 void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
              void (*command)(const Communicator&, const JobArguments&)) {
-  auto* job = add_command(app, name);
+  auto* job = add_command(app, name, action, a, command);
   job->add_option("CONFIG", a.config, "the input file (TOML)")->required();
   job->add_option("KEY=VALUE", a.overrides,
                   "section.key=value, wins over the file; `espalier help config` lists the keys");
@@ -230,15 +213,14 @@ void add_job(CLI::App& app, const char* name, JobArguments& a, Action& action,
                 samples ? "replace a finished run in output.dir, and finished minibatches"
                         : "replace a finished run in output.dir");
   if (samples) {
-    add_whole_number(*job, "--epochs", a.epochs, {1, kMostDrawn}, "how many epochs to draw (1)");
+    add_whole_number(job, "--epochs", a.epochs, {1, kMostDrawn}, "how many epochs to draw (1)")
+        ->default_str("");
     job->add_option("--write", a.write, "a folder that the minibatches go to, for espalier.Minibatches");
   }
-  job->callback(
-      [&action, &a, command] { action = [&a, command](const Communicator& world) { command(world, a); }; });
 }
 
 void add_infer(CLI::App& app, InferArguments& a, Action& action) {
-  auto* infer = add_command(app, "infer");
+  auto* infer = add_command(app, "infer", action, a, infer_command);
   infer->add_option("CONFIG", a.job.config, "the input file (TOML) of the training")->required();
   infer->add_option("KEY=VALUE", a.job.overrides, "section.key=value, wins over the file");
   infer
@@ -246,7 +228,7 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
                    "weights.h5 of a training, or one of its checkpoints: the best weights in it")
       ->required();
   infer->add_option("-o,--output", a.output, "the HDF5 file to write")->required();
-  add_whole_number(*infer, "--layer", a.layer, {1, kMostLayers}, "whose rows are written (the last)");
+  add_whole_number(infer, "--layer", a.layer, {1, kMostLayers}, "whose rows are written (the last)");
   infer->add_option(
       "--types", a.types,
       "of a graph with types: whose rows are written, NAME,... or all, each type's in a group of "
@@ -282,40 +264,34 @@ void add_infer(CLI::App& app, InferArguments& a, Action& action) {
   infer->add_flag("--overwrite", a.overwrite, "replace a file that exists");
   for (const char* name : {"--layer", "--types", "--nodes", "--predictions", "--csv", "--metrics", "--half"})
     links->excludes(infer->get_option(name));
-  infer->callback([&action, &a] { action = [&a](const Communicator& world) { infer_command(world, a); }; });
 }
 
 void add_plan(CLI::App& app, PlanArguments& a, Action& action) {
-  auto* plan = add_command(app, "plan");
+  auto* plan = add_command(app, "plan", action, a, plan_command);
   plan->add_option("CONFIG", a.job.config, "the input file (TOML)")->required();
   plan->add_option("KEY=VALUE", a.job.overrides, "section.key=value, wins over the file");
-  add_whole_number(*plan, "--ranks", a.ranks, {1, kMostRanks}, "how many ranks the job will have")
-      ->required();
+  add_whole_number(plan, "--ranks", a.ranks, {1, kMostRanks}, "how many ranks the job will have")->required();
   plan->add_option("--memory-per-rank", a.memory_per_rank, "as 8GiB or 500MB; else that of the machine");
   plan->add_option("--machine", a.machine,
                    "a machine file (inputs/machines/, `espalier calibrate`): seconds too");
   plan->add_option("-o,--output", a.output,
                    "where the plan goes as JSON (plan.json in output.dir); replaces a plan only");
   plan->add_flag("--sampling", a.sampling, "plan `espalier sample` instead of `espalier train`");
-  add_whole_number(*plan, "--draw", a.draw, {0, kMostDrawn},
-                   "draw at most so many minibatches; 0: estimate from degrees")
-      ->capture_default_str();
-  plan->callback([&action, &a] { action = [&a](const Communicator& world) { plan_command(world, a); }; });
+  add_whole_number(plan, "--draw", a.draw, {0, kMostDrawn},
+                   "draw at most so many minibatches; 0: estimate from degrees");
 }
 
 void add_calibrate(CLI::App& app, CalibrateArguments& a, Action& action) {
-  auto* calibrate = add_command(app, "calibrate");
+  auto* calibrate = add_command(app, "calibrate", action, a, calibrate_command);
   calibrate->add_option("-o,--output", a.output,
                         "the machine file to write, replacing one only; else it is printed");
   calibrate->add_option("--name", a.name, "of the machine; else this host's");
-  calibrate->callback(
-      [&action, &a] { action = [&a](const Communicator& world) { calibrate_command(world, a); }; });
 }
 
 void add_verify(CLI::App& app, VerifyArguments& a, Action& action) {
-  auto* verify = add_command(app, "verify");
+  auto* verify = add_command(app, "verify", action, a, verify_command);
   verify->add_option("--device", a.device, "auto, cpu or cuda, as run.device")->capture_default_str();
-  add_whole_number(*verify, "--replication", a.replication, {1, kMostRanks},
+  add_whole_number(verify, "--replication", a.replication, {1, kMostRanks},
                    "copies of each block row (each number that divides the ranks)");
   verify->add_option(
       "--folder", a.folder,
@@ -323,7 +299,6 @@ void add_verify(CLI::App& app, VerifyArguments& a, Action& action) {
       "written");
   verify->add_flag("--print-values", a.print_values,
                    "print what was found as the table of expected values, for a change that was meant");
-  verify->callback([&action, &a] { action = [&a](const Communicator& world) { verify_command(world, a); }; });
 }
 
 void add_help(CLI::App& app, std::string& topic, const std::string& overview, Action& action) {

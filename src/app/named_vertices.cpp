@@ -56,9 +56,13 @@ NamedVertices::NamedVertices(const Communicator& world, const GraphFile& file, c
   world.all_reduce(std::span<std::int64_t>(count_), Reduction::kSum, kInferLabel);
 }
 
-NamedVertices::Found NamedVertices::find(int type, const std::string& id) const {
+std::optional<std::int64_t> NamedVertices::find(int type, const std::string& id, const std::string& path,
+                                                std::int64_t line, const std::string& of) const {
   const auto at = type * places_.size() + places_.at(id);
-  return {vertex_[at], count_[at]};
+  if (count_[at] > 1)
+    input_error("{}:{}: {} vertices of {} have the id '{}'; say which by numbers (--named-by numbers)", path,
+                line, count_[at], of, id.substr(0, 60));
+  return count_[at] == 0 ? std::nullopt : std::optional(vertex_[at]);
 }
 
 std::map<std::int64_t, std::string> names_of(const Communicator& world, const GraphFile& file,

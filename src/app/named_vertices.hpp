@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,12 +32,10 @@ class NamedVertices {
   NamedVertices(const Communicator& world, const GraphFile& file, const std::vector<int>& types,
                 const std::set<std::string>& ids);
 
-  struct Found {
-    std::int64_t vertex = -1;  ///< of the whole graph; -1: none
-    std::int64_t vertices = 0;
-  };
-  /// The one of the type, the last where there are several.
-  Found find(int type, const std::string& id) const;
+  /// The vertex of the type, as one of the whole graph, or none. Throws UserError(kInput) where
+  /// several have the id; `path`, `line`: where it stands, `of`: the type, for the message.
+  std::optional<std::int64_t> find(int type, const std::string& id, const std::string& path,
+                                   std::int64_t line, const std::string& of) const;
 
  private:
   std::map<std::string, std::int64_t> places_;
@@ -48,5 +47,17 @@ class NamedVertices {
 std::map<std::int64_t, std::string> names_of(const Communicator& world, const GraphFile& file,
                                              const std::vector<int>& types,
                                              const std::set<std::int64_t>& vertices);
+
+/// Collective. The ids in a text file, one on a line, ascending, each once, on every rank; empty
+/// lines say nothing. Rank 0 reads it. Throws UserError(kInput), on every rank, naming the line,
+/// where there is something else than one of so many vertices `of` "the graph" or a part, and for a
+/// file without any.
+Buffer<std::int64_t> read_vertex_list(const Communicator& world, const std::string& path,
+                                      std::int64_t vertices, const std::string& of);
+
+/// Collective. The same of a list of the user's own ids, of a type that has some: a line is an id,
+/// blanks included. Throws for an id that no vertex has, and for one of several.
+Buffer<std::int64_t> read_id_list(const Communicator& world, const std::string& path, const GraphFile& file,
+                                  int type, const std::string& of);
 
 }  // namespace espalier

@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
-
 #include "espalier/base/error.hpp"
 
 namespace espalier {
@@ -19,38 +17,36 @@ std::string in_short(const std::string& text) {
 
 template <class Number>
 Number parse(const char* name, const std::string& text, Range<Number> range) {
-  Number value{};
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
+  const auto value = number_in<Number>(text);
   // Written so that it is false for nan.
-  const bool good =
-      result.ec == std::errc() && result.ptr == end && value >= range.least && value <= range.most;
+  const bool good = value && *value >= range.least && *value <= range.most;
   if (!good)
     usage_error("{} {}: give a {} from {} to {}", name, in_short(text),
                 std::is_integral_v<Number> ? "whole number" : "number", range.least, range.most);
-  return value;
+  return *value;
 }
 
 template <class Number>
-CLI::Option* add(CLI::App& app, const char* name, Number& value, Range<Number> range, const char* about) {
-  return app.add_option(name, value, about)
-      ->transform(CLI::Validator(
-          [name, range](std::string& text) {
-            // One way to write it: no octal, no rounding.
-            text = fmt::format("{}", parse(name, text, range));
-            return std::string();
-          },
-          ""));
+CLI::Option* add(CLI::App* app, const char* name, Number& value, Range<Number> range, const char* about) {
+  auto* option = app->add_option(name, value, about);
+  if (value >= range.least) option->capture_default_str();
+  return option->transform(CLI::Validator(
+      [name, range](std::string& text) {
+        // One way to write it: no octal, no rounding.
+        text = fmt::format("{}", parse(name, text, range));
+        return std::string();
+      },
+      ""));
 }
 
 }  // namespace
 
-CLI::Option* add_whole_number(CLI::App& app, const char* name, std::int64_t& value, Range<std::int64_t> range,
+CLI::Option* add_whole_number(CLI::App* app, const char* name, std::int64_t& value, Range<std::int64_t> range,
                               const char* about) {
   return add(app, name, value, range, about);
 }
 
-CLI::Option* add_number(CLI::App& app, const char* name, double& value, Range<double> range,
+CLI::Option* add_number(CLI::App* app, const char* name, double& value, Range<double> range,
                         const char* about) {
   return add(app, name, value, range, about);
 }

@@ -1,10 +1,13 @@
-// Options that take a number: what is no number, or lies outside of its range, is refused in one
-// sentence that names the option, what was given and the range. The library that reads the command
-// line would take the largest integer for one that is too large, and 010 for eight.
+// Numbers in texts, and options that take one: what is no number, or lies outside of its range,
+// is refused in one sentence that names the option, what was given and the range. The library
+// that reads the command line would take the largest integer for one that is too large, and 010
+// for eight.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -13,18 +16,28 @@ class Option;
 
 namespace espalier {
 
+/// What all of `text` says; none where it is no number of the type.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  return result.ec == std::errc() && result.ptr == end ? std::optional(number) : std::nullopt;
+}
+
 template <class Number>
 struct Range {
   Number least, most;  ///< both allowed
 };
 
 /// Adds `name` (as "--seed"), a whole number in decimal digits. Reading the command line then
-/// throws UserError(kUsage) for anything else.
-CLI::Option* add_whole_number(CLI::App& app, const char* name, std::int64_t& value, Range<std::int64_t> range,
+/// throws UserError(kUsage) for anything else. Help shows `value`, the default, where it is in the
+/// range.
+CLI::Option* add_whole_number(CLI::App* app, const char* name, std::int64_t& value, Range<std::int64_t> range,
                               const char* about);
 
 /// The same for a finite number, as 0.5 or 1e-3.
-CLI::Option* add_number(CLI::App& app, const char* name, double& value, Range<double> range,
+CLI::Option* add_number(CLI::App* app, const char* name, double& value, Range<double> range,
                         const char* about);
 
 }  // namespace espalier

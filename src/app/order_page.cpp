@@ -1,13 +1,11 @@
-#include "order_page.hpp"
-
+// An order, and how good it is.
 #include <algorithm>
 #include <fstream>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/partition/order_quality.hpp"
+#include "info_pages.hpp"
 
 namespace espalier {
 
@@ -71,23 +69,23 @@ bool looks_like_order(const std::string& path) {
 void show_order(const Communicator& world, const std::string& path) {
   const auto order = read_order(world, path);
   const auto& info = order.info;
-  const auto line = [](const char* name, const std::string& text) { log::info("{:<12} {}", name, text); };
-  line("file", excerpt(path));
-  line("order", fmt::format("{} by {}", counted(info.clusters(), "cluster"), excerpt(info.method)));
-  line("vertices", std::to_string(info.nodes));
-  line("graph", info.pattern ? fmt::format("digest of its edges {}", hex(*info.pattern)) : "unknown");
+  info_line("file", path);
+  info_line("order", fmt::format("{} by {}", counted(info.clusters(), "cluster"), info.method));
+  info_line("vertices", std::to_string(info.nodes));
+  info_line("graph", info.pattern ? fmt::format("digest of its edges {}", hex(*info.pattern)) : "unknown");
   ClusterWeights total{};
   for (const auto& weights : info.weights)
     for (std::size_t k = 0; k < total.size(); ++k) total[k] += weights[k];
-  line("edges", std::to_string(total[1]));
-  line("splits", fmt::format("train {}, valid {}, test {}", total[2], total[3], total[4]));
+  info_line("edges", std::to_string(total[1]));
+  info_line("splits", fmt::format("train {}, valid {}, test {}", total[2], total[3], total[4]));
   log::info("\nlargest part over the mean, cut into so many parts:\n\n{:>6}   {}", "parts",
             names_of_balances());
-  for (const int parts : shown_parts(info.clusters()))
-    log::info("{:>6}   {}", parts, in_words(balances_of(info.weights, cut_order(info, parts))));
   std::vector<std::vector<double>> balances;
-  for (const int parts : shown_parts(info.clusters()))
-    balances.push_back(type_balances_of(info, cut_order(info, parts)));
+  for (const int parts : shown_parts(info.clusters())) {
+    const auto cuts = cut_order(info, parts);
+    log::info("{:>6}   {}", parts, in_words(balances_of(info.weights, cuts)));
+    balances.push_back(type_balances_of(info, cuts));
+  }
   show_types(info.types, shown_parts(info.clusters()), balances);
 }
 

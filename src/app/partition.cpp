@@ -12,9 +12,9 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/degrees.hpp"
 #include "espalier/partition/order_quality.hpp"
-#include "order_page.hpp"
+#include "info_pages.hpp"
 
 namespace espalier {
 
@@ -55,17 +55,15 @@ const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInf
 }
 
 // Collective. Of each of my vertices: 1, the entries of its row, whether it is in each part of
-// any split. Reads the edges in pieces of bounded size.
+// any split.
 std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask& task) {
-  constexpr std::int64_t kEdgesPerPiece = std::int64_t{1} << 24;
   const auto mine = task.mine();
   std::vector<ClusterWeights> weights(static_cast<std::size_t>(mine.size()), ClusterWeights{1});
-  const auto pieces = 1 + task.edges / task.world.size() / kEdgesPerPiece;
-  for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    const auto range = even_range(mine.size(), pieces, piece);
-    const auto rows = task.read_rows(mine.begin + range.begin, mine.begin + range.end);
-    for (std::int64_t i = 0; i < rows.rows; ++i) weights[range.begin + i][1] = rows.row_size(i);
-  }
+  const auto read = [&](std::int64_t begin, std::int64_t end) {
+    const auto rows = task.read_rows(begin, end);
+    for (std::int64_t i = 0; i < rows.rows; ++i) weights[begin - mine.begin + i][1] = rows.row_size(i);
+  };
+  in_row_parts(task.world, task.nodes, read, 1 + task.edges / task.nodes);
   const auto& info = file.info();  // of the target, where there is one
   for (std::size_t place = 0; place < info.splits.size(); ++place)
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
@@ -127,13 +125,6 @@ Order make_order(const Communicator& world, const GraphFile& file, const Partiti
   const auto mine = method.clusters(task);
   const auto all = world.all_gather_v(std::span<const std::uint16_t>(mine), "order");
   return {describe_order(file, method, task, mine), {all.begin(), all.end()}};
-}
-
-std::string order_methods_in_words() {
-  std::string lines;
-  for (const auto& method : order_methods())
-    lines += fmt::format("{}  {:<12}{}", lines.empty() ? "" : "\n", method.name, method.about);
-  return lines;
 }
 
 void partition_command(const Communicator& world, const PartitionArguments& arguments) {

@@ -2,8 +2,6 @@
 // edges, of which those that are to be found are taken out.
 #include <unistd.h>
 
-#include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -22,6 +20,7 @@
 #include "espalier/graph/csv.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/split_links.hpp"
+#include "number_option.hpp"
 #include "vertex_marks.hpp"
 
 namespace espalier {
@@ -32,26 +31,22 @@ constexpr const char* kPrepareLabel = "prepare";
 
 LinkShares shares_of(const std::string& text) {
   const auto parts = split_text(text, ',');
-  std::array<double, 3> shares{};
-  bool good = parts.size() == shares.size();
-  for (std::size_t k = 0; good && k < shares.size(); ++k) {
-    const auto* end = parts[k].data() + parts[k].size();
-    const auto result = std::from_chars(parts[k].data(), end, shares[k]);
-    good = result.ec == std::errc() && result.ptr == end;
-  }
-  if (!good)
+  std::vector<double> shares;
+  for (const auto& part : parts)
+    if (const auto share = number_in<double>(part)) shares.push_back(*share);
+  if (parts.size() != 3 || shares.size() != 3)
     usage_error("--split-links {}: give three numbers, the shares of train, valid and test, as 0.8,0.1,0.1",
                 text);
   return {shares[0], shares[1], shares[2]};
 }
 
 LinkSplitOptions link_options(const PrepareArguments& arguments) {
-  LinkSplitOptions options{shares_of(arguments.shares), static_cast<std::uint64_t>(arguments.seed)};
+  LinkSplitOptions options{shares_of(*arguments.shares), static_cast<std::uint64_t>(arguments.seed)};
   if (!arguments.relations.empty()) options.relations = split_text(arguments.relations, ',');
   check_shares(options.shares);
   options.by_time = arguments.by_time;
   options.words =
-      fmt::format("espalier prepare --split-links {} --seed {}", arguments.shares, arguments.seed);
+      fmt::format("espalier prepare --split-links {} --seed {}", *arguments.shares, arguments.seed);
   if (arguments.by_time) options.words += " --by-time";
   if (!arguments.relations.empty()) options.words += " --relations " + arguments.relations;
   return options;
@@ -73,7 +68,7 @@ struct Wishes {
 
 Wishes wishes_of(const PrepareArguments& arguments) {
   Wishes wishes;
-  if (arguments.splits_links)
+  if (arguments.shares)
     wishes.links = link_options(arguments);
   else
     refuse_options_of_links(arguments);
@@ -109,20 +104,16 @@ void warn_of_others(const Communicator& world, const GraphFile& file) {
 // Collective. How many vertices have no edge in either direction.
 std::int64_t count_isolated(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
-  VertexMarks has_out_edge(info.nodes, world.size());
-  std::vector<bool> has_in_edge;
+  VertexMarks has_edge(info.nodes, world.size());
   in_row_parts(
       world, info.nodes,
       [&](std::int64_t begin, std::int64_t end) {
         const auto a = file.read_rows<std::int64_t>(begin, end);
-        for (std::int64_t v = 0; v < a.rows; ++v) has_in_edge.push_back(a.row_size(v) > 0);
-        for (const auto column : a.indices) has_out_edge.mark(info.schema.vertex_of(column));
+        for (std::int64_t v = 0; v < a.rows; ++v) has_edge.mark_row(begin + v, a.row_size(v));
+        for (const auto column : a.indices) has_edge.mark(info.schema.vertex_of(column));
       },
       1 + info.edges / info.nodes);
-  const auto marked = has_out_edge.of_mine(world, kPrepareLabel);
-  std::int64_t isolated = 0;
-  for (std::size_t v = 0; v < marked.size(); ++v) isolated += !has_in_edge[v] && !marked[v];
-  return world.all_reduce(isolated, Reduction::kSum, kPrepareLabel);
+  return has_edge.count_unmarked(world, kPrepareLabel);
 }
 
 void show(const LinkSplitCounts& counts, const LinkInfo& links) {

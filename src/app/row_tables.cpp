@@ -5,7 +5,6 @@
 #include "espalier/base/log.hpp"
 #include "espalier/train/task.hpp"
 #include "named_vertices.hpp"
-#include "vertex_list.hpp"
 
 namespace espalier {
 

@@ -69,7 +69,6 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Examp
 }  // namespace
 
 void sample_command(const Communicator& world, const JobArguments& arguments) {
-  if (arguments.epochs < 1) usage_error("--epochs {}: give a number of at least 1", arguments.epochs);
   const auto config = load_job_config(world, arguments);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));

@@ -1,22 +1,16 @@
-#include "typed_page.hpp"
-
+// Types and relations of a graph, as tables.
 #include <algorithm>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/graph/row_range.hpp"
-#include "info_line.hpp"
+#include "espalier/graph/degrees.hpp"
+#include "info_pages.hpp"
 #include "vertex_marks.hpp"
-#include "vertices_in_words.hpp"
 
 namespace espalier {
 
 namespace {
-
-void typed_line(const char* name, const std::string& text) {
-  log::info("{:<12} {}", name, text);
-}
 
 // ---- edges ----
 
@@ -49,30 +43,24 @@ struct EdgeFacts {
     world.all_reduce(std::span(forward), Reduction::kSum, kInfoLabel);
     world.all_reduce(std::span(backward), Reduction::kSum, kInfoLabel);
     self_loops = world.all_reduce(self_loops, Reduction::kSum, kInfoLabel);
-    isolated = world.all_reduce(isolated, Reduction::kSum, kInfoLabel);
   }
 };
 
-// Collective. Every rank reads an even range of rows, in parts of bounded size.
+// Collective.
 EdgeFacts read_edges(const Communicator& world, const GraphFile& file) {
-  constexpr std::int64_t kEdgesPerPart = std::int64_t{1} << 26;
   const auto& info = file.info();
-  const auto mine = even_range(info.nodes, world.size(), world.rank());
-  const auto parts = 1 + info.edges / world.size() / kEdgesPerPart;
   EdgeFacts facts(info.schema.relations().size());
-  VertexMarks has_out_edge(info.nodes, world.size());
-  std::vector<bool> has_in_edge;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const auto rows = even_range(mine.size(), parts, part);
-    const auto a = file.read_rows<std::int64_t>(mine.begin + rows.begin, mine.begin + rows.end);
+  VertexMarks has_edge(info.nodes, world.size());
+  const auto read = [&](std::int64_t begin, std::int64_t end) {
+    const auto a = file.read_rows<std::int64_t>(begin, end);
     for (std::int64_t v = 0; v < a.rows; ++v) {
-      facts.add_row(info.schema, mine.begin + rows.begin + v, a.row_indices(v));
-      has_in_edge.push_back(a.row_size(v) > 0);
+      facts.add_row(info.schema, begin + v, a.row_indices(v));
+      has_edge.mark_row(begin + v, a.row_size(v));
     }
-    for (const auto column : a.indices) has_out_edge.mark(info.schema.vertex_of(column));
-  }
-  const auto marked = has_out_edge.of_mine(world, kInfoLabel);
-  for (std::size_t v = 0; v < marked.size(); ++v) facts.isolated += !has_in_edge[v] && !marked[v];
+    for (const auto column : a.indices) has_edge.mark(info.schema.vertex_of(column));
+  };
+  in_row_parts(world, info.nodes, read, 1 + info.edges / info.nodes);
+  facts.isolated = has_edge.count_unmarked(world, kInfoLabel);
   facts.add_ranks(world);
   return facts;
 }
@@ -140,19 +128,19 @@ void show_contents(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   for (int t = 0; t < std::ssize(info.types); ++t) {
     const auto& name = info.schema.types()[t].name;
-    if (info.types[t].features > 0) typed_line("features", name + ": " + features_in_words(world, file, t));
-    if (info.types[t].has_labels) typed_line("labels", name + ": " + labels_in_words(world, file, t));
-    if (info.types[t].class_names > 0) typed_line("class names", name + ": " + class_names_in_words(file, t));
+    if (info.types[t].features > 0) info_line("features", name + ": " + features_in_words(world, file, t));
+    if (info.types[t].has_labels) info_line("labels", name + ": " + labels_in_words(world, file, t));
+    if (info.types[t].class_names > 0) info_line("class names", name + ": " + class_names_in_words(file, t));
     for (const auto& split : info.types[t].splits)
-      if (!split.name.empty()) typed_line("splits", name + ": " + in_words(split));
-    if (info.types[t].ids != IdKind::kNone) typed_line("ids", name + ": " + ids_in_words(world, file, t));
+      if (!split.name.empty()) info_line("splits", name + ": " + in_words(split));
+    if (info.types[t].ids != IdKind::kNone) info_line("ids", name + ": " + ids_in_words(world, file, t));
   }
   for (int r = 0; r < std::ssize(info.edge_features); ++r)
     if (info.edge_features[r].has())
-      typed_line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
+      info_line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
   for (int r = 0; r < std::ssize(info.edge_times); ++r)
     if (info.edge_times[r] > 0)
-      typed_line("edge times", info.schema.full_name(r) + ": " + edge_times_in_words(world, file, r));
+      info_line("edge times", info.schema.full_name(r) + ": " + edge_times_in_words(world, file, r));
 }
 
 }  // namespace
@@ -162,13 +150,13 @@ void show_typed_graph(const Communicator& world, const GraphFile& file) {
   note_activity("reading the edges");
   const auto facts = read_edges(world, file);
   check_edge_features(file, facts.entries);
-  typed_line("vertices", fmt::format("{}, of {}", info.nodes, counted(std::ssize(info.types), "type")));
-  typed_line("edges", fmt::format("{}, of {}, {}, {}-bit ids", info.edges,
-                                  counted(std::ssize(info.schema.relations()), "relation"),
-                                  info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
-  typed_line("self loops", std::to_string(facts.self_loops));
-  typed_line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
-  typed_line("target", target_in_words(info));
+  info_line("vertices", fmt::format("{}, of {}", info.nodes, counted(std::ssize(info.types), "type")));
+  info_line("edges", fmt::format("{}, of {}, {}, {}-bit ids", info.edges,
+                                 counted(std::ssize(info.schema.relations()), "relation"),
+                                 info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
+  info_line("self loops", std::to_string(facts.self_loops));
+  info_line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
+  info_line("target", target_in_words(info));
   note_activity("reading features, labels and splits");
   show_contents(world, file);
   show_types(info);

@@ -1,7 +1,5 @@
-#include "vertex_list.hpp"
-
+// A list of vertices: a text file with one id on a line.
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "named_vertices.hpp"
+#include "number_option.hpp"
 
 namespace espalier {
 
@@ -24,16 +23,14 @@ std::string_view without_spaces(std::string_view line) {
 
 std::int64_t vertex_from(std::string_view text, const std::string& path, std::int64_t line,
                          std::int64_t vertices, const std::string& of) {
-  std::int64_t vertex = 0;
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, vertex);
-  if (result.ec != std::errc() || result.ptr != end)
+  const auto vertex = number_in<std::int64_t>(text);
+  if (!vertex)
     input_error("{}:{}: '{}' is no vertex; a list of nodes has one id on a line", path, line,
                 text.substr(0, 40));
-  if (vertex < 0 || vertex >= vertices)
-    input_error("{}:{}: vertex {} is not in {}, whose {} vertices are 0 to {}", path, line, vertex, of,
+  if (*vertex < 0 || *vertex >= vertices)
+    input_error("{}:{}: vertex {} is not in {}, whose {} vertices are 0 to {}", path, line, *vertex, of,
                 vertices, vertices - 1);
-  return vertex;
+  return *vertex;
 }
 
 struct Line {
@@ -65,14 +62,11 @@ std::string id_on(const Line& line) {
 std::int64_t vertex_with(const NamedVertices& named, int type, const Line& line, const std::string& path,
                          const std::string& of) {
   const auto id = id_on(line);
-  const auto found = named.find(type, id);
-  if (found.vertices == 0)
+  const auto found = named.find(type, id, path, line.number, of);
+  if (!found)
     input_error("{}:{}: no vertex of {} has the id '{}'; --named-by numbers: the list counts vertices from 0",
                 path, line.number, of, id.substr(0, 60));
-  if (found.vertices > 1)
-    input_error("{}:{}: {} vertices of {} have the id '{}'; say which by numbers (--named-by numbers)", path,
-                line.number, found.vertices, of, id.substr(0, 60));
-  return found.vertex;
+  return *found;
 }
 
 // Collective. Those of rank 0, ascending, each once, on every rank.

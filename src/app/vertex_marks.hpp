@@ -1,6 +1,7 @@
 // One bit per vertex, set by whatever rank meets the vertex.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -27,16 +28,18 @@ class VertexMarks {
     const auto bit = v - even_range(n_, ranks_, r).begin;
     bits_[starts_[r] + bit / 8] |= static_cast<std::uint8_t>(1u << bit % 8);
   }
-  /// Collective. For each of my vertices: has any rank marked it?
-  std::vector<bool> of_mine(const Communicator& world, const char* label) const {
+  /// The vertex of a row, where the row has entries.
+  void mark_row(std::int64_t row, std::int64_t entries) {
+    if (entries > 0) mark(row);
+  }
+  /// Collective. How many vertices has no rank marked?
+  std::int64_t count_unmarked(const Communicator& world, const char* label) const {
     const auto got = world.all_to_all_v(std::span<const std::uint8_t>(bits_), sizes_, label);
-    const auto mine = even_range(n_, ranks_, world.rank()).size();
-    const auto bytes = sizes_[world.rank()];
-    std::vector<bool> marked(mine, false);
-    for (std::size_t k = 0; k < got.data.size(); ++k)
-      for (int bit = 0; bit < 8; ++bit)
-        if (got.data[k] >> bit & 1) marked[static_cast<std::int64_t>(k) % bytes * 8 + bit] = true;
-    return marked;
+    std::vector<std::uint8_t> marked(sizes_[world.rank()], 0);
+    for (std::size_t k = 0; k < got.data.size(); ++k) marked[k % marked.size()] |= got.data[k];
+    auto unmarked = even_range(n_, ranks_, world.rank()).size();
+    for (const auto byte : marked) unmarked -= std::popcount(byte);
+    return world.all_reduce(unmarked, Reduction::kSum, label);
   }
 
  private:

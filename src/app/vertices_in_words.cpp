@@ -1,41 +1,31 @@
-#include "vertices_in_words.hpp"
-
-#include <fmt/core.h>
-
+// Features and labels of vertices and edges.
 #include <algorithm>
 #include <limits>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
 #include "espalier/graph/csv.hpp"
 #include "espalier/graph/degrees.hpp"
-#include "espalier/graph/row_range.hpp"
-#include "info_line.hpp"
+#include "info_pages.hpp"
 
 namespace espalier {
 
 namespace {
 
-// My even range of the vertices of a type.
-RowRange my_vertices(const Communicator& world, const GraphFile& file, int type) {
-  const auto& of = file.info().schema.types()[type];
-  const auto places = even_range(of.size(), world.size(), world.rank());
-  return {of.begin + places.begin, of.begin + places.end};
-}
-
 // How many vertices have each label; behind them, of several labels per vertex, how many
 // are unknown.
 std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file, int type) {
   const auto& info = file.info().types[type];
-  const auto mine = my_vertices(world, file, type);
+  const auto& of = file.info().schema.types()[type];
+  const auto mine = even_range(of.size(), world.size(), world.rank());
+  const auto begin = of.begin + mine.begin, end = of.begin + mine.end;
   std::vector<std::int64_t> counts(info.classes + 1, 0);
   if (info.multi_label) {
-    const auto labels = file.read_multi_labels(mine.begin, mine.end, type);
+    const auto labels = file.read_multi_labels(begin, end, type);
     for (std::int64_t v = 0; v < labels.rows; ++v)
       for (std::int64_t k = 0; k < info.classes; ++k)
         counts[labels(v, k) == kUnknownLabel ? info.classes : k] += labels(v, k) != 0;
   } else {
-    for (const auto label : file.read_labels(mine.begin, mine.end, type))
+    for (const auto label : file.read_labels(begin, end, type))
       if (label >= 0) ++counts[label];
   }
   world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kInfoLabel);
@@ -91,35 +81,32 @@ std::string class_names_in_words(const GraphFile& file, int type) {
 
 namespace {
 
-// Collective. What the numbers of a matrix are: read(begin, end) reads rows, of which this rank
-// reads `mine`, of `values` numbers over all ranks.
+// Collective. What the numbers of a matrix are, whose rows [begin, end) read(begin, end) reads.
 template <class Read>
-std::string numbers_in_words(const Communicator& world, const RowRange& mine, std::int64_t values,
-                             Read read) {
-  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
-  const auto parts = 1 + values / world.size() / kValuesPerPart;
+std::string numbers_in_words(const Communicator& world, std::int64_t rows, std::int64_t columns, Read read) {
   float least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::lowest();
   std::int64_t nonzero = 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const auto rows = even_range(mine.size(), parts, part);
-    for (const float x : read(mine.begin + rows.begin, mine.begin + rows.end).data) {
+  const auto look = [&](std::int64_t begin, std::int64_t end) {
+    for (const float x : read(begin, end).data) {
       least = std::min(least, x);
       most = std::max(most, x);
       nonzero += x != 0;
     }
-  }
+  };
+  in_row_parts(world, rows, look, columns);
   least = world.all_reduce(least, Reduction::kMin, kInfoLabel);
   most = world.all_reduce(most, Reduction::kMax, kInfoLabel);
   nonzero = world.all_reduce(nonzero, Reduction::kSum, kInfoLabel);
   return fmt::format("from {:.4g} to {:.4g}, {:.1f} % not zero", least, most,
-                     100.0 * static_cast<double>(nonzero) / static_cast<double>(values));
+                     100.0 * static_cast<double>(nonzero) / static_cast<double>(rows * columns));
 }
 
 }  // namespace
 
 std::string features_in_words(const Communicator& world, const GraphFile& file, int type) {
   const auto& info = file.info().types[type];
-  const auto values = file.info().schema.types()[type].size() * info.features;
+  const auto& vertices = file.info().schema.types()[type];
+  const auto values = vertices.size() * info.features;
   if (info.features == 0) return "none";
   const auto words = fmt::format("{} x {}", info.features, info.half_features ? "float16" : "float32");
   if (values == 0) return words + ", of no vertex";
@@ -130,9 +117,9 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
                info.feature_entries,
                static_cast<double>(info.feature_entries * info.features) / static_cast<double>(values),
                info.pairs, 100.0 * static_cast<double>(info.feature_entries) / static_cast<double>(values));
-  return words + ", " +
-         numbers_in_words(world, my_vertices(world, file, type), values,
-                          [&](auto begin, auto end) { return file.read_features<float>(begin, end, type); });
+  return words + ", " + numbers_in_words(world, vertices.size(), info.features, [&](auto begin, auto end) {
+           return file.read_features<float>(vertices.begin + begin, vertices.begin + end, type);
+         });
 }
 
 std::string in_words(const SplitInfo& split) {
@@ -145,9 +132,7 @@ std::string edge_features_in_words(const Communicator& world, const GraphFile& f
   const auto words =
       fmt::format("{} x {} {}", info.entries, info.features, info.half ? "float16" : "float32");
   if (info.entries == 0) return words;
-  const auto mine = even_range(info.entries, world.size(), world.rank());
-  return words + ", " +
-         numbers_in_words(world, mine, info.entries * info.features, [&](auto begin, auto end) {
+  return words + ", " + numbers_in_words(world, info.entries, info.features, [&](auto begin, auto end) {
            return file.read_edge_features<float>(relation, begin, end);
          });
 }
