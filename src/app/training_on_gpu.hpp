@@ -65,36 +65,33 @@ void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<RowStore>
 }
 #endif
 
-template <class Index, class Check, class Train>
-void read_and_train(Job& job, Check check, Train train) {
-  // 1. The matrix on the grid, and what is learnt from it.
-  const auto a = read_model_matrix<Index>(job);
-  note_activity("reading what is learnt");
-  const auto targets =
-      read_targets(*job.grid, *job.file, job.owners.blocks, job.config, job.owners.groups.get());
-  auto features = read_job_features(job);
-  auto edges = read_job_edges(job);
-  if (const auto rows = most_cached_rows(job.config, features.stores); rows > 0)
-    job.by_degree = rows_by_degree(a, rows);
-  job.standardization = std::move(features.standard);
-  check();
-
-  // 2. Where the job computes.
-#ifdef ESPALIER_WITH_CUDA
-  if (job.device.gpu)
-    return train_on_gpu(job, a, std::move(features.stores), std::move(edges), *targets, train);
-#endif
-  const InputStores input(std::move(features.stores), make_embeddings(job, job.cpu, *job.grid),
-                          std::move(edges));
-  train_over(job, job.cpu, *job.grid, a, input, *targets, train);
-}
-
 /// Collective. Reads what the job needs of its graph and calls train(space, TrainingJobOn<Space>),
 /// a generic function, with what was made of it; all of it lives as long as that call. When all was
 /// read, check() may refuse.
 template <class Check, class Train>
 void with_training(Job& job, Check check, Train train) {
-  with_index_type(job.graph.columns, [&](auto index) { read_and_train<decltype(index)>(job, check, train); });
+  with_index_type(job.graph.columns, [&](auto index) {
+    // 1. The matrix on the grid, and what is learnt from it.
+    const auto a = read_model_matrix<decltype(index)>(job);
+    note_activity("reading what is learnt");
+    const auto targets =
+        read_targets(*job.grid, *job.file, job.owners.blocks, job.config, job.owners.groups.get());
+    auto features = read_job_features(job);
+    auto edges = read_job_edges(job);
+    if (const auto rows = most_cached_rows(job.config, features.stores); rows > 0)
+      job.by_degree = rows_by_degree(a, rows);
+    job.standardization = std::move(features.standard);
+    check();
+
+    // 2. Where the job computes.
+#ifdef ESPALIER_WITH_CUDA
+    if (job.device.gpu)
+      return train_on_gpu(job, a, std::move(features.stores), std::move(edges), *targets, train);
+#endif
+    const InputStores input(std::move(features.stores), make_embeddings(job, job.cpu, *job.grid),
+                            std::move(edges));
+    train_over(job, job.cpu, *job.grid, a, input, *targets, train);
+  });
 }
 
 }  // namespace espalier
