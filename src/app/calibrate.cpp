@@ -57,10 +57,6 @@ double least_seconds(const std::function<void()>& work) {
   return std::max(seconds_of(work).front(), 1e-9);
 }
 
-double mean_over_ranks(const Communicator& world, double rate) {
-  return world.all_reduce(rate, Reduction::kSum, "setup") / world.size();
-}
-
 // ---- the network ----
 
 // Every rank sends so many bytes to every other.
@@ -292,7 +288,7 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
                        &machine.gemm_gflops, &machine.elements_gbs, &machine.parameters, &machine.gradients,
                        &machine.disk_gbs, &machine.inside.latency_us, &machine.inside.bandwidth_gbs,
                        &machine.network.latency_us, &machine.network.bandwidth_gbs})
-    *rate = mean_over_ranks(world, *rate);
+    *rate = world.all_reduce(*rate, Reduction::kSum, "setup") / world.size();
 
   // 4. The machine file.
   write_machine(world, machine, arguments.output, one_node, threads.in_words("each"));

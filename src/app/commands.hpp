@@ -15,9 +15,6 @@ namespace espalier {
 class GraphFile;
 struct Order;
 
-/// The largest number of ranks that `info` and `plan` speak of.
-inline constexpr std::int64_t kMostRanks = 1 << 20;
-
 struct ImportArguments {
   std::string format;  ///< a name in import_formats()
   std::string folder;

@@ -9,15 +9,6 @@
 
 namespace espalier {
 
-namespace {
-
-void show(const ContentDigests& found, const std::string& path) {
-  for (const auto& [name, digest] : found.datasets) log::info("{}  {}", hex(digest), name);
-  log::info("{}  {}", hex(*found.file), path);
-}
-
-}  // namespace
-
 void digest_command(const Communicator& world, const DigestArguments& arguments) {
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
   note_activity("reading the graph file");
@@ -33,7 +24,8 @@ void digest_command(const Communicator& world, const DigestArguments& arguments)
     found = file.content();
     has_digest = file.has_digest();
   }
-  show(found, arguments.file);
+  for (const auto& [name, digest] : found.datasets) log::info("{}  {}", hex(digest), name);
+  log::info("{}  {}", hex(*found.file), arguments.file);
 
   // 2. Say, or write.
   if (arguments.write) {

@@ -199,16 +199,14 @@ void labels_to_write(const JobFacts& job) {
 void what_is_learnt(const JobFacts& job) {
   note_activity("checking what is learnt");
   const auto& task = task_kind_of(job.config.train.task);
-  const auto check = [&] {
-    if (task.check != nullptr) task.check(job.world, *job.file, job.config);
-  };
-  if (!task.of_labels) return check();
-  if (job.judges && !job.graph->has_labels)
-    input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
-                job.config.graph.file);
-  check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
-  check_splits(job.world, *job.file);
-  check();
+  if (task.of_labels) {
+    if (job.judges && !job.graph->has_labels)
+      input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
+                  job.config.graph.file);
+    check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
+    check_splits(job.world, *job.file);
+  }
+  if (task.check != nullptr) task.check(job.world, *job.file, job.config);
 }
 
 // ---- the grid ----

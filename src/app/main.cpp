@@ -28,6 +28,7 @@ namespace {
 
 using namespace espalier;
 
+constexpr std::int64_t kMostRanks = 1 << 20;  // that `info` and `plan` speak of
 constexpr std::int64_t kMostLayers = 64;
 constexpr std::int64_t kMostDrawn = 1'000'000'000;  // epochs or minibatches
 constexpr double kMostMinutes = 1'000'000;

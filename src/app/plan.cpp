@@ -42,11 +42,6 @@ bool computes_on_gpu(const Config& config, const std::optional<Machine>& machine
   return false;
 }
 
-void check_alone(const Communicator& world) {
-  if (world.size() > 1)
-    usage_error("plan is a matter of one process: --ranks says how many the job will have");
-}
-
 // `espalier plan` wrote it.
 bool is_plan(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -193,7 +188,8 @@ void write_plan(const Plan& plan, const std::string& path) {
 
 void plan_command(const Communicator& world, const PlanArguments& arguments) {
   // 1. The job as it will be resolved.
-  check_alone(world);
+  if (world.size() > 1)
+    usage_error("plan is a matter of one process: --ranks says how many the job will have");
   set_memory_advice(
       "give --draw 0, which estimates from degrees and does not hold the graph, or a node with more memory");
   check_replaceable(arguments.output, "plan", is_plan);

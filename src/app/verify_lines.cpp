@@ -34,8 +34,7 @@ constexpr std::pair<const char*, const char*> kMeanings[] = {
     {"graph", "the graph that is made here is another one: see the lines that say how it is read or made"},
     {"draws",
      "other minibatches: where some ways to sample agree, what the others send between ranks (the MPI "
-     "library, "
-     "the GPUs' exchange); where none does, the draw itself"},
+     "library, the GPUs' exchange); where none does, the draw itself"},
     {"forward", "the forward pass of this layer, or the rows that it is given"},
     {"training", "the backward pass of this layer, or the optimiser: the forward pass agrees"},
     {"with", "what is named, around layers that agree"},

@@ -68,8 +68,7 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"none", "row", "standard"}),
       Key{"graph.feature_bits", kMeaning, &c.graph.feature_bits,
           "bits of a number of features in memory and on the wire: 32 (as the file has them) | 16 (float16) "
-          "| "
-          "8, 4, 2, 1 (even steps between the least and the largest of a column)"}
+          "| 8, 4, 2, 1 (even steps between the least and the largest of a column)"}
           .among({"32", "16", "8", "4", "2", "1"}),
       Key{"graph.features_on", kCost, &c.graph.features_on,
           "where features lie: device | host (of a GPU run) | node (the ranks of a node read each other's "
@@ -203,8 +202,7 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kLinks}),
       Key{"train.negatives_mode", kBatches, &c.train.negatives_mode,
           "uniform: any vertex that the relation allows | shared: by 64 links | in-batch: ends of other "
-          "links | "
-          "degree: by how many links a vertex has"}
+          "links | degree: by how many links a vertex has"}
           .among({"uniform", "shared", "in-batch", "degree"})
           .with({kLinks}),
       Key{"train.negatives_power", kBatches, &c.train.negatives_power, "to which degrees are raised there"}
