@@ -97,8 +97,10 @@ void add_ogb_options(CLI::App& command, ImportArguments& a) {
 
 void read_ogb(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
   import_ogb(world,
-             {a.folder, a.split, weight_column(a.edge_weight), a.symmetrize, a.drop_self_loops, a.half,
-              duplicates_by(a.duplicates), duplicate_features_by(a), !a.no_inverse, !a.no_edge_features},
+             {{a.folder, a.split, !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates),
+               duplicate_features_by(a), !a.no_edge_features},
+              weight_column(a.edge_weight),
+              a.symmetrize},
              output);
 }
 
@@ -167,7 +169,7 @@ void add_edge_list_options(CLI::App& command, ImportArguments& a) {
 
 void read_edge_list(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
   const auto vertices = a.vertices > 0 ? std::optional(a.vertices) : std::nullopt;
-  import_edge_list(world, {a.file, a.weights, vertices, a.renumber, edge_options(a), vertex_arrays(a)},
+  import_edge_list(world, {a.file, a.weights, edge_options(a), vertex_arrays(a), vertices, a.renumber},
                    output);
 }
 

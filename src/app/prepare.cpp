@@ -31,13 +31,17 @@ constexpr const char* kPrepareLabel = "prepare";
 
 LinkShares shares_of(const std::string& text) {
   const auto parts = split_text(text, ',');
-  std::vector<double> shares;
-  for (const auto& part : parts)
-    if (const auto share = number_in<double>(part)) shares.push_back(*share);
-  if (parts.size() != 3 || shares.size() != 3)
+  LinkShares shares{};
+  bool good = parts.size() == shares.size();
+  for (std::size_t k = 0; good && k < shares.size(); ++k) {
+    const auto share = number_in<double>(parts[k]);
+    good = share.has_value();
+    shares[k] = share.value_or(0);
+  }
+  if (!good)
     usage_error("--split-links {}: give three numbers, the shares of train, valid and test, as 0.8,0.1,0.1",
                 text);
-  return {shares[0], shares[1], shares[2]};
+  return shares;
 }
 
 LinkSplitOptions link_options(const PrepareArguments& arguments) {

@@ -1,5 +1,7 @@
 #include "array_tables.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -12,9 +14,7 @@ namespace {
 constexpr std::int64_t kIdsAtOnce = 1 << 14;  // entries at a time
 
 std::string in_words(const NpyArray& array) {
-  std::string words;
-  for (const auto size : array.shape()) words += (words.empty() ? "" : " x ") + std::to_string(size);
-  return words;
+  return fmt::format("{}", fmt::join(array.shape(), " x "));
 }
 
 // Throws where an array of so many rows is expected.
@@ -24,7 +24,7 @@ void check_rows(const NpyArray& array, std::int64_t count, const char* things = 
                 count, things);
 }
 
-void check_id(std::int64_t id, const ArrayVertices& of, const NpyArray& array, std::int64_t entry,
+void check_id(std::int64_t id, const VertexCount& of, const NpyArray& array, std::int64_t entry,
               const char* what) {
   if (id >= 0 && id < of.count) return;
   input_error("{}: {} {}: vertex {} is out of range: {}, 0 to {}", array.name(), what, entry, id, of.by,
@@ -42,7 +42,7 @@ void for_each_piece(NpyArray& array, std::int64_t count, Use use) {
   }
 }
 
-void check_ids(const std::vector<std::int64_t>& ids, const ArrayVertices& of, const NpyArray& array,
+void check_ids(const std::vector<std::int64_t>& ids, const VertexCount& of, const NpyArray& array,
                std::int64_t begin) {
   for (std::size_t k = 0; k < ids.size(); ++k)
     check_id(ids[k], of, array, begin + static_cast<std::int64_t>(k), "edge");
@@ -50,7 +50,7 @@ void check_ids(const std::vector<std::int64_t>& ids, const ArrayVertices& of, co
 
 // Of an array that is stored by columns: calls use(heads, tails) for pieces.
 template <class Use>
-void read_pairs(NpyArray& array, std::int64_t edges, const ArrayVertices& heads, const ArrayVertices& tails,
+void read_pairs(NpyArray& array, std::int64_t edges, const VertexCount& heads, const VertexCount& tails,
                 Use use) {
   std::vector<std::int64_t> head, tail;
   for_each_piece(array, 2 * edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
@@ -75,8 +75,8 @@ std::string edge_of_array(const std::string& array, std::int64_t edge) {
   return fmt::format("{}: edge {}", array, edge);
 }
 
-void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& heads,
-                     const ArrayVertices& tails, const std::function<void(const EdgePiece&)>& use) {
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const VertexCount& heads,
+                     const VertexCount& tails, const std::function<void(const EdgePiece&)>& use) {
   const auto array = open();
   const auto edges = count_edges(*array);
   if (array->by_columns())
@@ -134,30 +134,11 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
   return std::make_unique<FeatureArray>(std::move(array));
 }
 
-// ---- labels and splits ----
-
-OgbLabels read_label_array(NpyArray& array, std::int64_t vertices, NoClass none) {
-  check_rows(array, vertices);
-  OgbLabels labels;
-  labels.columns = array.columns();
-  if (labels.columns > 1)
-    labels.multi.resize(vertices, labels.columns);
-  else
-    labels.classes.reserve(vertices);
-  std::vector<double> row(labels.columns);
-  for (std::int64_t v = 0; v < vertices; ++v) {
-    const auto place = [&] { return fmt::format("{}: row {}", array.name(), v); };
-    array.read_row(row);
-    if (labels.columns == 1) labels.classes.push_back(class_label(row[0], place, none));
-    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
-      labels.multi(v, k) = task_label(row[k], place);
-  }
-  return labels;
-}
+// ---- splits ----
 
 namespace {
 
-void read_mask(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits) {
+void read_mask(NpyArray& array, const VertexCount& vertices, Split split, SplitCollector& splits) {
   check_rows(array, vertices.count);
   for_each_piece(array, array.entries(), [&](const std::vector<std::int64_t>& marks, std::int64_t begin) {
     for (std::size_t k = 0; k < marks.size(); ++k) {
@@ -170,7 +151,7 @@ void read_mask(NpyArray& array, const ArrayVertices& vertices, Split split, Spli
 
 }  // namespace
 
-void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits,
+void read_split_array(NpyArray& array, const VertexCount& vertices, Split split, SplitCollector& splits,
                       const VertexNumbers* numbers) {
   if (array.columns() != 1) input_error("{}: is {}, not a list of vertices", array.name(), in_words(array));
   if (array.is_truth()) return read_mask(array, vertices, split, splits);
@@ -190,6 +171,18 @@ void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split spli
                  [&] { return fmt::format("{}: entry {}", array.name(), entry); });
     }
   });
+}
+
+std::string split_array(const std::filesystem::path& folder, Split split) {
+  return (folder / kSplitNames[static_cast<std::size_t>(split)]).string() + ".npy";
+}
+
+Splits read_split_arrays(const std::filesystem::path& folder, const VertexCount& vertices,
+                         const OgbLabels& labels, HiddenTests hidden) {
+  SplitCollector splits(vertices.count, labels, hidden);
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+    read_split_array(*open_npy(split_array(folder, split)), vertices, split, splits);
+  return splits.finish();
 }
 
 }  // namespace espalier

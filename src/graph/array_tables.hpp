@@ -2,6 +2,7 @@
 // UserError(kInput) that names the array and the entry.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,20 +11,13 @@
 #include "labelled_splits.hpp"
 #include "npy_file.hpp"
 #include "renumbered_edges.hpp"
-#include "typed_folder.hpp"
 
 namespace espalier {
 
-/// Vertices that ids are counted in.
-struct ArrayVertices {
-  std::int64_t count = 0;
-  std::string by;  ///< who says so: "the graph has 5 vertices of type author"
-};
-
 /// edge_index, [2, m]: heads, then tails (or pairs, where it is stored by columns). `open` opens
 /// the array, twice where heads and tails lie apart.
-void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const ArrayVertices& heads,
-                     const ArrayVertices& tails, const std::function<void(const EdgePiece&)>& use);
+void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const VertexCount& heads,
+                     const VertexCount& tails, const std::function<void(const EdgePiece&)>& use);
 /// Its m.
 std::int64_t count_edges(const NpyArray& array);
 /// The only entry of an array: a number of things of the only graph.
@@ -35,12 +29,14 @@ std::string edge_of_array(const std::string& array, std::int64_t edge);
 std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t count,
                                                 const char* things = "vertices");
 
-/// [n] or [n, 1] of classes, nan for none; [n, C] of 0 and 1, nan for unknown.
-OgbLabels read_label_array(NpyArray& array, std::int64_t vertices, NoClass none = NoClass::kNan);
-
 /// One split: its vertices, or a mask, a truth value for each vertex. `numbers`: they go by the ids
 /// that these are the numbers of.
-void read_split_array(NpyArray& array, const ArrayVertices& vertices, Split split, SplitCollector& splits,
+void read_split_array(NpyArray& array, const VertexCount& vertices, Split split, SplitCollector& splits,
                       const VertexNumbers* numbers = nullptr);
+
+/// The .npy of one split in a folder of them, and all three.
+std::string split_array(const std::filesystem::path& folder, Split split);
+Splits read_split_arrays(const std::filesystem::path& folder, const VertexCount& vertices,
+                         const OgbLabels& labels, HiddenTests hidden);
 
 }  // namespace espalier

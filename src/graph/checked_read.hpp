@@ -11,11 +11,6 @@
 
 namespace espalier {
 
-template <class... Args>
-[[noreturn]] void fail(const OpenGraphFile& h, fmt::format_string<Args...> format, Args&&... args) {
-  input_error("graph file {}: {}; {}", h.path, fmt::format(format, std::forward<Args>(args)...), kWriteAgain);
-}
-
 /// A check that looks at entries one by one, and so may be given them in pieces: check(piece, place
 /// of its first entry). A piece is hashed while it is in cache.
 template <class Check>

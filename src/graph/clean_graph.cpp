@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "copy_contents.hpp"
-#include "copy_renumbered.hpp"
 #include "edge_tables.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
@@ -39,7 +38,7 @@ class Cleaner {
   CleanCounts run(const Destination& output) {
     const auto& info = file_.info();
     auto raw = file_.read_rows<Index>(mine().begin, mine().end);
-    check_raw_features(raw);
+    count_and_check(comm_, file_, raw);
     const auto weights = std::exchange(raw.values, {});
     const auto merged = merge_rows(info.schema, mine(), raw, options_.drop_loops);
     const EdgeTables<Index> tables(comm_, file_, raw, merged, options_.repeats);
@@ -53,10 +52,7 @@ class Cleaner {
     if (info.weighted || options_.repeats == Repeats::kCount) tables.set_weights(weights, placed);
     writer.write_adjacency(placed.rows);
     tables.write(placed, writer);
-    if (vertices)
-      copy_vertices(comm_, file_, *vertices, writer);
-    else
-      copy_vertices(comm_, file_, writer);
+    copy_vertices(comm_, file_, vertices ? &*vertices : nullptr, writer);
     copy_links(comm_, file_, vertices ? &*vertices : nullptr, writer);
     counts_.nodes = vertices ? vertices->nodes() : info.nodes;
     writer.commit({info.name, info.source + (info.source.empty() ? "" : "; ") + options_.words,
@@ -66,13 +62,6 @@ class Cleaner {
 
  private:
   RowRange mine() const { return even_range(file_.info().nodes, comm_.size(), comm_.rank()); }
-
-  void check_raw_features(const Csr<Index>& raw) const {
-    std::vector<std::int64_t> entries(file_.info().schema.relations().size(), 0);
-    for (const auto column : raw.indices) ++entries[file_.info().schema.relation_of(column)];
-    comm_.all_reduce(std::span(entries), Reduction::kSum, kCleaning);
-    agree(comm_, [&] { check_edge_features(file_, entries); });
-  }
 
   void count(const MergedRows<Index>& merged) {
     std::array<std::int64_t, 3> counts = {merged.loops, merged.repeated, merged.places};
@@ -95,15 +84,15 @@ class Cleaner {
     Buffer<std::int64_t> columns(placed.rows.indices.begin(), placed.rows.indices.end());
     columns = vertices.numbers_of(columns);
     Buffer<PlacedEntry<Index>> entries;
-    exchange_entries(
-        comm_, vertices.nodes(), placed,
+    exchange_entries<PlacedEntry<Index>>(
+        comm_, vertices.nodes(), placed.rows, kToRows,
         [&](std::int64_t row, std::int64_t e, auto& sent) {
           if (numbers[row] != kDropped)
             sent.push_back(
                 {static_cast<Index>(numbers[row]), static_cast<Index>(columns[e]), placed.origins[e]});
         },
-        [&](const Buffer<PlacedEntry<Index>>& received) {
-          entries.insert(entries.end(), received.begin(), received.end());
+        [&](const auto&, const auto&, const auto& received) {
+          entries.insert(entries.end(), received.data.begin(), received.data.end());
         });
     placed = rows_of(entries, even_range(vertices.nodes(), comm_.size(), comm_.rank()), vertices.nodes());
     return vertices;

@@ -12,23 +12,15 @@ namespace {
 
 constexpr const char* kComponents = "components";
 
-template <class Id>
-void sort_distinct(Buffer<Id>& ids) {
-  std::ranges::sort(ids);
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-}
-
 template <class Index>
 class Components {
  public:
   Components(const Communicator& comm, const Csr<Index>& rows)
       : comm_(comm), rows_(rows), range_(even_range(rows.columns, comm.size(), comm.rank())) {
-    Buffer<std::int64_t> neighbours(rows.indices.begin(), rows.indices.end());
-    sort_distinct(neighbours);
+    const auto neighbours = distinct_ids(rows.indices);
     places_.reserve(rows.indices.size());
     for (const auto column : rows.indices)
-      places_.push_back(
-          static_cast<Index>(std::ranges::lower_bound(neighbours, column) - neighbours.begin()));
+      places_.push_back(static_cast<Index>(place_in(neighbours, column)));
     to_neighbours_ = IdRoute(comm, rows.columns, neighbours, kComponents);
     of_neighbours_.resize(neighbours.size());
     for (auto v = range_.begin; v < range_.end; ++v) parent_.push_back(v);
@@ -66,7 +58,7 @@ class Components {
 
   // The parents' parents become the least of what their children know.
   void hook(const Buffer<std::int64_t>& least) {
-    const auto parents = distinct_parents();
+    const auto parents = distinct_ids(parent_);
     const IdRoute to_parents(comm_, rows_.columns, parents, kComponents);
     Buffer<std::int64_t> known(parents.size(), std::numeric_limits<std::int64_t>::max());
     for (std::size_t v = 0; v < parent_.size(); ++v) {
@@ -81,7 +73,7 @@ class Components {
 
   // Has one changed on any rank?
   bool find_grandparents() {
-    const auto parents = distinct_parents();
+    const auto parents = distinct_ids(parent_);
     const IdRoute to_parents(comm_, rows_.columns, parents, kComponents);
     Buffer<std::int64_t> of_parents(parents.size());
     to_parents.pull(comm_, parent_.data(), of_parents.data(), kComponents);
@@ -92,15 +84,6 @@ class Components {
       grandparent_[v] = grandparent;
     }
     return comm_.all_reduce(changed, Reduction::kMax, kComponents) != 0;
-  }
-
-  Buffer<std::int64_t> distinct_parents() const {
-    auto parents = parent_;
-    sort_distinct(parents);
-    return parents;
-  }
-  static std::size_t place_in(const Buffer<std::int64_t>& ids, std::int64_t id) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(ids, id) - ids.begin());
   }
 
   const Communicator& comm_;

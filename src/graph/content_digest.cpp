@@ -7,7 +7,7 @@
 
 namespace espalier {
 
-std::vector<std::int64_t> hashes_of(const std::vector<std::string>& texts) {
+std::vector<std::int64_t> hashes_of(std::span<const std::string> texts) {
   std::vector<std::int64_t> hashes;
   for (const auto& text : texts) {
     std::uint64_t state = 0;

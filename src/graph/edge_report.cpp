@@ -15,40 +15,23 @@ bool adds_up(const EdgeReport& of) {
 
 std::string outcome_of_weights(const EdgeReport& of) {
   if (!of.weighted) return "no weights, so that each becomes one entry";
-  switch (of.options.duplicates) {
-    case Duplicates::kSum:
-      return "weights are summed";
-    case Duplicates::kMean:
-      return "weights are averaged";
-    case Duplicates::kMax:
-      return "the largest weight stays";
-    case Duplicates::kLast:
-      return "the last weight stays";
-    case Duplicates::kCount:
-      return "an entry weighs as much as there are of it";
-    default:
-      return "the first weight stays";
-  }
+  constexpr const char* kOutcomes[] = {
+      "weights are summed",     "weights are averaged",  "the largest weight stays",
+      "the first weight stays", "the last weight stays", "an entry weighs as much as there are of it",
+      "the first weight stays"};
+  return kOutcomes[static_cast<int>(of.options.duplicates)];
 }
 
 std::string outcome_of_features(const EdgeReport& of) {
   if (!of.featured) return "";
-  switch (of.options.features) {
-    case DuplicateFeatures::kSum:
-      return ", with the sum of the features";
-    case DuplicateFeatures::kMean:
-      return ", with the mean of the features";
-    case DuplicateFeatures::kLast:
-      return ", with the features of the last";
-    case DuplicateFeatures::kFirst:
-      return ", with the features of the first";
-    case DuplicateFeatures::kKept:
-      break;
-  }
-  if (of.options.duplicates == Duplicates::kLast) return ", with the features of the last";
-  return of.weighted && of.options.duplicates == Duplicates::kMax
-             ? ", with the features of the " + of.line + " with the largest weight"
-             : ", with the features of the first";
+  const auto how = of.options.features;
+  if (how == DuplicateFeatures::kSum) return ", with the sum of the features";
+  if (how == DuplicateFeatures::kMean) return ", with the mean of the features";
+  const bool kept = how == DuplicateFeatures::kKept;
+  if (kept && of.weighted && of.options.duplicates == Duplicates::kMax)
+    return ", with the features of the " + of.line + " with the largest weight";
+  const bool last = how == DuplicateFeatures::kLast || (kept && of.options.duplicates == Duplicates::kLast);
+  return last ? ", with the features of the last" : ", with the features of the first";
 }
 
 }  // namespace

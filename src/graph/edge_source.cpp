@@ -31,62 +31,36 @@ void for_each_edge(const SecondReading& of, Visit visit) {
   });
 }
 
-// Counts of the rows of vertices that are met one after the other.
-class RowCounts {
- public:
-  explicit RowCounts(std::int64_t nodes) : growing_(nodes < 0), counts_(growing_ ? 1 : nodes + 1, 0) {}
-  void see(std::int64_t vertex) {
-    if (vertex + 1 < std::ssize(counts_)) return;
-    ESPALIER_CHECK(growing_, "vertex {} of {}", vertex, counts_.size() - 1);
-    counts_.resize(vertex + 2, 0);
-  }
-  void add(std::int64_t row) { ++counts_[row + 1]; }
-  // Where each row begins.
-  Buffer<std::int64_t> finish() {
-    counts_.shrink_to_fit();
-    add_up(counts_);
-    return std::move(counts_);
-  }
-
- private:
-  bool growing_;
-  Buffer<std::int64_t> counts_;  // of row r at r + 1
-};
-
 }  // namespace
 
-CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options) {
+CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options,
+                             std::int64_t columns) {
+  const bool growing = nodes < 0, wide = columns >= 0;
   CountedEntries counted;
-  RowCounts rows(nodes);
+  auto& counts = counted.indptr;  // of row r at r + 1
+  counts.assign(growing ? 1 : nodes + 1, 0);
   for_each_edge(edges, [&](std::int64_t u, std::int64_t v, float, std::int64_t) {
-    rows.see(std::max(u, v));
+    const auto vertex = wide ? v : std::max(u, v);
+    if (vertex + 1 >= std::ssize(counts)) {
+      ESPALIER_CHECK(growing, "vertex {} of {}", vertex, nodes);
+      counts.resize(vertex + 2, 0);
+    }
+    ESPALIER_CHECK(!wide || u < columns, "column {} of {}", u, columns);
     counted.digest += digest_of(u, v);
     ++counted.edges.given;
     if (options.drop_self_loops && u == v) {
       ++counted.edges.loops_dropped;
       return;
     }
-    rows.add(v);
+    ++counts[v + 1];
     if (!options.symmetrize) return;
-    rows.add(u);
+    ++counts[u + 1];
     ++counted.edges.reversed;
   });
-  counted.indptr = rows.finish();
-  counted.nodes = counted.columns = std::ssize(counted.indptr) - 1;
-  return counted;
-}
-
-CountedEntries count_wide_entries(const EdgeSource& edges, std::int64_t rows, std::int64_t columns) {
-  CountedEntries counted{rows, columns, {}, {}, 0};
-  RowCounts counts(rows);
-  for_each_edge(edges, [&](std::int64_t column, std::int64_t row, float, std::int64_t) {
-    counts.see(row);
-    ESPALIER_CHECK(column < columns, "column {} of {}", column, columns);
-    counted.digest += digest_of(column, row);
-    ++counted.edges.given;
-    counts.add(row);
-  });
-  counted.indptr = counts.finish();
+  counts.shrink_to_fit();
+  add_up(counts);
+  counted.nodes = std::ssize(counts) - 1;
+  counted.columns = wide ? columns : counted.nodes;
   return counted;
 }
 

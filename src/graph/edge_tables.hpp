@@ -7,31 +7,14 @@
 #include <vector>
 
 #include "copy_contents.hpp"
-#include "espalier/base/half.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/clean_graph.hpp"
+#include "feature_rows.hpp"
 #include "fetch_rows.hpp"
 #include "merged_rows.hpp"
 #include "placed_entries.hpp"
 
 namespace espalier {
-
-namespace edge_table_detail {
-
-inline float as_float(float x) {
-  return x;
-}
-inline float as_float(Half x) {
-  return to_float(x);
-}
-inline void round_to(double x, float& result) {
-  result = static_cast<float>(x);
-}
-inline void round_to(double x, Half& result) {
-  result = to_half(static_cast<float>(x));
-}
-
-}  // namespace edge_table_detail
 
 /// The edges of this rank's even range of rows, before and after they were merged.
 template <class Index>
@@ -130,10 +113,10 @@ class EdgeTables {
       }
       for (std::int64_t j = 0; j < table.columns; ++j) {
         double sum = 0;
-        for (const auto e : members) sum += edge_table_detail::as_float(row(e)[j]);
+        for (const auto e : members) sum += to_float(row(e)[j]);
         if (repeats_ == Repeats::kMean) sum /= static_cast<double>(members.size());
-        edge_table_detail::round_to(sum, merged(k, j));
-        finite &= std::isfinite(edge_table_detail::as_float(merged(k, j)));
+        store_rounded(sum, merged(k, j));
+        finite &= std::isfinite(to_float(merged(k, j)));
       }
     });
     agree(comm_, [&] {

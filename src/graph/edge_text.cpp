@@ -27,26 +27,38 @@ void check_id(const PairReader& pairs, std::int64_t id, const EdgeTextOptions& o
         kMostVertices);
 }
 
+class EdgeText : public EdgeSource {
+ public:
+  explicit EdgeText(EdgeTextOptions options) : options_(std::move(options)) {}
+  bool weighted() const override { return options_.weights; }
+  std::string name() const override { return options_.path; }
+  std::string place(std::int64_t edge) const override {
+    LineReader lines(options_.path);
+    PairReader pairs(lines, form_of(options_));
+    while (pairs.next() && edge > 0) --edge;
+    return fmt::format("{}:{}", options_.path, lines.line());
+  }
+  void read(const std::function<void(const EdgePiece&)>& use) const override {
+    LineReader lines(options_.path);
+    PairReader pairs(lines, form_of(options_));
+    EdgePieces pieces(options_.weights, use);
+    const auto fail = [&](const std::string& words) { lines.fail("{}", words); };
+    while (pairs.next()) {
+      check_id(pairs, pairs.first(), options_);
+      check_id(pairs, pairs.second(), options_);
+      pieces.add(pairs.first(), pairs.second(), options_.weights ? stored_weight(pairs.value(), fail) : 1);
+    }
+    pieces.finish();
+  }
+
+ private:
+  EdgeTextOptions options_;
+};
+
 }  // namespace
 
-void EdgeText::read(const std::function<void(const EdgePiece&)>& use) const {
-  LineReader lines(options_.path);
-  PairReader pairs(lines, form_of(options_));
-  EdgePieces pieces(options_.weights, use);
-  const auto fail = [&](const std::string& words) { lines.fail("{}", words); };
-  while (pairs.next()) {
-    check_id(pairs, pairs.first(), options_);
-    check_id(pairs, pairs.second(), options_);
-    pieces.add(pairs.first(), pairs.second(), options_.weights ? stored_weight(pairs.value(), fail) : 1);
-  }
-  pieces.finish();
-}
-
-std::string EdgeText::place(std::int64_t edge) const {
-  LineReader lines(options_.path);
-  PairReader pairs(lines, form_of(options_));
-  while (pairs.next() && edge > 0) --edge;
-  return fmt::format("{}:{}", options_.path, lines.line());
+std::unique_ptr<EdgeSource> open_edge_text(EdgeTextOptions options) {
+  return std::make_unique<EdgeText>(std::move(options));
 }
 
 }  // namespace espalier

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "espalier/graph/edge_source.hpp"
@@ -16,16 +17,6 @@ struct EdgeTextOptions {
   bool any_ids = false;       ///< may ids be larger than a graph has vertices?
 };
 
-class EdgeText : public EdgeSource {
- public:
-  explicit EdgeText(EdgeTextOptions options) : options_(std::move(options)) {}
-  void read(const std::function<void(const EdgePiece&)>& use) const override;
-  bool weighted() const override { return options_.weights; }
-  std::string name() const override { return options_.path; }
-  std::string place(std::int64_t edge) const override;
-
- private:
-  EdgeTextOptions options_;
-};
+std::unique_ptr<EdgeSource> open_edge_text(EdgeTextOptions options);
 
 }  // namespace espalier

@@ -45,6 +45,14 @@ T stored_feature(const FeatureRows& from, double value, std::int64_t column) {
   }
 }
 
+/// A feature that was computed, as it is stored.
+inline void store_rounded(double value, float& to) {
+  to = static_cast<float>(value);
+}
+inline void store_rounded(double value, Half& to) {
+  to = to_half(static_cast<float>(value));
+}
+
 /// The next piece.rows rows.
 template <class T>
 void read_rows(FeatureRows& from, Matrix<T>& piece) {

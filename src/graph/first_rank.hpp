@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/graph/schema.hpp"
 
 namespace espalier {
 
@@ -22,5 +24,13 @@ void on_first_rank(const Communicator& comm, Work work) {
     }
   });
 }
+
+/// Collective. A number of at least 0 that rank 0 found, while the others have 0 or the same.
+inline std::int64_t agreed(const Communicator& comm, std::int64_t mine) {
+  return comm.all_reduce(mine, Reduction::kMax, "import");
+}
+
+/// Collective. The schema that rank 0 alone has read, for all.
+Schema broadcast_schema(const Communicator& comm, const std::optional<Schema>& schema);
 
 }  // namespace espalier

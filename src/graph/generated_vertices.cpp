@@ -5,6 +5,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "feature_rows.hpp"
 
 namespace espalier {
 
@@ -49,13 +50,6 @@ Matrix<double> make_centroids(const VertexOptions& options, int type) {
   return centroids;
 }
 
-void store(double value, float& out) {
-  out = static_cast<float>(value);
-}
-void store(double value, Half& out) {
-  out = to_half(static_cast<float>(value));
-}
-
 }  // namespace
 
 void check_vertex_options(const VertexOptions& options) {
@@ -84,17 +78,15 @@ constexpr std::uint64_t kImplied = 1, kOwn = 2;
 
 std::uint8_t draw_label(std::uint64_t seed, std::int64_t label, std::int64_t class_of_vertex,
                         std::int64_t vertex) {
-  const RandomStream implied{.seed = seed,
-                             .purpose = Purpose::kGenerateLabels,
-                             .layer = kImplied,
-                             .row = static_cast<std::uint64_t>(class_of_vertex)};
-  const RandomStream own{.seed = seed,
-                         .purpose = Purpose::kGenerateLabels,
-                         .layer = kOwn,
-                         .row = static_cast<std::uint64_t>(vertex)};
-  const auto twentieth = random_below(own, static_cast<std::uint64_t>(label), 20);
+  const auto draw = [&](std::uint64_t layer, std::int64_t row, std::uint64_t bound) {
+    RandomStream stream{seed, Purpose::kGenerateLabels};
+    stream.layer = layer;
+    stream.row = static_cast<std::uint64_t>(row);
+    return random_below(stream, static_cast<std::uint64_t>(label), bound);
+  };
+  const auto twentieth = draw(kOwn, vertex, 20);
   if (twentieth == 0) return kUnknownLabel;
-  const auto coin = random_below(implied, static_cast<std::uint64_t>(label), 2);
+  const auto coin = draw(kImplied, class_of_vertex, 2);
   return static_cast<std::uint8_t>(twentieth <= 2 ? 1 - coin : coin);
 }
 
@@ -118,7 +110,7 @@ Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t>
     const auto* centroid = centroids.row(labels[i]);
     auto* row = features.row(i);
     for_each_normal(feature_stream(options.seed, kNoise, type, range.begin + i), options.features,
-                    [&](std::int64_t k, double normal) { store(centroid[k] + normal, row[k]); });
+                    [&](std::int64_t k, double normal) { store_rounded(centroid[k] + normal, row[k]); });
   }
   return features;
 }
@@ -134,7 +126,7 @@ void generate_edge_features(std::uint64_t seed, int relation, std::int64_t row, 
   auto stream = feature_stream(seed, kEdge, relation, row);
   stream.batch = static_cast<std::uint64_t>(column);
   for_each_normal(stream, std::ssize(features), [&](std::int64_t k, double normal) {
-    store(k > 0 ? normal : one_class ? normal + 1 : normal - 1, features[k]);
+    store_rounded(k > 0 ? normal : one_class ? normal + 1 : normal - 1, features[k]);
   });
 }
 

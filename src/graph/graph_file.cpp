@@ -12,15 +12,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "describe_datasets.hpp"
-#include "direction_of_links.hpp"
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
-#include "graph_file_pairs.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {
@@ -28,12 +25,6 @@ namespace espalier {
 namespace {
 
 constexpr std::int64_t kPlain = 1, kTyped = 2;  // versions
-
-// The matrix, three of a graph without types, and all else that describes one with types.
-constexpr const char* kMatrixNames[] = {
-    "/graph/indptr",      "/graph/indices",     "/graph/weights",          "/types/name",
-    "/types/offset",      "/relations/name",    "/relations/source",       "/relations/target",
-    "/relations/inverse", "/graph/segment_ptr", "/graph/segment_relation", "/graph/segment_begin"};
 
 // HDF5 allows a user block: the signature stands at byte 0, 512, 1024, 2048, ...
 bool has_hdf5_signature(std::ifstream& file, std::uintmax_t size) {
@@ -102,43 +93,38 @@ void read_structure_alone(const std::string& path) {
 }
 
 // Returns the version.
-std::int64_t check_format(const hdf5::Handle& file, const std::string& path, const Describer& describe) {
+std::int64_t check_format(const OpenGraphFile& h) {
   std::string format;
-  if (!hdf5::read_text_attribute(file, "format", format) || format != "espalier-graph")
-    describe.fail("is HDF5 but not an espalier graph (its attribute format is {}, not \"espalier-graph\")",
-                  format.empty() ? hdf5::describe_attribute(file, "format") : "\"" + format + "\"");
+  if (!hdf5::read_text_attribute(h.file, "format", format) || format != "espalier-graph")
+    fail(h, "is HDF5 but not an espalier graph (its attribute format is {}, not \"espalier-graph\")",
+         format.empty() ? hdf5::describe_attribute(h.file, "format") : "\"" + format + "\"");
   std::int64_t version = 0;
-  if (!hdf5::read_integer_attribute(file, "version", version))
-    describe.fail("its attribute version is {}, not the whole number {} or {}",
-                  hdf5::describe_attribute(file, "version"), kPlain, kTyped);
+  if (!hdf5::read_integer_attribute(h.file, "version", version))
+    fail(h, "its attribute version is {}, not the whole number {} or {}",
+         hdf5::describe_attribute(h.file, "version"), kPlain, kTyped);
   if (version != kPlain && version != kTyped)
     input_error(
         "graph file {}: has format version {}, but this program reads versions {} and {}; use the espalier "
         "that wrote it, or import the graph again",
-        path, version, kPlain, kTyped);
+        h.path, version, kPlain, kTyped);
   return version;
 }
 
 void open_matrix(OpenGraphFile& h) {
-  hdf5::Dataset* const datasets[] = {&h.indptr,          &h.indices,          &h.weights,
-                                     &h.type_name,       &h.type_offset,      &h.relation_name,
-                                     &h.relation_source, &h.relation_target,  &h.relation_inverse,
-                                     &h.segment_ptr,     &h.segment_relation, &h.segment_begin};
-  static_assert(std::size(datasets) == std::size(kMatrixNames));
   constexpr std::size_t kUntyped = 3;
-  for (std::size_t k = 0; k < (h.info.typed ? std::size(datasets) : kUntyped); ++k)
-    *datasets[k] = hdf5::open_dataset(h.file, kMatrixNames[k]);
+  for (std::size_t k = 0; k < (h.info.typed ? kMatrixNames.size() : kUntyped); ++k)
+    h.matrix[k] = hdf5::open_dataset(h.file, kMatrixNames[k]);
 }
 
 // ---- digests ----
 
 // The digest that stands beside a data set or in `/`.
-std::optional<std::uint64_t> stated_digest(const hdf5::Handle& object, const std::string& name,
-                                           const Describer& describe) {
+std::optional<std::uint64_t> stated_digest(const OpenGraphFile& h, const hdf5::Handle& object,
+                                           const std::string& name) {
   std::string text;
   if (!hdf5::read_text_attribute(object, "digest", text)) return std::nullopt;
   const auto digest = digest_from_hex(text);
-  if (!digest) describe.fail("the attribute digest of {} is \"{}\", not 16 hex digits", name, text);
+  if (!digest) fail(h, "the attribute digest of {} is \"{}\", not 16 hex digits", name, text);
   return digest;
 }
 
@@ -147,13 +133,12 @@ std::int64_t entries_of(const hdf5::Dataset& dataset) {
 }
 
 // Of the data sets that were opened since.
-void read_digests(OpenGraphFile& h, const Describer& describe) {
+void read_digests(OpenGraphFile& h) {
   for (const auto* dataset : h.datasets())
     if (!h.contents.contains(dataset->name))
-      h.contents[dataset->name] =
-          ContentCheck(entries_of(*dataset), h.view.verify == Verify::kRenew
-                                                 ? std::nullopt
-                                                 : stated_digest(dataset->handle, dataset->name, describe));
+      h.contents[dataset->name] = ContentCheck(
+          entries_of(*dataset),
+          h.view.verify == Verify::kRenew ? std::nullopt : stated_digest(h, dataset->handle, dataset->name));
 }
 
 // What is known of the data sets, and of the file where that is everything.
@@ -182,38 +167,35 @@ ContentDigests known_contents(const OpenGraphFile& h) {
 // The digest of the file covers which data sets there are, and their shapes.
 void check_file_digest(OpenGraphFile& h) {
   if (h.view.verify == Verify::kRenew) return;
-  const Describer describe(h.path);
-  const auto stated = stated_digest(h.file, "/", describe);
+  const auto stated = stated_digest(h, h.file, "/");
   h.has_digest = stated.has_value();
   if (!stated || h.view.verify == Verify::kNo) return;
   const auto known = known_contents(h).file;
-  if (!known) describe.fail("it has a digest, but not each of its data sets has one; {}", kDigestAgain);
+  if (!known) fail(h, "it has a digest, but not each of its data sets has one; {}", kDigestAgain);
   if (*known != *stated)
-    describe.fail("its data sets are not those that were written: their digest is {}, the file says {}; {}",
-                  hex(*known), hex(*stated), kDigestAgain);
+    fail(h, "its data sets are not those that were written: their digest is {}, the file says {}; {}",
+         hex(*known), hex(*stated), kDigestAgain);
 }
 
 // The matrix, and what the schema is read from.
 void describe_file(OpenGraphFile& h) {
-  const Describer describe(h.path);
-  h.info.typed = check_format(h.file, h.path, describe) == kTyped;
+  h.info.typed = check_format(h) == kTyped;
   hdf5::read_text_attribute(h.file, "name", h.info.name);
   hdf5::read_text_attribute(h.file, "source", h.info.source);
   std::int64_t directed = 0;
   if (hdf5::read_integer_attribute(h.file, "directed", directed)) h.info.directed = directed != 0;
   open_matrix(h);
-  describe_graph(h, describe);
-  if (h.info.typed) describe_schema(h, describe);
-  read_digests(h, describe);
+  describe_graph(h);
+  if (h.info.typed) describe_schema(h);
+  read_digests(h);
 }
 
 // The vertices, type by type, and the edges, relation by relation.
 void describe_contents(OpenGraphFile& h) {
-  const Describer describe(h.path);
-  describe_types(h, describe);
-  describe_relations(h, describe);
+  describe_types(h);
+  describe_relations(h);
   describe_links(h);
-  read_digests(h, describe);
+  read_digests(h);
 }
 
 // Collective. The largest label + 1; every rank looks at an even range of the labels.
@@ -233,12 +215,10 @@ void find_classes(const OpenGraphFile& h, const hdf5::Dataset& labels, VertexInf
   const bool given = hdf5::read_integer_attribute(labels.handle, "classes", info.classes);
   const auto found = given ? "" : hdf5::describe_attribute(labels.handle, "classes");
   if (!given && found != "absent")
-    input_error("graph file {}: {}: its attribute classes is {}, not a whole number; {}", h.path, labels.name,
-                found, kWriteAgain);
+    fail(h, "{}: its attribute classes is {}, not a whole number", labels.name, found);
   if (!given || info.classes == 0) info.classes = count_classes(h, labels);
   if (info.classes < 0 || info.classes > std::numeric_limits<std::int32_t>::max())
-    input_error("graph file {}: {} has {} classes; labels must lie in [0, 2^31 - 1); {}", h.path, labels.name,
-                info.classes, kWriteAgain);
+    fail(h, "{} has {} classes; labels must lie in [0, 2^31 - 1)", labels.name, info.classes);
 }
 
 // A class without a name would be nobody's.
@@ -246,8 +226,8 @@ void check_class_names(const OpenGraphFile& h) {
   for (std::size_t t = 0; t < h.types.size(); ++t) {
     const auto& names = h.types[t].class_names;
     if (names.exists() && names.rows() < h.info.types[t].classes)
-      input_error("graph file {}: {} has {} names, but {} has {} classes; {}", h.path, names.name,
-                  names.rows(), h.types[t].labels.name, h.info.types[t].classes, kWriteAgain);
+      fail(h, "{} has {} names, but {} has {} classes", names.name, names.rows(), h.types[t].labels.name,
+           h.info.types[t].classes);
   }
 }
 
@@ -337,9 +317,7 @@ void GraphFile::describe() {
   auto& h = *open_;
   const auto& comm = h.comm;
   agree(comm, [&] {
-    if (!h.file.valid())
-      input_error("graph file {}: is HDF5 but damaged or cut off ({}); {}", h.path, hdf5::reason(),
-                  kWriteAgain);
+    if (!h.file.valid()) fail(h, "is HDF5 but damaged or cut off ({})", hdf5::reason());
   });
   agree(comm, [&] { describe_file(h); });
   h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);

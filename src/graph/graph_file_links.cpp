@@ -64,9 +64,7 @@ void describe_split(OpenGraphFile& h, std::size_t s) {
       hdf5::open_dataset(h.file, in + "head"),           hdf5::open_dataset(h.file, in + "tail"),
       hdf5::open_dataset(h.file, in + "relation"),       hdf5::open_dataset(h.file, in + "negative_heads"),
       hdf5::open_dataset(h.file, in + "negative_tails"), hdf5::open_dataset(h.file, in + "non_links")};
-  if (!open.head.exists() && !open.tail.exists() && !open.relation.exists() &&
-      !open.negative_heads.exists() && !open.negative_tails.exists() && !open.non_links.exists())
-    return;
+  if (std::ranges::none_of(open.all(), &hdf5::Dataset::exists)) return;
   auto& info = h.info.links.splits[s];
   info.links = open.head.rows();
   check_list(h, open.head, info.links, "links");
@@ -77,7 +75,7 @@ void describe_split(OpenGraphFile& h, std::size_t s) {
   info.non_links = describe_non_links(h, open.non_links, s);
 }
 
-void describe_relations(OpenGraphFile& h) {
+void describe_link_relations(OpenGraphFile& h) {
   auto& [names, graph_relations, splits] = h.links;
   names = hdf5::open_dataset(h.file, "/links/relations");
   graph_relations = hdf5::open_dataset(h.file, "/links/graph_relations");
@@ -126,7 +124,7 @@ void describe_links(OpenGraphFile& h) {
     fail(h, "the attribute directed of /links is {}, not 0 or 1", found("directed", directed));
   info.exist = true;
   info.directed = directed != 0;
-  describe_relations(h);
+  describe_link_relations(h);
   for (std::size_t s = 0; s < kSplitNames.size(); ++s) describe_split(h, s);
   check_names(h);
   if (std::ranges::all_of(info.splits, [](const SplitLinks& of) { return of.links == 0; }))

@@ -1,5 +1,4 @@
 // Reading sparse features, rows of pairs (dense/paired_rows.hpp).
-#include "graph_file_pairs.hpp"
 
 #include <algorithm>
 #include <cmath>

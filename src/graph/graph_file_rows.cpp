@@ -79,22 +79,17 @@ class ColumnCheck {
 };
 
 // Collective. Indices as they are stored, checked, then in the width asked for.
-template <class Stored, class Index, class RunAt>
-Buffer<Index> read_indices_of(OpenGraphFile& h, std::span<const std::int64_t> begins, RunAt run_at,
-                              const hdf5::Slab& slab) {
-  auto stored = read_checked<Stored>(h, h.indices, slab, InPieces{ColumnCheck(h, begins, run_at)});
-  if constexpr (std::is_same_v<Stored, Index>) {
-    return stored;
-  } else {
-    return Buffer<Index>(stored.begin(), stored.end());
-  }
-}
-
 template <class Index, class RunAt>
 Buffer<Index> read_indices(OpenGraphFile& h, std::span<const std::int64_t> begins, RunAt run_at,
                            const hdf5::Slab& slab) {
-  return h.info.wide_indices ? read_indices_of<std::int64_t, Index>(h, begins, run_at, slab)
-                             : read_indices_of<std::int32_t, Index>(h, begins, run_at, slab);
+  const auto read_as = [&]<class Stored>(Stored) -> Buffer<Index> {
+    auto stored = read_checked<Stored>(h, h.indices, slab, InPieces{ColumnCheck(h, begins, run_at)});
+    if constexpr (std::is_same_v<Stored, Index>)
+      return stored;
+    else
+      return {stored.begin(), stored.end()};
+  };
+  return h.info.wide_indices ? read_as(std::int64_t()) : read_as(std::int32_t());
 }
 
 Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
@@ -107,16 +102,20 @@ Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
   return read_checked<float>(h, h.weights, slab, InPieces{check});
 }
 
-// Collective. Where rows [begin, end) begin among all entries, and where the last one ends.
-Buffer<std::int64_t> read_indptr(OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
+// Collective. Where rows [begin, end) begin in another list of `total` entries, and where the last
+// one ends.
+Buffer<std::int64_t> read_starts(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t begin,
+                                 std::int64_t end, std::int64_t total, const char* other) {
   check_range(h, begin, end);
   // The entry behind my last row is the first of another rank, but for the very last.
   return read_checked<std::int64_t>(
-      h, h.indptr, {begin, end + 1, 1},
-      [&](const auto& indptr) {
-        check_starts(h, h.indptr.name, begin, end, h.info.edges, "/graph/indices", indptr);
-      },
+      h, dataset, {begin, end + 1, 1},
+      [&](const auto& starts) { check_starts(h, dataset.name, begin, end, total, other, starts); },
       end < h.info.nodes || begin == end ? 1 : 0);
+}
+
+Buffer<std::int64_t> read_indptr(OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
+  return read_starts(h, h.indptr, begin, end, h.info.edges, "/graph/indices");
 }
 
 // ---- segments ----
@@ -168,14 +167,9 @@ void check_segments(const OpenGraphFile& h, std::int64_t first_row, const Csr<st
 // Collective. Of rows [begin, end), whose entries begin at `indptr`, absolute.
 Segments read_segments(OpenGraphFile& h, std::int64_t begin, std::int64_t end,
                        std::span<const std::int64_t> indptr) {
-  const auto total = h.segment_relation.rows();
   Segments segments;
-  segments.ptr = read_checked<std::int64_t>(
-      h, h.segment_ptr, {begin, end + 1, 1},
-      [&](const auto& ptr) {
-        check_starts(h, h.segment_ptr.name, begin, end, total, "/graph/segment_relation", ptr);
-      },
-      end < h.info.nodes || begin == end ? 1 : 0);
+  segments.ptr =
+      read_starts(h, h.segment_ptr, begin, end, h.segment_relation.rows(), "/graph/segment_relation");
   const hdf5::Slab slab{segments.ptr.front(), segments.ptr.back(), 1};
   for (auto& first : segments.ptr) first -= slab.begin;
   segments.relation = read_checked<std::int32_t>(h, h.segment_relation, slab, [](const auto&) {});

@@ -7,7 +7,6 @@
 #include "checked_read.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
-#include "graph_file_pairs.hpp"
 
 namespace espalier {
 
@@ -61,15 +60,21 @@ Matrix<T> read_matrix(OpenGraphFile& h, const hdf5::Dataset& features, const hdf
   return rows;
 }
 
+// The type, whose vertices these are.
+const VertexType& type_of_range(const OpenGraphFile& h, int type, std::int64_t begin, std::int64_t end) {
+  const auto& of = h.info.schema.types()[type];
+  ESPALIER_CHECK(of.begin <= begin && begin <= end && end <= of.end, "vertices [{}, {}) of type {}", begin,
+                 end, of.name);
+  return of;
+}
+
 }  // namespace
 
 template <class T>
 Matrix<T> GraphFile::read_features(std::int64_t begin, std::int64_t end, int type) const {
   auto& h = *open_;
-  check_range(h, begin, end);
-  const auto& of = h.info.schema.types()[type];
+  const auto& of = type_of_range(h, type, begin, end);
   const auto& features = h.types[type].features;
-  ESPALIER_CHECK(of.begin <= begin && end <= of.end, "vertices [{}, {}) of type {}", begin, end, of.name);
   if constexpr (std::is_same_v<T, float>)
     if (h.types[type].sparse.exists())
       return read_pairs(h, static_cast<std::size_t>(type), begin - of.begin, end - of.begin);
@@ -115,23 +120,20 @@ Buffer<std::int64_t> GraphFile::read_edge_times(int relation, std::int64_t begin
 
 std::vector<std::string> GraphFile::read_ids(std::int64_t begin, std::int64_t end, int type) const {
   auto& h = *open_;
-  check_range(h, begin, end);
-  const auto& of = h.info.schema.types()[type];
+  const auto first = begin - type_of_range(h, type, begin, end).begin;
   const auto& dataset = h.types[type].ids;
-  ESPALIER_CHECK(dataset.exists() && of.begin <= begin && end <= of.end, "ids [{}, {}) of type {}", begin,
-                 end, of.name);
+  ESPALIER_CHECK(dataset.exists(), "type {} has no ids", type);
   std::vector<std::string> ids;
   if (h.info.types[type].ids == IdKind::kNumbers) {
     for (const auto id : read_number_ids(begin, end, type)) ids.push_back(std::to_string(id));
     return ids;
   }
-  const bool good = hdf5::read_texts(dataset, begin - of.begin, end - of.begin, ids);
+  const bool good = hdf5::read_texts(dataset, first, first + end - begin, ids);
   agree(h.comm, [&] {
     if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
   });
   if (h.view.verify == Verify::kNo) return ids;
   const auto hashes = hashes_of(ids);
-  const auto first = begin - of.begin;
   check_content(h, dataset, first, hashes.size(),
                 content_digest(std::span<const std::int64_t>(hashes), first));
   return ids;
@@ -139,10 +141,8 @@ std::vector<std::string> GraphFile::read_ids(std::int64_t begin, std::int64_t en
 
 Buffer<std::int64_t> GraphFile::read_number_ids(std::int64_t begin, std::int64_t end, int type) const {
   auto& h = *open_;
-  check_range(h, begin, end);
-  const auto& of = h.info.schema.types()[type];
-  ESPALIER_CHECK(h.info.types[type].ids == IdKind::kNumbers && of.begin <= begin && end <= of.end,
-                 "numbers of [{}, {}) of type {}", begin, end, of.name);
+  const auto& of = type_of_range(h, type, begin, end);
+  ESPALIER_CHECK(h.info.types[type].ids == IdKind::kNumbers, "type {} has no numbers", type);
   return read_checked<std::int64_t>(h, h.types[type].ids, {begin - of.begin, end - of.begin, 1},
                                     [](const auto&) {});
 }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
-#include "direction_of_links.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/graph/hdf5_output.hpp"
-#include "graph_file_pairs.hpp"
+#include "fetch_rows.hpp"
 
 namespace espalier {
 
@@ -25,7 +23,7 @@ struct GraphWriter::State {
     return fmt::format("/{}/{}{}", folder, typed ? schema.types()[type].name + "/" : "", name);
   }
   std::string ids_path(int type) const { return typed ? path("types", type, "ids") : "/nodes/ids"; }
-  std::string edge_path(int relation, const char* name = "features") const {
+  std::string edge_path(int relation, const char* name) const {
     return fmt::format("/edges/{}{}", typed ? schema.full_name(relation) + "/" : "", name);
   }
 };
@@ -38,18 +36,9 @@ struct Place {
   std::int64_t total = 0;
 };
 
-// Collective. The columns of a matrix of so many rows in all; of one without rows the most that a
-// rank names.
-template <class T>
-std::int64_t columns_of(const Communicator& comm, const Matrix<T>& rows, std::int64_t total) {
-  return comm.all_reduce(rows.rows > 0 || total == 0 ? rows.columns : 0, Reduction::kMax, "graph file");
-}
-
-Place place_of(const Communicator& comm, std::size_t mine) {
-  const auto sizes = comm.all_gather(static_cast<std::int64_t>(mine), "graph file");
-  const auto me = sizes.begin() + comm.rank();
-  return {std::accumulate(sizes.begin(), me, std::int64_t{0}),
-          std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})};
+Place place_of(const Communicator& comm, std::int64_t mine) {
+  const auto starts = stretches(comm, mine);
+  return {starts[comm.rank()], starts.back()};
 }
 
 }  // namespace
@@ -118,24 +107,34 @@ void GraphWriter::write_row_begins(const std::string& name, const Csr<Index>& ro
                            [&](std::int64_t row) { return rows.indptr[row] + entry_begin; });
 }
 
+// Collective. My part of a vector.
+template <class T>
+void GraphWriter::write_vector(const std::string& name, std::span<const T> values) {
+  const auto place = place_of(state_->comm(), std::ssize(values));
+  write<T>(name, place.total, kVector, place.begin, values);
+}
+
 // Collective. A list that every rank has, written by rank 0.
 template <class T>
 void GraphWriter::write_list(const std::string& name, const std::vector<T>& values) {
-  const bool mine = state_->comm().rank() == 0;
-  const auto count = std::ssize(values);
-  write<T>(name, count, kVector, mine ? 0 : count,
-           std::span<const T>(values).first(mine ? values.size() : 0));
+  write_vector(name, std::span<const T>(values).first(state_->comm().rank() == 0 ? values.size() : 0));
+}
+void GraphWriter::write_list(const std::string& name, const std::vector<std::string>& texts) {
+  write_texts(name, std::span(texts).first(state_->comm().rank() == 0 ? texts.size() : 0));
 }
 
-void GraphWriter::write_names(const std::string& name, const std::vector<std::string>& names) {
-  const auto& file = state_->output.file();
-  const bool good = hdf5::write_texts(state_->comm(), file, name, names);
-  state_->output.require(good, name);
-  const auto hashes = hashes_of(names);
-  const auto digest = content_digest(std::span<const std::int64_t>(hashes), 0);
-  state_->output.require(
-      hdf5::write_text_attribute(hdf5::open_dataset(file, name).handle, "digest", hex(digest)), name);
-  state_->written.push_back({name, {std::ssize(names)}, digest});
+// Collective. My part of a list of texts.
+void GraphWriter::write_texts(const std::string& name, std::span<const std::string> texts) {
+  const auto& comm = state_->comm();
+  const auto place = place_of(comm, std::ssize(texts));
+  std::int64_t longest = 1;
+  for (const auto& text : texts) longest = std::max(longest, std::ssize(text));
+  longest = comm.all_reduce(longest, Reduction::kMax, "graph file");
+  const auto dataset =
+      hdf5::create_texts(state_->output.file(), name, place.total, static_cast<std::size_t>(longest));
+  const bool good = dataset.exists() && hdf5::write_texts_at(dataset, place.begin, texts);
+  const auto hashes = hashes_of(texts);
+  finish_dataset(name, dataset, good, content_digest(std::span<const std::int64_t>(hashes), place.begin));
 }
 
 void GraphWriter::write_schema(const Schema& schema) {
@@ -156,9 +155,9 @@ void GraphWriter::write_schema(const Schema& schema) {
     targets.push_back(relation.target);
     inverses.push_back(relation.inverse);
   }
-  write_names("/types/name", types);
+  write_list("/types/name", types);
   write_list("/types/offset", offsets);
-  write_names("/relations/name", relations);
+  write_list("/relations/name", relations);
   write_list("/relations/source", sources);
   write_list("/relations/target", targets);
   write_list("/relations/inverse", inverses);
@@ -191,7 +190,7 @@ void GraphWriter::write_segments(const Csr<Index>& rows, std::int64_t row_begin,
     while (rows.indices[entry] < schema.begin(relations[k])) ++entry;
     return entry;
   };
-  const auto place = place_of(comm, relations.size());
+  const auto place = place_of(comm, std::ssize(relations));
   write_made<std::int64_t>("/graph/segment_begin", place.total, place.begin, std::ssize(relations),
                            [&](std::int64_t k) { return entry_begin + next_begin(k); });
   if (comm.rank() + 1 < comm.size()) ptr.pop_back();
@@ -203,8 +202,8 @@ void GraphWriter::write_segments(const Csr<Index>& rows, std::int64_t row_begin,
 template <class Index>
 void GraphWriter::write_adjacency(const Csr<Index>& rows) {
   const auto& comm = state_->comm();
-  const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
-  const auto edge_place = place_of(comm, rows.indices.size());
+  const auto row_place = place_of(comm, rows.rows);
+  const auto edge_place = place_of(comm, std::ssize(rows.indices));
   const auto& schema = state_->schema;
   ESPALIER_CHECK(!state_->typed || (row_place.total == schema.nodes() &&
                                     (rows.rows == 0 || rows.columns == schema.columns())),
@@ -228,25 +227,35 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
 template void GraphWriter::write_adjacency(const Csr<std::int32_t>&);
 template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 
+// Collective. Returns how many columns there are: of a matrix without rows the most that a rank
+// names.
 template <class T>
-void GraphWriter::write_matrix(const std::string& name, const Matrix<T>& rows) {
-  const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
-  const auto columns = columns_of(state_->comm(), rows, place.total);
+std::int64_t GraphWriter::write_matrix(const std::string& name, const Matrix<T>& rows) {
+  const auto& comm = state_->comm();
+  const auto place = place_of(comm, rows.rows);
+  const auto columns =
+      comm.all_reduce(rows.rows > 0 || place.total == 0 ? rows.columns : 0, Reduction::kMax, "graph file");
   write<T>(name, place.total, columns, place.begin, rows.data);
+  return columns;
 }
 
-template <class T>
-void GraphWriter::write_features(const Matrix<T>& rows, int type) {
-  write_matrix(state_->path("nodes", type, "features"), rows);
+template std::int64_t GraphWriter::write_matrix(const std::string&, const Matrix<float>&);
+template std::int64_t GraphWriter::write_matrix(const std::string&, const Matrix<Half>&);
+
+std::string GraphWriter::features_path(int type) const {
+  return state_->path("nodes", type, "features");
+}
+std::string GraphWriter::edge_features_path(int relation) const {
+  return state_->edge_path(relation, "features");
 }
 
 void GraphWriter::write_sparse_features(const Matrix<float>& pairs, std::int64_t columns, int type) {
   const auto& comm = state_->comm();
   Csr<std::int32_t> rows;
   to_entries<float>(Cpu{1}, {pairs, columns}, rows);
-  const auto name = state_->path("nodes", type, "features");
-  const auto row_place = place_of(comm, static_cast<std::size_t>(rows.rows));
-  const auto place = place_of(comm, rows.indices.size());
+  const auto name = features_path(type);
+  const auto row_place = place_of(comm, rows.rows);
+  const auto place = place_of(comm, std::ssize(rows.indices));
   write_row_begins(name + "/indptr", rows, row_place.total, row_place.begin, place.begin);
   write<std::int32_t>(name + "/indices", place.total, kVector, place.begin, rows.indices);
   write<float>(name + "/values", place.total, kVector, place.begin, rows.values);
@@ -255,20 +264,9 @@ void GraphWriter::write_sparse_features(const Matrix<float>& pairs, std::int64_t
   state_->written.push_back(columns_of(name + "/indices", columns));
 }
 
-template <class T>
-void GraphWriter::write_edge_features(const Matrix<T>& rows, int relation) {
-  write_matrix(state_->edge_path(relation), rows);
-}
-
 void GraphWriter::write_edge_times(std::span<const std::int64_t> times, int relation) {
-  const auto place = place_of(state_->comm(), times.size());
-  write<std::int64_t>(state_->edge_path(relation, "time"), place.total, kVector, place.begin, times);
+  write_vector(state_->edge_path(relation, "time"), times);
 }
-
-template void GraphWriter::write_features(const Matrix<float>&, int);
-template void GraphWriter::write_features(const Matrix<Half>&, int);
-template void GraphWriter::write_edge_features(const Matrix<float>&, int);
-template void GraphWriter::write_edge_features(const Matrix<Half>&, int);
 
 template <class T>
 void GraphWriter::write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
@@ -292,82 +290,44 @@ void GraphWriter::write_pieces(const std::string& name, std::int64_t rows, std::
         !mine || hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, piece.data.data()), name);
     if (mine) digest += content_digest(std::span<const T>(piece.data), begin * columns);
   }
-  comm.broadcast(&digest, 1, 0, "graph file");
-  state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
-  state_->written.push_back({name, {rows, columns}, digest});
+  finish_dataset(name, dataset, true, digest);
 }
 
-template <class T>
-void GraphWriter::write_features(std::int64_t rows, std::int64_t columns,
-                                 const std::function<void(Matrix<T>&)>& read, int type) {
-  write_pieces(state_->path("nodes", type, "features"), rows, columns, read);
-}
-
-template <class T>
-void GraphWriter::write_edge_features(std::int64_t rows, std::int64_t columns,
-                                      const std::function<void(Matrix<T>&)>& read, int relation) {
-  write_pieces(state_->edge_path(relation), rows, columns, read);
-}
-
-template void GraphWriter::write_features(std::int64_t, std::int64_t,
-                                          const std::function<void(Matrix<float>&)>&, int);
-template void GraphWriter::write_features(std::int64_t, std::int64_t,
-                                          const std::function<void(Matrix<Half>&)>&, int);
-template void GraphWriter::write_edge_features(std::int64_t, std::int64_t,
-                                               const std::function<void(Matrix<float>&)>&, int);
-template void GraphWriter::write_edge_features(std::int64_t, std::int64_t,
-                                               const std::function<void(Matrix<Half>&)>&, int);
+template void GraphWriter::write_pieces(const std::string&, std::int64_t, std::int64_t,
+                                        const std::function<void(Matrix<float>&)>&);
+template void GraphWriter::write_pieces(const std::string&, std::int64_t, std::int64_t,
+                                        const std::function<void(Matrix<Half>&)>&);
 
 void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type, std::int64_t classes) {
-  const auto& comm = state_->comm();
-  const auto place = place_of(comm, labels.size());
-  const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
-  classes = std::max(classes, comm.all_reduce(std::int64_t{largest}, Reduction::kMax, "graph file") + 1);
+  const std::int64_t largest = labels.empty() ? -1 : std::ranges::max(labels);
+  classes = std::max(classes, state_->comm().all_reduce(largest, Reduction::kMax, "graph file") + 1);
   state_->classes[type] = classes;
   const auto path = state_->path("nodes", type, "labels");
-  write<std::int32_t>(path, place.total, kVector, place.begin, labels);
+  write_vector(path, labels);
   const auto dataset = hdf5::open_dataset(state_->output.file(), path);
   hdf5::write_integer_attribute(dataset.handle, "classes", classes);
 }
 
 void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows, int type) {
-  const auto place = place_of(state_->comm(), static_cast<std::size_t>(rows.rows));
-  const auto columns = columns_of(state_->comm(), rows, place.total);
-  state_->classes[type] = columns;
-  write<std::uint8_t>(state_->path("nodes", type, "labels"), place.total, columns, place.begin, rows.data);
+  state_->classes[type] = write_matrix(state_->path("nodes", type, "labels"), rows);
 }
 
 void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, int type,
                               const std::string& name) {
-  const auto place = place_of(state_->comm(), ids.size());
   const auto part = (name.empty() ? "" : name + "/") + kSplitNames[static_cast<std::size_t>(split)];
-  write<std::int64_t>(state_->path("split", type, part), place.total, kVector, place.begin, ids);
+  write_vector(state_->path("split", type, part), ids);
 }
 
 void GraphWriter::write_ids(const std::vector<std::string>& ids, int type) {
-  const auto& comm = state_->comm();
-  const auto name = state_->ids_path(type);
-  const auto place = place_of(comm, ids.size());
-  std::size_t longest = 1;
-  for (const auto& id : ids) longest = std::max(longest, id.size());
-  longest = static_cast<std::size_t>(
-      comm.all_reduce(static_cast<std::int64_t>(longest), Reduction::kMax, "graph file"));
-  const auto dataset = hdf5::create_texts(state_->output.file(), name, place.total, longest);
-  state_->output.require(dataset.exists() && hdf5::write_texts_at(dataset, place.begin, ids), name);
-  const auto hashes = hashes_of(ids);
-  const auto digest = comm.all_reduce(content_digest(std::span<const std::int64_t>(hashes), place.begin),
-                                      Reduction::kSum, "graph file");
-  state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
-  state_->written.push_back({name, {place.total}, digest});
+  write_texts(state_->ids_path(type), ids);
 }
 
 void GraphWriter::write_number_ids(std::span<const std::int64_t> ids, int type) {
-  const auto place = place_of(state_->comm(), ids.size());
-  write<std::int64_t>(state_->ids_path(type), place.total, kVector, place.begin, ids);
+  write_vector(state_->ids_path(type), ids);
 }
 
 void GraphWriter::write_class_names(const std::vector<std::string>& names, int type) {
-  write_names(state_->path("labels", type, "names"), names);
+  write_list(state_->path("labels", type, "names"), names);
 }
 
 void GraphWriter::write_link_relations(const LinkInfo& info) {
@@ -379,7 +339,7 @@ void GraphWriter::write_link_relations(const LinkInfo& info) {
                            "/links");
   }
   state_->written.push_back(direction_of_links(info.directed));
-  if (!info.names.empty()) write_names("/links/relations", info.names);
+  if (!info.names.empty()) write_list("/links/relations", info.names);
   if (!info.graph_relations.empty())
     write_list("/links/graph_relations",
                std::vector<std::int32_t>(info.graph_relations.begin(), info.graph_relations.end()));
@@ -400,7 +360,7 @@ void GraphWriter::write_links(Split split, const Links& links) {
 
 void GraphWriter::write_links(Split split, const LinkColumns& links) {
   const auto& comm = state_->comm();
-  const auto place = place_of(comm, static_cast<std::size_t>(links.count));
+  const auto place = place_of(comm, links.count);
   const auto in = fmt::format("/links/{}/", kSplitNames[static_cast<std::size_t>(split)]);
   write_made<std::int64_t>(in + "head", place.total, place.begin, links.count, links.heads);
   write_made<std::int64_t>(in + "tail", place.total, place.begin, links.count, links.tails);

@@ -30,6 +30,11 @@ bool succeeded(std::int64_t result) {
   return false;
 }
 
+Handle own(hid_t id, Handle::Close closer) {
+  succeeded(id);
+  return {id, closer};
+}
+
 }  // namespace
 
 Handle& Handle::operator=(Handle&& other) noexcept {
@@ -68,56 +73,6 @@ hid_t half_type() {
   return type;
 }
 
-template <>
-hid_t file_type<std::int32_t>() {
-  return H5T_STD_I32LE;
-}
-template <>
-hid_t file_type<std::int64_t>() {
-  return H5T_STD_I64LE;
-}
-template <>
-hid_t file_type<std::uint8_t>() {
-  return H5T_STD_U8LE;
-}
-template <>
-hid_t file_type<std::uint16_t>() {
-  return H5T_STD_U16LE;
-}
-template <>
-hid_t file_type<float>() {
-  return H5T_IEEE_F32LE;
-}
-template <>
-hid_t file_type<Half>() {
-  return half_type();
-}
-
-template <>
-hid_t memory_type<std::int32_t>() {
-  return H5T_NATIVE_INT32;
-}
-template <>
-hid_t memory_type<std::int64_t>() {
-  return H5T_NATIVE_INT64;
-}
-template <>
-hid_t memory_type<std::uint8_t>() {
-  return H5T_NATIVE_UINT8;
-}
-template <>
-hid_t memory_type<std::uint16_t>() {
-  return H5T_NATIVE_UINT16;
-}
-template <>
-hid_t memory_type<float>() {
-  return H5T_NATIVE_FLOAT;
-}
-template <>
-hid_t memory_type<Half>() {
-  return half_type();
-}
-
 // ---- files ----
 
 namespace {
@@ -136,24 +91,18 @@ Handle parallel_access(const Communicator& comm) {
 
 Handle open_file(const Communicator& comm, const std::string& path) {
   const auto access = parallel_access(comm);
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id());
-  succeeded(file);
-  return {file, H5Fclose};
+  return own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
 }
 
 Handle create_file(const Communicator& comm, const std::string& path) {
   const auto access = parallel_access(comm);
   const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_obj_track_times(creation.id(), false);  // the root says nothing of when it was made
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id());
-  succeeded(file);
-  return {file, H5Fclose};
+  return own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
 }
 
 Handle open_file_alone(const std::string& path, bool writable) {
-  const hid_t file = H5Fopen(path.c_str(), writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY, H5P_DEFAULT);
-  succeeded(file);
-  return {file, H5Fclose};
+  return own(H5Fopen(path.c_str(), writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
 }
 
 Handle open_file_unlocked(const std::string& path) {
@@ -161,9 +110,7 @@ Handle open_file_unlocked(const std::string& path) {
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && H5_VERSION_LE(1, 10, 999))
   H5Pset_file_locking(access.id(), false, true);
 #endif
-  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id());
-  succeeded(file);
-  return {file, H5Fclose};
+  return own(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
 }
 
 bool flush(const Handle& file) {
@@ -171,7 +118,7 @@ bool flush(const Handle& file) {
 }
 
 void remove(const Handle& file, const char* name) {
-  if (H5Lexists(file.id(), name, H5P_DEFAULT) > 0) H5Ldelete(file.id(), name, H5P_DEFAULT);
+  if (has_link(file, name)) H5Ldelete(file.id(), name, H5P_DEFAULT);
 }
 
 void remove_all(const Handle& file) {
@@ -187,16 +134,12 @@ void remove_all(const Handle& file) {
 // ---- groups and datasets ----
 
 Handle open_group(const Handle& file, const std::string& name) {
-  if (H5Lexists(file.id(), name.c_str(), H5P_DEFAULT) <= 0) return {};
-  const hid_t group = H5Gopen2(file.id(), name.c_str(), H5P_DEFAULT);
-  succeeded(group);
-  return {group, H5Gclose};
+  if (!has_link(file, name.c_str())) return {};
+  return own(H5Gopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Gclose);
 }
 
 Handle create_group(const Handle& file, const std::string& name) {
-  const hid_t group = H5Gcreate2(file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  succeeded(group);
-  return {group, H5Gclose};
+  return own(H5Gcreate2(file.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
 }
 
 bool Dataset::is_half() const {
@@ -213,16 +156,15 @@ std::int64_t plain_offset(const Dataset& dataset) {
   const bool plain = H5Tequal(type.id(), H5T_IEEE_F32LE) > 0 || H5Tequal(type.id(), half_type()) > 0;
   if (!plain || H5Pget_layout(layout.id()) != H5D_CONTIGUOUS || H5Pget_external_count(layout.id()) != 0)
     return -1;
-  const auto offset = H5Dget_offset(dataset.handle.id());
-  return offset == HADDR_UNDEF ? -1 : static_cast<std::int64_t>(offset);
+  return place_of(dataset);
 }
 
 Dataset open_dataset(const Handle& file, const std::string& name) {
   Dataset dataset;
   dataset.name = name;
   for (auto slash = name.find('/', 1); slash != std::string::npos; slash = name.find('/', slash + 1))
-    if (H5Lexists(file.id(), name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return dataset;
-  if (H5Lexists(file.id(), name.c_str(), H5P_DEFAULT) <= 0) return dataset;
+    if (!has_link(file, name.substr(0, slash).c_str())) return dataset;
+  if (!has_link(file, name.c_str())) return dataset;
   dataset.handle = Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
   if (!dataset.exists()) return dataset;
   const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
@@ -248,10 +190,9 @@ Dataset create_dataset_by(const Handle& creation, const Handle& file, const std:
   const Handle parents(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   H5Pset_create_intermediate_group(parents.id(), 1);
   H5Pset_fill_time(creation.id(), H5D_FILL_TIME_NEVER);  // every value is written once, by its rank
-  const hid_t id =
-      H5Dcreate2(file.id(), name.c_str(), type, space.id(), parents.id(), creation.id(), H5P_DEFAULT);
-  succeeded(id);
-  dataset.handle = Handle(id, H5Dclose);
+  dataset.handle =
+      own(H5Dcreate2(file.id(), name.c_str(), type, space.id(), parents.id(), creation.id(), H5P_DEFAULT),
+          H5Dclose);
   return dataset;
 }
 
@@ -474,15 +415,6 @@ bool write_texts_at(const Dataset& dataset, std::int64_t begin, std::span<const 
   return good;
 }
 
-bool write_texts(const Communicator& comm, const Handle& file, const std::string& name,
-                 const std::vector<std::string>& texts) {
-  std::size_t longest = 1;
-  for (const auto& text : texts) longest = std::max(longest, text.size());
-  const auto dataset = create_texts(file, name, std::ssize(texts), longest);
-  return dataset.exists() &&
-         write_texts_at(dataset, 0, std::span(texts).first(comm.rank() == 0 ? texts.size() : 0));
-}
-
 bool holds_fixed_texts(const Dataset& dataset) {
   if (!dataset.exists() || dataset.type_class != H5T_STRING || dataset.shape.size() != 1) return false;
   const Handle stored(H5Dget_type(dataset.handle.id()), H5Tclose);
@@ -500,10 +432,6 @@ bool read_texts(const Dataset& dataset, std::int64_t begin, std::int64_t end,
   texts.clear();
   for (std::int64_t k = 0; k < end - begin; ++k) texts.emplace_back(letters.data() + k * length);
   return true;
-}
-
-bool read_texts(const Dataset& dataset, std::vector<std::string>& texts) {
-  return read_texts(dataset, 0, dataset.rows(), texts);
 }
 
 bool has_link(const Handle& file, const char* name) {

@@ -1,13 +1,13 @@
 #include "import_edges.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "espalier/base/clock.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
-#include "import_edge_features.hpp"
+#include "import_tables.hpp"
 
 namespace espalier {
 
@@ -62,8 +62,7 @@ class EdgeImport {
     const auto columns = import_edge_features(comm, std::move(features_), half,
                                               {{0, [&] { return std::move(first_); }}}, writer);
     if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
-    const auto agreed = [&](std::int64_t mine) { return comm.all_reduce(mine, Reduction::kMax, "import"); };
-    return {agreed(found_.nodes), agreed(found_.alone), agreed(found_.directed ? 1 : 0) != 0};
+    return {agreed(comm, found_.nodes), agreed(comm, found_.alone), agreed(comm, found_.directed) != 0};
   }
 
  private:
@@ -80,14 +79,6 @@ class EdgeImport {
   ImportedEdges found_;
 };
 
-template <class Index>
-ImportedEdges import_as(const Communicator& comm, const GivenEdges& given, CountedEntries counted,
-                        double start, GraphWriter& writer) {
-  EdgeImport<Index> import;
-  on_first_rank(comm, [&] { import.read(given, std::move(counted), start); });
-  return import.write(comm, comm.all_reduce(given.half ? 1 : 0, Reduction::kMax, "import") != 0, writer);
-}
-
 }  // namespace
 
 ImportedEdges import_edges(const Communicator& comm, const GivenEdges& given, GraphWriter& writer) {
@@ -97,10 +88,11 @@ ImportedEdges import_edges(const Communicator& comm, const GivenEdges& given, Gr
     counted = count_entries(*given.edges, given.nodes, given.report.options);
     if (counted.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", given.edges->name());
   });
-  const auto nodes = comm.all_reduce(counted.nodes, Reduction::kMax, "import");
-  return nodes <= std::numeric_limits<std::int32_t>::max()
-             ? import_as<std::int32_t>(comm, given, std::move(counted), start, writer)
-             : import_as<std::int64_t>(comm, given, std::move(counted), start, writer);
+  return with_index_type(agreed(comm, counted.nodes), [&]<class Index>(Index) {
+    EdgeImport<Index> import;
+    on_first_rank(comm, [&] { import.read(given, std::move(counted), start); });
+    return import.write(comm, agreed(comm, given.half) != 0, writer);
+  });
 }
 
 }  // namespace espalier

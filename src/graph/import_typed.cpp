@@ -1,37 +1,127 @@
-#include "import_typed.hpp"
+#include "typed_folder.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
-#include "broadcast_schema.hpp"
+#include "copy_contents.hpp"
+#include "edge_pieces.hpp"
 #include "edge_report.hpp"
 #include "espalier/base/clock.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
-#include "import_edge_features.hpp"
-#include "import_vertices.hpp"
+#include "import_tables.hpp"
 #include "ogb_tables.hpp"
-#include "typed_edges.hpp"
 
 namespace espalier {
 
 namespace {
 
-// ---- what became of the edges, in words ----
+// ---- the edges ----
 
-template <class Index>
-std::vector<std::int64_t> entries_by_relation(const Schema& schema, const Csr<Index>& rows) {
-  std::vector<std::int64_t> entries(schema.relations().size());
-  for (std::int64_t row = 0; row < rows.rows; ++row) {
-    int relation = 0;
-    for (const auto column : rows.row_indices(row)) {
-      while (column >= schema.begin(relation + 1)) ++relation;
-      ++entries[relation];
-    }
+// Edges of all relations of a folder with types as entries of the wide matrix (schema.hpp), read
+// from the folder each time: source is the column, target the row; relation after relation, each in
+// the order of its file, and every edge is followed by its inverse where there is one. After the
+// first reading it knows what was there.
+class TypedEdges : public EdgeSource {
+ public:
+  /// Of the first `triplets` relations of the schema, which are those of the folder. Loops are
+  /// dropped within relations of one type: columns are no vertices, so nobody else can.
+  TypedEdges(const TypedFolder& folder, const Schema& schema, int triplets, bool drop_self_loops)
+      : folder_(folder), schema_(schema), drop_self_loops_(drop_self_loops), read_(triplets) {}
+
+  void read(const std::function<void(const EdgePiece&)>& use) const override {
+    std::int64_t begin = 0;
+    for (int r = 0; r < std::ssize(read_); ++r) begin = read_relation(r, begin, use);
   }
-  return entries;
-}
+  bool weighted() const override { return false; }
+  std::string name() const override { return folder_.place(); }
+  std::string place(std::int64_t entry) const override {
+    const auto [relation, edge] = origin(entry);
+    return folder_.edge_place(relation, edge);
+  }
+
+  std::int64_t given(int relation) const { return read_[relation].given; }
+  std::int64_t dropped(int relation) const { return std::ssize(read_[relation].dropped); }
+  /// Of an entry: which edge of its relation's file it is, or the inverse of.
+  std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
+  /// Of something for each entry: the part of one relation's own edges, in the order of its file,
+  /// with -1 where an edge was dropped.
+  Buffer<std::int64_t> of_relation(int relation, const Buffer<std::int64_t>& entries) const {
+    Buffer<std::int64_t> found;
+    const auto& of = read_[relation];
+    auto dropped = of.dropped.begin();
+    auto entry = of.begin;
+    for (std::int64_t edge = 0; edge < of.given; ++edge) {
+      if (dropped != of.dropped.end() && *dropped == edge) {
+        ++dropped;
+        found.push_back(-1);
+        continue;
+      }
+      found.push_back(entries[entry]);
+      entry += ways(relation);
+    }
+    return found;
+  }
+
+ private:
+  struct Read {
+    std::int64_t begin = 0;  // its first entry
+    std::int64_t given = 0;
+    std::vector<std::int64_t> dropped;  // edges of the file, ascending
+  };
+  // Returns where the entries of the next begin.
+  std::int64_t read_relation(int relation, std::int64_t begin,
+                             const std::function<void(const EdgePiece&)>& use) const {
+    const auto& of = schema_.relations()[relation];
+    const auto head_row = schema_.types()[of.source].begin, tail_row = schema_.types()[of.target].begin;
+    const bool drops = drop_self_loops_ && of.source == of.target;
+    Read read{begin, 0, {}};
+    EdgePieces pieces(false, use);
+    folder_.read_edges(relation, [&](const EdgePiece& piece) {
+      for (std::size_t k = 0; k < piece.sources.size(); ++k) {
+        const auto head = head_row + piece.sources[k], tail = tail_row + piece.targets[k];
+        const auto edge = read.given++;
+        if (drops && head == tail) {
+          read.dropped.push_back(edge);
+          continue;
+        }
+        pieces.add(schema_.column(relation, head), tail, 1);
+        if (of.inverse >= 0) pieces.add(schema_.column(of.inverse, tail), head, 1);
+      }
+    });
+    pieces.finish();
+    read_[relation] = std::move(read);
+    return begin + ways(relation) * (given(relation) - dropped(relation));
+  }
+
+  int ways(int relation) const { return schema_.relations()[relation].inverse >= 0 ? 2 : 1; }
+  // Its relation, and which edge of the file it was.
+  std::pair<int, std::int64_t> origin(std::int64_t entry) const {
+    const auto after = std::ranges::upper_bound(read_, entry, {}, &Read::begin);
+    const auto relation = static_cast<int>(after - read_.begin()) - 1;
+    const auto edge = (entry - read_[relation].begin) / ways(relation);
+    // How many were dropped before it: the k-th of them has dropped[k] - k edges before
+    // that were not.
+    const auto& dropped = read_[relation].dropped;
+    std::int64_t before = 0, end = std::ssize(dropped);
+    while (before < end) {
+      const auto middle = before + (end - before) / 2;
+      if (dropped[middle] - middle <= edge)
+        before = middle + 1;
+      else
+        end = middle;
+    }
+    return {relation, edge + before};
+  }
+
+  const TypedFolder& folder_;
+  const Schema& schema_;
+  bool drop_self_loops_;
+  mutable std::vector<Read> read_;  // [triplets] of the last reading
+};
+
+// ---- what became of the edges, in words ----
 
 template <class Index>
 void report_relations(const Schema& schema, const TypedEdges& edges, const Csr<Index>& rows,
@@ -54,21 +144,6 @@ void report_relations(const Schema& schema, const TypedEdges& edges, const Csr<I
   }
 }
 
-// For each entry of a relation, in the order of the matrix, the place in the list of edges.
-template <class Index>
-Buffer<std::int64_t> edges_of_entries(const Schema& schema, const Csr<Index>& rows, int relation,
-                                      const Buffer<std::int64_t>& edges) {
-  Buffer<std::int64_t> of_relation;
-  const auto& target = schema.types()[schema.relations()[relation].target];
-  for (auto row = target.begin; row < target.end; ++row) {
-    const auto columns = rows.row_indices(row);
-    auto e = std::ranges::lower_bound(columns, schema.begin(relation)) - columns.begin();
-    for (; e < std::ssize(columns) && columns[e] < schema.begin(relation + 1); ++e)
-      of_relation.push_back(edges[rows.row_begin(row) + e]);
-  }
-  return of_relation;
-}
-
 // ---- all of it ----
 
 class TypedImport {
@@ -78,7 +153,7 @@ class TypedImport {
       : comm_(comm), options_(options) {
     on_first_rank(comm, [&] {
       folder_ = open();
-      description_ = folder_->describe();
+      description_ = folder_->description();
       schema_ = schema_of(*folder_, options.folder, options.inverses);
     });
     schema_ = broadcast_schema(comm, schema_);
@@ -90,10 +165,34 @@ class TypedImport {
   }
 
   void import_edges() {
-    const auto most = std::max(schema_->nodes(), schema_->columns());
-    most <= std::numeric_limits<std::int32_t>::max() ? edges_of<std::int32_t>() : edges_of<std::int64_t>();
+    with_index_type(std::max(schema_->nodes(), schema_->columns()),
+                    [&]<class Index>(Index) { edges_of<Index>(); });
   }
-  void import_type(int type);
+  void import_type(int type) {
+    const auto& of = schema_->types()[type];
+    std::unique_ptr<FeatureRows> rows;
+    on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
+    const auto columns = import_features(comm_, std::move(rows), of.size(), options_.half, *writer_, type);
+    OgbLabels labels;
+    const auto names = names_of_splits(options_.split);
+    std::vector<std::optional<Splits>> splits(names.size());
+    on_first_rank(comm_, [&] {
+      labels = read_labels(folder_->open_labels(type), of.size());
+      std::string words;
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        if (!folder_->has_split(type, k)) continue;
+        splits[k] = folder_->read_splits(type, labels, k);
+        words += "; " + in_words(*splits[k], kept_name(names, k));
+      }
+      log::info("type       {}: {}, {}{}{}", of.name, counted(of.size(), "vertex"),
+                counted(columns, "feature"), labels.columns > 0 ? "; labels: " + in_words(labels) : "",
+                words);
+    });
+    import_labels(comm_, labels, *writer_, type);
+    for (std::size_t k = 0; k < names.size(); ++k)
+      if (agreed(comm_, splits[k].has_value()) != 0)
+        import_splits(splits[k].value_or(Splits()), *writer_, type, kept_name(names, k));
+  }
   void commit() {
     description_.name = comm_.broadcast_text(description_.name, 0, "import");
     description_.source = comm_.broadcast_text(description_.source, 0, "import");
@@ -103,20 +202,81 @@ class TypedImport {
   int types() const { return static_cast<int>(schema_->types().size()); }
 
  private:
-  template <class Index>
-  void edges_of();
-  template <class Index>
-  Csr<Index> build(const TypedEdges& edges) const;
-  template <class Index>
-  Buffer<std::int64_t> find_features(const TypedEdges& edges, const Csr<Index>& rows);
-  template <class Index>
-  void write_edge_features(const Csr<Index>& rows, const Buffer<std::int64_t>& first);
   // Columns are no vertices: loops are dropped by now.
   EdgeOptions edge_options() const {
     return {false, false, options_.duplicates, options_.duplicate_features};
   }
-  // What rank 0 found.
-  std::int64_t agreed(std::int64_t mine) const { return comm_.all_reduce(mine, Reduction::kMax, "import"); }
+
+  template <class Index>
+  Csr<Index> build(const TypedEdges& edges) const {
+    EdgeCounts counts;
+    try {
+      return build_rows<Index>(edges, count_entries(edges, schema_->nodes(), {}, schema_->columns()),
+                               edge_options(), counts);
+    } catch (const DuplicateEdge& duplicate) {
+      input_error("{}: repeats {}; choose --duplicates sum, max, first or last to merge them",
+                  edges.place(duplicate.found().edge), edges.place(duplicate.found().earlier));
+    }
+  }
+
+  // Opens what the edges of each triplet have. Returns for each entry of the matrix the entry of
+  // the edges that it has its features from; empty where there are none.
+  template <class Index>
+  Buffer<std::int64_t> find_features(const TypedEdges& edges, const Csr<Index>& rows) {
+    if (!options_.edge_features) return {};
+    for (int r = 0; r < triplets_; ++r)
+      edge_rows_[r] = {folder_->open_edge_features(r, edges.given(r)), edges.given(r)};
+    if (std::ranges::none_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; }))
+      return {};
+    auto first = feature_edges(edges, edge_options(), rows);
+    if (!edge_options().adds_features()) return first;
+    const auto standing = standing_edges(edges, edge_options(), rows, first);
+    for (int r = 0; r < triplets_; ++r) {
+      edge_rows_[r].mean = options_.duplicate_features == DuplicateFeatures::kMean;
+      edge_rows_[r].standing = edges.of_relation(r, standing);
+      for (auto& edge : edge_rows_[r].standing)
+        if (edge >= 0) edge = edges.edge_in_file(edge);
+    }
+    return first;
+  }
+
+  template <class Index>
+  void edges_of() {
+    Csr<Index> rows;
+    Buffer<std::int64_t> first;
+    on_first_rank(comm_, [&] {
+      const double start = now();
+      edges_.emplace(*folder_, *schema_, triplets_, options_.drop_self_loops);
+      rows = build<Index>(*edges_);
+      first = find_features(*edges_, rows);
+      log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
+                counted(std::ssize(schema_->relations()), "relation"), now() - start);
+      report_relations(*schema_, *edges_, rows, {edge_options(), rows.has_values(), !first.empty()},
+                       triplets_);
+    });
+    writer_->write_adjacency(rows);
+    write_edge_features(rows, first);
+  }
+
+  // Relation by relation, so that features of one are in memory.
+  template <class Index>
+  void write_edge_features(const Csr<Index>& rows, const Buffer<std::int64_t>& first) {
+    for (int r = 0; r < triplets_; ++r) {
+      std::vector<EntriesOfEdges> into;
+      for (const int relation : {r, schema_->relations()[r].inverse})
+        if (relation >= 0)
+          into.push_back({relation, [&, relation] {
+                            auto edges = entries_of(*schema_, rows, relation);
+                            for (auto& edge : edges) edge = edges_->edge_in_file(first[edge]);
+                            return edges;
+                          }});
+      const auto columns =
+          import_edge_features(comm_, std::move(edge_rows_[r]), options_.half, into, *writer_);
+      if (columns > 0)
+        log::info("edges of   {}: {} of each", schema_->full_name(r),
+                  counted(columns, "feature", "features"));
+    }
+  }
 
   const Communicator& comm_;
   const TypedImportOptions& options_;
@@ -128,98 +288,6 @@ class TypedImport {
   int triplets_ = 0;  // the first relations of the schema
   std::optional<GraphWriter> writer_;
 };
-
-template <class Index>
-Csr<Index> TypedImport::build(const TypedEdges& edges) const {
-  EdgeCounts counts;
-  try {
-    return build_rows<Index>(edges, count_wide_entries(edges, schema_->nodes(), schema_->columns()),
-                             edge_options(), counts);
-  } catch (const DuplicateEdge& duplicate) {
-    input_error("{}: repeats {}; choose --duplicates sum, max, first or last to merge them",
-                edges.place(duplicate.found().edge), edges.place(duplicate.found().earlier));
-  }
-}
-
-// Opens what the edges of each triplet have. Returns for each entry of the matrix the entry of the
-// edges that it has its features from; empty where there are none.
-template <class Index>
-Buffer<std::int64_t> TypedImport::find_features(const TypedEdges& edges, const Csr<Index>& rows) {
-  if (!options_.edge_features) return {};
-  for (int r = 0; r < triplets_; ++r)
-    edge_rows_[r] = {folder_->open_edge_features(r, edges.given(r)), edges.given(r)};
-  if (std::ranges::none_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; })) return {};
-  auto first = feature_edges(edges, edge_options(), rows);
-  if (!edge_options().adds_features()) return first;
-  const auto standing = standing_edges(edges, edge_options(), rows, first);
-  for (int r = 0; r < triplets_; ++r) {
-    edge_rows_[r].mean = options_.duplicate_features == DuplicateFeatures::kMean;
-    edge_rows_[r].standing = edges.of_relation(r, standing, -1);
-    for (auto& edge : edge_rows_[r].standing)
-      if (edge >= 0) edge = edges.edge_in_file(edge);
-  }
-  return first;
-}
-
-template <class Index>
-void TypedImport::edges_of() {
-  Csr<Index> rows;
-  Buffer<std::int64_t> first;
-  on_first_rank(comm_, [&] {
-    const double start = now();
-    edges_.emplace(*folder_, *schema_, triplets_, options_.drop_self_loops);
-    rows = build<Index>(*edges_);
-    first = find_features(*edges_, rows);
-    log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
-              counted(std::ssize(schema_->relations()), "relation"), now() - start);
-    report_relations(*schema_, *edges_, rows, {edge_options(), rows.has_values(), !first.empty()}, triplets_);
-  });
-  writer_->write_adjacency(rows);
-  write_edge_features(rows, first);
-}
-
-// Relation by relation, so that features of one are in memory.
-template <class Index>
-void TypedImport::write_edge_features(const Csr<Index>& rows, const Buffer<std::int64_t>& first) {
-  for (int r = 0; r < triplets_; ++r) {
-    std::vector<EntriesOfEdges> into;
-    for (const int relation : {r, schema_->relations()[r].inverse})
-      if (relation >= 0)
-        into.push_back({relation, [&, relation] {
-                          auto edges = edges_of_entries(*schema_, rows, relation, first);
-                          for (auto& edge : edges) edge = edges_->edge_in_file(edge);
-                          return edges;
-                        }});
-    const auto columns = import_edge_features(comm_, std::move(edge_rows_[r]), options_.half, into, *writer_);
-    if (columns > 0)
-      log::info("edges of   {}: {} of each", schema_->full_name(r), counted(columns, "feature", "features"));
-  }
-}
-
-void TypedImport::import_type(int type) {
-  const auto& of = schema_->types()[type];
-  std::unique_ptr<FeatureRows> rows;
-  on_first_rank(comm_, [&] { rows = folder_->open_features(type); });
-  const auto columns = import_features(comm_, std::move(rows), of.size(), options_.half, *writer_, type);
-  OgbLabels labels;
-  const auto names = names_of_splits(options_.split);
-  std::vector<std::optional<Splits>> splits(names.size());
-  on_first_rank(comm_, [&] {
-    labels = folder_->read_labels(type);
-    std::string words;
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      if (!folder_->has_split(type, k)) continue;
-      splits[k] = folder_->read_splits(type, labels, k);
-      words += "; " + in_words(*splits[k], kept_name(names, k));
-    }
-    log::info("type       {}: {}, {}{}{}", of.name, counted(of.size(), "vertex"), counted(columns, "feature"),
-              labels.columns > 0 ? "; labels: " + in_words(labels) : "", words);
-  });
-  import_labels(comm_, labels, *writer_, type);
-  for (std::size_t k = 0; k < names.size(); ++k)
-    if (agreed(splits[k] ? 1 : 0) != 0)
-      import_splits(splits[k].value_or(Splits()), *writer_, type, kept_name(names, k));
-}
 
 }  // namespace
 

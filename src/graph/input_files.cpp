@@ -71,4 +71,9 @@ void refuse_inputs_as_output(const std::vector<std::string>& files, const std::s
       usage_error("-o {}: is an input of this import; give another name", output);
 }
 
+void check_is_input(const std::string& path) {
+  if (const auto other = other_than_file(path); !other.empty())
+    input_error("{} is a {}, not a file; put a file there", path, other);
+}
+
 }  // namespace espalier

@@ -18,4 +18,8 @@ void refuse_input_as_output(const std::string& folder, const std::string& output
 /// none.
 void refuse_inputs_as_output(const std::vector<std::string>& files, const std::string& output);
 
+/// Throws UserError(kInput) when a pipe, which could be waited for for ever, a device or a folder
+/// has this name.
+void check_is_input(const std::string& path);
+
 }  // namespace espalier

@@ -10,22 +10,45 @@
 
 namespace espalier {
 
-std::int32_t class_label(double value, const std::function<std::string()>& place, NoClass none) {
+namespace {
+
+std::int32_t class_label(const FeatureRows& from, double value, NoClass none) {
   if (std::isnan(value) || (none == NoClass::kMinusOneToo && value == -1)) return -1;
   if (!(value >= 0 && value < std::numeric_limits<std::int32_t>::max() && value == std::floor(value)))
-    input_error("{}: label {} is not a whole number of at least 0, nor nan for none", place(), value);
+    input_error("{}: label {} is not a whole number of at least 0, nor nan for none", from.place(), value);
   return static_cast<std::int32_t>(value);
 }
 
-std::uint8_t task_label(double value, const std::function<std::string()>& place) {
+std::uint8_t task_label(const FeatureRows& from, double value) {
   if (std::isnan(value)) return kUnknownLabel;
   if (value != 0 && value != 1)
     input_error(
         "{}: label {} is not 0 or 1, nor nan for unknown; a file with several label columns holds one of "
         "these "
         "per class",
-        place(), value);
+        from.place(), value);
   return static_cast<std::uint8_t>(value);
+}
+
+}  // namespace
+
+OgbLabels read_labels(std::unique_ptr<FeatureRows> rows, std::int64_t vertices, NoClass none) {
+  OgbLabels labels;
+  if (!rows) return labels;
+  labels.columns = rows->columns();
+  if (labels.columns > 1)
+    labels.multi.resize(vertices, labels.columns);
+  else
+    labels.classes.reserve(vertices);
+  std::vector<double> row(static_cast<std::size_t>(labels.columns));
+  for (std::int64_t v = 0; v < vertices; ++v) {
+    rows->next(row);
+    if (labels.columns == 1) labels.classes.push_back(class_label(*rows, row[0], none));
+    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
+      labels.multi(v, k) = task_label(*rows, row[k]);
+  }
+  rows->finish();
+  return labels;
 }
 
 std::string in_words(const OgbLabels& labels) {

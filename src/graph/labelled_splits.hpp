@@ -4,14 +4,22 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "feature_rows.hpp"
 
 namespace espalier {
+
+/// The vertices that a table or an array speaks of.
+struct VertexCount {
+  std::int64_t count = 0;
+  std::string by;  ///< who says so, for messages: "num-node-list says 5 vertices"
+};
 
 struct OgbLabels {
   std::int64_t columns = 0;      ///< 0: there are none
@@ -22,11 +30,9 @@ struct OgbLabels {
 /// What says that a vertex has no class: arrays of whole numbers have no nan.
 enum class NoClass { kNan, kMinusOneToo };
 
-/// What stands of one vertex in a file, as the graph file has it: its class, nan for none, or one
-/// of several labels, nan for unknown. Throws UserError that starts with `place()`.
-std::int32_t class_label(double value, const std::function<std::string()>& place,
-                         NoClass none = NoClass::kNan);
-std::uint8_t task_label(double value, const std::function<std::string()>& place);
+/// What a file says of vertices, a row for each: its class, nan for none, or several labels of 0
+/// and 1, nan for unknown. Null: there are no labels. Throws UserError with the place.
+OgbLabels read_labels(std::unique_ptr<FeatureRows> rows, std::int64_t vertices, NoClass none = NoClass::kNan);
 
 /// One line for people.
 std::string in_words(const OgbLabels& labels);

@@ -1,5 +1,7 @@
 #include "link_choice.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,13 +23,13 @@ std::int64_t part_of(std::int64_t links, double share) {
 void check_shares(const LinkShares& shares) {
   constexpr double kSlack = 1e-9;
   const auto fail = [&](const std::string& why) {
-    usage_error("--split-links {},{},{}: {}; give the shares of train, valid and test, as 0.8,0.1,0.1",
-                shares.train, shares.valid, shares.test, why);
+    usage_error("--split-links {}: {}; give the shares of train, valid and test, as 0.8,0.1,0.1",
+                fmt::join(shares, ","), why);
   };
-  for (const double share : {shares.train, shares.valid, shares.test})
+  for (const double share : shares)
     if (!(share >= 0)) fail("a share is negative");
-  if (shares.train == 0) fail("there is nothing to train on");
-  if (const double sum = shares.train + shares.valid + shares.test; std::abs(sum - 1) > kSlack)
+  if (shares[0] == 0) fail("there is nothing to train on");
+  if (const double sum = shares[0] + shares[1] + shares[2]; std::abs(sum - 1) > kSlack)
     fail(fmt::format("they sum to {}, not to 1", sum));
 }
 
@@ -42,8 +44,8 @@ void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<st
   }
   comm.all_reduce(std::span(links), Reduction::kSum, kChoice);
   for (std::size_t k = 0; k < relations; ++k) {
-    wanted[2 * k] = part_of(links[k], shares.test);
-    wanted[2 * k + 1] = std::min(links[k], wanted[2 * k] + part_of(links[k], shares.valid));
+    wanted[2 * k] = part_of(links[k], shares[2]);
+    wanted[2 * k + 1] = std::min(links[k], wanted[2 * k] + part_of(links[k], shares[1]));
   }
   std::vector<std::int64_t> low(2 * relations, 0),
       high(2 * relations, std::numeric_limits<std::int64_t>::max());

@@ -10,9 +10,9 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
-#include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/ranged_file.hpp"
+#include "input_files.hpp"
 
 namespace espalier {
 
@@ -161,10 +161,6 @@ void NpyArray::check_end() {
   if (bytes_->read(&beyond, 1) != 0) input_error("{}: goes on after its end", name_);
 }
 
-void NpyArray::read(std::span<double> values) {
-  read_as(values);
-}
-
 void NpyArray::read(std::span<std::int64_t> values) {
   if (kind_ == 'f')
     input_error("{}: holds numbers of {} bytes with a fraction, not whole ones", name_, width_);
@@ -188,11 +184,6 @@ void NpyArray::read_row(std::span<double> row) {
 }
 
 // ---- files ----
-
-void check_is_array_file(const std::string& path) {
-  if (const auto other = other_than_file(path); !other.empty())
-    input_error("{} is a {}, not a file; put a file there", path, other);
-}
 
 namespace {
 
@@ -227,7 +218,7 @@ class PlainFile : public ByteStream {
 }  // namespace
 
 std::unique_ptr<NpyArray> open_npy(const std::string& path) {
-  check_is_array_file(path);
+  check_is_input(path);
   return std::make_unique<NpyArray>(std::make_unique<PlainFile>(path), path);
 }
 

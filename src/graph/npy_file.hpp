@@ -3,7 +3,7 @@
 //
 //     auto array = open_npy("node_feat.npy");
 //     std::vector<double> row(array->columns());
-//     array->read(std::span<double>(row));    // the next entries, in the order of the file
+//     array->read_row(row);    // the next entries, in the order of the file
 //
 // Numbers of any width and byte order, and truth values; no text, objects or structures. Every
 // error is a UserError(kInput) that starts with the array's name.
@@ -44,7 +44,6 @@ class NpyArray {
   bool is_truth() const { return kind_ == 'b'; }
 
   /// The next entries; there are so many. After the last the stream is found to end there, whole.
-  void read(std::span<double> values);
   /// Throws UserError where the array has other than whole numbers.
   void read(std::span<std::int64_t> values);
   /// The next row of a matrix (or entry of a vector), whichever order it is stored in. All of one
@@ -76,8 +75,5 @@ class NpyArray {
 };
 
 std::unique_ptr<NpyArray> open_npy(const std::string& path);
-
-/// Throws UserError when a pipe, a device or a folder has this name.
-void check_is_array_file(const std::string& path);
 
 }  // namespace espalier

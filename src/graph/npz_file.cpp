@@ -6,38 +6,31 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/progress.hpp"
+#include "input_files.hpp"
 
 namespace espalier {
 
 namespace {
 
 // An archive that is open.
-class Zip {
- public:
-  explicit Zip(const std::string& path) {
-    check_is_array_file(path);
-    int code = 0;
-    zip_ = zip_open(path.c_str(), ZIP_RDONLY, &code);
-    if (zip_ != nullptr) return;
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    const std::string reason = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    input_error("cannot open {} as an archive of arrays (.npz): {}", path, reason);
-  }
-  ~Zip() { zip_discard(zip_); }
-  Zip(const Zip&) = delete;
-  Zip& operator=(const Zip&) = delete;
-  zip_t* get() const { return zip_; }
+using Zip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
 
- private:
-  zip_t* zip_ = nullptr;
-};
+Zip open_zip(const std::string& path) {
+  check_is_input(path);
+  int code = 0;
+  Zip zip(zip_open(path.c_str(), ZIP_RDONLY, &code), zip_discard);
+  if (zip) return zip;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string reason = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  input_error("cannot open {} as an archive of arrays (.npz): {}", path, reason);
+}
 
 class ZipMember : public ByteStream {
  public:
   ZipMember(const std::string& path, const std::string& member, const std::string& name)
-      : zip_(path), name_(name) {
+      : zip_(open_zip(path)), name_(name) {
     zip_stat_t found;
     zip_stat_init(&found);
     if (zip_stat(zip_.get(), member.c_str(), 0, &found) != 0 || (found.valid & ZIP_STAT_SIZE) == 0)
@@ -66,7 +59,7 @@ class ZipMember : public ByteStream {
 }  // namespace
 
 NpzFile::NpzFile(const std::string& path) : path_(path) {
-  const Zip zip(path);
+  const auto zip = open_zip(path);
   const auto count = zip_get_num_entries(zip.get(), 0);
   const std::string ending = ".npy";
   for (zip_int64_t k = 0; k < count; ++k) {

@@ -5,7 +5,6 @@
 #include "edge_pieces.hpp"
 #include "espalier/graph/csv.hpp"
 #include "ogb_folder.hpp"
-#include "ogb_meta.hpp"
 
 namespace espalier {
 
@@ -40,84 +39,34 @@ class WeightTable {
   float weight_ = 1;
 };
 
-struct EdgeTables {
-  std::string edges, weights;  // paths; no weights: empty
-  std::int64_t weight_column = 0;
-  TableVertices vertices;
-  std::int64_t announced = -1;  // lines by num-edge-list; -1: it does not say
-};
-
-class TableEdges : public EdgeSource {
- public:
-  explicit TableEdges(EdgeTables tables) : tables_(std::move(tables)) {}
-  bool weighted() const override { return !tables_.weights.empty(); }
-  std::string name() const override { return tables_.edges; }
-  std::string place(std::int64_t edge) const override {
-    return fmt::format("{}:{}", tables_.edges, edge + 1);
-  }
-  void read(const std::function<void(const EdgePiece&)>& use) const override;
-
- private:
-  EdgeTables tables_;
-};
-
-void TableEdges::read(const std::function<void(const EdgePiece&)>& use) const {
-  CsvReader csv(tables_.edges);
-  std::optional<WeightTable> weights;
-  if (weighted()) weights.emplace(tables_.weights, tables_.weight_column);
-  EdgePieces pieces(weighted(), use);
-  std::int64_t edges = 0;
-  bool enough = true;  // weights
-  for (; csv.next_line(); ++edges) {
-    const auto source = read_vertex(csv, tables_.vertices), target = read_vertex(csv, tables_.vertices);
-    csv.end_line();
-    enough = enough && (!weights || weights->next());
-    if (enough) pieces.add(source, target, weights ? weights->weight() : 1);
-  }
-  if (tables_.announced >= 0) check_lines(csv, edges, tables_.announced, "edges by num-edge-list");
-  if (weights) weights->finish(edges);
-  pieces.finish();
-}
-
 class OgbCsvFolder : public OgbFolder {
  public:
-  explicit OgbCsvFolder(const OgbOptions& options) : OgbFolder(options) {
+  explicit OgbCsvFolder(const OgbOptions& options) : OgbFolder(options, "OGB raw csv") {
     if (!fs::is_directory(options.folder)) input_error("{}: no such folder", options.folder);
-    nodes_ = read_count(require("num-node-list"));
-    if (nodes_ == 0) input_error("{}: the graph has no vertex", find("num-node-list"));
+    const auto nodes = read_count(require("num-node-list"));
+    if (nodes == 0) input_error("{}: the graph has no vertex", find("num-node-list"));
+    vertices_ = {nodes, fmt::format("num-node-list says {} vertices", nodes)};
+    edges_ = require("edge");
   }
 
-  GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw csv"); }
+  std::string name() const override { return edges_; }
+  std::string place(std::int64_t edge) const override { return fmt::format("{}:{}", edges_, edge + 1); }
+  void read(const std::function<void(const EdgePiece&)>& use) const override;
   void check_edge_weight() const override {
-    if (!options_.edge_weight) return;
+    if (!weighted()) return;
     CsvReader csv(require("edge-feat"));
     if (csv.next_line()) OgbFolder::check_edge_weight(csv.path(), csv.count_fields());
   }
-  std::unique_ptr<EdgeSource> open_edges() const override {
-    EdgeTables tables{require("edge"), "", 0, {nodes_, nodes_in_words()}, -1};
-    if (options_.edge_weight) {
-      tables.weights = require("edge-feat");
-      tables.weight_column = *options_.edge_weight;
-    }
-    if (const auto path = find("num-edge-list"); !path.empty()) tables.announced = read_count(path);
-    return std::make_unique<TableEdges>(std::move(tables));
-  }
   std::unique_ptr<FeatureRows> open_features() const override {
-    const auto path = find("node-feat");
-    return path.empty() ? nullptr : open_feature_table(path, nodes_);
+    return open_feature_table(find("node-feat"), vertices_.count);
   }
-  OgbLabels read_labels() const override {
-    const auto path = find("node-label");
-    return path.empty() ? OgbLabels() : read_label_table(path, nodes_);
+  std::unique_ptr<FeatureRows> open_labels() const override {
+    return open_feature_table(find("node-label"), vertices_.count);
   }
 
  protected:
   std::unique_ptr<FeatureRows> open_all_edge_features(std::int64_t edges) const override {
-    const auto path = find("edge-feat");
-    return path.empty() ? nullptr : open_feature_table(path, edges, "edges");
-  }
-  std::string nodes_in_words() const override {
-    return fmt::format("num-node-list says {} vertices", nodes_);
+    return open_feature_table(find("edge-feat"), edges, "edges");
   }
 
  private:
@@ -135,7 +84,24 @@ class OgbCsvFolder : public OgbFolder {
           options_.folder, stem);
     return path;
   }
+
+  std::string edges_;
 };
+
+void OgbCsvFolder::read(const std::function<void(const EdgePiece&)>& use) const {
+  std::optional<WeightTable> weights;
+  if (weighted()) weights.emplace(require("edge-feat"), *options_.edge_weight);
+  EdgePieces pieces(weighted(), use);
+  bool enough = true;  // weights
+  const auto edges = read_edge_table(edges_, vertices_, vertices_, find("num-edge-list"),
+                                     [&](std::int64_t source, std::int64_t target) {
+                                       enough = enough && (!weights || weights->next());
+                                       if (enough)
+                                         pieces.add(source, target, weights ? weights->weight() : 1);
+                                     });
+  if (weights) weights->finish(edges);
+  pieces.finish();
+}
 
 }  // namespace
 

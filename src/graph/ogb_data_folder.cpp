@@ -1,12 +1,24 @@
-#include "ogb_data_folder.hpp"
-
+// A folder in OGB's binary layout of a graph without types (ogbn-papers100M), as its
+// read_binary_graph_raw reads it: .npz archives, whose arrays are read in pieces.
+//
+//   FOLDER/raw/data.npz
+//     num_nodes_list   [1] the number of vertices
+//     num_edges_list   [1] the m of edge_index                                 optional
+//     edge_index       [2, m] sources, then targets
+//     node_feat        [n, f]; float16 stays float16                           optional
+//     edge_feat        [m, f]; a column may be the weight of the edge          optional
+//   FOLDER/raw/node-label.npz
+//     node_label       [n, 1] or [n, C]; nan = none, unknown                   optional
+//   FOLDER/split/NAME  as in the csv layout (ogb_import.hpp), or train.npy, valid.npy, test.npy
+//
+// Other arrays, as node_year, are passed over.
 #include <filesystem>
 #include <optional>
 
 #include "array_tables.hpp"
 #include "edge_pieces.hpp"
 #include "npz_file.hpp"
-#include "ogb_meta.hpp"
+#include "ogb_folder.hpp"
 
 namespace espalier {
 
@@ -40,84 +52,62 @@ class WeightColumn {
   std::int64_t column_;
 };
 
-class ArrayEdges : public EdgeSource {
+class OgbDataFolder : public OgbFolder {
  public:
-  ArrayEdges(const NpzFile& data, ArrayVertices vertices, std::optional<std::int64_t> weight)
-      : data_(data), vertices_(std::move(vertices)), weight_(weight) {}
-  bool weighted() const override { return weight_.has_value(); }
+  explicit OgbDataFolder(const OgbOptions& options)
+      : OgbFolder(options, "OGB raw binary"),
+        raw_(fs::path(options.folder) / "raw"),
+        data_((raw_ / "data.npz").string()) {
+    const auto nodes = read_only_count(*data_.open("num_nodes_list"));
+    if (nodes == 0) input_error("{}: the graph has no vertex", data_.path());
+    vertices_ = {nodes, fmt::format("num_nodes_list says {} vertices", nodes)};
+    edges_ = count_edges(*data_.open(kEdges));
+    if (!data_.has("num_edges_list")) return;
+    if (const auto wanted = read_only_count(*data_.open("num_edges_list")); wanted != edges_)
+      input_error("{}: {} has {} edges, but there are {} by num_edges_list", data_.path(), kEdges, edges_,
+                  wanted);
+  }
+
   std::string name() const override { return data_.path(); }
   std::string place(std::int64_t edge) const override {
     return edge_of_array(fmt::format("{}: {}", data_.path(), kEdges), edge);
   }
   void read(const std::function<void(const EdgePiece&)>& use) const override {
     std::optional<WeightColumn> weights;
-    if (weight_) {
-      const auto edges = count_edges(*data_.open(kEdges));
-      weights.emplace(open_feature_array(data_.open(kEdgeFeatures), edges, "edges"), *weight_);
-    }
+    if (weighted())
+      weights.emplace(open_feature_array(data_.open(kEdgeFeatures), edges_, "edges"), *options_.edge_weight);
     read_edge_pairs([&] { return data_.open(kEdges); }, vertices_, vertices_,
-                    [&](const EdgePiece& piece) {
-                      use({piece.sources, piece.targets,
-                           weights ? std::span<const float>(weights->next(piece.sources.size()))
-                                   : std::span<const float>()});
+                    [&](EdgePiece piece) {
+                      if (weights) piece.weights = weights->next(piece.sources.size());
+                      use(piece);
                     });
   }
-
- private:
-  const NpzFile& data_;
-  ArrayVertices vertices_;
-  std::optional<std::int64_t> weight_;
-};
-
-class OgbDataFolder : public OgbFolder {
- public:
-  explicit OgbDataFolder(const OgbOptions& options)
-      : OgbFolder(options), raw_(fs::path(options.folder) / "raw"), data_((raw_ / "data.npz").string()) {
-    nodes_ = read_only_count(*data_.open("num_nodes_list"));
-    if (nodes_ == 0) input_error("{}: the graph has no vertex", data_.path());
-    const auto edges = count_edges(*data_.open(kEdges));
-    if (!data_.has("num_edges_list")) return;
-    if (const auto wanted = read_only_count(*data_.open("num_edges_list")); wanted != edges)
-      input_error("{}: {} has {} edges, but there are {} by num_edges_list", data_.path(), kEdges, edges,
-                  wanted);
-  }
-
-  GraphDescription describe() const override { return describe_folder(options_.folder, "OGB raw binary"); }
   void check_edge_weight() const override {
-    if (!options_.edge_weight) return;
+    if (!weighted()) return;
     const auto features = data_.open(kEdgeFeatures);
     OgbFolder::check_edge_weight(features->name(), features->columns());
   }
-  std::unique_ptr<EdgeSource> open_edges() const override {
-    return std::make_unique<ArrayEdges>(data_, ArrayVertices{nodes_, nodes_in_words()}, options_.edge_weight);
-  }
   std::unique_ptr<FeatureRows> open_features() const override {
-    return data_.has("node_feat") ? open_feature_array(data_.open("node_feat"), nodes_) : nullptr;
+    return data_.has("node_feat") ? open_feature_array(data_.open("node_feat"), nodes()) : nullptr;
   }
-  OgbLabels read_labels() const override {
+  std::unique_ptr<FeatureRows> open_labels() const override {
     const auto path = raw_ / "node-label.npz";
-    return fs::exists(path) ? read_label_array(*NpzFile(path.string()).open("node_label"), nodes_)
-                            : OgbLabels();
+    return fs::exists(path) ? open_feature_array(NpzFile(path.string()).open("node_label"), nodes())
+                            : nullptr;
   }
 
  protected:
   std::unique_ptr<FeatureRows> open_all_edge_features(std::int64_t edges) const override {
     return data_.has(kEdgeFeatures) ? open_feature_array(data_.open(kEdgeFeatures), edges, "edges") : nullptr;
   }
-  std::string nodes_in_words() const override {
-    return fmt::format("num_nodes_list says {} vertices", nodes_);
-  }
 
  private:
   fs::path raw_;
   NpzFile data_;
+  std::int64_t edges_ = 0;
 };
 
 }  // namespace
-
-bool is_ogb_data_folder(const std::string& folder) {
-  return fs::exists(fs::path(folder) / "raw" / "data.npz");
-}
 
 std::unique_ptr<OgbFolder> open_ogb_data_folder(const OgbOptions& options) {
   return std::make_unique<OgbDataFolder>(options);

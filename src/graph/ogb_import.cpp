@@ -1,5 +1,6 @@
 #include "espalier/graph/ogb_import.hpp"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -8,18 +9,20 @@
 #include "espalier/graph/graph_writer.hpp"
 #include "first_rank.hpp"
 #include "import_edges.hpp"
-#include "import_typed.hpp"
-#include "import_vertices.hpp"
+#include "import_tables.hpp"
 #include "input_files.hpp"
-#include "ogb_binary_folder.hpp"
-#include "ogb_data_folder.hpp"
 #include "ogb_folder.hpp"
-#include "ogb_meta.hpp"
-#include "ogb_typed_folder.hpp"
+#include "ogb_typed_splits.hpp"
 
 namespace espalier {
 
 namespace {
+
+constexpr const char* kBinaryTypes = "edge_index_dict.npz";
+
+bool has_raw(const OgbOptions& options, const char* name) {
+  return std::filesystem::exists(std::filesystem::path(options.folder) / "raw" / name);
+}
 
 void import_vertices(const Communicator& comm, const OgbFolder* folder, const OgbOptions& options,
                      const std::vector<std::string>& names, std::int64_t nodes, GraphWriter& writer) {
@@ -31,7 +34,7 @@ void import_vertices(const Communicator& comm, const OgbFolder* folder, const Og
   OgbLabels labels;
   std::vector<Splits> splits(names.size());
   on_first_rank(comm, [&] {
-    labels = folder->read_labels();
+    labels = read_labels(folder->open_labels(), nodes);
     if (labels.columns > 0) log::info("labels     {}", in_words(labels));
     for (std::size_t k = 0; k < names.size(); ++k) {
       splits[k] = folder->read_splits(labels, names[k]);
@@ -52,31 +55,24 @@ void import_typed_ogb(const Communicator& comm, const OgbOptions& options, const
         options.folder);
   if (options.edge_weight)
     usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
-  const TypedImportOptions typed{
-      options.folder, options.split,      options.inverses,           options.drop_self_loops,
-      options.half,   options.duplicates, options.duplicate_features, options.edge_features};
-  import_typed(comm, typed, output, [&] {
-    return is_binary_ogb_folder(options.folder) ? open_binary_ogb_folder(typed)
-                                                : open_typed_ogb_folder(typed);
+  import_typed(comm, options, output, [&] {
+    return has_raw(options, kBinaryTypes) ? open_binary_ogb_folder(options) : open_typed_ogb_folder(options);
   });
 }
 
 void import_plain_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
   // 1. Is the folder one of ours, and can the file be written?
   std::unique_ptr<OgbFolder> folder;
-  std::unique_ptr<EdgeSource> edges;
   GraphDescription description;
   const auto names = names_of_splits(options.split);
   GivenEdges given;
   on_first_rank(comm, [&] {
-    folder =
-        is_ogb_data_folder(options.folder) ? open_ogb_data_folder(options) : open_csv_ogb_folder(options);
-    description = folder->describe();
+    folder = has_raw(options, "data.npz") ? open_ogb_data_folder(options) : open_csv_ogb_folder(options);
+    description = folder->description();
     // What is wrong with the command line is found before the edges are read.
-    for (const auto& name : names) folder->split_folder(name);
+    for (const auto& name : names) find_split_folder(options.folder, name);
     folder->check_edge_weight();
-    edges = folder->open_edges();
-    given = {edges.get(), folder->nodes()};
+    given = {folder.get(), folder->nodes()};
     given.report.one_direction_by = one_direction_by(options.folder);
     given.open_features = [&](std::int64_t count) { return folder->open_edge_features(count); };
   });
@@ -105,12 +101,13 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const Outpu
   bool typed = false;
   on_first_rank(comm, [&] {
     refuse_input_as_output(options.folder, output.path);
-    typed = is_typed_ogb_folder(options.folder) || is_binary_ogb_folder(options.folder);
+    typed = has_raw(options, kBinaryTypes) ||
+            !find_table(std::filesystem::path(options.folder) / "raw", "num-node-dict").empty();
     if (!typed && !options.inverses)
       usage_error("--no-inverse: {} has no types of vertices and so no inverse relations; leave it out",
                   options.folder);
   });
-  if (comm.all_reduce(typed ? 1 : 0, Reduction::kMax, "import") != 0)
+  if (agreed(comm, typed) != 0)
     import_typed_ogb(comm, options, output);
   else
     import_plain_ogb(comm, options, output);

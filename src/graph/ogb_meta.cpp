@@ -1,9 +1,9 @@
-#include "ogb_meta.hpp"
-
 #include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "ogb_tables.hpp"
 
 namespace espalier {
 

@@ -1,5 +1,7 @@
 #include "ogb_tables.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -31,7 +33,7 @@ void check_lines(const CsvReader& csv, std::int64_t lines, std::int64_t wanted, 
               things);
 }
 
-std::int64_t read_vertex(CsvReader& csv, const TableVertices& vertices) {
+std::int64_t read_vertex(CsvReader& csv, const VertexCount& vertices) {
   const auto id = csv.integer();
   if (id < 0 || id >= vertices.count)
     csv.fail("vertex {} is out of range: {}, 0 to {}", id, vertices.by, vertices.count - 1);
@@ -81,30 +83,7 @@ class FeatureTable : public FeatureRows {
 
 std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t count,
                                                 const std::string& things) {
-  return std::make_unique<FeatureTable>(path, count, things);
-}
-
-// ---- labels ----
-
-OgbLabels read_label_table(const std::string& path, std::int64_t vertices) {
-  OgbLabels labels;
-  CsvReader csv(path);
-  const auto place = [&] { return fmt::format("{}:{}", csv.path(), csv.line()); };
-  std::int64_t row = 0;
-  for (; csv.next_line(); ++row) {
-    if (row == 0) {
-      labels.columns = csv.count_fields();
-      if (labels.columns > 1) labels.multi.resize(vertices, labels.columns);
-    }
-    if (row == vertices) csv.fail("one line too many: the graph has {} vertices", vertices);
-    if (csv.count_fields() != labels.columns)
-      csv.fail("has {} fields, the first line has {}", csv.count_fields(), labels.columns);
-    if (labels.columns == 1) labels.classes.push_back(class_label(csv.number(), place));
-    for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
-      labels.multi(row, k) = task_label(csv.number(), place);
-  }
-  check_lines(csv, row, vertices, "vertices");
-  return labels;
+  return path.empty() ? nullptr : std::make_unique<FeatureTable>(path, count, things);
 }
 
 // ---- splits ----
@@ -131,17 +110,16 @@ std::string find_split_folder(const std::string& folder, const std::string& spli
   if (fs::is_directory(parent))
     for (const auto& entry : fs::directory_iterator(parent))
       if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  std::string list;
-  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  std::ranges::sort(names);
   if (split.empty()) {
     if (names.size() > 1)
-      usage_error("{} holds several splits; choose one with --split: {}", parent.string(), list);
+      usage_error("{} holds several splits; choose one with --split: {}", parent.string(),
+                  fmt::join(names, ", "));
     return names.empty() ? std::string() : (parent / names[0]).string();
   }
-  if (std::find(names.begin(), names.end(), split) == names.end())
-    input_error("--split {}: no such folder in {}; there is {}", split, parent.string(),
-                names.empty() ? "none" : list);
+  if (std::ranges::find(names, split) == names.end())
+    input_error("--split {}: no such folder in {}; there is {}{}", split, parent.string(),
+                names.empty() ? "none" : "", fmt::join(names, ", "));
   return (parent / split).string();
 }
 
@@ -157,17 +135,13 @@ bool is_split_of_links(const std::string& split_folder, const std::string& folde
   return true;
 }
 
-std::string split_table(const fs::path& folder, Split split) {
-  const std::string name = kSplitNames[static_cast<std::size_t>(split)];
-  const auto found = find_table(folder, name);
-  return found.empty() ? (folder / (name + ".csv.gz")).string() : found;
-}
-
-Splits read_split_tables(const std::string& folder, const TableVertices& vertices, const OgbLabels& labels,
+Splits read_split_tables(const std::string& folder, const VertexCount& vertices, const OgbLabels& labels,
                          HiddenTests hidden) {
   SplitCollector splits(vertices.count, labels, hidden);
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
-    CsvReader csv(split_table(folder, split));
+    const std::string name = kSplitNames[static_cast<std::size_t>(split)];
+    const auto found = find_table(folder, name);
+    CsvReader csv(found.empty() ? folder + "/" + name + ".csv.gz" : found);
     const auto place = [&] { return fmt::format("{}:{}", csv.path(), csv.line()); };
     while (csv.next_line()) {
       const auto id = read_vertex(csv, vertices);

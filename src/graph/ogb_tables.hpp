@@ -1,5 +1,5 @@
-// The csv tables of OGB's folders, those with types and those without, read by one rank. Every
-// function throws UserError with file and line.
+// The csv tables of OGB's folders, those with types and those without, and meta.json, read by one
+// rank. Every function throws UserError with file and line.
 #pragma once
 
 #include <filesystem>
@@ -7,17 +7,19 @@
 #include <string>
 
 #include "espalier/graph/csv.hpp"
-#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/graph_writer.hpp"
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
 
 namespace espalier {
 
-/// The vertices that a table speaks of.
-struct TableVertices {
-  std::int64_t count = 0;
-  std::string by;  ///< who says so, for messages: "num-node-list says 5 vertices"
-};
+/// Name and source by meta.json where it has them, else by the folder's name: "LAYOUT folder NAME".
+/// A meta.json that is missing, or something else, says nothing.
+GraphDescription describe_folder(const std::string& folder, const std::string& layout);
+
+/// What meta.json says that makes the edges of the file one direction of undirected ones, as
+/// `"add_inverse_edge": "True"`; empty when it does not say so.
+std::string one_direction_by(const std::string& folder);
 
 /// The path of FOLDER/STEM.csv.gz, or without .gz; empty when there is neither.
 std::string find_table(const std::filesystem::path& folder, const std::string& stem);
@@ -29,14 +31,27 @@ std::int64_t read_count(const std::string& path);
 void check_lines(const CsvReader& csv, std::int64_t lines, std::int64_t wanted, const std::string& things);
 
 /// The next field as a vertex.
-std::int64_t read_vertex(CsvReader& csv, const TableVertices& vertices);
+std::int64_t read_vertex(CsvReader& csv, const VertexCount& vertices);
 
-/// Features, a line for each of so many things.
+/// Calls use(head, tail) for the lines of a table of edges, and returns how many there are: as many
+/// as the table at `announced` says, where that path is not empty.
+template <class Use>
+std::int64_t read_edge_table(const std::string& path, const VertexCount& heads, const VertexCount& tails,
+                             const std::string& announced, Use use) {
+  CsvReader csv(path);
+  std::int64_t lines = 0;
+  for (; csv.next_line(); ++lines) {
+    const auto head = read_vertex(csv, heads), tail = read_vertex(csv, tails);
+    csv.end_line();
+    use(head, tail);
+  }
+  if (!announced.empty()) check_lines(csv, lines, read_count(announced), "edges by num-edge-list");
+  return lines;
+}
+
+/// Features, a line for each of so many things; null where the path is empty.
 std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::int64_t count,
                                                 const std::string& things = "vertices");
-
-/// Labels, a line for each of `vertices`.
-OgbLabels read_label_table(const std::string& path, std::int64_t vertices);
 
 /// The names in "a,b" or "a"; an empty one where none is given. Throws UserError(kUsage) where one
 /// of several is there twice or no name of a graph file's.
@@ -52,11 +67,8 @@ std::string find_split_folder(const std::string& folder, const std::string& spli
 /// Are there splits of links (train.pt), and none of vertices? Then a line says what reads them.
 bool is_split_of_links(const std::string& split_folder, const std::string& folder);
 
-/// The csv file of one split.
-std::string split_table(const std::filesystem::path& folder, Split split);
-
 /// train, valid, test of a folder.
-Splits read_split_tables(const std::string& folder, const TableVertices& vertices, const OgbLabels& labels,
+Splits read_split_tables(const std::string& folder, const VertexCount& vertices, const OgbLabels& labels,
                          HiddenTests hidden);
 
 }  // namespace espalier

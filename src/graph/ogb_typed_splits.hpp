@@ -1,10 +1,13 @@
-// Tables of OGB's folders whose columns are types, and the splits that such a table announces.
+// A folder of OGB's with types, whatever the layout of its arrays or tables: the tables whose
+// columns are types, and the splits that such a table announces.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "espalier/graph/typed_import.hpp"
@@ -13,42 +16,38 @@
 
 namespace espalier {
 
-/// The first line of a table whose columns are types. Throws UserError when two are alike.
-std::vector<std::string> read_type_header(CsvReader& csv);
+/// A table of types and their numbers of vertices, such as num-node-dict, in its order.
+std::vector<std::pair<std::string, std::int64_t>> read_type_sizes(const std::string& path);
 
-/// Moves to the line of values under such a header.
-void next_type_values(CsvReader& csv, std::size_t types);
+/// The types that have `things`: those whose flag in the table `flags` is True; where that path is
+/// empty, those that have a folder in `parts`. Throws UserError when one has a flag and no folder.
+std::set<int> types_with(const TypedFolder& folder, const std::string& flags,
+                         const std::filesystem::path& parts, const std::string& things);
 
-/// A table of types and their numbers of vertices, such as num-node-dict: calls add(type, size) in
-/// its order.
-void read_type_sizes(const std::string& path,
-                     const std::function<void(const std::string&, std::int64_t)>& add);
-
-/// What has things of types: those whose flag in FOLDER/FLAGS.csv[.gz] is True; without such a
-/// table those that have a folder. Throws UserError when one has a flag and no folder.
-struct TypeFlags {
-  std::filesystem::path folder;
-  std::string flags;            ///< the table's name
-  std::filesystem::path parts;  ///< where a type's own folder is
-  std::string things;           ///< in words
-};
-std::set<int> types_with(const TypedFolder& folder, const TypeFlags& what);
-
-/// FOLDER/split/NAME/{nodetype-has-split.csv.gz, TYPE/{train,valid,test}.csv.gz}, all optional.
-class OgbTypedSplits {
+/// Splits are FOLDER/split/NAME/{nodetype-has-split.csv.gz, TYPE/{train,valid,test}.csv.gz}, all
+/// optional.
+class OgbFolderOfTypes : public TypedFolder {
  public:
-  /// Throws UserError when the split is not there, or is a pickle.
-  OgbTypedSplits(const TypedFolder& folder, const std::string& path, const std::string& split);
-  const std::set<int>& types() const { return types_; }
-  const std::string& folder() const { return folder_; }
-  Splits read(const std::string& type, const TableVertices& vertices, const OgbLabels& labels) const;
+  using TypedFolder::TypedFolder;
+  bool has_split(int type, std::size_t place) const override { return splits_[place].types.contains(type); }
+  Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const override;
+
+ protected:
+  /// When all types are known: finds the splits that are asked for. Throws UserError when one is
+  /// not there, is a pickle, or is of a type that has no labels in `labels`.
+  void find_splits(const TypedImportOptions& options, const std::function<bool(int)>& has_labels,
+                   const std::filesystem::path& labels);
 
  private:
-  std::string folder_;
-  std::set<int> types_;
+  struct OneSplit {
+    std::string folder;
+    std::set<int> types;
+  };
+  std::vector<OneSplit> splits_;
 };
 
-/// All that are asked for.
-std::vector<OgbTypedSplits> open_splits(const TypedFolder& folder, const TypedImportOptions& options);
+/// The layouts of csv tables and of arrays.
+std::unique_ptr<TypedFolder> open_typed_ogb_folder(const TypedImportOptions& options);
+std::unique_ptr<TypedFolder> open_binary_ogb_folder(const TypedImportOptions& options);
 
 }  // namespace espalier

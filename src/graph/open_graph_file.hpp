@@ -7,6 +7,7 @@
 #include <string>
 
 #include "content_check.hpp"
+#include "espalier/base/error.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/hdf5.hpp"
 
@@ -48,6 +49,10 @@ struct OpenRelation {
 /// The data sets of the links of one split.
 struct OpenLinkSplit {
   hdf5::Dataset head, tail, relation, negative_heads, negative_tails, non_links;
+
+  std::array<const hdf5::Dataset*, 6> all() const {
+    return {&head, &tail, &relation, &negative_heads, &negative_tails, &non_links};
+  }
 };
 
 /// Those below /links.
@@ -55,6 +60,13 @@ struct OpenLinks {
   hdf5::Dataset names, graph_relations;
   std::array<OpenLinkSplit, 3> splits;
 };
+
+/// The matrix, three data sets of a graph without types, and all else that describes one
+/// with types.
+inline constexpr std::array<const char*, 12> kMatrixNames = {
+    "/graph/indptr",      "/graph/indices",     "/graph/weights",          "/types/name",
+    "/types/offset",      "/relations/name",    "/relations/source",       "/relations/target",
+    "/relations/inverse", "/graph/segment_ptr", "/graph/segment_relation", "/graph/segment_begin"};
 
 struct OpenGraphFile {
   OpenGraphFile(const Communicator& comm_, std::string path_, GraphView view_)
@@ -65,10 +77,13 @@ struct OpenGraphFile {
   hdf5::Handle file;
   GraphInfo info;
   GraphView view;
-  hdf5::Dataset indptr, indices, weights;
-  hdf5::Dataset type_name, type_offset;  // of version 2
-  hdf5::Dataset relation_name, relation_source, relation_target, relation_inverse;
-  hdf5::Dataset segment_ptr, segment_relation, segment_begin;
+  std::array<hdf5::Dataset, 12> matrix;  ///< as kMatrixNames
+  hdf5::Dataset &indptr = matrix[0], &indices = matrix[1], &weights = matrix[2];
+  // Of version 2, as all that follow.
+  hdf5::Dataset &type_name = matrix[3], &type_offset = matrix[4];
+  hdf5::Dataset &relation_name = matrix[5], &relation_source = matrix[6], &relation_target = matrix[7],
+                &relation_inverse = matrix[8];
+  hdf5::Dataset &segment_ptr = matrix[9], &segment_relation = matrix[10], &segment_begin = matrix[11];
   std::vector<OpenType> types = {};          ///< [types]
   std::vector<OpenRelation> relations = {};  ///< [relations]
   OpenLinks links = {};
@@ -78,10 +93,8 @@ struct OpenGraphFile {
 
   /// The data sets that exist.
   std::vector<const hdf5::Dataset*> datasets() const {
-    std::vector<const hdf5::Dataset*> all = {&indptr,          &indices,          &weights,
-                                             &type_name,       &type_offset,      &relation_name,
-                                             &relation_source, &relation_target,  &relation_inverse,
-                                             &segment_ptr,     &segment_relation, &segment_begin};
+    std::vector<const hdf5::Dataset*> all;
+    for (const auto& dataset : matrix) all.push_back(&dataset);
     for (const auto& type : types) {
       for (const auto* dataset : {&type.features, &type.sparse.indptr, &type.sparse.indices,
                                   &type.sparse.values, &type.labels, &type.ids, &type.class_names})
@@ -93,13 +106,17 @@ struct OpenGraphFile {
       for (const auto* dataset : {&relation.features, &relation.times}) all.push_back(dataset);
     for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);
     for (const auto& split : links.splits)
-      for (const auto* dataset : {&split.head, &split.tail, &split.relation, &split.negative_heads,
-                                  &split.negative_tails, &split.non_links})
-        all.push_back(dataset);
+      for (const auto* dataset : split.all()) all.push_back(dataset);
     std::erase_if(all, [](const auto* dataset) { return !dataset->exists(); });
     return all;
   }
 };
+
+/// Throws UserError(kInput): what is wrong with the file.
+template <class... Args>
+[[noreturn]] void fail(const OpenGraphFile& h, fmt::format_string<Args...> format, Args&&... args) {
+  input_error("graph file {}: {}; {}", h.path, fmt::format(format, std::forward<Args>(args)...), kWriteAgain);
+}
 
 inline void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t end) {
   ESPALIER_CHECK(0 <= begin && begin <= end && end <= h.info.nodes, "rows [{}, {}) of {}", begin, end,
@@ -114,7 +131,22 @@ Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset);
 /// The names of the types and relations of a file of version 2, whose data sets are open.
 Schema read_schema(OpenGraphFile& h);
 
-/// Opens what is below /links and checks shapes and types; every rank throws, or none does.
+/// Rows [begin, end) of sparse features of a type as rows of pairs (dense/paired_rows.hpp). Checks:
+/// columns ascend and are those of the features, numbers are finite.
+Matrix<float> read_pairs(OpenGraphFile& h, std::size_t type, std::int64_t begin, std::int64_t end);
+/// VertexInfo::pairs of a type, where its features are sparse.
+void find_pairs(OpenGraphFile& h, std::size_t type);
+
+/// Check shapes and types, and read no contents; every rank throws UserError(kInput), or none does.
+/// The matrix: indptr, indices and weights, which are open.
+void describe_graph(OpenGraphFile& h);
+/// What the schema is read from, which is open, too.
+void describe_schema(OpenGraphFile& h);
+/// Open the vertices' data sets type by type, and the edges' relation by relation, when the schema
+/// is known.
+void describe_types(OpenGraphFile& h);
+void describe_relations(OpenGraphFile& h);
+/// Opens what is below /links.
 void describe_links(OpenGraphFile& h);
 /// The relations of links, whose data sets are open.
 void read_link_relations(OpenGraphFile& h);

@@ -11,9 +11,9 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/ranged_file.hpp"
+#include "input_files.hpp"
 
 namespace espalier {
 
@@ -149,9 +149,7 @@ bool is_zstd(std::string_view start) {
 }
 
 std::unique_ptr<PackedFile::Unpacker> open(const std::string& path) {
-  // Opening a pipe could wait for ever.
-  if (const auto other = other_than_file(path); !other.empty())
-    input_error("{} is a {}, not a file; put a file there", path, other);
+  check_is_input(path);
   Piece piece(RangedFile::open(path));
   const auto start = piece.left();
   if (is_gzip(start)) return std::make_unique<Gzip>(std::move(piece));

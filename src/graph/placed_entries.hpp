@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "espalier/base/group_stably.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
+#include "exchange_entries.hpp"
 
 namespace espalier {
 
@@ -29,30 +29,7 @@ struct PlacedEntry {
   std::int64_t origin;
 };
 
-/// Collective. Goes through the entries of `mine` by make(row of mine, place of the entry, sent),
-/// which adds to `sent` what becomes of it, for the owners of even ranges of `n` rows; gives what a
-/// rank gets to take(received), a few million entries at a time.
-template <class Index, class Make, class Take>
-void exchange_entries(const Communicator& comm, std::int64_t n, const PlacedRows<Index>& mine, Make make,
-                      Take take) {
-  constexpr const char* kLabel = "edges to their rows";
-  constexpr std::int64_t kPerRound = std::int64_t{1} << 20, kOfAll = 16 * kPerRound;
-  const auto per_round = std::clamp<std::int64_t>(kOfAll / comm.size(), 1, kPerRound);
-  const auto& rows = mine.rows;
-  const auto rounds = comm.all_reduce(rows.entries() / per_round + 1, Reduction::kMax, kLabel);
-  std::int64_t row = 0, at = 0;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    Buffer<PlacedEntry<Index>> sent;
-    for (const auto end = std::min(at + per_round, rows.entries()); at < end; ++at) {
-      while (rows.row_end(row) <= at) ++row;
-      make(row, at, sent);
-    }
-    const auto counts = group_stably(sent, comm.size(), [&](const PlacedEntry<Index>& entry) {
-      return even_owner(n, comm.size(), entry.row);
-    });
-    take(comm.all_to_all_v(std::span<const PlacedEntry<Index>>(sent), counts, kLabel).data);
-  }
-}
+inline constexpr const char* kToRows = "edges to their rows";
 
 /// Rows `range` of entries that lie in them, in any order, no two at one place; empties the list.
 template <class Index>
@@ -87,16 +64,16 @@ std::int64_t add_reverses(const Communicator& comm, const Schema& schema, const 
                           const std::vector<std::uint8_t>& relations, PlacedRows<Index>& placed) {
   Buffer<PlacedEntry<Index>> added;
   const auto& rows = placed.rows;
-  exchange_entries(
-      comm, schema.nodes(), placed,
+  exchange_entries<PlacedEntry<Index>>(
+      comm, schema.nodes(), rows, kToRows,
       [&](std::int64_t row, std::int64_t e, auto& sent) {
         const int r = schema.relation_of(rows.indices[e]);
         const auto v = range.begin + row, u = schema.vertex_of(rows.indices[e]);
         if (relations[r] && u != v)
           sent.push_back({static_cast<Index>(u), static_cast<Index>(schema.column(r, v)), placed.origins[e]});
       },
-      [&](const Buffer<PlacedEntry<Index>>& reverses) {
-        for (const auto& entry : reverses)
+      [&](const auto&, const auto&, const auto& reverses) {
+        for (const auto& entry : reverses.data)
           if (!std::ranges::binary_search(rows.row_indices(entry.row - range.begin), entry.column))
             added.push_back(entry);
       });

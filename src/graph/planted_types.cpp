@@ -7,84 +7,111 @@
 // and an inverse takes the draws of its relation once more, the other way round: nothing depends on
 // ranks. Numbers of edges are made up for draws that fall on a pair already drawn (planted.cpp).
 #include <algorithm>
-#include <limits>
+#include <charconv>
+#include <stdexcept>
 #include <utility>
 
-#include "distinct_draws.hpp"
-#include "espalier/graph/generate.hpp"
-#include "type_words.hpp"
+#include "espalier/graph/csv.hpp"
+#include "planted_pairs.hpp"
 #include "write_generated.hpp"
 
 namespace espalier {
 
 namespace {
 
-// The vertices of one type stand in positions 0..n-1, and position x has class x mod C.
-struct Positions {
-  std::int64_t n, classes;
+// ---- the options --types and --relations ----
 
-  std::int64_t size(std::int64_t k) const { return (n - k + classes - 1) / classes; }
+/// What is to be generated: a schema, and numbers of each type and relation.
+struct TypedModel {
+  Schema schema;
+  std::vector<std::int64_t> features;  ///< [types] columns; 0: none
+  std::vector<std::int64_t> edges;     ///< [relations]; an inverse has those of its relation
+  int forward = 0;  ///< relations [0, forward) are those that were given; inverses follow in
+                    ///< their order
 };
 
-// Pairs of a source and a target of one relation, never of a vertex with itself.
-class RelationPairs {
- public:
-  /// `name`: of the relation, for messages; `stream`: of its draws.
-  RelationPairs(const Positions& source, const Positions& target, bool one_type, const RandomStream& stream)
-      : source_(source), target_(target), one_type_(one_type), stream_(stream) {}
+constexpr const char* kTypesForm = "give NAME=VERTICES[:FEATURES],..., as paper=20000:32,author=12000";
+constexpr const char* kRelationsForm = "give SOURCE.NAME.TARGET=EDGES,..., as author.writes.paper=60000";
 
-  /// Makes draws() as many as give so many edges.
-  void want(std::int64_t edges, double homophily, const std::string& name) {
-    double same_pairs = 0,
-           all_pairs = static_cast<double>(target_.n) * static_cast<double>(source_.n - one_type_);
-    for (std::int64_t k = 0; k < target_.classes; ++k)
-      same_pairs += static_cast<double>(target_.size(k)) * static_cast<double>(source_.size(k) - one_type_);
-    const auto draws = [&](double wanted, double pairs, const char* where) {
-      if (wanted == 0) return std::int64_t{0};
-      if (wanted > kMostOfPairs * pairs)
-        usage_error(
-            "--relations {}={} --homophily {}: needs {:.0f} edges {}, but there are {:.0f} such pairs", name,
-            edges, homophily, wanted, where, pairs);
-      return draws_for_distinct(wanted, pairs);
-    };
-    const auto wanted = static_cast<double>(edges);
-    same_ = draws(homophily * wanted, same_pairs, "inside classes");
-    cross_ = draws((1 - homophily) * wanted, all_pairs - same_pairs, "between classes");
-  }
+// A whole number from `least` to `most`, or `wrong()`.
+template <class Wrong>
+std::int64_t whole_number(const std::string& text, std::int64_t least, std::int64_t most, Wrong wrong) {
+  std::int64_t value = 0;
+  const auto* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end || value < least || value > most) wrong();
+  return value;
+}
 
-  std::int64_t draws() const { return same_ + cross_; }
+void read_types(const std::string& text, std::vector<VertexType>& types, TypedModel& model) {
+  std::int64_t end = 0;
+  for (const auto& one : split_text(text, ',')) {
+    const auto sides = split_text(one, '=');
+    const auto numbers = split_text(sides.back(), ':');
+    if (sides.size() != 2 || numbers.size() > 2) usage_error("--types {}: {}", one, kTypesForm);
+    const auto vertices = whole_number(numbers[0], 1, kMostNodes - end, [&] {
+      usage_error("--types {}: {}, with 1 to {} vertices in all", one, kTypesForm, kMostNodes);
+    });
+    const auto features = numbers.size() == 1 ? 0 : whole_number(numbers[1], 0, kMostFeatures, [&] {
+      usage_error("--types {}: {}, with 0 to {} features", one, kTypesForm, kMostFeatures);
+    });
+    types.push_back({sides[0], end, end + vertices});
+    model.features.push_back(features);
+    end += vertices;
+  }
+}
 
-  /// Positions of draw number e; the first draws join equal classes, the rest different ones.
-  Edge operator()(std::int64_t e) const {
-    RandomStream stream = stream_;
-    stream.row = static_cast<std::uint64_t>(e);
-    const auto words = random_block(stream, 0);
-    const auto x = below(words.v[0], target_.n);
-    return {e < same_ ? source_inside(x, words.v[1]) : source_outside(x, words.v[1]), x};
-  }
+int place_of_type(const std::vector<VertexType>& types, const std::string& name, const std::string& one) {
+  for (std::size_t t = 0; t < types.size(); ++t)
+    if (types[t].name == name) return static_cast<int>(t);
+  usage_error("--relations {}: there is no type {}; --types has {}", one, name, names_of(types));
+}
 
- private:
-  static std::int64_t below(std::uint64_t word, std::int64_t bound) {
-    return static_cast<std::int64_t>(mulhi(word, static_cast<std::uint64_t>(bound)));
+void read_relations(const std::string& text, const std::vector<VertexType>& types,
+                    std::vector<Relation>& relations, TypedModel& model) {
+  for (const auto& one : split_text(text, ',')) {
+    const auto sides = split_text(one, '=');
+    const auto names = split_text(sides[0], '.');
+    if (sides.size() != 2 || names.size() != 3) usage_error("--relations {}: {}", one, kRelationsForm);
+    const auto edges = whole_number(sides[1], 0, kMostNodes, [&] {
+      usage_error("--relations {}: {}, with 0 to {} edges", one, kRelationsForm, kMostNodes);
+    });
+    relations.push_back({names[1], place_of_type(types, names[0], one), place_of_type(types, names[2], one)});
+    model.edges.push_back(edges);
   }
-  std::int64_t source_inside(std::int64_t x, std::uint64_t word) const {
-    const auto k = x % target_.classes;
-    auto member = below(word, source_.size(k) - one_type_);
-    if (one_type_ && member >= x / target_.classes) ++member;  // not x itself
-    return k + source_.classes * member;
-  }
-  std::int64_t source_outside(std::int64_t x, std::uint64_t word) const {
-    const auto k = x % target_.classes, others = source_.classes - 1;
-    const auto place = below(word, source_.n - source_.size(k));
-    const auto other = place % others;  // the classes but k, in order
-    return place / others * source_.classes + other + (other >= k);
-  }
+}
 
-  Positions source_, target_;
-  bool one_type_;
-  RandomStream stream_;
-  std::int64_t same_ = 0, cross_ = 0;
-};
+// The same edges the other way round, behind all others.
+void add_inverses(std::vector<Relation>& relations, TypedModel& model) {
+  for (int r = 0; r < model.forward; ++r) {
+    const auto forward = relations[r];
+    relations[r].inverse = model.forward + r;
+    relations.push_back({"rev_" + forward.name, forward.target, forward.source, r});
+    model.edges.push_back(model.edges[r]);
+  }
+}
+
+/// `types`: "paper=20000:32,author=12000", names with numbers of vertices and, where there are
+/// any, of features. `relations`: "author.writes.paper=60000,...", a relation's source, name and
+/// target, with its number of edges; with `inverses` each gets one, called rev_NAME. Throws
+/// UserError(kUsage) that quotes what it does not understand.
+TypedModel read_typed_model(const std::string& types, const std::string& relations, bool inverses) {
+  TypedModel model;
+  std::vector<VertexType> type_list;
+  std::vector<Relation> relation_list;
+  read_types(types, type_list, model);
+  read_relations(relations, type_list, relation_list, model);
+  model.forward = static_cast<int>(relation_list.size());
+  if (inverses) add_inverses(relation_list, model);
+  try {
+    model.schema = Schema(std::move(type_list), std::move(relation_list));
+  } catch (const std::invalid_argument& error) {
+    usage_error("--types {} --relations {}: {}", types, relations, error.what());
+  }
+  return model;
+}
+
+// ---- the graph ----
 
 RandomStream of_part(RandomStream stream, std::size_t part) {
   stream.layer |= static_cast<std::uint64_t>(part) << 16;
@@ -106,7 +133,14 @@ class PlantedTypes {
                           Positions{types[relation.target].size(), classes_},
                           relation.source == relation.target,
                           of_part({vertices.seed, Purpose::kGenerateEdges}, r));
-      pairs_.back().want(model.edges[r], options.homophily, schema_.full_name(r));
+      pairs_.back().want(
+          static_cast<double>(model.edges[r]), options.homophily, 1,
+          [&](double wanted, const char* where, double pairs) {
+            usage_error(
+                "--relations {}={} --homophily {}: needs {:.0f} edges {}, but there are {:.0f} "
+                "such pairs",
+                schema_.full_name(r), model.edges[r], options.homophily, wanted, where, pairs);
+          });
       ends_.push_back((r == 0 ? 0 : ends_.back()) + pairs_.back().draws());
     }
     inverses_ = model.forward < std::ssize(schema_.relations());
@@ -162,9 +196,9 @@ class PlantedTypes {
 
   const Schema& schema_;
   std::int64_t classes_;
-  std::vector<Scramble> scrambles_;   // [types] positions to vertices
-  std::vector<RelationPairs> pairs_;  // [relations that were given]
-  std::vector<std::int64_t> ends_;    // [relations that were given] of their draws
+  std::vector<Scramble> scrambles_;  // [types] positions to vertices
+  std::vector<PlantedPairs> pairs_;  // [relations that were given]
+  std::vector<std::int64_t> ends_;   // [relations that were given] of their draws
   bool inverses_ = false;
 };
 
@@ -184,7 +218,7 @@ void write_edges_of(const Communicator& comm, const Schema& schema, const Plante
     const auto make = [&](std::int64_t row, std::int64_t column, auto features) {
       planted.make_edge_features(options.seed, r, row, column, features);
     };
-    write_made_edge_features(options, rows, range, {schema.begin(r), schema.begin(r + 1)}, make, writer, r);
+    write_made_edge_features(options, schema, rows, range, make, writer, r);
   }
 }
 
@@ -214,16 +248,14 @@ std::string words_of(const TypedGraphOptions& options, const VertexOptions& v) {
 void generate_planted_types(const Communicator& comm, const TypedGraphOptions& options,
                             const VertexOptions& vertices, const Destination& output) {
   check_vertex_options(vertices);
-  if (!(options.homophily >= 0 && options.homophily <= 1))
-    usage_error("--homophily {}: give a number from 0 to 1", options.homophily);
+  check_homophily(options.homophily);
   const auto model = read_typed_model(options.types, options.relations, options.inverses);
   const PlantedTypes planted(model, options, vertices);
   GraphWriter writer(comm, output);
   writer.write_schema(model.schema);
-  if (std::max(model.schema.columns(), model.schema.nodes()) <= std::numeric_limits<std::int32_t>::max())
-    write_edges_of<std::int32_t>(comm, model.schema, planted, vertices, writer);
-  else
-    write_edges_of<std::int64_t>(comm, model.schema, planted, vertices, writer);
+  with_index_type(std::max(model.schema.columns(), model.schema.nodes()), [&]<class Index>(Index) {
+    write_edges_of<Index>(comm, model.schema, planted, vertices, writer);
+  });
   write_vertices_of(comm, model, planted, vertices, writer);
   writer.commit({fmt::format("planted-{}-types-{}", model.schema.types().size(), model.schema.nodes()),
                  words_of(options, vertices), !options.inverses});

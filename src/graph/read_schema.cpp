@@ -8,7 +8,7 @@ namespace espalier {
 
 std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset) {
   std::vector<std::string> names;
-  const bool good = hdf5::read_texts(dataset, names);
+  const bool good = hdf5::read_texts(dataset, 0, dataset.rows(), names);
   agree(h.comm, [&] {
     if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
   });

@@ -18,8 +18,14 @@ std::size_t place_of(std::int64_t id, std::size_t places) {
       static_cast<unsigned __int128>(mix(static_cast<std::uint64_t>(id))) * places >> 64);
 }
 
-std::size_t next_place(std::size_t place, std::size_t places) {
-  return place + 1 == places ? 0 : place + 1;
+// The place of an id in a table: where it is, else the free one where it would be.
+template <class Entry, class IdOf>
+std::size_t find_place(const Buffer<Entry>& table, std::int64_t id, IdOf id_of) {
+  auto place = place_of(id, table.size());
+  const auto at = [&] { return std::invoke(id_of, table[place]); };
+  while (at() != kNoNode && at() != id)
+    if (++place == table.size()) place = 0;
+  return place;
 }
 
 // So many places for so many ids.
@@ -32,10 +38,9 @@ class IdSet {
  public:
   IdSet() : table_(1 << 12, kNoNode) {}
   void add(std::int64_t id) {
-    auto place = place_of(id, table_.size());
-    while (table_[place] != kNoNode && table_[place] != id) place = next_place(place, table_.size());
-    if (table_[place] == id) return;
-    table_[place] = id;
+    auto& entry = table_[find_place(table_, id, std::identity())];
+    if (entry == id) return;
+    entry = id;
     if (++count_ * 5 > table_.size() * 4) grow();
   }
   // Ascending.
@@ -49,12 +54,8 @@ class IdSet {
  private:
   void grow() {
     Buffer<std::int64_t> larger(table_.size() + table_.size() / 2, kNoNode);
-    for (const auto id : table_) {
-      if (id == kNoNode) continue;
-      auto place = place_of(id, larger.size());
-      while (larger[place] != kNoNode) place = next_place(place, larger.size());
-      larger[place] = id;
-    }
+    for (const auto id : table_)
+      if (id != kNoNode) larger[find_place(larger, id, std::identity())] = id;
     table_ = std::move(larger);
   }
 
@@ -74,18 +75,13 @@ VertexNumbers::VertexNumbers(const EdgeSource& edges) {
   });
   ids_ = std::move(set).sorted();
   table_.assign(roomy(ids_.size()), {kNoNode, kNoNode});
-  for (std::int64_t number = 0; number < std::ssize(ids_); ++number) {
-    auto place = place_of(ids_[number], table_.size());
-    while (table_[place].id != kNoNode) place = next_place(place, table_.size());
-    table_[place] = {ids_[number], number};
-  }
+  for (std::int64_t number = 0; number < std::ssize(ids_); ++number)
+    table_[find_place(table_, ids_[number], &Entry::id)] = {ids_[number], number};
 }
 
 std::int64_t VertexNumbers::number_of(std::int64_t id) const {
   if (id < 0) return kNoNode;
-  auto place = place_of(id, table_.size());
-  while (table_[place].id != kNoNode && table_[place].id != id) place = next_place(place, table_.size());
-  return table_[place].number;
+  return table_[find_place(table_, id, &Entry::id)].number;
 }
 
 void RenumberedEdges::read(const std::function<void(const EdgePiece&)>& use) const {
@@ -97,7 +93,7 @@ void RenumberedEdges::read(const std::function<void(const EdgePiece&)>& use) con
       if (numbers.back() < 0) input_error("{}: changed while it was read; import it again", name());
     }
   };
-  edges_.read([&](const EdgePiece& piece) {
+  edges_->read([&](const EdgePiece& piece) {
     renumber(piece.sources, sources);
     renumber(piece.targets, targets);
     use({sources, targets, piece.weights});

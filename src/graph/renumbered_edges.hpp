@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "espalier/base/buffer.hpp"
@@ -32,16 +33,17 @@ class VertexNumbers {
 
 class RenumberedEdges : public EdgeSource {
  public:
-  /// Both must outlive it.
-  RenumberedEdges(const EdgeSource& edges, const VertexNumbers& numbers) : edges_(edges), numbers_(numbers) {}
+  /// Reads the edges once.
+  explicit RenumberedEdges(std::unique_ptr<EdgeSource> edges) : edges_(std::move(edges)), numbers_(*edges_) {}
+  const VertexNumbers& numbers() const { return numbers_; }
   void read(const std::function<void(const EdgePiece&)>& use) const override;
-  bool weighted() const override { return edges_.weighted(); }
-  std::string name() const override { return edges_.name(); }
-  std::string place(std::int64_t edge) const override { return edges_.place(edge); }
+  bool weighted() const override { return edges_->weighted(); }
+  std::string name() const override { return edges_->name(); }
+  std::string place(std::int64_t edge) const override { return edges_->place(edge); }
 
  private:
-  const EdgeSource& edges_;
-  const VertexNumbers& numbers_;
+  std::unique_ptr<EdgeSource> edges_;
+  VertexNumbers numbers_;
 };
 
 }  // namespace espalier

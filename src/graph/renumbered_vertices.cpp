@@ -12,18 +12,7 @@
 
 namespace espalier {
 
-namespace {
-
-constexpr const char* kNumbers = "numbers of vertices";
-
-Buffer<std::int64_t> distinct(std::span<const std::int64_t> ids) {
-  Buffer<std::int64_t> sorted(ids.begin(), ids.end());
-  std::ranges::sort(sorted);
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  return sorted;
-}
-
-}  // namespace
+static constexpr const char* kNumbers = "numbers of vertices";
 
 RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t old_nodes,
                                        Buffer<std::int64_t> numbers)
@@ -45,13 +34,11 @@ RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t ol
 }
 
 Buffer<std::int64_t> RenumberedVertices::numbers_of(std::span<const std::int64_t> old) const {
-  const auto ids = distinct(old);
+  const auto ids = distinct_ids(old);
   Buffer<std::int64_t> of_ids(ids.size());
   IdRoute(comm_, old_nodes_, ids, kNumbers).pull(comm_, numbers_.data(), of_ids.data(), kNumbers);
   Buffer<std::int64_t> numbers(old.size());
-  std::ranges::transform(old, numbers.begin(), [&](std::int64_t id) {
-    return of_ids[std::ranges::lower_bound(ids, id) - ids.begin()];
-  });
+  std::ranges::transform(old, numbers.begin(), [&](std::int64_t id) { return of_ids[place_in(ids, id)]; });
   return numbers;
 }
 
@@ -64,19 +51,16 @@ class ComponentSizes {
  public:
   ComponentSizes(const Communicator& comm, std::int64_t nodes, std::span<const std::int64_t> of_vertices)
       : sizes_(of_vertices.size()) {
-    const auto roots = distinct(of_vertices);
+    const auto roots = distinct_ids(of_vertices);
     const IdRoute to_roots(comm, nodes, roots, kNumbers);
-    const auto place = [&](std::int64_t root) {
-      return std::ranges::lower_bound(roots, root) - roots.begin();
-    };
     Buffer<std::int64_t> counts(roots.size(), 0);
-    for (const auto root : of_vertices) ++counts[place(root)];
+    for (const auto root : of_vertices) ++counts[place_in(roots, root)];
     const auto mine = even_range(nodes, comm.size(), comm.rank());
     Buffer<std::int64_t> of_roots(mine.size(), 0);
     const auto received = to_roots.push(comm, counts.data(), kNumbers);
     for (std::size_t k = 0; k < received.size(); ++k) of_roots[to_roots.places()[k]] += received[k];
     to_roots.pull(comm, of_roots.data(), counts.data(), kNumbers);
-    for (std::size_t v = 0; v < of_vertices.size(); ++v) sizes_[v] = counts[place(of_vertices[v])];
+    for (std::size_t v = 0; v < of_vertices.size(); ++v) sizes_[v] = counts[place_in(roots, of_vertices[v])];
     count_ =
         comm.all_reduce(std::ssize(of_roots) - std::ranges::count(of_roots, 0), Reduction::kSum, kNumbers);
     const auto most =

@@ -1,8 +1,9 @@
 #include "espalier/graph/schema.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <stdexcept>
 
@@ -17,16 +18,16 @@ template <class... Args>
 
 // Names are parts of the paths of data sets and of keys: "author.writes.paper=25,10".
 void check_name(const char* noun, const std::string& name) {
-  const auto good = [](unsigned char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-           (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
-  };
   if (name.empty()) refuse("a {} without a name", noun);
-  if (!std::ranges::all_of(name, good))
+  if (!std::ranges::all_of(name, is_in_names))
     refuse("the {} \"{}\": names hold letters, digits, '_' and '-'", noun, name);
 }
 
 }  // namespace
+
+std::string names_of(const std::vector<VertexType>& types) {
+  return fmt::format("{}", fmt::join(types | std::views::transform(&VertexType::name), ", "));
+}
 
 Schema::Schema(std::int64_t n)
     : types_{{"vertex", 0, n}}, relations_{{"edge", 0, 0, -1}}, begins_{0, n}, shifts_{0} {}
@@ -94,12 +95,6 @@ int Schema::find_relation(std::string_view name) const {
     if (relations_[r].name == name) found = found == -1 ? r : -2;
   }
   return std::max(found, -1);
-}
-
-std::string Schema::type_names() const {
-  std::string names;
-  for (const auto& type : types_) names += (names.empty() ? "" : ", ") + type.name;
-  return names;
 }
 
 std::string Schema::relation_names() const {

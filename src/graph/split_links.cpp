@@ -1,5 +1,7 @@
 #include "espalier/graph/split_links.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -7,8 +9,8 @@
 #include "copy_contents.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/graph_writer.hpp"
+#include "exchange_entries.hpp"
 #include "link_choice.hpp"
-#include "link_times.hpp"
 
 namespace espalier {
 
@@ -32,12 +34,18 @@ class LinkSplitter {
     counts_.edges_before = file.info().edges;
   }
 
-  /// Collective, as all of these.
+  LinkSplitCounts run(const Destination& output) {
+    choose();
+    write(output);
+    return counts_;
+  }
+
+ private:
+  // Collective, as all of these.
   void choose() {
-    const auto entries = count_entries();
+    const auto entries = count_and_check(comm_, file_, rows_);
     std::vector<int> chosen;
     agree(comm_, [&] {
-      check_edge_features(file_, entries);
       chosen = relations_of_links(file_, options_.relations, entries);
       if (options_.by_time) check_times(chosen);
     });
@@ -59,27 +67,16 @@ class LinkSplitter {
   void write(const Destination& output) {
     GraphWriter writer(comm_, output);
     if (file_.info().typed) writer.write_schema(schema_);
-    copy_edges(
-        comm_, file_, rows_, [&](std::int64_t e) { return stays(e); }, writer);
+    copy_edges(writer);
     write_links(writer);
     leave_out();
     writer.write_adjacency(rows_);
     counts_.edges = comm_.all_reduce(rows_.entries(), Reduction::kSum, kSplit);
     rows_ = {};
-    copy_vertices(comm_, file_, writer);
+    copy_vertices(comm_, file_, nullptr, writer);
     const auto& info = file_.info();
     const auto directed = info.typed ? info.directed.value_or(true) : !counts_.pairs;
     writer.commit({info.name, info.source + (info.source.empty() ? "" : "; ") + options_.words, directed});
-  }
-
-  const LinkSplitCounts& counts() const { return counts_; }
-
- private:
-  std::vector<std::int64_t> count_entries() const {
-    std::vector<std::int64_t> entries(schema_.relations().size(), 0);
-    for (const auto column : rows_.indices) ++entries[schema_.relation_of(column)];
-    comm_.all_reduce(std::span(entries), Reduction::kSum, kSplit);
-    return entries;
   }
 
   void check_inverses(const std::vector<int>& chosen, const Reverses& reverses) const {
@@ -100,9 +97,44 @@ class LinkSplitter {
                     file_.info().typed ? schema_.full_name(r) + "/" : "");
   }
 
+  // Of each entry the time of its link, which is its own where it is the one that is counted;
+  // others that stand for the link, its reverse or of an inverse relation, ask for it. Of what is
+  // no link anything.
+  void read_times() {
+    constexpr const char* kLabel = "times of links";
+    times_.resize(rows_.entries());
+    for (const int r : choice_->chosen()) {
+      const auto places = entries_of(schema_, rows_, r);
+      const auto mine = among_entries(comm_, std::ssize(places));
+      const auto of = file_.read_edge_times(r, mine.begin, mine.end);
+      for (std::size_t k = 0; k < places.size(); ++k) times_[places[k]] = of[k];
+    }
+    struct Question {
+      std::int64_t row, column, asker;
+    };
+    exchange_entries<Question>(
+        comm_, schema_.nodes(), rows_, kLabel,
+        [&](std::int64_t row, std::int64_t e, auto& asked) {
+          const auto v = range_.begin + row;
+          const auto link = choice_->link_of(v, static_cast<std::int64_t>(rows_.indices[e]));
+          if (link.relation >= 0 && !link.is_first)
+            asked.push_back({schema_.vertex_of(rows_.indices[e]), schema_.column(link.relation, v), e});
+        },
+        [&](const auto& asked, const auto& counts, const auto& got) {
+          Buffer<std::int64_t> said, answers;
+          for (const auto& question : got.data) {
+            const auto columns = rows_.row_indices(question.row - range_.begin);
+            const auto found = std::ranges::lower_bound(columns, static_cast<Index>(question.column));
+            said.push_back(times_[rows_.row_begin(question.row - range_.begin) + (found - columns.begin())]);
+          }
+          comm_.all_to_all_v(std::span<const std::int64_t>(said), got.counts, counts, answers, kLabel);
+          for (std::size_t k = 0; k < asked.size(); ++k) times_[asked[k].asker] = answers[k];
+        });
+  }
+
   // Of each relation's links, how long before the latest.
   void find_times() {
-    times_ = times_of_links(comm_, file_, *choice_, range_, rows_);
+    read_times();
     constexpr auto kLeast = std::numeric_limits<std::int64_t>::min() / 4, kMost = -kLeast;
     std::vector<std::int64_t> latest(choice_->chosen().size(), kLeast);
     bool far = false;
@@ -173,22 +205,50 @@ class LinkSplitter {
   void check_splits_hold_links() const {
     const auto total = std::accumulate(counts_.links.begin(), counts_.links.end(), std::int64_t{0});
     for (std::size_t s = 0; s < kSplitNames.size(); ++s)
-      if (counts_.links[s] == 0 && share_of(s) > 0)
-        usage_error("--split-links {},{},{}: of {} links of {} none is for {} ({}); give it a larger share",
-                    options_.shares.train, options_.shares.valid, options_.shares.test, total, file_.path(),
-                    kSplitNames[s],
+      if (counts_.links[s] == 0 && options_.shares[s] > 0)
+        usage_error("--split-links {}: of {} links of {} none is for {} ({}); give it a larger share",
+                    fmt::join(options_.shares, ","), total, file_.path(), kSplitNames[s],
                     options_.by_time ? "those of one moment stay together"
                                      : "of each relation shares are rounded down");
-  }
-
-  double share_of(std::size_t split) const {
-    const double shares[] = {options_.shares.train, options_.shares.valid, options_.shares.test};
-    return shares[split];
   }
 
   // Does it stay in A?
   bool stays(std::int64_t e) const {
     return marks_[e] == kNoLink || marks_[e] == static_cast<std::uint8_t>(Split::kTrain);
+  }
+
+  // Features and times of the entries that stay.
+  void copy_edges(GraphWriter& writer) const {
+    const auto& info = file_.info();
+    for (int r = 0; r < std::ssize(info.edge_features); ++r) {
+      const auto& features = info.edge_features[r];
+      const bool timed = info.edge_times[r] > 0;
+      if (!features.has() && !timed) continue;
+      const auto places = entries_of(schema_, rows_, r);
+      const auto mine = among_entries(comm_, std::ssize(places));
+      if (features.has())
+        features.half ? copy_features<Half>(r, mine, places, writer)
+                      : copy_features<float>(r, mine, places, writer);
+      if (!timed) continue;
+      auto times = file_.read_edge_times(r, mine.begin, mine.end);
+      std::int64_t kept = 0;
+      for (std::size_t k = 0; k < places.size(); ++k)
+        if (stays(places[k])) times[kept++] = times[k];
+      times.resize(kept);
+      writer.write_edge_times(times, r);
+    }
+  }
+
+  template <class T>
+  void copy_features(int relation, const RowRange& mine, const Buffer<std::int64_t>& places,
+                     GraphWriter& writer) const {
+    auto rows = file_.read_edge_features<T>(relation, mine.begin, mine.end);
+    std::int64_t kept = 0;
+    for (std::int64_t k = 0; k < rows.rows; ++k)
+      if (stays(places[k])) std::copy_n(rows.row(k), rows.columns, rows.row(kept++));
+    rows.data.resize(kept * rows.columns);
+    rows.rows = kept;
+    writer.write_edge_features(rows, relation);
   }
 
   // A name that is one relation's in the graph, else with its types.
@@ -207,7 +267,7 @@ class LinkSplitter {
       }
     writer.write_link_relations(info);
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
-      if (share_of(static_cast<std::size_t>(split)) == 0) continue;
+      if (options_.shares[static_cast<std::size_t>(split)] == 0) continue;
       Links links;
       each_entry([&](std::int64_t e, std::int64_t v, std::int64_t column) {
         if (marks_[e] != static_cast<std::uint8_t>(split) || !is_listed(v, column)) return;
@@ -249,15 +309,6 @@ class LinkSplitter {
   LinkSplitCounts counts_;
 };
 
-template <class Index>
-LinkSplitCounts split(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
-                      const Destination& output) {
-  LinkSplitter<Index> splitter(comm, file, options);
-  splitter.choose();
-  splitter.write(output);
-  return splitter.counts();
-}
-
 }  // namespace
 
 LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
@@ -271,8 +322,8 @@ LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, con
   });
   const auto most = std::max(info.columns, info.nodes);
   return info.wide_indices || most > std::numeric_limits<std::int32_t>::max()
-             ? split<std::int64_t>(comm, file, options, output)
-             : split<std::int32_t>(comm, file, options, output);
+             ? LinkSplitter<std::int64_t>(comm, file, options).run(output)
+             : LinkSplitter<std::int32_t>(comm, file, options).run(output);
 }
 
 }  // namespace espalier

@@ -27,10 +27,8 @@ void TypedFolder::add_triplet(const Triplet& triplet, const std::string& place) 
     input_error("{}: the triplet {} is listed twice", place, names(triplet));
   for (const auto& type : {triplet.head, triplet.tail}) {
     if (type_of(type) >= 0) continue;
-    std::string known;
-    for (const auto& one : types_) known += (known.empty() ? "" : ", ") + one.name;
     input_error("{}: the triplet {} names the vertex type \"{}\"; there is {}", place, names(triplet), type,
-                known);
+                names_of(types_));
   }
   triplets_.push_back(triplet);
 }
@@ -45,8 +43,9 @@ int TypedFolder::type_of(const std::string& name) const {
   return found == types_.end() ? -1 : static_cast<int>(found - types_.begin());
 }
 
-std::string TypedFolder::size_in_words(int type) const {
-  return fmt::format("the graph has {} vertices of type {}", types_[type].size(), types_[type].name);
+VertexCount TypedFolder::vertices(int type) const {
+  const auto size = types_[type].size();
+  return {size, fmt::format("the graph has {} vertices of type {}", size, name(type))};
 }
 
 Schema schema_of(const TypedFolder& folder, const std::string& place, bool inverses) {

@@ -12,6 +12,7 @@
 #include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/schema.hpp"
+#include "espalier/graph/typed_import.hpp"
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
 
@@ -31,6 +32,7 @@ Triplet split_triplet(const std::string& joined);
 
 class TypedFolder {
  public:
+  explicit TypedFolder(GraphDescription description) : description_(std::move(description)) {}
   virtual ~TypedFolder() = default;
 
   /// One after the other, in the folder's order.
@@ -40,7 +42,8 @@ class TypedFolder {
   /// In the folder's order, no two alike, of types that are there.
   const std::vector<Triplet>& triplets() const { return triplets_; }
 
-  virtual GraphDescription describe() const = 0;
+  /// Of the file that it becomes.
+  const GraphDescription& description() const { return description_; }
   /// The folder, for messages.
   virtual std::string place() const = 0;
   /// Calls `use` for piece after piece, in the order of the file: heads and tails, ids within the
@@ -48,11 +51,11 @@ class TypedFolder {
   virtual void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const = 0;
   /// Where edge e of a triplet stands: "FILE:LINE".
   virtual std::string edge_place(int triplet, std::int64_t edge) const = 0;
-  /// Null where the type has no features.
+  /// Null where the type has none.
   virtual std::unique_ptr<FeatureRows> open_features(int type) const = 0;
+  virtual std::unique_ptr<FeatureRows> open_labels(int type) const = 0;
   /// Null where the edges of the triplet, so many, have none.
   virtual std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const = 0;
-  virtual OgbLabels read_labels(int type) const = 0;
   /// Has the type a split, of the one asked for at this place?
   virtual bool has_split(int type, std::size_t place) const = 0;
   virtual Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const = 0;
@@ -66,10 +69,14 @@ class TypedFolder {
   /// After all types and triplets, and before a path is made of any name: throws UserError(kInput)
   /// that starts with `place` when they are no schema.
   void check_names(const std::string& place) const;
-  /// "the graph has 5 vertices of type author", for messages.
-  std::string size_in_words(int type) const;
+  const std::string& name(int type) const { return types_[type].name; }
+  /// Those of a type, and the types of a triplet's ends.
+  VertexCount vertices(int type) const;
+  VertexCount heads(int triplet) const { return vertices(type_of(triplets_[triplet].head)); }
+  VertexCount tails(int triplet) const { return vertices(type_of(triplets_[triplet].tail)); }
 
  private:
+  GraphDescription description_;
   std::vector<VertexType> types_;
   std::vector<Triplet> triplets_;
 };
@@ -78,5 +85,10 @@ class TypedFolder {
 /// tail to its head (PyG's name), in the same order. Throws UserError(kInput) that starts with
 /// `folder` when such a name is taken.
 Schema schema_of(const TypedFolder& folder, const std::string& place, bool inverses);
+
+/// Collective. From such a folder to a graph file: `open` is called on rank 0, which reads alone
+/// and writes `output`; memory is that of the edge list and the matrix. Throws as import_ogb does.
+void import_typed(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output,
+                  const std::function<std::unique_ptr<TypedFolder>()>& open);
 
 }  // namespace espalier

@@ -3,14 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <span>
 
+#include "copy_contents.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
+#include "espalier/base/group_stably.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "exchange_edges.hpp"
 #include "generated_vertices.hpp"
 
 namespace espalier {
@@ -32,6 +34,42 @@ inline RandomStream scramble_stream(std::uint64_t seed) {
   return stream;
 }
 
+// Collective. Rank r makes edges [E r/p, E (r+1)/p) with edge_at(e) and gets those that end in its
+// even range of the n rows; with `symmetrize` every edge is also taken the other way round. The
+// order of what a rank gets depends on p.
+template <class Index, class EdgeAt>
+EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::int64_t edges, bool symmetrize,
+                               EdgeAt edge_at) {
+  // So that the send buffers stay small.
+  constexpr std::int64_t kEdgesPerRound = std::int64_t{1} << 22;
+  struct Entry {
+    Index row, column;
+  };
+  const auto mine = even_range(edges, comm.size(), comm.rank());
+  const auto rounds = (edges / comm.size() + kEdgesPerRound) / kEdgesPerRound;
+  EdgeList<Index> received;
+  received.sources.reserve(mine.size() * (symmetrize ? 2 : 1));
+  received.targets.reserve(received.sources.capacity());
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    Buffer<Entry> made;
+    const auto part = even_range(mine.size(), rounds, round);
+    made.reserve(part.size() * (symmetrize ? 2 : 1));
+    for (auto e = mine.begin + part.begin; e < mine.begin + part.end; ++e) {
+      const Edge edge = edge_at(e);
+      made.push_back({static_cast<Index>(edge.target), static_cast<Index>(edge.source)});
+      if (symmetrize) made.push_back({static_cast<Index>(edge.source), static_cast<Index>(edge.target)});
+    }
+    const auto counts = group_stably(
+        made, comm.size(), [&](const Entry& entry) { return even_owner(n, comm.size(), entry.row); });
+    const auto got = comm.all_to_all_v(std::span<const Entry>(made), counts, "generate");
+    for (const auto& entry : got.data) {
+      received.targets.push_back(entry.row);
+      received.sources.push_back(entry.column);
+    }
+  }
+  return received;
+}
+
 inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCounts counts,
                          std::int64_t entries, double seconds) {
   std::int64_t sums[] = {counts.loops_dropped, counts.merged, entries};
@@ -40,38 +78,23 @@ inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCount
             counted(sums[0], "self loop"), counted(sums[1], "duplicate"), counted(sums[2], "entry"));
 }
 
-// Collective. The features of my entries of a relation, which stand in rows [range.begin, ...) of
-// its columns [columns.begin, columns.end): make(row, column, features) makes those of an entry.
-template <class T, class Index, class Make>
-void write_made_edge_features(const Csr<Index>& rows, const RowRange& range, const RowRange& columns,
-                              std::int64_t features, Make make, GraphWriter& writer, int relation) {
-  Matrix<T> made(0, features);
-  const auto in_columns = [&](std::int64_t row) {
-    const auto all = rows.row_indices(row);
-    const auto below = [](Index column, std::int64_t bound) { return column < bound; };
-    const auto first = std::lower_bound(all.begin(), all.end(), columns.begin, below);
-    return std::span(first, std::lower_bound(first, all.end(), columns.end, below));
-  };
-  std::int64_t entries = 0;
-  for (std::int64_t row = 0; row < rows.rows; ++row) entries += std::ssize(in_columns(row));
-  made.resize(entries, features);
-  entries = 0;
-  for (std::int64_t row = 0; row < rows.rows; ++row)
-    for (const auto column : in_columns(row))
-      make(range.begin + row, static_cast<std::int64_t>(column),
-           std::span<T>(made.row(entries++), static_cast<std::size_t>(features)));
-  writer.write_edge_features(made, relation);
-}
-
-// Collective. The same for options that say how many features there are, and how wide.
+// Collective. The features of my entries of a relation, `rows` being those of `range`: make(row,
+// column, features) makes those of an entry.
 template <class Index, class Make>
-void write_made_edge_features(const VertexOptions& options, const Csr<Index>& rows, const RowRange& range,
-                              const RowRange& columns, Make make, GraphWriter& writer, int relation = 0) {
+void write_made_edge_features(const VertexOptions& options, const Schema& schema, const Csr<Index>& rows,
+                              const RowRange& range, Make make, GraphWriter& writer, int relation) {
   if (options.edge_features == 0) return;
-  if (options.half)
-    write_made_edge_features<Half>(rows, range, columns, options.edge_features, make, writer, relation);
-  else
-    write_made_edge_features<float>(rows, range, columns, options.edge_features, make, writer, relation);
+  const auto places = entries_of(schema, rows, relation);
+  const auto write = [&]<class T>(T) {
+    Matrix<T> made(std::ssize(places), options.edge_features);
+    for (std::int64_t k = 0, row = 0; k < made.rows; ++k) {
+      while (rows.row_end(row) <= places[k]) ++row;
+      make(range.begin + row, static_cast<std::int64_t>(rows.indices[places[k]]),
+           std::span<T>(made.row(k), static_cast<std::size_t>(made.columns)));
+    }
+    writer.write_edge_features(made, relation);
+  };
+  options.half ? write(Half()) : write(float());
 }
 
 // Collective. My rows of the adjacency matrix, written and forgotten.
@@ -88,7 +111,7 @@ void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const Row
     generate_edge_features(options.seed, 0, std::max(row, column), std::min(row, column),
                            model.class_of(row) == model.class_of(column), features);
   };
-  write_made_edge_features(options, rows, range, {0, model.nodes}, make, writer);
+  write_made_edge_features(options, Schema(model.nodes), rows, range, make, writer, 0);
 }
 
 // Collective. Features of my range of the vertices of a type, where they have any.
@@ -117,10 +140,8 @@ void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const Ver
                  const Destination& output) {
   const auto range = even_range(model.nodes, comm.size(), comm.rank());
   GraphWriter writer(comm, output);
-  if (model.nodes <= std::numeric_limits<std::int32_t>::max())
-    write_edges<std::int32_t>(comm, model, range, options, writer);
-  else
-    write_edges<std::int64_t>(comm, model, range, options, writer);
+  with_index_type(model.nodes,
+                  [&]<class Index>(Index) { write_edges<Index>(comm, model, range, options, writer); });
   const auto classes = generate_labels(range, model.class_of);
   write_features(options, range, classes, writer);
   write_labels_and_splits(options, range, classes, writer);

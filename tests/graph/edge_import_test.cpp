@@ -42,9 +42,7 @@ class EdgeImport : public testing::Test {
   }
   void refuse_edges(const std::string& text, const std::vector<std::string>& words,
                     bool weights = false) const {
-    refuse(text, words, [&] {
-      import_edge_list(test_world(), {input_, weights, {}, false, {}, {}}, output_);
-    });
+    refuse(text, words, [&] { import_edge_list(test_world(), {input_, weights, {}, {}}, output_); });
   }
   void refuse_matrix(const std::string& text, const std::vector<std::string>& words) const {
     refuse(text, words, [&] { import_matrix_market(test_world(), {input_, true, {}, {}}, output_); });
@@ -157,7 +155,7 @@ TEST_F(EdgeImport, HoweverItIsWritten) {
   texts.push_back(fmt::format("{}{}{}", zstd("0 1\n2"), zstd(""), zstd(" 1\n3 0")));
   for (const auto& text : texts) {
     put(text);
-    import_edge_list(test_world(), {input_, false, {}, false, {}, {}}, {output_, true});
+    import_edge_list(test_world(), {input_, false, {}, {}}, {output_, true});
     const GraphFile file(test_world(), output_);
     const auto rows = file.read_rows<std::int64_t>(0, file.info().nodes);
     EXPECT_EQ(rows.indptr, Buffer<std::int64_t>({0, 1, 3, 3, 3}));

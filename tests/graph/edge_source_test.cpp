@@ -128,7 +128,7 @@ TEST(EdgeSource, RowsOfAWideMatrix) {
   const EdgeList<std::int64_t> edges{{7, 0, 7, 3}, {1, 2, 1, 0}, {}};
   const Pieces pieces(edges);
   EdgeCounts counts;
-  const auto rows = build_rows<std::int32_t>(pieces, count_wide_entries(pieces, 3, 8), {}, counts);
+  const auto rows = build_rows<std::int32_t>(pieces, count_entries(pieces, 3, {}, 8), {}, counts);
   EXPECT_EQ(rows.columns, 8);
   EXPECT_EQ(rows.indptr, Buffer<std::int64_t>({0, 1, 2, 3}));
   EXPECT_EQ(rows.indices, Buffer<std::int32_t>({3, 7, 0}));

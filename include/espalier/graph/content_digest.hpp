@@ -56,7 +56,7 @@ std::uint64_t content_digest(std::span<const T> values, std::int64_t first) {
 }
 
 /// What a list of texts is hashed as: each by its letters.
-std::vector<std::int64_t> hashes_of(const std::vector<std::string>& texts);
+std::vector<std::int64_t> hashes_of(std::span<const std::string> texts);
 
 /// One data set of a file.
 struct DatasetContent {
@@ -64,6 +64,16 @@ struct DatasetContent {
   std::vector<std::int64_t> shape;
   std::uint64_t digest = 0;
 };
+
+/// What stands in attributes and changes what entries say counts as one more data set: whether
+/// links have a direction, and how many columns sparse features have, whose `indices` are
+/// called so.
+inline DatasetContent direction_of_links(bool directed) {
+  return {"/links", {}, std::uint64_t{directed}};
+}
+inline DatasetContent columns_of(const std::string& indices, std::int64_t columns) {
+  return {indices + "/columns", {columns}, 0};
+}
 
 /// The number of classes that a file's digest is over: that of its only type, or a hash of those of
 /// all types.

@@ -33,28 +33,22 @@ struct VertexArrays {
   bool half = false;                  ///< store features as float16
 };
 
-struct EdgeListOptions {
+struct EdgeFileOptions {
   std::string file;
-  bool weights = false;                  ///< the third field of a line
-  std::optional<std::int64_t> vertices;  ///< so many; else by the arrays, else by the largest id
+  bool weights = false;  ///< the third field of a line; the values of a matrix, else passed over
+  EdgeOptions edges;
+  VertexArrays arrays;
+  // Of an edge list:
+  std::optional<std::int64_t> vertices = {};  ///< so many; else by the arrays, else by the
+                                              ///< largest id
   bool renumber = false;
-  EdgeOptions edges;
-  VertexArrays arrays;
-};
-
-struct MatrixMarketOptions {
-  std::string file;
-  bool weights = true;  ///< the values; else they are passed over
-  EdgeOptions edges;
-  VertexArrays arrays;
 };
 
 /// Collective. Rank 0 reads and writes the graph file `output`. Throws UserError(kInput) on every
 /// rank with file and line for anything that does not fit; then there is no `output`. Throws
 /// UserError(kUsage) when `output` is one of the inputs, also as check_output() and put_in_place()
 /// do.
-void import_edge_list(const Communicator& comm, const EdgeListOptions& options, const OutputFile& output);
-void import_matrix_market(const Communicator& comm, const MatrixMarketOptions& options,
-                          const OutputFile& output);
+void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output);
+void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output);
 
 }  // namespace espalier

@@ -46,11 +46,11 @@ struct CountedEntries {
   std::uint64_t digest = 0;     ///< of the edges, as they were read
 };
 
-/// Reads the edges of so many vertices; of -1: as many as the largest id says.
-CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options);
-/// Sources are columns, which are others than the rows: there is nothing to symmetrize,
+/// Reads the edges of so many vertices; of -1: as many as the largest id says. With `columns`
+/// sources are columns, so many, which are others than the rows: there is nothing to symmetrize,
 /// and no loop.
-CountedEntries count_wide_entries(const EdgeSource& edges, std::int64_t rows, std::int64_t columns);
+CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options,
+                             std::int64_t columns = -1);
 
 /// The whole matrix. Reads the edges again, and once or twice more to throw DuplicateEdge
 /// (kRefuse). Throws UserError(kInput) when they are not those that were counted. There are fewer

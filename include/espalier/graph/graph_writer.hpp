@@ -67,7 +67,9 @@ class GraphWriter {
   /// Collective. My rows of H (float or Half). Ranks without rows may pass an empty matrix of
   /// any width.
   template <class T>
-  void write_features(const Matrix<T>& rows, int type = 0);
+  void write_features(const Matrix<T>& rows, int type = 0) {
+    write_matrix(features_path(type), rows);
+  }
 
   /// Collective. My rows of sparse features with so many columns, as pairs (dense/paired_rows.hpp);
   /// what is 0 is left out.
@@ -78,13 +80,17 @@ class GraphWriter {
   /// every rank. An error of `read` is everyone's.
   template <class T>
   void write_features(std::int64_t rows, std::int64_t columns, const std::function<void(Matrix<T>&)>& read,
-                      int type = 0);
+                      int type = 0) {
+    write_pieces(features_path(type), rows, columns, read);
+  }
 
   /// Collective. Features (float or Half) of my entries of a relation, row by row of my rows, so
   /// that the parts in rank order are in the order of graph_file.hpp. Ranks without entries may
   /// pass an empty matrix of any width.
   template <class T>
-  void write_edge_features(const Matrix<T>& rows, int relation = 0);
+  void write_edge_features(const Matrix<T>& rows, int relation = 0) {
+    write_matrix(edge_features_path(relation), rows);
+  }
 
   /// Collective. When my entries of a relation were, in that order.
   void write_edge_times(std::span<const std::int64_t> times, int relation = 0);
@@ -92,7 +98,9 @@ class GraphWriter {
   /// Collective. Features of a relation's entries that rank 0 has, piece by piece, as above.
   template <class T>
   void write_edge_features(std::int64_t rows, std::int64_t columns,
-                           const std::function<void(Matrix<T>&)>& read, int relation = 0);
+                           const std::function<void(Matrix<T>&)>& read, int relation = 0) {
+    write_pieces(edge_features_path(relation), rows, columns, read);
+  }
 
   /// Collective. -1 = no label. Stores the number of classes beside them: the largest label + 1, or
   /// `classes` where that is more.
@@ -131,6 +139,8 @@ class GraphWriter {
 
  private:
   struct State;
+  std::string features_path(int type) const;
+  std::string edge_features_path(int relation) const;
   template <class T>
   void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
              std::span<const T> values);
@@ -145,13 +155,16 @@ class GraphWriter {
                       std::uint64_t my_digest);
 
   template <class T>
-  void write_matrix(const std::string& name, const Matrix<T>& rows);
+  std::int64_t write_matrix(const std::string& name, const Matrix<T>& rows);
   template <class T>
   void write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
                     const std::function<void(Matrix<T>&)>& read);
   template <class T>
+  void write_vector(const std::string& name, std::span<const T> values);
+  template <class T>
   void write_list(const std::string& name, const std::vector<T>& values);
-  void write_names(const std::string& name, const std::vector<std::string>& names);
+  void write_list(const std::string& name, const std::vector<std::string>& texts);
+  void write_texts(const std::string& name, std::span<const std::string> texts);
   template <class Index>
   void write_segments(const Csr<Index>& rows, std::int64_t row_begin, std::int64_t entry_begin);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "espalier/base/half.hpp"
@@ -44,38 +45,37 @@ void silence();
 /// a message.
 const std::string& reason();
 
-/// The file types that graph files are written in: little endian whatever the machine.
-template <class T>
-hid_t file_type();
-/// The type of T in memory.
-template <class T>
-hid_t memory_type();
-template <>
-hid_t file_type<std::int32_t>();
-template <>
-hid_t file_type<std::int64_t>();
-template <>
-hid_t file_type<std::uint8_t>();
-template <>
-hid_t file_type<std::uint16_t>();
-template <>
-hid_t file_type<float>();
-template <>
-hid_t file_type<Half>();
-template <>
-hid_t memory_type<std::int32_t>();
-template <>
-hid_t memory_type<std::int64_t>();
-template <>
-hid_t memory_type<std::uint8_t>();
-template <>
-hid_t memory_type<std::uint16_t>();
-template <>
-hid_t memory_type<float>();
-template <>
-hid_t memory_type<Half>();
 /// IEEE binary16; HDF5 has no name for it before 1.14.
 hid_t half_type();
+
+/// The type of a number in the files that we write, little endian whatever the machine, and
+/// in memory.
+struct NumberType {
+  hid_t file, memory;
+};
+template <class T>
+NumberType type_of() {
+  if constexpr (std::is_same_v<T, Half>)
+    return {half_type(), half_type()};
+  else if constexpr (std::is_same_v<T, float>)
+    return {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
+  else if constexpr (std::is_same_v<T, std::uint8_t>)
+    return {H5T_STD_U8LE, H5T_NATIVE_UINT8};
+  else if constexpr (std::is_same_v<T, std::uint16_t>)
+    return {H5T_STD_U16LE, H5T_NATIVE_UINT16};
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return {H5T_STD_I32LE, H5T_NATIVE_INT32};
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return {H5T_STD_I64LE, H5T_NATIVE_INT64};
+}
+template <class T>
+hid_t file_type() {
+  return type_of<T>().file;
+}
+template <class T>
+hid_t memory_type() {
+  return type_of<T>().memory;
+}
 
 /// Collective. A handle that is not valid when the file cannot be opened.
 Handle open_file(const Communicator& comm, const std::string& path);
@@ -173,18 +173,14 @@ Dataset create_dataset(const Handle& file, const std::string& name, hid_t type,
 Dataset reserve_dataset(const Handle& file, const std::string& name, hid_t type,
                         const std::vector<std::int64_t>& shape);
 
-/// Collective: rank 0 writes a list of texts, of one fixed length (h5py gives them back as bytes).
-bool write_texts(const Communicator& comm, const Handle& file, const std::string& name,
-                 const std::vector<std::string>& texts);
-/// Collective: a list of so many texts, each of `longest` letters at most, to be written in parts.
+/// Collective: a list of so many texts, each of `longest` letters at most, to be written in parts;
+/// of one fixed length (h5py gives them back as bytes).
 Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest);
 /// Not collective. The texts from `begin` on.
 bool write_texts_at(const Dataset& dataset, std::int64_t begin, std::span<const std::string> texts);
 /// A list of texts of fixed length?
 bool holds_fixed_texts(const Dataset& dataset);
-/// Not collective. Such a list, or those of [begin, end); false where it is none, or
-/// cannot be read.
-bool read_texts(const Dataset& dataset, std::vector<std::string>& texts);
+/// Not collective. Those of [begin, end) of such a list; false where it is none, or cannot be read.
 bool read_texts(const Dataset& dataset, std::int64_t begin, std::int64_t end,
                 std::vector<std::string>& texts);
 

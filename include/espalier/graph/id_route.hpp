@@ -15,6 +15,18 @@
 
 namespace espalier {
 
+/// Ascending, each once, and the place of one of them there.
+template <class List>
+Buffer<std::int64_t> distinct_ids(const List& ids) {
+  Buffer<std::int64_t> sorted(ids.begin(), ids.end());
+  std::ranges::sort(sorted);
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  return sorted;
+}
+inline std::int64_t place_in(const Buffer<std::int64_t>& ids, std::int64_t id) {
+  return std::ranges::lower_bound(ids, id) - ids.begin();
+}
+
 class IdRoute {
  public:
   IdRoute() = default;

@@ -14,7 +14,7 @@
 //                                     "add_inverse_edge"                            optional
 //
 // Each file may also be plain .csv. Where FOLDER/raw/data.npz is there, the folder is in the binary
-// layout (ogb_data_folder.hpp): the same as arrays. Edges are read twice, whatever the layout, and
+// layout (ogb_data_folder.cpp): the same as arrays. Edges are read twice, whatever the layout, and
 // never in memory; nor are features. One label column becomes int32 classes, several become 0/1
 // multi-labels; nan (an unknown task, as in ogbg sets) is kUnknownLabel there.
 //
@@ -31,22 +31,14 @@
 
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/typed_import.hpp"
 
 namespace espalier {
 
-struct OgbOptions {
-  std::string folder;
-  std::string split;                        ///< NAME; empty: the only one there is; or "NAME,NAME",
-                                            ///< which keep their names
+/// Edges of a graph with types have no weights, and there is nothing to symmetrize.
+struct OgbOptions : TypedImportOptions {
   std::optional<std::int64_t> edge_weight;  ///< 0-based column of edge-feat that holds the weights
   bool symmetrize = false;
-  bool drop_self_loops = false;
-  bool half = false;  ///< store features as float16
-  Duplicates duplicates = Duplicates::kSum;
-  DuplicateFeatures duplicate_features = DuplicateFeatures::kKept;
-  bool inverses = true;       ///< of relations (typed_import.hpp); a graph without types has none
-  bool edge_features = true;  ///< or leave those of the folder out
 };
 
 /// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the

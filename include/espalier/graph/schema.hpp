@@ -38,6 +38,14 @@ struct Relation {
                                ///< -1: none here
 };
 
+/// May a name of a type or a relation have this letter?
+inline bool is_in_names(char letter) {
+  return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+         (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+}
+/// "author, paper", for messages.
+std::string names_of(const std::vector<VertexType>& types);
+
 /// Which relation and which vertex a column is. Small: copied into kernels.
 struct ColumnsOf {
   const std::int64_t* begins = nullptr;  ///< [relations + 1], memory of the space; null: one
@@ -89,7 +97,7 @@ class Schema {
   /// The relation of a full name, or of a short one that only one has; -1.
   int find_relation(std::string_view name) const;
   /// "author, paper"; "author.writes.paper, ...", for messages.
-  std::string type_names() const;
+  std::string type_names() const { return names_of(types_); }
   std::string relation_names() const;
 
   const std::vector<std::int64_t>& begins() const { return begins_; }

@@ -36,12 +36,10 @@
 
 namespace espalier {
 
-struct LinkShares {
-  double train = 0, valid = 0, test = 0;
-};
+using LinkShares = std::array<double, 3>;  ///< by Split
 
 struct LinkSplitOptions {
-  LinkShares shares;
+  LinkShares shares = {};
   std::uint64_t seed = 0;
   bool by_time = false;                     ///< not drawn
   std::vector<std::string> relations = {};  ///< by name; empty: of two that are inverses the first,

@@ -18,11 +18,12 @@ namespace espalier {
 
 struct TypedImportOptions {
   std::string folder;
-  std::string split;                         ///< as OgbOptions::split
-  bool inverses = true;                      ///< add rev_R for each relation R
-  bool drop_self_loops = false;              ///< within a relation of one type
-  bool half = false;                         ///< as float16 also features that are not
-  Duplicates duplicates = Duplicates::kSum;  ///< edges have no weights, but of kCount
+  std::string split;             ///< NAME; empty: the only one there is; or "NAME,NAME", which keep
+                                 ///< their names
+  bool inverses = true;          ///< add rev_R for each relation R; a graph without types has none
+  bool drop_self_loops = false;  ///< within a relation of one type
+  bool half = false;             ///< as float16 also features that are not
+  Duplicates duplicates = Duplicates::kSum;  ///< without weights entries stay 1, but of kCount
   DuplicateFeatures duplicate_features = DuplicateFeatures::kKept;
   bool edge_features = true;  ///< or leave those of the folder out
 };

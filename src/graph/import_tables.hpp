@@ -1,17 +1,34 @@
-// Features of edges in an import: they stand in the order of the edges' file and go into the graph
-// file in the order of the matrix. Rank 0 keeps those of one relation while it picks the rows of
-// its entries from them, and then of its inverse's.
+// From what an import reads to the graph file: features, labels and splits of vertices, of one type
+// where there are types, and features of edges.
+//
+// Those of edges stand in the order of the edges' file and go into the graph file in the order of
+// the matrix. Rank 0 keeps those of one relation while it picks the rows of its entries from them,
+// and then of its inverse's.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "feature_rows.hpp"
+#include "labelled_splits.hpp"
 
 namespace espalier {
+
+/// Collective. Writes the features that rank 0 has, null where there are none, of so many vertices,
+/// in pieces; returns the number of columns. `half`: as float16 also what is not.
+std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRows> rows, std::int64_t count,
+                             bool half, GraphWriter& writer, int type = 0);
+
+/// Collective. Writes the labels that rank 0 has, where there are any.
+void import_labels(const Communicator& comm, const OgbLabels& labels, GraphWriter& writer, int type = 0);
+
+/// Collective. Writes the three parts of a split that rank 0 has, under its name, if it has one.
+void import_splits(const Splits& splits, GraphWriter& writer, int type = 0, const std::string& name = "");
 
 /// What rank 0 knows of the features of one relation's edges; the other ranks nothing.
 struct GivenFeatures {
@@ -30,8 +47,7 @@ struct EntriesOfEdges {
   std::function<Buffer<std::int64_t>()> places;
 };
 
-/// Collective. Writes what there is; returns the number of columns, 0 where there is nothing.
-/// `half`: as float16 also what is not.
+/// Collective. As import_features(), those of edges, of each relation in `into`.
 std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, bool half,
                                   const std::vector<EntriesOfEdges>& into, GraphWriter& writer);
 

@@ -1,4 +1,4 @@
-#include "broadcast_schema.hpp"
+#include "first_rank.hpp"
 
 #include <sstream>
 #include <string>

@@ -1,4 +1,4 @@
-#include "import_edge_features.hpp"
+#include "import_tables.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,21 +9,51 @@ namespace espalier {
 
 namespace {
 
-template <class T>
-double widened(T value) {
-  if constexpr (std::is_same_v<T, Half>)
-    return to_float(value);
+// Collective. Calls write(T(), columns), with the type that features are stored in, where rank 0
+// has some, of so many things. Returns how many columns they have.
+template <class Write>
+std::int64_t write_stored(const Communicator& comm, FeatureRows* rows, std::int64_t count, bool half,
+                          Write write) {
+  on_first_rank(comm, [&] {
+    // A file without a line has no column either.
+    if (rows != nullptr && rows->columns() == 0 && count > 0) rows->next({});
+  });
+  const auto columns = agreed(comm, rows != nullptr ? rows->columns() : 0);
+  if (columns == 0) return 0;
+  if (agreed(comm, half || (rows != nullptr && rows->half()) ? 1 : 0) != 0)
+    write(Half(), columns);
   else
-    return value;
+    write(float(), columns);
+  return columns;
 }
 
-template <class T>
-T narrowed(double value) {
-  if constexpr (std::is_same_v<T, Half>)
-    return to_half(static_cast<float>(value));
-  else
-    return static_cast<float>(value);
+}  // namespace
+
+// ---- vertices ----
+
+std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRows> rows, std::int64_t count,
+                             bool half, GraphWriter& writer, int type) {
+  return write_stored(comm, rows.get(), count, half, [&]<class T>(T, std::int64_t columns) {
+    writer.write_features<T>(
+        count, columns, [&](Matrix<T>& piece) { read_rows(*rows, piece); }, type);
+    on_first_rank(comm, [&] { rows->finish(); });
+  });
 }
+
+void import_labels(const Communicator& comm, const OgbLabels& labels, GraphWriter& writer, int type) {
+  const auto columns = agreed(comm, labels.columns);
+  if (columns == 1) writer.write_labels(labels.classes, type);
+  if (columns > 1) writer.write_multi_labels(labels.multi, type);
+}
+
+void import_splits(const Splits& splits, GraphWriter& writer, int type, const std::string& name) {
+  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+    writer.write_split(split, splits[static_cast<std::size_t>(split)], type, name);
+}
+
+// ---- edges ----
+
+namespace {
 
 struct RowSum {
   std::int64_t edges = 0;
@@ -32,7 +62,7 @@ struct RowSum {
   template <class T>
   void add(const T* row, std::int64_t columns) {
     values.resize(static_cast<std::size_t>(columns));
-    for (std::int64_t k = 0; k < columns; ++k) values[k] += widened(row[k]);
+    for (std::int64_t k = 0; k < columns; ++k) values[k] += to_float(row[k]);
     ++edges;
   }
 };
@@ -57,8 +87,8 @@ void add_up_rows(Matrix<T>& rows, const Buffer<std::int64_t>& standing, bool mea
   for (const auto& [first, sum] : sums_of_rows(rows, standing))
     for (std::int64_t k = 0; k < rows.columns; ++k) {
       const auto value = mean ? sum.values[k] / static_cast<double>(sum.edges) : sum.values[k];
-      rows(first, k) = narrowed<T>(value);
-      if (!std::isfinite(widened(rows(first, k))))
+      store_rounded(value, rows(first, k));
+      if (!std::isfinite(to_float(rows(first, k))))
         input_error(
             "column {} of the features of edge {} (from 0) and of those that repeat it adds up to {}, too "
             "large for {}; give --duplicate-features mean, first or last",
@@ -75,42 +105,26 @@ Matrix<T> read_edge_rows(GivenFeatures& from) {
   return rows;
 }
 
-template <class T>
-void write_edge_rows(const Communicator& comm, GivenFeatures& from, std::int64_t columns,
-                     const std::vector<EntriesOfEdges>& into, GraphWriter& writer) {
-  Matrix<T> kept;
-  on_first_rank(comm, [&] { kept = read_edge_rows<T>(from); });
-  for (const auto& entries : into) {
-    Buffer<std::int64_t> places;
-    on_first_rank(comm, [&] { places = entries.places(); });
-    const auto rows = comm.all_reduce(std::ssize(places), Reduction::kMax, "import");
-    std::int64_t next = 0;
-    writer.write_edge_features<T>(
-        rows, columns,
-        [&](Matrix<T>& piece) {
-          for (std::int64_t k = 0; k < piece.rows; ++k)
-            std::copy_n(kept.row(places[next++]), columns, piece.row(k));
-        },
-        entries.relation);
-  }
-}
-
 }  // namespace
 
 std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, bool half,
                                   const std::vector<EntriesOfEdges>& into, GraphWriter& writer) {
-  on_first_rank(comm, [&] {
-    // A file without a line has no column either.
-    if (from.rows && from.rows->columns() == 0 && from.edges > 0) from.rows->next({});
+  return write_stored(comm, from.rows.get(), from.edges, half, [&]<class T>(T, std::int64_t columns) {
+    Matrix<T> kept;
+    on_first_rank(comm, [&] { kept = read_edge_rows<T>(from); });
+    for (const auto& entries : into) {
+      Buffer<std::int64_t> places;
+      on_first_rank(comm, [&] { places = entries.places(); });
+      std::int64_t next = 0;
+      writer.write_edge_features<T>(
+          agreed(comm, std::ssize(places)), columns,
+          [&](Matrix<T>& piece) {
+            for (std::int64_t k = 0; k < piece.rows; ++k)
+              std::copy_n(kept.row(places[next++]), columns, piece.row(k));
+          },
+          entries.relation);
+    }
   });
-  const auto agreed = [&](std::int64_t mine) { return comm.all_reduce(mine, Reduction::kMax, "import"); };
-  const auto columns = agreed(from.rows ? from.rows->columns() : 0);
-  if (columns == 0) return 0;
-  if (agreed(half || (from.rows && from.rows->half()) ? 1 : 0) != 0)
-    write_edge_rows<Half>(comm, from, columns, into, writer);
-  else
-    write_edge_rows<float>(comm, from, columns, into, writer);
-  return columns;
 }
 
 namespace {
