@@ -1,6 +1,5 @@
 // What an open graph file must be: the checks of shapes and types of its data sets, none of whose
 // contents is read. They throw UserError(kInput) on all ranks or on none.
-
 #include <algorithm>
 #include <set>
 

@@ -43,8 +43,8 @@ Inputs open_arrays(const EdgeFileOptions& options, const OutputFile& output) {
 }
 
 // Collective. Ids, features, labels, splits.
-void import_vertices(const Communicator& comm, Inputs inputs, const VertexArrays& arrays, std::int64_t nodes,
-                     GraphWriter& writer) {
+void import_arrays(const Communicator& comm, Inputs inputs, const VertexArrays& arrays, std::int64_t nodes,
+                   GraphWriter& writer) {
   if (agreed(comm, inputs.numbers != nullptr) != 0)
     writer.write_number_ids(inputs.numbers != nullptr ? inputs.numbers->ids() : Buffer<std::int64_t>());
   std::unique_ptr<FeatureRows> rows;
@@ -83,7 +83,7 @@ void import_graph(const Communicator& comm, Inputs inputs, const EdgeFileOptions
   if (inputs.edges && inputs.nodes < 0 && found.alone > found.nodes / 2)
     log::warning("{} of the vertices 0 to {} have no edge; --renumber makes vertices of those that have one",
                  found.alone, found.nodes - 1);
-  import_vertices(comm, std::move(inputs), options.arrays, found.nodes, writer);
+  import_arrays(comm, std::move(inputs), options.arrays, found.nodes, writer);
   const auto file = fs::path(options.file).filename().string();
   // "soc-LiveJournal1" of soc-LiveJournal1.txt.gz
   writer.commit({file.substr(0, file.find('.', 1)), fmt::format("{} {}", layout, file), found.directed});

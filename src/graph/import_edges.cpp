@@ -34,50 +34,43 @@ std::int64_t count_alone(const Csr<Index>& rows) {
   return std::ranges::count(joined, false);
 }
 
-// The matrix, and what its edges have as features.
+// Collective. The matrix, and what its edges have as features.
 template <class Index>
-class EdgeImport {
- public:
-  // On rank 0.
-  void read(const GivenEdges& given, CountedEntries counted, double start) {
-    EdgeCounts counts;
-    const auto& options = given.report.options;
-    try {
-      rows_ = build_rows<Index>(*given.edges, std::move(counted), options, counts);
-    } catch (const DuplicateEdge& duplicate) {
-      refuse_duplicate(*given.edges, duplicate.found());
-    }
-    if (given.open_features) features_ = {given.open_features(counts.given), counts.given};
-    if (features_.rows) find_features(*given.edges, options);
-    const auto one_way = options.symmetrize ? 0 : count_one_way(rows_);
+ImportedEdges import_as(const Communicator& comm, const GivenEdges& given, CountedEntries counted_entries,
+                        double start, GraphWriter& writer) {
+  Csr<Index> rows;
+  GivenFeatures features;
+  Buffer<std::int64_t> first;  // for each entry its edge, where edges have features
+  ImportedEdges found;
+  on_first_rank(comm, [&] {
+    const auto& edges = *given.edges;
     auto report = given.report;
-    report.weighted = rows_.has_values();
-    report.featured = features_.rows != nullptr;
-    report_edges(report, counts, rows_.entries(), one_way, now() - start);
-    found_ = {rows_.rows, count_alone(rows_), one_way > 0};
-  }
-
-  ImportedEdges write(const Communicator& comm, bool half, GraphWriter& writer) {
-    writer.write_adjacency(rows_);
-    const auto columns = import_edge_features(comm, std::move(features_), half,
-                                              {{0, [&] { return std::move(first_); }}}, writer);
-    if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
-    return {agreed(comm, found_.nodes), agreed(comm, found_.alone), agreed(comm, found_.directed) != 0};
-  }
-
- private:
-  void find_features(const EdgeSource& edges, const EdgeOptions& options) {
-    first_ = feature_edges(edges, options, rows_);
-    if (!options.adds_features()) return;
-    features_.standing = standing_edges(edges, options, rows_, first_);
-    features_.mean = options.features == DuplicateFeatures::kMean;
-  }
-
-  Csr<Index> rows_;
-  GivenFeatures features_;
-  Buffer<std::int64_t> first_;  // for each entry its edge, where edges have features
-  ImportedEdges found_;
-};
+    const auto& options = report.options;
+    EdgeCounts counts;
+    try {
+      rows = build_rows<Index>(edges, std::move(counted_entries), options, counts);
+    } catch (const DuplicateEdge& duplicate) {
+      refuse_duplicate(edges, duplicate.found());
+    }
+    if (given.open_features) features = {given.open_features(counts.given), counts.given};
+    if (features.rows) first = feature_edges(edges, options, rows);
+    if (features.rows && options.adds_features()) {
+      features.standing = standing_edges(edges, options, rows, first);
+      features.mean = options.features == DuplicateFeatures::kMean;
+    }
+    const auto one_way = options.symmetrize ? 0 : count_one_way(rows);
+    report.weighted = rows.has_values();
+    report.featured = features.rows != nullptr;
+    report_edges(report, counts, rows.entries(), one_way, now() - start);
+    found = {rows.rows, count_alone(rows), one_way > 0};
+  });
+  writer.write_adjacency(rows);
+  const bool half = agreed(comm, given.half) != 0;
+  const auto columns =
+      import_edge_features(comm, std::move(features), half, {{0, [&] { return std::move(first); }}}, writer);
+  if (columns > 0) log::info("edges      {} of each", counted(columns, "feature", "features"));
+  return {agreed(comm, found.nodes), agreed(comm, found.alone), agreed(comm, found.directed) != 0};
+}
 
 }  // namespace
 
@@ -89,9 +82,7 @@ ImportedEdges import_edges(const Communicator& comm, const GivenEdges& given, Gr
     if (counted.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", given.edges->name());
   });
   return with_index_type(agreed(comm, counted.nodes), [&]<class Index>(Index) {
-    EdgeImport<Index> import;
-    on_first_rank(comm, [&] { import.read(given, std::move(counted), start); });
-    return import.write(comm, agreed(comm, given.half) != 0, writer);
+    return import_as<Index>(comm, given, std::move(counted), start, writer);
   });
 }
 

@@ -5,11 +5,11 @@
 
 #include "copy_contents.hpp"
 #include "edge_pieces.hpp"
-#include "edge_report.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "first_rank.hpp"
+#include "import_edges.hpp"
 #include "import_tables.hpp"
 #include "ogb_tables.hpp"
 

@@ -1,5 +1,5 @@
-// Arrays as numpy writes them (.npy), read as a stream: memory for one piece, whatever the size of
-// the array.
+// Arrays as numpy writes them (.npy, .npz), read as a stream: memory for one piece, whatever the
+// size of the array.
 //
 //     auto array = open_npy("node_feat.npy");
 //     std::vector<double> row(array->columns());
@@ -75,5 +75,21 @@ class NpyArray {
 };
 
 std::unique_ptr<NpyArray> open_npy(const std::string& path);
+
+/// A .npz archive, a zip of .npy files, compressed or not: named arrays (npz_file.cpp).
+class NpzFile {
+ public:
+  explicit NpzFile(const std::string& path);
+  /// In the order of the archive.
+  const std::vector<std::string>& names() const { return names_; }
+  const std::string& path() const { return path_; }
+  bool has(const std::string& name) const;
+  /// Throws UserError when there is none of this name. May outlive the NpzFile.
+  std::unique_ptr<NpyArray> open(const std::string& name) const;
+
+ private:
+  std::string path_;
+  std::vector<std::string> names_;
+};
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "npz_file.hpp"
+#include "npy_file.hpp"
 
 #include <zip.h>
 

@@ -17,7 +17,7 @@
 
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
-#include "npz_file.hpp"
+#include "npy_file.hpp"
 #include "ogb_typed_splits.hpp"
 
 namespace espalier {

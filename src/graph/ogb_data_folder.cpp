@@ -17,7 +17,7 @@
 
 #include "array_tables.hpp"
 #include "edge_pieces.hpp"
-#include "npz_file.hpp"
+#include "npy_file.hpp"
 #include "ogb_folder.hpp"
 
 namespace espalier {
