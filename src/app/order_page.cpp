@@ -17,13 +17,13 @@ std::string names_of_balances() {
   return names;
 }
 
-std::string in_words(const std::array<double, kBalanceNames.size()>& balances) {
+std::string in_words(std::span<const double> balances) {
   std::string words;
-  for (const auto balance : balances) words += fmt::format("{:<10.3f}", balance);
+  for (const auto balance : balances.first(kBalances)) words += fmt::format("{:<10.3f}", balance);
   return words;
 }
 
-// A line for each type; balances: [parts][2 types].
+// A line for each type; balances: [parts], as balances_of.
 void show_types(const std::vector<std::string>& types, const std::vector<int>& parts,
                 const std::vector<std::vector<double>>& balances) {
   if (types.empty() || parts.empty()) return;
@@ -32,7 +32,8 @@ void show_types(const std::vector<std::string>& types, const std::vector<int>& p
   log::info("\nlargest part over the mean, vertices and edges of each type:\n\n{:<20}{}", "type", head);
   for (std::size_t type = 0; type < types.size(); ++type) {
     std::string line;
-    for (const auto& of : balances) line += fmt::format("{:>11.3f}{:>6.3f}", of[2 * type], of[2 * type + 1]);
+    const auto vertices = kBalances + 2 * type;
+    for (const auto& of : balances) line += fmt::format("{:>11.3f}{:>6.3f}", of[vertices], of[vertices + 1]);
     log::info("{:<20}{}", excerpt(types[type]), line);
   }
 }
@@ -50,7 +51,7 @@ void show_quality(const std::vector<PartsQuality>& qualities, const std::vector<
   std::vector<std::vector<double>> balances;
   for (const auto& quality : qualities) {
     parts.push_back(quality.parts);
-    balances.push_back(quality.type_balances);
+    balances.push_back(quality.balances);
   }
   show_types(types, parts, balances);
 }
@@ -74,17 +75,15 @@ void show_order(const Communicator& world, const std::string& path) {
   info_line("vertices", std::to_string(info.nodes));
   info_line("graph", info.pattern ? fmt::format("digest of its edges {}", hex(*info.pattern)) : "unknown");
   ClusterWeights total{};
-  for (const auto& weights : info.weights)
-    for (std::size_t k = 0; k < total.size(); ++k) total[k] += weights[k];
+  for (const auto& weights : info.weights) total += weights;
   info_line("edges", std::to_string(total[1]));
   info_line("splits", fmt::format("train {}, valid {}, test {}", total[2], total[3], total[4]));
   log::info("\nlargest part over the mean, cut into so many parts:\n\n{:>6}   {}", "parts",
             names_of_balances());
   std::vector<std::vector<double>> balances;
   for (const int parts : shown_parts(info.clusters())) {
-    const auto cuts = cut_order(info, parts);
-    log::info("{:>6}   {}", parts, in_words(balances_of(info.weights, cuts)));
-    balances.push_back(type_balances_of(info, cuts));
+    balances.push_back(balances_of(info, cut_order(info, parts)));
+    log::info("{:>6}   {}", parts, in_words(balances.back()));
   }
   show_types(info.types, shown_parts(info.clusters()), balances);
 }

@@ -91,11 +91,8 @@ class Admission {
     for (const auto& move : moves_) for_each_entered(move, [&](int part) { come[part] += move.weight; });
     add_up(comm_, come);
     std::vector<int> contested;
-    int node = 0;
-    for (const auto& more : come) {
-      if (!fits(weights_[node], more, limits_[node])) contested.push_back(node);
-      ++node;
-    }
+    for (int node = 0; node < tree_.nodes(); ++node)
+      if (!fits(weights_[node], come[node], limits_[node])) contested.push_back(node);
     return contested;
   }
 

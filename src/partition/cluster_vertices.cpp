@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <tuple>
 #include <vector>
 
-#include "espalier/base/id_map.hpp"
 #include "espalier/base/mix.hpp"
 #include "tally.hpp"
 
@@ -42,9 +43,7 @@ std::int64_t rating_of(std::int64_t weight, const ClusterWeights& load) {
 // Requests sorted by label, as many for each rank.
 std::vector<std::int64_t> sort_by_owner(const Communicator& comm, std::int64_t nodes,
                                         std::vector<Request>& requests) {
-  std::sort(requests.begin(), requests.end(), [](const Request& a, const Request& b) {
-    return a.label != b.label ? a.label < b.label : a.vertex < b.vertex;
-  });
+  std::ranges::sort(requests, {}, [](const Request& one) { return std::pair(one.label, one.vertex); });
   std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
   for (const auto& request : requests) ++counts[even_owner(nodes, comm.size(), request.label)];
   return counts;
@@ -52,9 +51,8 @@ std::vector<std::int64_t> sort_by_owner(const Communicator& comm, std::int64_t n
 
 class Clustering {
  public:
-  Clustering(const Communicator& comm, const LevelGraph& graph, const ClusteringOptions& options,
-             std::span<const std::uint16_t> within)
-      : comm_(comm), graph_(graph), options_(options), within_(within), labels_(graph.places()) {
+  Clustering(const Communicator& comm, const LevelGraph& graph, const ClusteringOptions& options)
+      : comm_(comm), graph_(graph), options_(options), labels_(graph.places()) {
     for (std::int64_t place = 0; place < graph.places(); ++place) labels_[place] = graph.id(place);
     loads_ = graph.vertex_weights;
   }
@@ -74,16 +72,8 @@ class Clustering {
 
   Labels known_labels() const {
     Labels known;
-    IdMap seen(graph_.places());
-    for (const auto label : labels_) seen.insert(label);
-    known.ids.assign(labels_.begin(), labels_.end());
-    std::sort(known.ids.begin(), known.ids.end());
-    known.ids.erase(std::unique(known.ids.begin(), known.ids.end()), known.ids.end());
-    for (std::size_t k = 0; k < known.ids.size(); ++k)
-      seen.assign(known.ids[k], static_cast<std::int64_t>(k));
-    known.number.resize(labels_.size());
-    for (std::size_t place = 0; place < labels_.size(); ++place)
-      known.number[place] = static_cast<std::int32_t>(seen.find(labels_[place]));
+    known.ids = distinct(labels_);
+    known.number = numbers_in(known.ids, labels_);
     known.loads.resize(known.ids.size());
     IdRoute(comm_, graph_.nodes, known.ids, "partition")
         .pull(comm_, loads_.data(), known.loads.data(), "partition");
@@ -93,11 +83,8 @@ class Clustering {
   // The weight of a vertex's edges to each label.
   void connect(std::int64_t vertex, const Labels& known, Tally& connected) const {
     connected.clear();
-    for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e) {
-      const auto place = graph_.neighbours[e];
-      if (!within_.empty() && within_[place] != within_[vertex]) continue;
-      connected.add(known.number[place], graph_.weights[e]);
-    }
+    for (auto e = graph_.indptr[vertex]; e < graph_.indptr[vertex + 1]; ++e)
+      connected.add(known.number[graph_.neighbours[e]], graph_.weights[e]);
   }
 
   Request best_label(std::int64_t vertex, const Labels& known, std::int64_t round,
@@ -155,12 +142,9 @@ class Clustering {
   // The order in which a label admits: heaviest first.
   static std::vector<std::int64_t> queue_of(const Buffer<Request>& asked) {
     std::vector<std::int64_t> queue(asked.size());
-    for (std::size_t k = 0; k < queue.size(); ++k) queue[k] = static_cast<std::int64_t>(k);
-    std::sort(queue.begin(), queue.end(), [&](std::int64_t i, std::int64_t j) {
-      const auto &a = asked[i], &b = asked[j];
-      if (a.label != b.label) return a.label < b.label;
-      if (a.rating != b.rating) return a.rating > b.rating;
-      return a.tie != b.tie ? a.tie < b.tie : a.vertex < b.vertex;
+    std::iota(queue.begin(), queue.end(), std::int64_t{0});
+    std::ranges::sort(queue, {}, [&](std::int64_t k) {
+      return std::tuple(asked[k].label, -asked[k].rating, asked[k].tie, asked[k].vertex);
     });
     return queue;
   }
@@ -177,16 +161,15 @@ class Clustering {
   }
 
   // The label that a vertex alone would have gone to, had there been room; without edges any of a
-  // few. The value of `within` and the kind of label keep apart what must not meet.
+  // few. `tie` keeps these kinds of labels apart.
   Request wish_of(std::int64_t vertex, const Labels& known, const Tally& connected) const {
     constexpr std::int64_t kBlock = 256;
     const auto id = graph_.id(vertex);
-    const auto group = within_.empty() ? std::uint64_t{0} : std::uint64_t{within_[vertex]};
-    Request wish{id / kBlock * kBlock, 0, 2 * group, id, graph_.vertex_weights[vertex]};
+    Request wish{id / kBlock * kBlock, 0, 0, id, graph_.vertex_weights[vertex]};
     for (const auto k : connected.touched()) {
       const auto label = known.ids[k];
       if (connected[k] > wish.rating || (connected[k] == wish.rating && label < wish.label))
-        wish.label = label, wish.rating = connected[k], wish.tie = 2 * group + 1;
+        wish.label = label, wish.rating = connected[k], wish.tie = 1;
     }
     return wish;
   }
@@ -219,13 +202,10 @@ class Clustering {
 
   std::vector<std::int64_t> group(const Buffer<Request>& asked) const {
     std::vector<std::int64_t> queue(asked.size()), given(asked.size());
-    for (std::size_t k = 0; k < queue.size(); ++k) queue[k] = static_cast<std::int64_t>(k);
+    std::iota(queue.begin(), queue.end(), std::int64_t{0});
     const auto same = [](const Request& a, const Request& b) { return a.label == b.label && a.tie == b.tie; };
-    std::sort(queue.begin(), queue.end(), [&](std::int64_t i, std::int64_t j) {
-      const auto &a = asked[i], &b = asked[j];
-      if (!same(a, b)) return a.label != b.label ? a.label < b.label : a.tie < b.tie;
-      return a.vertex < b.vertex;
-    });
+    std::ranges::sort(
+        queue, {}, [&](std::int64_t k) { return std::tuple(asked[k].label, asked[k].tie, asked[k].vertex); });
     const Request* first = nullptr;
     ClusterWeights load{};
     for (const auto k : queue) {
@@ -241,7 +221,6 @@ class Clustering {
   const Communicator& comm_;
   const LevelGraph& graph_;
   ClusteringOptions options_;
-  std::span<const std::uint16_t> within_;
   Buffer<std::int64_t> labels_;   // [places]
   Buffer<ClusterWeights> loads_;  // [own] of what has this vertex's id as its label
 };
@@ -249,9 +228,8 @@ class Clustering {
 }  // namespace
 
 Buffer<std::int64_t> cluster_vertices(const Communicator& comm, const LevelGraph& graph,
-                                      const ClusteringOptions& options,
-                                      std::span<const std::uint16_t> within) {
-  return Clustering(comm, graph, options, within).run();
+                                      const ClusteringOptions& options) {
+  return Clustering(comm, graph, options).run();
 }
 
 }  // namespace espalier

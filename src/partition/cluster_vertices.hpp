@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "level_graph.hpp"
 
@@ -23,10 +22,8 @@ struct ClusteringOptions {
   int rounds = 8;
 };
 
-/// Collective. The label of each own vertex: the id of a vertex. With `within` [places], vertices
-/// of one label have the same value there.
+/// Collective. The label of each own vertex: the id of a vertex.
 Buffer<std::int64_t> cluster_vertices(const Communicator& comm, const LevelGraph& graph,
-                                      const ClusteringOptions& options,
-                                      std::span<const std::uint16_t> within = {});
+                                      const ClusteringOptions& options);
 
 }  // namespace espalier

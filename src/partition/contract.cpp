@@ -1,12 +1,12 @@
 #include "contract.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "espalier/base/id_map.hpp"
 #include "tally.hpp"
 
 namespace espalier {
@@ -14,14 +14,6 @@ namespace espalier {
 namespace {
 
 constexpr std::int64_t kNoNumber = -1;
-
-template <class T>
-Buffer<T> distinct(const Buffer<T>& values) {
-  Buffer<T> found(values.begin(), values.end());
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
 
 // Numbers the labels that are in use, ascending; returns how many and each own vertex's number.
 std::pair<std::int64_t, Buffer<std::int64_t>> number_labels(const Communicator& comm, const LevelGraph& fine,
@@ -31,20 +23,14 @@ std::pair<std::int64_t, Buffer<std::int64_t>> number_labels(const Communicator& 
   Buffer<std::int64_t> number(static_cast<std::size_t>(fine.own()), kNoNumber);
   for (const auto place : route.places()) number[place] = 0;
   const auto here = static_cast<std::int64_t>(std::count(number.begin(), number.end(), 0));
-  std::int64_t next = 0, all = 0;
   const auto counts = comm.all_gather(here, "partition");
-  for (int rank = 0; rank < comm.size(); ++rank) {
-    if (rank == comm.rank()) next = all;
-    all += counts[static_cast<std::size_t>(rank)];
-  }
+  auto next = std::accumulate(counts.begin(), counts.begin() + comm.rank(), std::int64_t{0});
+  const auto all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   for (auto& entry : number)
     if (entry != kNoNumber) entry = next++;
   Buffer<std::int64_t> of_used(used.size());
   route.pull(comm, number.data(), of_used.data(), "partition");
-  Buffer<std::int64_t> parent(labels.size());
-  for (std::size_t v = 0; v < labels.size(); ++v)
-    parent[v] = of_used[std::lower_bound(used.begin(), used.end(), labels[v]) - used.begin()];
-  return {all, std::move(parent)};
+  return {all, look_up(labels, used, of_used)};
 }
 
 // A coarse row on its way: so many entries of it follow.
@@ -103,16 +89,10 @@ class Contracting {
     parent_.resize(fine_.places());
     fine_.fill_ghosts(comm_, parent_, "partition");
     columns_ = distinct(parent_);
-    IdMap seen(static_cast<std::int64_t>(columns_.size()));
-    for (const auto column : columns_) seen.insert(column);
-    number_.resize(parent_.size());
-    for (std::size_t place = 0; place < parent_.size(); ++place)
-      number_[place] = static_cast<std::int32_t>(seen.find(parent_[place]));
+    number_ = numbers_in(columns_, parent_);
     order_.resize(fine_.own());
-    for (std::int64_t v = 0; v < fine_.own(); ++v) order_[v] = static_cast<std::int32_t>(v);
-    std::sort(order_.begin(), order_.end(), [&](std::int32_t a, std::int32_t b) {
-      return number_[a] != number_[b] ? number_[a] < number_[b] : a < b;
-    });
+    std::iota(order_.begin(), order_.end(), 0);
+    std::ranges::sort(order_, {}, [&](std::int32_t v) { return std::pair(number_[v], v); });
     sums_.emplace(static_cast<std::int64_t>(columns_.size()));
   }
 
@@ -184,7 +164,7 @@ class Contracting {
   }
 
   static void add_row(CoarseEntry* begin, CoarseEntry* end, LevelBuilder& builder) {
-    std::sort(begin, end, [](const CoarseEntry& a, const CoarseEntry& b) { return a.column < b.column; });
+    std::ranges::sort(begin, end, {}, &CoarseEntry::column);
     while (begin != end) {
       CoarseEntry sum = *begin++;
       for (; begin != end && begin->column == sum.column; ++begin) sum.weight += begin->weight;

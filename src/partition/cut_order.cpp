@@ -21,22 +21,35 @@ namespace {
 constexpr std::array<double, kBalances> kSlack = {1, 2.5, 1, 2.5, 2.5};
 constexpr std::array<double, 2> kSlackOfType = {1, 4};
 
+double slack_of(std::size_t kind) {
+  return kind < kBalances ? kSlack[kind] : kSlackOfType[(kind - kBalances) % 2];
+}
+
+// The first number in [low, high) from which on `holds` is true, or high.
+template <class Holds>
+std::int64_t first_where(std::int64_t low, std::int64_t high, const Holds& holds) {
+  while (low < high) {
+    const auto middle = low + (high - low) / 2;
+    if (holds(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
 class Cutter {
  public:
   Cutter(const ClusterContents& contents, int parts)
-      : count_(std::ssize(contents.weights)),
-        parts_(parts),
-        slack_(kSlack.begin(), kSlack.end()),
-        prefix_(contents.weights.size() + 1) {
-    const auto of_types = contents.type_kinds();
-    for (std::size_t k = 0; k < of_types; ++k) slack_.push_back(kSlackOfType[k % 2]);
-    prefix_[0].assign(slack_.size(), 0);
-    heaviest_.assign(slack_.size(), 0);
+      : count_(std::ssize(contents.weights)), parts_(parts), heaviest_(contents.kinds(), 0) {
+    prefix_.emplace_back(contents.kinds(), 0);
     for (std::size_t i = 0; i < contents.weights.size(); ++i) {
-      prefix_[i + 1] = prefix_[i];
-      for (std::size_t k = 0; k < kBalances; ++k) prefix_[i + 1][k] += contents.weights[i][k];
-      for (std::size_t k = 0; k < of_types; ++k)
-        add_of_type(i, kBalances + k, contents.of_types[i * of_types + k]);
+      prefix_.push_back(prefix_.back());
+      for (std::size_t k = 0; k < contents.kinds(); ++k) {
+        const auto weight = contents.weight(i, k);
+        prefix_.back()[k] += weight;
+        if (k >= kBalances) heaviest_[k] = std::max(heaviest_[k], weight);
+      }
     }
   }
 
@@ -55,48 +68,27 @@ class Cutter {
   }
 
  private:
-  void add_of_type(std::size_t cluster, std::size_t kind, std::int64_t weight) {
-    prefix_[cluster + 1][kind] += weight;
-    heaviest_[kind] = std::max(heaviest_[kind], weight);
-  }
-
   // The excess of a part with clusters [begin, end).
   double excess_of(std::int64_t begin, std::int64_t end) const {
     double excess = -1;
-    for (std::size_t k = 0; k < slack_.size(); ++k) {
+    for (std::size_t k = 0; k < heaviest_.size(); ++k) {
       const auto total = prefix_.back()[k];
       if (total == 0) continue;
       const auto mean = std::max(static_cast<double>(total) / parts_, static_cast<double>(heaviest_[k]));
       const auto weight = static_cast<double>(prefix_[end][k] - prefix_[begin][k]);
-      excess = std::max(excess, (weight / mean - 1) / slack_[k]);
+      excess = std::max(excess, (weight / mean - 1) / slack_of(k));
     }
     return excess;
   }
 
   // The last end of a part that begins there and has at most this excess.
   std::int64_t reach(std::int64_t begin, double excess) const {
-    std::int64_t low = begin, high = count_;
-    while (low < high) {
-      const auto middle = (low + high + 1) / 2;
-      if (excess_of(begin, middle) <= excess)
-        low = middle;
-      else
-        high = middle - 1;
-    }
-    return low;
+    return first_where(begin + 1, count_ + 1, [&](auto end) { return excess_of(begin, end) > excess; }) - 1;
   }
 
   // The same from the other side: its first beginning.
   std::int64_t first_begin(std::int64_t end, double excess) const {
-    std::int64_t low = 0, high = end;
-    while (low < high) {
-      const auto middle = (low + high) / 2;
-      if (excess_of(middle, end) <= excess)
-        high = middle;
-      else
-        low = middle + 1;
-    }
-    return low;
+    return first_where(0, end, [&](auto begin) { return excess_of(begin, end) <= excess; });
   }
 
   // Do the parts hold everything with this excess?
@@ -126,14 +118,7 @@ class Cutter {
   // Where i of the parts have their share of vertices and train, the mean of both, most nearly.
   std::int64_t even_end(int i) const {
     const auto wanted = static_cast<double>(i) / parts_ * share(count_);
-    std::int64_t low = 0, high = count_;
-    while (low < high) {
-      const auto middle = (low + high) / 2;
-      if (share(middle) >= wanted)
-        high = middle;
-      else
-        low = middle + 1;
-    }
+    const auto low = first_where(0, count_, [&](auto end) { return share(end) >= wanted; });
     return low > 0 && wanted - share(low - 1) < share(low) - wanted ? low - 1 : low;
   }
 
@@ -147,9 +132,7 @@ class Cutter {
 
   std::int64_t count_;
   int parts_;
-  std::vector<std::int64_t> heaviest_;             // [kinds] the most that a cluster has, of a
-                                                   // type's; else 0
-  std::vector<double> slack_;                      // [kinds]
+  std::vector<std::int64_t> heaviest_;             // [kinds] of a type's, in a cluster; else 0
   std::vector<std::vector<std::int64_t>> prefix_;  // [clusters + 1] [kinds] what is before each
 };
 
@@ -159,42 +142,20 @@ RowPartition cut_order(const ClusterContents& contents, int parts) {
   return Cutter(contents, parts).cut();
 }
 
-std::vector<double> type_balances_of(const ClusterContents& contents, const RowPartition& cuts) {
-  const auto kinds = contents.type_kinds();
-  std::vector<std::int64_t> total(kinds, 0), largest(kinds, 0);
-  for (int part = 0; part < cuts.parts(); ++part) {
-    std::vector<std::int64_t> sum(kinds, 0);
-    for (auto i = cuts.begin(part); i < cuts.end(part); ++i)
-      for (std::size_t k = 0; k < kinds; ++k)
-        sum[k] += contents.of_types[static_cast<std::size_t>(i) * kinds + k];
-    for (std::size_t k = 0; k < kinds; ++k) {
-      total[k] += sum[k];
-      largest[k] = std::max(largest[k], sum[k]);
+std::vector<double> balances_of(const ClusterContents& contents, const RowPartition& cuts) {
+  std::vector<double> balances;
+  for (std::size_t k = 0; k < contents.kinds(); ++k) {
+    std::int64_t total = 0, largest = 0;
+    for (int part = 0; part < cuts.parts(); ++part) {
+      std::int64_t sum = 0;
+      for (auto i = cuts.begin(part); i < cuts.end(part); ++i)
+        sum += contents.weight(static_cast<std::size_t>(i), k);
+      total += sum;
+      largest = std::max(largest, sum);
     }
+    balances.push_back(total == 0 ? 1
+                                  : static_cast<double>(largest) * cuts.parts() / static_cast<double>(total));
   }
-  std::vector<double> balances(kinds, 1);
-  for (std::size_t k = 0; k < kinds; ++k)
-    if (total[k] > 0)
-      balances[k] = static_cast<double>(largest[k]) * cuts.parts() / static_cast<double>(total[k]);
-  return balances;
-}
-
-std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
-                                                     const RowPartition& cuts) {
-  ClusterWeights total{}, largest{};
-  for (int part = 0; part < cuts.parts(); ++part) {
-    ClusterWeights sum{};
-    for (auto i = cuts.begin(part); i < cuts.end(part); ++i)
-      for (std::size_t k = 0; k < kBalances; ++k) sum[k] += weights[static_cast<std::size_t>(i)][k];
-    for (std::size_t k = 0; k < kBalances; ++k) {
-      total[k] += sum[k];
-      largest[k] = std::max(largest[k], sum[k]);
-    }
-  }
-  std::array<double, kBalances> balances;
-  for (std::size_t k = 0; k < kBalances; ++k)
-    balances[k] =
-        total[k] == 0 ? 1 : static_cast<double>(largest[k]) * cuts.parts() / static_cast<double>(total[k]);
   return balances;
 }
 
@@ -206,9 +167,7 @@ RowPartition cut_training(std::span<const ClusterWeights> weights, int groups) {
 
 Ownership own_by(const Order& order, int parts) {
   if (parts == 1) return block_partition(order.info.nodes, 1);
-  const auto cuts = cut_order(order.info, parts);
-  std::vector<int> part_of;
-  for (int cluster = 0; cluster < order.info.clusters(); ++cluster) part_of.push_back(cuts.owner(cluster));
+  const auto part_of = cut_order(order.info, parts).owners();
   return Ownership(std::make_shared<const OwnerMap>(
       order.info.nodes, parts, [&](std::int64_t v) { return part_of[order.cluster[v]]; }));
 }

@@ -6,6 +6,7 @@
 // what a round of work reads of a neighbour, a label or a cluster, is one array over the places.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -54,8 +55,7 @@ struct LevelGraph {
   Buffer<ClusterWeights> vertex_weights;  ///< [own]
   Buffer<std::int64_t> ghosts;            ///< ids, ascending
   IdRoute ghost_route;
-  std::int64_t inside = 0;  ///< weight that the edges of all ranks lost by becoming loops, each
-                            ///< edge in both directions
+  std::int64_t inside = 0;  ///< weight of the edges of all ranks that became loops, each twice
 
   std::int64_t own() const { return mine.size(); }
   std::int64_t places() const { return own() + static_cast<std::int64_t>(ghosts.size()); }
@@ -96,6 +96,34 @@ class LevelBuilder {
   std::int64_t ghost_room_;
 };
 
+/// Those of some ids, ascending, each once.
+inline Buffer<std::int64_t> distinct(const Buffer<std::int64_t>& ids) {
+  Buffer<std::int64_t> found(ids.begin(), ids.end());
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+/// Where each of `ids` stands in a list that has them all, each once.
+inline Buffer<std::int32_t> numbers_in(const Buffer<std::int64_t>& list, const Buffer<std::int64_t>& ids) {
+  IdMap seen(std::ssize(list));
+  for (const auto id : list) seen.insert(id);
+  Buffer<std::int32_t> numbers(ids.size());
+  std::ranges::transform(ids, numbers.begin(),
+                         [&](std::int64_t id) { return static_cast<std::int32_t>(seen.find(id)); });
+  return numbers;
+}
+
+/// What stands beside each of `ids` in a list that is ascending.
+template <class T>
+Buffer<T> look_up(const Buffer<std::int64_t>& ids, const Buffer<std::int64_t>& list,
+                  const Buffer<T>& beside) {
+  Buffer<T> found(ids.size());
+  for (std::size_t k = 0; k < ids.size(); ++k)
+    found[k] = beside[std::lower_bound(list.begin(), list.end(), ids[k]) - list.begin()];
+  return found;
+}
+
 /// Collective. The level whose rows are `rows` [mine, nodes]: global ids, ascending, without loops,
 /// symmetric over all ranks, edges of weight 1. UserError as LevelBuilder.
 LevelGraph make_level_graph(const Communicator& comm, Csr<std::int64_t> rows,
@@ -108,14 +136,6 @@ ClusterWeights total_weights(const Communicator& comm, const LevelGraph& graph);
 /// all levels.
 std::int64_t total_edge_weight(const Communicator& comm, const LevelGraph& graph);
 
-inline ClusterWeights& operator+=(ClusterWeights& sum, const ClusterWeights& more) {
-  for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] += more[kind];
-  return sum;
-}
-inline ClusterWeights& operator-=(ClusterWeights& sum, const ClusterWeights& less) {
-  for (std::size_t kind = 0; kind < sum.size(); ++kind) sum[kind] -= less[kind];
-  return sum;
-}
 /// Is load + more within the limit, in every kind that there is more of?
 inline bool fits(const ClusterWeights& load, const ClusterWeights& more, const ClusterWeights& limit) {
   for (std::size_t kind = 0; kind < load.size(); ++kind)

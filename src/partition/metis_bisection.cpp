@@ -45,8 +45,7 @@ MetisGraph metis_graph(const SmallGraph& graph) {
   const Scale scale(total);
   for (const auto weight : graph.weights) metis.weights.push_back(scale(weight));
   ClusterWeights totals{};
-  for (const auto& weight : graph.vertex_weights)
-    for (std::size_t kind = 0; kind < totals.size(); ++kind) totals[kind] += weight[kind];
+  for (const auto& weight : graph.vertex_weights) totals += weight;
   for (std::size_t kind = 0; kind < totals.size(); ++kind)
     if (totals[kind] > 0) metis.kinds.push_back(kind);
   for (const auto& weight : graph.vertex_weights)

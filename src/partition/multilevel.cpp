@@ -6,12 +6,12 @@
 #include "cluster_tree.hpp"
 #include "cluster_vertices.hpp"
 #include "contract.hpp"
-#include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/partition/order_methods.hpp"
 #include "level_graph.hpp"
+#include "order_by.hpp"
+#include "order_pattern.hpp"
 #include "partition_coarsest.hpp"
 #include "refine_clusters.hpp"
 
@@ -23,7 +23,6 @@ namespace {
 struct Level {
   LevelGraph graph;
   Buffer<std::int64_t> parent;  // [own] empty: this is the coarsest
-  double seconds_down = 0;
 };
 
 // The most that a vertex of the next level may weigh: some eight vertices of this one, but no more
@@ -41,15 +40,10 @@ ClusterWeights cluster_limit(const ClusterWeights& total, std::int64_t nodes, st
 template <class T>
 Buffer<T> inherit(const Communicator& comm, const Buffer<std::int64_t>& parent, std::int64_t coarse_nodes,
                   const Buffer<T>& values) {
-  Buffer<std::int64_t> parents(parent.begin(), parent.end());
-  std::sort(parents.begin(), parents.end());
-  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+  const auto parents = distinct(parent);
   Buffer<T> of_parents(parents.size());
   IdRoute(comm, coarse_nodes, parents, "partition").pull(comm, values.data(), of_parents.data(), "partition");
-  Buffer<T> inherited(parent.size());
-  for (std::size_t v = 0; v < parent.size(); ++v)
-    inherited[v] = of_parents[std::lower_bound(parents.begin(), parents.end(), parent[v]) - parents.begin()];
-  return inherited;
+  return look_up(parent, parents, of_parents);
 }
 
 std::int64_t count_entries(const Communicator& comm, const LevelGraph& graph) {
@@ -65,7 +59,6 @@ void drop_if_alike(const Communicator& comm, std::vector<Level>& levels) {
   if (10 * count_entries(comm, levels[last].graph) < 9 * count_entries(comm, dropped.graph)) return;
   auto& finer = levels[last - 2];
   finer.parent = inherit(comm, finer.parent, dropped.graph.nodes, dropped.parent);
-  finer.seconds_down += dropped.seconds_down;
   levels.erase(levels.end() - 2);
 }
 
@@ -75,14 +68,12 @@ std::vector<Level> coarsen(const Communicator& comm, LevelGraph finest, const Mu
   levels.push_back({std::move(finest), {}});
   while (levels.back().graph.nodes > options.coarsest) {
     auto& level = levels.back();
-    const double start = now();
     const auto nodes = level.graph.nodes;
     const ClusteringOptions clustering{cluster_limit(total, nodes, options.coarsest),
                                        absorb(options.seed, static_cast<std::int64_t>(levels.size())), 8};
     auto next = contract(comm, level.graph, cluster_vertices(comm, level.graph, clustering));
     if (next.coarse.nodes > nodes - nodes / 20) break;  // it would not end
     level.parent = std::move(next.parent);
-    level.seconds_down = now() - start;
     levels.push_back({std::move(next.coarse), {}});
     drop_if_alike(comm, levels);
   }
@@ -102,33 +93,11 @@ std::vector<std::uint16_t> number_clusters(const Communicator& comm, const Clust
   return clusters;
 }
 
-MultilevelLevel describe(const Communicator& comm, const Level& level, const ClusteringState& state,
-                         double seconds_up) {
-  const auto& graph = level.graph;
-  return {.nodes = graph.nodes,
-          .entries = count_entries(comm, graph),
-          .edge_weight = total_edge_weight(comm, graph),
-          .inside = graph.inside,
-          .price = state.price,
-          .excess = state.excess,
-          .seconds_down = level.seconds_down,
-          .seconds_up = seconds_up};
-}
-
-ClusteringState refine(const Communicator& comm, const LevelGraph& graph, const ClusterTree& tree,
-                       std::size_t number, const MultilevelOptions& options, Buffer<std::uint16_t>& codes) {
-  const RefinementOptions refinement{part_limits(comm, graph, tree),
-                                     absorb(options.seed, -static_cast<std::int64_t>(number) - 1),
-                                     options.rounds};
-  return refine_clusters(comm, graph, tree, refinement, codes);
-}
-
 }  // namespace
 
 std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<std::int64_t> rows,
                                                  Buffer<ClusterWeights> weights,
-                                                 const MultilevelOptions& options,
-                                                 std::vector<MultilevelLevel>* described) {
+                                                 const MultilevelOptions& options) {
   if (!has_metis())
     usage_error(
         "--method multilevel: this program was built without METIS, which cuts the coarsest graph; install "
@@ -136,19 +105,24 @@ std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<s
         "(Debian: libmetis-dev) and build the program again, or use --method streaming");
   const ClusterTree tree(options.clusters);
   auto levels = coarsen(comm, make_level_graph(comm, std::move(rows), std::move(weights)), options);
-  double start = now();
   auto codes = partition_coarsest(comm, levels.back().graph, tree, options.seed);
   for (;;) {
-    const auto& level = levels.back();
-    const auto state = refine(comm, level.graph, tree, levels.size(), options, codes);
-    if (described != nullptr)
-      described->insert(described->begin(), describe(comm, level, state, now() - start));
+    const auto& graph = levels.back().graph;
+    const RefinementOptions refinement{part_limits(comm, graph, tree),
+                                       absorb(options.seed, -std::ssize(levels) - 1), options.rounds};
+    refine_clusters(comm, graph, tree, refinement, codes);
     if (levels.size() == 1) return number_clusters(comm, tree, codes);
-    start = now();
-    const auto coarse_nodes = level.graph.nodes;
+    const auto coarse_nodes = graph.nodes;
     levels.pop_back();
     codes = inherit(comm, levels.back().parent, coarse_nodes, codes);
   }
+}
+
+Buffer<std::uint16_t> order_by_multilevel(const OrderTask& task) {
+  Buffer<ClusterWeights> weights(task.weights.begin(), task.weights.end());
+  const auto clusters = cluster_by_multilevel(task.world, symmetric_rows(task), std::move(weights),
+                                              {.clusters = task.clusters, .seed = task.seed});
+  return {clusters.begin(), clusters.end()};
 }
 
 }  // namespace espalier

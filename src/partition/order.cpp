@@ -2,6 +2,8 @@
 // as it may be damaged, and tells the others.
 #include "espalier/partition/order.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -54,12 +56,6 @@ void write_rows(hdf5::Output& output, const char* name, const std::vector<std::i
   output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string all;
-  for (const auto& name : names) all += (all.empty() ? "" : ",") + name;
-  return all;
-}
-
 }  // namespace
 
 void write_order(const Communicator& comm, const OutputFile& output_file, const OrderInfo& info,
@@ -79,7 +75,8 @@ void write_order(const Communicator& comm, const OutputFile& output_file, const 
   bool good = hdf5::write_text_attribute(root, "format", kFormat);
   good = hdf5::write_integer_attribute(root, "version", kVersion) && good;
   good = hdf5::write_text_attribute(root, "method", info.method) && good;
-  if (!info.types.empty()) good = hdf5::write_text_attribute(root, "types", joined(info.types)) && good;
+  if (!info.types.empty())
+    good = hdf5::write_text_attribute(root, "types", fmt::format("{}", fmt::join(info.types, ","))) && good;
   if (info.pattern) good = hdf5::write_text_attribute(root, "pattern", hex(*info.pattern)) && good;
   output.require(good, "an attribute");
   output.commit();
@@ -233,6 +230,7 @@ class OrderReader {
   }
 
   void check_clusters(const Order& order) {
+    const auto out_of_range = [](auto weight) { return weight < 0 || weight > kMostWeight; };
     std::vector<std::int64_t> sizes(order.info.weights.size(), 0);
     for (std::size_t v = 0; v < order.cluster.size(); ++v) {
       if (order.cluster[v] >= sizes.size())
@@ -244,12 +242,10 @@ class OrderReader {
       if (weights[0] != sizes[k])
         fail(
             fmt::format("/weights says that cluster {} has {} vertices; it has {}", k, weights[0], sizes[k]));
-      if (std::ranges::any_of(weights, [](auto weight) { return weight < 0 || weight > kMostWeight; }))
+      if (std::ranges::any_of(weights, out_of_range))
         fail(fmt::format("the weights of cluster {} are out of range", k));
     }
-    if (std::ranges::any_of(order.info.type_weights,
-                            [](auto weight) { return weight < 0 || weight > kMostWeight; }))
-      fail("weights of types are out of range");
+    if (std::ranges::any_of(order.info.type_weights, out_of_range)) fail("weights of types are out of range");
   }
 
   std::string path_;

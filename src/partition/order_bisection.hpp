@@ -23,8 +23,7 @@ struct SubGraph {
   std::vector<std::int32_t> vertices;         ///< ids in the graph; the others are places here
   std::vector<std::int32_t> indptr, indices;  ///< [n + 1], symmetric
   std::size_t kinds = kBalanceNames.size();   ///< and, of several types, two of each
-  std::vector<std::int32_t> weights;          ///< [n, kinds] those of kBalanceNames; of each type 1
-                                              ///< and the vertex's entries, if it is of that
+  std::vector<std::int32_t> weights;          ///< [n, kinds] of a type 1, entries; else 0
 
   std::int32_t size() const { return static_cast<std::int32_t>(vertices.size()); }
 };

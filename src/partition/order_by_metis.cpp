@@ -151,11 +151,32 @@ std::vector<std::uint16_t> clusters_of(const WholePattern& graph, const OrderTas
 
 }  // namespace
 
+#else
+
+namespace {
+
+std::vector<std::uint16_t> clusters_of(const WholePattern&, const OrderTask&) {
+  return {};
+}
+
+}  // namespace
+
+#endif
+
 bool has_metis() {
+#ifdef ESPALIER_WITH_METIS
   return true;
+#else
+  return false;
+#endif
 }
 
 void check_metis(std::int64_t nodes, std::int64_t entries) {
+  if (!has_metis())
+    usage_error(
+        "--method metis: this program was built without METIS; install it (Debian: libmetis-dev) and build "
+        "the "
+        "program again, or use another --method");
   if (!fits_metis(nodes, entries))
     input_error(
         "--method metis: METIS counts in 32 bits here, and the graph has {} vertices and {} edges, each in "
@@ -175,24 +196,5 @@ Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
   });
   return scatter_clusters(task, clusters);
 }
-
-#else
-
-bool has_metis() {
-  return false;
-}
-
-void check_metis(std::int64_t, std::int64_t) {
-  usage_error(
-      "--method metis: this program was built without METIS; install it (Debian: libmetis-dev) and build the "
-      "program again, or use another --method");
-}
-
-Buffer<std::uint16_t> order_by_metis(const OrderTask& task) {
-  check_metis(task.nodes, task.edges);
-  return {};
-}
-
-#endif
 
 }  // namespace espalier

@@ -174,8 +174,7 @@ class Stream {
 // Collective.
 ClusterWeights total_of(const OrderTask& task) {
   ClusterWeights total{};
-  for (const auto& weights : task.weights)
-    for (std::size_t k = 0; k < kBalances; ++k) total[k] += weights[k];
+  for (const auto& weights : task.weights) total += weights;
   task.world.all_reduce(std::span<std::int64_t>(total), Reduction::kSum, "order");
   return total;
 }

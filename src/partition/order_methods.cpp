@@ -8,6 +8,19 @@
 
 namespace espalier {
 
+namespace {
+
+// Clusters of consecutive ids, as many vertices in each: what the program has without an order.
+Buffer<std::uint16_t> order_by_block(const OrderTask& task) {
+  Buffer<std::uint16_t> clusters;
+  const auto mine = task.mine();
+  for (auto v = mine.begin; v < mine.end; ++v)
+    clusters.push_back(static_cast<std::uint16_t>(even_owner(task.nodes, task.clusters, v)));
+  return clusters;
+}
+
+}  // namespace
+
 std::span<const OrderMethod> order_methods() {
   static constexpr OrderMethod kMethods[] = {
       {.name = "metis",
@@ -50,8 +63,7 @@ std::string default_order_method(std::int64_t nodes, std::int64_t entries) {
 
 std::vector<ClusterWeights> weights_of_clusters(const OrderTask& task, std::span<const std::uint16_t> mine) {
   std::vector<ClusterWeights> sums(static_cast<std::size_t>(task.clusters), ClusterWeights{});
-  for (std::size_t v = 0; v < mine.size(); ++v)
-    for (std::size_t k = 0; k < kBalanceNames.size(); ++k) sums[mine[v]][k] += task.weights[v][k];
+  for (std::size_t v = 0; v < mine.size(); ++v) sums[mine[v]] += task.weights[v];
   task.world.all_reduce(std::span(sums[0].data(), sums.size() * kBalanceNames.size()), Reduction::kSum,
                         "order");
   while (sums.size() > 1 && sums.back()[0] == 0) sums.pop_back();

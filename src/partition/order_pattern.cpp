@@ -5,9 +5,10 @@
 #include <numeric>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/group_stably.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
-#include "symmetric_pattern.hpp"
+#include "espalier/graph/edge_list.hpp"
 
 namespace espalier {
 
@@ -19,14 +20,6 @@ std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
   return absorb(absorb(0, row), column);
 }
 
-// Collective. The pieces of all ranks on rank 0.
-template <class T>
-Buffer<T> gather(const Communicator& world, std::span<const T> mine) {
-  std::vector<std::int64_t> counts(world.size(), 0);
-  counts[0] = std::ssize(mine);
-  return world.all_to_all_v(mine, counts, kPatternLabel).data;
-}
-
 }  // namespace
 
 std::uint64_t asymmetry_of(const Csr<std::int64_t>& rows, std::int64_t first) {
@@ -34,6 +27,69 @@ std::uint64_t asymmetry_of(const Csr<std::int64_t>& rows, std::int64_t first) {
   for (std::int64_t i = 0; i < rows.rows; ++i)
     for (const auto u : rows.row_indices(i)) difference += edge_hash(first + i, u) - edge_hash(u, first + i);
   return difference;
+}
+
+namespace {
+
+constexpr std::int64_t kEntriesPerRound = std::int64_t{1} << 22;
+
+struct MirroredEntry {
+  std::int64_t row, column;
+};
+
+void drop_loops(Csr<std::int64_t>& rows, std::int64_t first) {
+  std::int64_t kept = 0, entry = 0;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    for (; entry < rows.row_end(row); ++entry)
+      if (rows.indices[entry] != first + row) rows.indices[kept++] = rows.indices[entry];
+    rows.indptr[row + 1] = kept;
+  }
+  rows.indices.resize(kept);
+}
+
+void add(EdgeList<std::int64_t>& edges, std::int64_t row, std::int64_t column) {
+  edges.targets.push_back(row);
+  edges.sources.push_back(column);
+}
+
+// My entries and those that others' become when mirrored.
+EdgeList<std::int64_t> both_ways(const Communicator& comm, const Csr<std::int64_t>& rows,
+                                 std::int64_t first) {
+  EdgeList<std::int64_t> edges;
+  const auto rounds = comm.all_reduce(rows.entries() / kEntriesPerRound + 1, Reduction::kMax, "partition");
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto part = even_range(rows.rows, rounds, round);
+    Buffer<MirroredEntry> send;  // mirrored
+    for (auto row = part.begin; row < part.end; ++row)
+      for (const auto column : rows.row_indices(row)) send.push_back({column, first + row});
+    const auto counts = group_stably(send, comm.size(), [&](const MirroredEntry& entry) {
+      return even_owner(rows.columns, comm.size(), entry.row);
+    });
+    for (const auto& entry :
+         comm.all_to_all_v(std::span<const MirroredEntry>(send), counts, "partition").data)
+      add(edges, entry.row, entry.column);
+    for (auto row = part.begin; row < part.end; ++row)
+      for (const auto column : rows.row_indices(row)) add(edges, first + row, column);
+  }
+  return edges;
+}
+
+}  // namespace
+
+Csr<std::int64_t> symmetric_pattern(const Communicator& comm, Csr<std::int64_t> rows) {
+  rows.values = {};
+  const auto n = rows.columns;
+  const auto mine = even_range(n, comm.size(), comm.rank());
+  if (comm.all_reduce(asymmetry_of(rows, mine.begin), Reduction::kSum, "partition") == 0) {
+    drop_loops(rows, mine.begin);
+    return rows;
+  }
+  auto edges = both_ways(comm, rows, mine.begin);
+  rows = {};
+  EdgeOptions options;
+  options.drop_self_loops = true;
+  EdgeCounts counts;
+  return build_rows(edges, mine, n, options, counts);
 }
 
 Csr<std::int64_t> symmetric_rows(const OrderTask& task) {
@@ -51,8 +107,8 @@ WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine
   Buffer<std::int64_t> sizes(mine.rows);
   for (std::int64_t i = 0; i < mine.rows; ++i) sizes[i] = mine.row_size(i);
   const Buffer<std::int32_t> columns(mine.indices.begin(), mine.indices.end());
-  const auto all_sizes = gather(task.world, std::span<const std::int64_t>(sizes));
-  whole.indices = gather(task.world, std::span<const std::int32_t>(columns));
+  const auto all_sizes = gather<std::int64_t>(task.world, sizes, kPatternLabel);
+  whole.indices = gather<std::int32_t>(task.world, columns, kPatternLabel);
   whole.indptr.resize(all_sizes.size() + 1);
   whole.indptr[0] = 0;
   std::inclusive_scan(all_sizes.begin(), all_sizes.end(), whole.indptr.begin() + 1);
@@ -65,7 +121,8 @@ std::vector<ClusterWeights> gather_weights(const OrderTask& task, RowRange range
   const auto mine = task.mine();
   const auto begin = std::clamp(range.begin, mine.begin, mine.end),
              end = std::clamp(range.end, mine.begin, mine.end);
-  const auto all = gather(task.world, std::span(task.weights).subspan(begin - mine.begin, end - begin));
+  const auto all =
+      gather(task.world, std::span(task.weights).subspan(begin - mine.begin, end - begin), kPatternLabel);
   return {all.begin(), all.end()};
 }
 

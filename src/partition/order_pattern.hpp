@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "espalier/partition/order_methods.hpp"
@@ -13,6 +14,11 @@ namespace espalier {
 /// Collective. My rows of the symmetric pattern, columns ascending; says so when that of the graph
 /// is not.
 Csr<std::int64_t> symmetric_rows(const OrderTask& task);
+
+/// Collective. Of A + A^T without its diagonal the pattern of rows even_range(n, ranks, rank), from
+/// those of A [n, n], columns ascending in both. A symmetric A is noticed (asymmetry_of) and keeps
+/// its memory.
+Csr<std::int64_t> symmetric_pattern(const Communicator& comm, Csr<std::int64_t> rows);
 
 /// A sum over edges, modulo 2^64: over all rows of a graph it is 0 where reversing all of them
 /// changes nothing. `rows` are those from `first` on.
@@ -30,6 +36,14 @@ struct WholePattern {
     return {indices.data() + indptr[v], static_cast<std::size_t>(indptr[v + 1] - indptr[v])};
   }
 };
+
+/// Collective. The values of all ranks on rank 0, rank after rank; nothing on the others.
+template <class T>
+Buffer<T> gather(const Communicator& comm, std::span<const T> mine, std::string_view label) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
+  counts[0] = std::ssize(mine);
+  return comm.all_to_all_v(mine, counts, label).data;
+}
 
 /// Collective. All of it on rank 0, nothing on the others.
 WholePattern gather_pattern(const OrderTask& task, const Csr<std::int64_t>& mine);

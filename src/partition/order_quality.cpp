@@ -11,26 +11,17 @@ namespace {
 constexpr std::int64_t kEdgesPerPiece = std::int64_t{1} << 22;
 
 // What the edges say of the cuts into one number of parts.
-class Count {
- public:
-  Count(const ClusterContents& contents, int parts) : cuts_(cut_order(contents, parts)) {
-    for (int cluster = 0; cluster < std::ssize(contents.weights); ++cluster)
-      part_of_.push_back(cuts_.owner(cluster));
-  }
+struct Count {
+  Count(const ClusterContents& contents, int parts)
+      : cuts(cut_order(contents, parts)), part_of(cuts.owners()) {}
 
   void add_row(std::int64_t v, std::span<const std::int64_t> row, std::span<const std::uint16_t> cluster) {
-    const auto own = part_of_[cluster[v]];
-    for (const auto u : row) cut_ += part_of_[cluster[u]] != own;
+    for (const auto u : row) cut += part_of[cluster[u]] != part_of[cluster[v]];
   }
 
-  int part_of(int cluster) const { return part_of_[cluster]; }
-  std::int64_t cut() const { return cut_; }
-  const RowPartition& cuts() const { return cuts_; }
-
- private:
-  RowPartition cuts_;
-  std::vector<int> part_of_;  // [clusters]
-  std::int64_t cut_ = 0;
+  RowPartition cuts;
+  std::vector<std::int32_t> part_of;  // [clusters]
+  std::int64_t cut = 0;
 };
 
 // Of each of my vertices a bit for every part, of every number of parts: does it want the vertex?
@@ -38,13 +29,13 @@ class Wanted {
  public:
   Wanted(std::span<const Count> counts, int clusters, std::int64_t vertices) {
     begins_ = {0};
-    for (const auto& count : counts) begins_.push_back(begins_.back() + count.cuts().parts());
+    for (const auto& count : counts) begins_.push_back(begins_.back() + count.cuts.parts());
     words_ = begins_.back() / 64 + 1;
     bits_.resize(vertices * words_, 0);
     parts_of_.resize(clusters * words_, 0);
     for (int cluster = 0; cluster < clusters; ++cluster)
       for (std::size_t k = 0; k < counts.size(); ++k) {
-        const auto bit = begins_[k] + counts[k].part_of(cluster);
+        const auto bit = begins_[k] + counts[k].part_of[cluster];
         parts_of_[cluster * words_ + bit / 64] |= std::uint64_t{1} << bit % 64;
       }
   }
@@ -124,12 +115,11 @@ std::vector<PartsQuality> quality_of(const OrderTask& task, std::span<const std:
   edges = task.world.all_reduce(edges, Reduction::kSum, "order");
   std::vector<PartsQuality> found;
   for (std::size_t k = 0; k < parts.size(); ++k) {
-    std::array<std::int64_t, 2> sums = {counts[k].cut(), wanted.copies(k)};
+    std::array<std::int64_t, 2> sums = {counts[k].cut, wanted.copies(k)};
     task.world.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "order");
     found.push_back({parts[k], edges == 0 ? 0 : static_cast<double>(sums[0]) / static_cast<double>(edges),
                      static_cast<double>(sums[1]) / static_cast<double>(task.nodes),
-                     balances_of(contents.weights, counts[k].cuts()),
-                     type_balances_of(contents, counts[k].cuts())});
+                     balances_of(contents, counts[k].cuts)});
   }
   return found;
 }

@@ -70,6 +70,14 @@ struct OwnedReader::Deal {
     }
     return column.all_to_all_v(std::span<const T>(sent), sizes, kSetupLabel).data;
   }
+
+  // The sizes of rows, of which my own follow the rows of `all`.
+  template <class Index>
+  void send_sizes(const Csr<Index>& read, Csr<Index>& all) const {
+    Buffer<std::int64_t> sizes(read.rows);
+    for (std::int64_t k = 0; k < read.rows; ++k) sizes[k] = read.row_size(k);
+    for (const auto size : send(sizes.data(), 1)) all.indptr.push_back(all.indptr.back() + size);
+  }
 };
 
 OwnedReader::OwnedReader(const Grid& grid, const GraphFile& file, const Ownership& ownership,
@@ -104,19 +112,16 @@ Csr<Index> OwnedReader::rows() const {
   all.rows = ownership_.size(part_);
   all.columns = info.columns;
   all.indptr.reserve(all.rows + 1);
-  std::int64_t entries = 0;
   const std::int64_t entry_bytes = sizeof(Index) + (info.weighted ? sizeof(float) : 0);
   each_piece(info.edges * entry_bytes, [&](const Deal& deal, std::int64_t begin, std::int64_t end) {
     const auto read = file_.read_rows<Index>(begin, end);
-    Buffer<std::int64_t> sizes(read.rows);
-    for (std::int64_t k = 0; k < read.rows; ++k) sizes[k] = read.row_size(k);
-    for (const auto size : deal.send(sizes.data(), 1)) all.indptr.push_back(entries += size);
+    deal.send_sizes(read, all);
     auto& piece = pieces.emplace_back();
     piece.indices = deal.send(read.indptr, read.indices);
     if (info.weighted) piece.values = deal.send(read.indptr, read.values);
   });
-  all.indices.reserve(entries);
-  all.values.reserve(info.weighted ? entries : 0);
+  all.indices.reserve(all.indptr.back());
+  all.values.reserve(info.weighted ? all.indptr.back() : 0);
   for (auto& piece : pieces) {
     append(all.indices, piece.indices);
     append(all.values, piece.values);
@@ -237,12 +242,8 @@ class OwnedReader::EdgePieces {
   // Of each relation the first of my entries among all; those of this call are behind it then.
   std::vector<std::int64_t> first_of_mine(const std::vector<std::int64_t>& counts) {
     auto first = before_;
-    Buffer<std::int64_t> all;
-    const std::span<const std::int64_t> mine(counts);
-    if (in_turn_)
-      all = column_.all_gather_v(mine, kSetupLabel);
-    else
-      all.assign(counts.begin(), counts.end());
+    Buffer<std::int64_t> all(counts.begin(), counts.end());
+    if (in_turn_) all = column_.all_gather_v(std::span<const std::int64_t>(all), kSetupLabel);
     const auto relations = std::ssize(counts);
     for (std::int64_t at = 0; at < std::ssize(all); ++at) {
       if (in_turn_ && at / relations < column_.rank()) first[at % relations] += all[at];
@@ -283,13 +284,9 @@ OwnedEdges<Index, T> OwnedReader::edges(const std::vector<std::uint8_t>& held, s
     each_piece(rows * width * std::int64_t{sizeof(T)},
                [&](const Deal& deal, std::int64_t begin, std::int64_t end) {
                  const auto piece = pieces.read(begin, end);
-                 Buffer<std::int64_t> sizes(piece.entries.rows), starts(piece.entries.rows + 1);
-                 for (std::int64_t k = 0; k < piece.entries.rows; ++k) sizes[k] = piece.entries.row_size(k);
-                 for (std::int64_t k = 0; k <= piece.entries.rows; ++k)
-                   starts[k] = piece.entries.indptr[k] * width;
-                 auto entries = mine.entries.entries();
-                 for (const auto size : deal.send(sizes.data(), 1))
-                   mine.entries.indptr.push_back(entries += size);
+                 auto starts = piece.entries.indptr;
+                 for (auto& start : starts) start *= width;
+                 deal.send_sizes(piece.entries, mine.entries);
                  append(mine.entries.indices, deal.send(piece.entries.indptr, piece.entries.indices));
                  append(mine.rows.data, deal.send(starts, piece.rows.data));
                });

@@ -10,20 +10,13 @@
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
 #include "metis_bisection.hpp"
+#include "order_pattern.hpp"
 
 namespace espalier {
 
 namespace {
 
 constexpr std::int64_t kMostEntries = std::int64_t{1} << 22;  // for METIS
-
-// The values of all ranks on rank 0, rank after rank; nothing on the others.
-template <class T>
-Buffer<T> gather(const Communicator& comm, const Buffer<T>& mine) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
-  counts[0] = static_cast<std::int64_t>(mine.size());
-  return comm.all_to_all_v(std::span<const T>(mine), counts, "partition").data;
-}
 
 // An entry of the coarsest graph.
 struct HeavyEntry {
@@ -62,17 +55,16 @@ Buffer<HeavyEntry> heavy_entries(const LevelGraph& graph, std::int64_t most_of_a
 SmallGraph gather_graph(const Communicator& comm, const LevelGraph& graph) {
   const auto all = comm.all_reduce(graph.indptr[graph.own()], Reduction::kSum, "partition");
   const bool dense = all > kMostEntries;
-  auto entries = gather(comm, heavy_entries(graph, dense ? kMostEntries / (2 * graph.nodes) : all));
+  auto entries = gather<HeavyEntry>(
+      comm, heavy_entries(graph, dense ? kMostEntries / (2 * graph.nodes) : all), "partition");
   if (dense) {  // both directions of what one end has kept
     const auto kept = entries.size();
     for (std::size_t k = 0; k < kept; ++k)
       entries.push_back({entries[k].column, entries[k].row, entries[k].weight});
   }
-  std::sort(entries.begin(), entries.end(), [](const HeavyEntry& a, const HeavyEntry& b) {
-    return a.row != b.row ? a.row < b.row : a.column < b.column;
-  });
+  std::ranges::sort(entries, {}, [](const HeavyEntry& entry) { return std::pair(entry.row, entry.column); });
   SmallGraph small;
-  small.vertex_weights = gather(comm, graph.vertex_weights);
+  small.vertex_weights = gather<ClusterWeights>(comm, graph.vertex_weights, "partition");
   small.indptr.assign(small.vertex_weights.size() + 1, 0);
   const HeavyEntry* last = nullptr;
   for (const auto& entry : entries) {

@@ -11,7 +11,7 @@
 
 #include "../../src/partition/cluster_vertices.hpp"
 #include "../../src/partition/contract.hpp"
-#include "../../src/partition/symmetric_pattern.hpp"
+#include "../../src/partition/order_pattern.hpp"
 #include "mpi_test.hpp"
 #include "whole_graph.hpp"
 
@@ -136,18 +136,6 @@ TEST(ClusterVertices, JoinsBlocksAndNotAcross) {
     if (labels[place.first] == labels[place.second]) ++all, across += place.first % 10 != place.second % 10;
   EXPECT_GT(all, static_cast<std::int64_t>(graph.entries.size()) / 3);
   EXPECT_LE(across, all / 100);
-}
-
-TEST(ClusterVertices, KeepsApartWhatIsNotWithinTheSame) {
-  const auto& comm = test_world();
-  const auto graph = skewed_graph(300, 900, 1, test_seed(7));
-  const auto level = level_of(comm, graph);
-  Buffer<std::uint16_t> within(static_cast<std::size_t>(level.places()));
-  for (std::int64_t place = 0; place < level.places(); ++place)
-    within[place] = static_cast<std::uint16_t>(level.id(place) % 3);
-  const auto labels = all_of(comm, cluster_vertices(comm, level, {{50, 1000, 50, 50, 50}, 3, 6}, within));
-  for (std::int64_t v = 0; v < graph.nodes; ++v) EXPECT_EQ(labels[v] % 3, v % 3);
-  EXPECT_LT((std::set<std::int64_t>(labels.begin(), labels.end()).size()), 150u);
 }
 
 TEST(SymmetricPattern, IsBothDirectionsWithoutLoops) {

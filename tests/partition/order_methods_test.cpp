@@ -228,7 +228,8 @@ TEST(OrderMethods, MetisBalancesEachType) {
     const std::vector<int> parts = {2, 4};
     std::array<double, 2> largest = {};
     for (const auto& quality : quality_of(task, mine, order, parts))
-      for (std::size_t k = 0; k < 4; ++k) largest[k % 2] = std::max(largest[k % 2], quality.type_balances[k]);
+      for (std::size_t k = 0; k < 4; ++k)
+        largest[k % 2] = std::max(largest[k % 2], quality.balances[kBalances + k]);
     return largest;
   };
   EXPECT_GT(worst(false)[0], 1.8);

@@ -20,28 +20,14 @@ struct MultilevelOptions {
   int rounds = 16;                ///< of refinement on each level, at most
 };
 
-/// What a level of the method was like, the finest first.
-struct MultilevelLevel {
-  std::int64_t nodes = 0;
-  std::int64_t entries = 0;      ///< of A_c, over all ranks
-  std::int64_t edge_weight = 0;  ///< of all entries
-  std::int64_t inside = 0;       ///< weight that became inner to coarse vertices
-  std::int64_t price = 0;        ///< weighted sum of the cuts into 2, 4, 8, ... parts, refined
-  std::int64_t excess = 0;       ///< weight above what parts shall have, over all scales and kinds
-  double seconds_down = 0;       ///< to make the next level
-  double seconds_up = 0;         ///< to refine it, and of the coarsest to cut it
-};
-
 /// Collective. The cluster of each of my rows, numbered from 0 without a gap; clusters close in
 /// number are densely connected at every scale. `rows`: even_range(n, comm.size(), comm.rank()) of
 /// the n x n pattern, symmetric, columns ascending, without loops; values are not looked at.
 /// `weights` [rows]: what each vertex counts for in every kind of balance. At most options.clusters
 /// clusters, balanced in every kind, parts of a half, a quarter and an eighth of them tightly.
-/// `levels`, unless null, becomes what happened. UserError(kUsage) on every rank when the program
-/// was built without METIS.
+/// UserError(kUsage) on every rank when the program was built without METIS.
 std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<std::int64_t> rows,
                                                  Buffer<ClusterWeights> weights,
-                                                 const MultilevelOptions& options,
-                                                 std::vector<MultilevelLevel>* levels = nullptr);
+                                                 const MultilevelOptions& options);
 
 }  // namespace espalier

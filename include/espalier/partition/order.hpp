@@ -39,7 +39,16 @@ namespace espalier {
 inline constexpr std::array<const char*, 5> kBalanceNames = {"vertices", "edges", "train", "valid", "test"};
 inline constexpr std::size_t kBalances = kBalanceNames.size();
 inline constexpr std::size_t kTrainWeight = 2;
-using ClusterWeights = std::array<std::int64_t, kBalanceNames.size()>;
+using ClusterWeights = std::array<std::int64_t, kBalances>;
+
+inline ClusterWeights& operator+=(ClusterWeights& sum, const ClusterWeights& more) {
+  for (std::size_t kind = 0; kind < kBalances; ++kind) sum[kind] += more[kind];
+  return sum;
+}
+inline ClusterWeights& operator-=(ClusterWeights& sum, const ClusterWeights& less) {
+  for (std::size_t kind = 0; kind < kBalances; ++kind) sum[kind] -= less[kind];
+  return sum;
+}
 
 inline constexpr std::int64_t kMostClusters = 1 << 16;
 
@@ -49,8 +58,7 @@ struct OrderInfo {
   std::optional<std::uint64_t> pattern;         ///< digest of the graph's edges, where known
   std::vector<ClusterWeights> weights;          ///< [clusters]
   std::vector<std::string> types = {};          ///< the names of several vertex types; else empty
-  std::vector<std::int64_t> type_weights = {};  ///< [clusters, 2 types] vertices and
-                                                ///< entries of each
+  std::vector<std::int64_t> type_weights = {};  ///< [clusters, 2 types] vertices, entries of each
 
   int clusters() const { return static_cast<int>(weights.size()); }
 };
@@ -81,27 +89,27 @@ struct ClusterContents {
   ClusterContents(std::span<const ClusterWeights> all) : weights(all) {}
   ClusterContents(const OrderInfo& order) : weights(order.weights), of_types(order.type_weights) {}
 
-  /// Two of each type; 0: one type.
-  std::size_t type_kinds() const { return weights.empty() ? 0 : of_types.size() / weights.size(); }
+  /// Those of kBalanceNames; then, where there are several types, two of each.
+  std::size_t kinds() const { return kBalances + (weights.empty() ? 0 : of_types.size() / weights.size()); }
+  std::int64_t weight(std::size_t cluster, std::size_t kind) const {
+    return kind < kBalances ? weights[cluster][kind]
+                            : of_types[cluster * (kinds() - kBalances) + kind - kBalances];
+  }
 };
 
-/// Cuts the sequence of clusters into `parts` stretches: part i has the clusters from cuts.begin(i)
-/// to cuts.end(i). Of all cuts one whose largest excess is least; the excess of a part is max over
-/// kinds of (weight parts / total - 1) / slack, where slack is 1 for vertices, train and the
-/// vertices of a type, 4 for the edges of a type, 2.5 for the others; of a type, in place of the
-/// mean total / parts, what is in the heaviest cluster where that is more. Among these its cuts are
-/// near where even parts would end. Parts are empty only when there are more than clusters.
+/// Cuts the sequence of clusters into `parts` stretches, of all cuts one whose largest excess is
+/// least; the excess of a part is max over kinds of (weight / mean - 1) / slack, where slack is
+/// 1 for vertices, train and the vertices of a type, 4 for the edges of a type, 2.5 for the
+/// others; the mean is total / parts, of a type at least what is in the heaviest cluster. Among
+/// these its cuts are near where even parts would end. Parts are empty only when there are more
+/// than clusters.
 RowPartition cut_order(const ClusterContents& contents, int parts);
 
 /// Cuts it into `groups` stretches whose training vertices are as even as clusters allow.
 RowPartition cut_training(std::span<const ClusterWeights> weights, int groups);
 
 /// For each kind: the largest part over the mean part. 1 where there is nothing of a kind.
-std::array<double, kBalanceNames.size()> balances_of(std::span<const ClusterWeights> weights,
-                                                     const RowPartition& cuts);
-
-/// The same of the vertices and the edges of each type, [2 types].
-std::vector<double> type_balances_of(const ClusterContents& contents, const RowPartition& cuts);
+std::vector<double> balances_of(const ClusterContents& contents, const RowPartition& cuts);
 
 /// Who owns which vertex of an order on a grid of so many block rows.
 Ownership own_by(const Order& order, int parts);

@@ -1,5 +1,5 @@
-// The ways to make an order (partition/order.hpp), one file each in src/partition/, one line each
-// in the table of order_methods.cpp.
+// The ways to make an order (partition/order.hpp): each has a line in the table of
+// src/partition/order_methods.cpp.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,8 @@ struct OrderTask {
   bool fast = false;  ///< fewer attempts, more edges cut
   /// Of rows that `streaming` has in memory at once, about; more find better clusters.
   std::int64_t entries_per_buffer = std::int64_t{1} << 24;
-  std::vector<ClusterWeights> weights;       ///< [mine] of each vertex: 1, its entries, is it in
-                                             ///< each split
-  std::vector<std::int64_t> type_ends = {};  ///< where the vertices of each type end;
-                                             ///< empty: one type
+  std::vector<ClusterWeights> weights;       ///< [mine] 1, a vertex's entries, is it in each split
+  std::vector<std::int64_t> type_ends = {};  ///< of each type's vertices; empty: one type
   /// Collective; every rank its own range, perhaps empty. The graph's rows [begin, end), columns
   /// ascending.
   std::function<Csr<std::int64_t>(std::int64_t begin, std::int64_t end)> read_rows;
@@ -40,9 +38,9 @@ struct OrderTask {
 struct OrderMethod {
   const char* name;
   const char* about;  ///< a line for `espalier help partition`
-  /// Collective. The cluster of each of my vertices. The same for any number of ranks. Clusters are
-  /// numbered without a gap; multilevel may find fewer than were asked for. UserError on every rank
-  /// as check() throws it, or when memory is short (kMemory).
+  /// Collective. The cluster of each of my vertices, numbered without a gap, the same for any
+  /// number of ranks; multilevel may find fewer than were asked for. UserError on every rank as
+  /// check() throws it, or when memory is short (kMemory).
   Buffer<std::uint16_t> (*clusters)(const OrderTask& task);
   /// Is the method there (else UserError(kUsage)), and can it number the graph (else kInput)?
   /// `entries`: of all rows. Null: always.

@@ -1,7 +1,6 @@
 // How good an order is for a graph, cut into so many parts.
 #pragma once
 
-#include <array>
 #include <span>
 #include <vector>
 
@@ -16,8 +15,7 @@ struct PartsQuality {
   double cut = 0;
   /// The mean over vertices of how many parts want it: own it, or have a row that reads it.
   double replication = 1;
-  std::array<double, kBalanceNames.size()> balances{};
-  std::vector<double> type_balances = {};  ///< [2 types] as type_balances_of
+  std::vector<double> balances;  ///< as balances_of
 };
 
 /// 2, 4, 8, ... parts: as far as there are clusters, and 64.

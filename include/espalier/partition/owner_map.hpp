@@ -34,8 +34,7 @@ struct PartMarks {
 
 /// Place of a vertex among those of one part, which owns it. Small: copied into kernels.
 struct PlaceOf {
-  const std::uint64_t* words = nullptr;  ///< of PartMarks, memory of the space; null: vertices from
-                                         ///< `begin` on
+  const std::uint64_t* words = nullptr;  ///< of PartMarks; null: vertices from `begin` on
   const std::int64_t* before = nullptr;
   std::int64_t begin = 0;
 

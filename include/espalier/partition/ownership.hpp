@@ -92,8 +92,7 @@ struct PartPlaces {
 template <class Space>
 struct OwnersOn {
   SharedList<std::int64_t, Space> bounds;          ///< [parts + 1] where each part's range begins
-  SharedList<std::int32_t, Space> group;           ///< with a map: of each part, where parts
-                                                   ///< are grouped
+  SharedList<std::int32_t, Space> group;           ///< of each part, where a map's are grouped
   std::shared_ptr<const OwnerMap> map;             ///< of the host, or null
   std::shared_ptr<const OwnerBytes<Space>> bytes;  ///< with a map, and then what counts
   int mine = -1;                                   ///< the part whose places are kept
@@ -159,9 +158,7 @@ OwnersOn<Space> OwnersOn<Space>::grouped(const Space& space, const RowPartition&
   for (int g = 0; g <= groups.parts(); ++g) begins.push_back(bounds[groups.begin(g)]);
   all.bounds = {space, std::move(begins)};
   if (!is_map()) return all;
-  std::vector<std::int32_t> of_part;
-  for (int part = 0; part < parts(); ++part) of_part.push_back(groups.owner(part));
-  all.group = {space, std::move(of_part)};
+  all.group = {space, groups.owners()};
   return all;
 }
 

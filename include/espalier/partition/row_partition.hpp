@@ -24,6 +24,12 @@ class RowPartition {
     return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), vertex) - offsets_.begin()) -
            1;
   }
+  /// Of every vertex: for few of them.
+  std::vector<std::int32_t> owners() const {
+    std::vector<std::int32_t> owners;
+    for (int part = 0; part < parts(); ++part) owners.insert(owners.end(), size(part), part);
+    return owners;
+  }
 
  private:
   std::vector<std::int64_t> offsets_ = {0};
