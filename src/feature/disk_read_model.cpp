@@ -69,8 +69,8 @@ void DiskReadModel::foresee() {
     for (int rank = 0; rank < ranks(); ++rank) {
       auto& policy = tables_[k].policies[static_cast<std::size_t>(rank)];
       for (const auto& [step, wanted] : fresh_) {
-        if (!has_all()) policy.foresee(2 * step, asked_of(wanted, tables_[k], k, rank));
-        policy.foresee(reads * (step + 1) - 1, own(wanted, tables_[k], k, rank));
+        if (!has_all()) policy.foresee(2 * step, read_by(wanted, k, rank, /*for_others=*/true));
+        policy.foresee(reads * (step + 1) - 1, read_by(wanted, k, rank, false));
       }
       policy.settle();
     }
@@ -82,30 +82,20 @@ void DiskReadModel::take_step(std::int64_t step) {
   waiting_.erase(step);
   for (std::size_t k = 0; k < tables_.size(); ++k)
     for (int rank = 0; rank < ranks(); ++rank) {
-      if (!has_all()) read(tables_[k], rank, asked_of(wanted, tables_[k], k, rank));
-      read(tables_[k], rank, own(wanted, tables_[k], k, rank));
+      if (!has_all()) read(tables_[k], rank, read_by(wanted, k, rank, /*for_others=*/true));
+      read(tables_[k], rank, read_by(wanted, k, rank, false));
     }
 }
 
-// What the other ranks of its process column want of a rank.
-std::vector<std::int64_t> DiskReadModel::asked_of(const Wanted& wanted, const OfTable& of, std::size_t table,
-                                                  int rank) const {
+// Of its own rows a rank reads what it wants itself, and what others of its process column want.
+std::vector<std::int64_t> DiskReadModel::read_by(const Wanted& wanted, std::size_t table, int rank,
+                                                 bool for_others) const {
+  const auto& owners = tables_[table].owners;
   std::vector<std::int64_t> numbers;
-  const int part = rank / job_.replication;
-  for (int other = rank % job_.replication; other < ranks(); other += job_.replication)
-    if (other != rank)
-      std::ranges::copy_if(wanted[static_cast<std::size_t>(other)][table], std::back_inserter(numbers),
-                           [&](auto number) { return of.owners.owner(number) == part; });
-  return numbers;
-}
-
-std::vector<std::int64_t> DiskReadModel::own(const Wanted& wanted, const OfTable& of, std::size_t table,
-                                             int rank) const {
-  const auto& all = wanted[static_cast<std::size_t>(rank)][table];
-  if (has_all()) return all;
-  std::vector<std::int64_t> numbers;
-  std::ranges::copy_if(all, std::back_inserter(numbers),
-                       [&](auto number) { return of.owners.owner(number) == rank / job_.replication; });
+  for (int asks = rank % job_.replication; asks < ranks(); asks += job_.replication)
+    if ((asks != rank) == for_others)
+      std::ranges::copy_if(wanted[static_cast<std::size_t>(asks)][table], std::back_inserter(numbers),
+                           [&](auto number) { return owners.owner(number) == part_of(rank); });
   return numbers;
 }
 

@@ -63,13 +63,15 @@ DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputT
   comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
 }
 
-DiskRows::DiskRows(OwnFile own)
+DiskRows::DiskRows(OwnFile own, std::optional<Ownership> owners, int part)
     : of_(std::move(own.of)),
       file_(std::move(own.file)),
       verify_(true),
-      by_place_(true),
+      by_place_(!owners),
       rows_(own.rows),
       form_(std::move(own.form)),
+      owners_(std::move(owners)),
+      part_(part),
       digests_(std::move(own.digests)) {
   std::visit(
       [&]<class T>(const Matrix<T>& none) {
@@ -78,12 +80,6 @@ DiskRows::DiskRows(OwnFile own)
       },
       form_);
   chunk_rows_ = rows_of_chunk(rows_, parts_[0].row_bytes(width_));
-}
-
-DiskRows::DiskRows(OwnFile own, Ownership owners, int part) : DiskRows(std::move(own)) {
-  by_place_ = false;
-  owners_ = std::move(owners);
-  part_ = part;
 }
 
 // Each rank its even share of the chunks, some at a time.
@@ -132,167 +128,175 @@ T as_kept(S value) {
 
 }  // namespace
 
-// Chunks that lie one behind the other, while they are read: rows [begin, end), with those whose
-// places in the list are `wanted`.
-struct DiskRows::Piece {
-  const Part* part;
-  std::int64_t begin, end;
-  std::span<const std::int64_t> wanted;
-  Buffer<std::byte> bytes;
-};
-
-// What is wrong with the chunks as they were read, or null; then the first of them is at `begin`.
-template <class S>
-const char* DiskRows::check_chunks(Piece& piece) const {
-  if (!verify_) return nullptr;
-  const auto first = piece.begin;
-  const auto* values = reinterpret_cast<const S*>(piece.bytes.data());
-  for (auto row = first; row < piece.end; row += chunk_rows_) {
-    const auto rows = std::min(chunk_rows_, piece.end - row);
-    const std::span<const S> chunk(values + (row - first) * width_, static_cast<std::size_t>(rows * width_));
-    if (content_digest(chunk, (row - piece.part->begin) * width_) ==
-        digests_[number_of({piece.part, row, row + rows})])
-      continue;
-    piece.begin = row;
-    return "does not hold what it held before";
-  }
-  return nullptr;
-}
-
-// Rows of chunks that were read, to the places that want them.
-template <class T, class S>
-void DiskRows::take_rows(const Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const {
-  const auto wanted = piece.wanted;
-  const auto copy = [&](std::int64_t place, T* row) {
-    const auto* from =
-        reinterpret_cast<const S*>(piece.bytes.data()) + (numbers[place] - piece.begin) * width_;
-    std::transform(from, from + width_, row, as_kept<T, S>);
-  };
-  if (norm_ == "none") {
-    for (const auto place : wanted) copy(place, to.row(place));
-    return;
-  }
-  if constexpr (!std::is_same_v<T, PackedWord>) {
-    Matrix<T> rows(std::ssize(wanted), width_);
-    for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
-    StoredRows<Cpu> normalized(std::move(rows));
-    if (norm_ == "row") normalize_rows(normalized);
-    if (norm_ == "standard") standardize(normalized, standard_);
-    const auto& done = std::get<Matrix<T>>(normalized);
-    for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width_, to.row(wanted[k]));
-  }
-}
-
-// A piece that was read, checked, to the places that want it; or what is wrong with it. The only
-// words are those of packed rows.
+// The rows numbers[k] on their way to to(k, :), for k in `order`, which is by number. T: theirs.
 template <class T>
-const char* DiskRows::take_piece(Piece& piece, std::span<const std::int64_t> numbers,
-                                 MatrixView<T> to) const {
-  const auto as = [&]<class S>(S) {
-    const auto* const what = check_chunks<S>(piece);
-    if (what == nullptr) take_rows<T, S>(piece, numbers, to);
-    return what;
-  };
-  if constexpr (std::is_same_v<T, PackedWord>)
-    return as(PackedWord{});
-  else
-    return piece.part->number_bytes == 2 ? as(Half{}) : as(float{});
-}
+class DiskRows::Reading {
+ public:
+  Reading(const DiskRows& disk, std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
+          MatrixView<T> to)
+      : disk_(disk), numbers_(numbers), order_(order), to_(to) {
+    find_begins();
+  }
 
-// Places in `order` where another read begins: of chunks that are wanted and lie one behind the
-// other, some at a time.
-std::vector<std::int64_t> DiskRows::begins_of_reads(std::span<const std::int64_t> numbers,
-                                                    std::span<const std::int64_t> order) const {
-  std::vector<std::int64_t> begins;
-  Chunk last = {nullptr, 0, 0};
-  std::int64_t bytes = 0;
-  for (std::int64_t k = 0; k < std::ssize(order); ++k) {
-    const auto number = numbers[order[k]];
-    if (last.part != nullptr && number < last.end) continue;
-    const auto chunk = chunk_of(number);
-    bytes += (chunk.end - chunk.begin) * chunk.part->row_bytes(width_);
-    if (chunk.part != last.part || chunk.begin != last.end || bytes > kBytesOfRead) {
-      begins.push_back(k);
-      bytes = (chunk.end - chunk.begin) * chunk.part->row_bytes(width_);
+  std::int64_t reads() const { return std::ssize(begins_) - 1; }
+  /// No thread takes another read.
+  void stop() { next_ = reads(); }
+
+  /// One thread's share of the reads, some of which are under way while those before are checked
+  /// and copied. Null, or what is wrong, in the chunk at `where`.
+  const char* read_share(std::int64_t most_under_way, std::int64_t& bytes, std::int64_t& where) {
+    // Before the reads, which write there.
+    std::vector<Piece> pieces(static_cast<std::size_t>(most_under_way));
+    ParallelReads file(*disk_.file_);
+    const char* what = nullptr;
+    for (std::int64_t begun = 0, ended = 0; what == nullptr; ++ended) {
+      for (; begun - ended < most_under_way; ++begun) {
+        const auto read = next_.fetch_add(1);
+        if (read >= reads()) break;
+        auto& piece = pieces[begun % most_under_way];
+        begin(piece, read, file);
+        bytes += std::ssize(piece.bytes);
+      }
+      if (ended == begun) break;
+      auto& piece = pieces[ended % most_under_way];
+      where = piece.begin;
+      what = file.finish() == std::ssize(piece.bytes) ? take(piece) : "ends too early";
+      where = piece.begin;
     }
-    last = chunk;
+    return what;
   }
-  begins.push_back(std::ssize(order));
-  return begins;
-}
 
-// One thread's share of the reads, some of which are under way while those before are checked and
-// copied. `next`: the first that nobody has taken. Null, or what is wrong, in the chunk at `where`.
-template <class T>
-const char* DiskRows::read_share(std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
-                                 std::span<const std::int64_t> begins, std::int64_t most_under_way,
-                                 std::atomic<std::int64_t>& next, MatrixView<T> to, std::int64_t& bytes,
-                                 std::int64_t& where) const {
-  // Before the reads, which write there.
-  std::vector<Piece> pieces(static_cast<std::size_t>(most_under_way));
-  ParallelReads reads(*file_);
-  const auto begin = [&](Piece& piece, std::int64_t read) {
-    piece.wanted = order.subspan(begins[read], begins[read + 1] - begins[read]);
-    const auto first = chunk_of(numbers[piece.wanted.front()]), last = chunk_of(numbers[piece.wanted.back()]);
+ private:
+  // Chunks that lie one behind the other, while they are read: rows [begin, end), with those whose
+  // places in the list are `wanted`.
+  struct Piece {
+    const Part* part;
+    std::int64_t begin, end;
+    std::span<const std::int64_t> wanted;
+    Buffer<std::byte> bytes;
+  };
+
+  std::int64_t row_bytes(const Part& part) const { return part.row_bytes(disk_.width_); }
+
+  // Another read begins where a chunk that is wanted does not lie behind the one before, or where
+  // there are enough.
+  void find_begins() {
+    Chunk last = {nullptr, 0, 0};
+    std::int64_t bytes = 0;
+    for (std::int64_t k = 0; k < std::ssize(order_); ++k) {
+      const auto number = numbers_[order_[k]];
+      if (last.part != nullptr && number < last.end) continue;
+      const auto chunk = disk_.chunk_of(number);
+      const auto more = (chunk.end - chunk.begin) * row_bytes(*chunk.part);
+      bytes += more;
+      if (chunk.part != last.part || chunk.begin != last.end || bytes > kBytesOfRead) {
+        begins_.push_back(k);
+        bytes = more;
+      }
+      last = chunk;
+    }
+    begins_.push_back(std::ssize(order_));
+  }
+
+  void begin(Piece& piece, std::int64_t read, ParallelReads& file) const {
+    piece.wanted = order_.subspan(begins_[read], begins_[read + 1] - begins_[read]);
+    const auto first = disk_.chunk_of(numbers_[piece.wanted.front()]);
     const auto& part = *first.part;
     piece.part = first.part;
     piece.begin = first.begin;
-    piece.end = last.end;
-    piece.bytes.resize((last.end - first.begin) * part.row_bytes(width_));
-    reads.begin(part.offset + (first.begin - part.begin) * part.row_bytes(width_), piece.bytes.data(),
-                std::ssize(piece.bytes));
-    bytes += std::ssize(piece.bytes);
-  };
-  const auto end = [&](Piece& piece) -> const char* {
-    if (reads.finish() != std::ssize(piece.bytes)) return "ends too early";
-    return take_piece(piece, numbers, to);
-  };
-  const char* what = nullptr;
-  for (std::int64_t begun = 0, ended = 0; what == nullptr; ++ended) {
-    for (; begun - ended < most_under_way; ++begun) {
-      const auto read = next.fetch_add(1);
-      if (read >= std::ssize(begins) - 1) break;
-      begin(pieces[begun % most_under_way], read);
-    }
-    if (ended == begun) break;
-    auto& piece = pieces[ended % most_under_way];
-    where = piece.begin;
-    what = end(piece);
-    where = piece.begin;
+    piece.end = disk_.chunk_of(numbers_[piece.wanted.back()]).end;
+    piece.bytes.resize((piece.end - piece.begin) * row_bytes(part));
+    file.begin(part.offset + (piece.begin - part.begin) * row_bytes(part), piece.bytes.data(),
+               std::ssize(piece.bytes));
   }
-  return what;
-}
+
+  // A piece that was read, checked, to the places that want it; or what is wrong with it. The only
+  // words are those of packed rows.
+  const char* take(Piece& piece) const {
+    const auto as = [&]<class S>(S) {
+      const auto* const what = check_chunks<S>(piece);
+      if (what == nullptr) take_rows<S>(piece);
+      return what;
+    };
+    if constexpr (std::is_same_v<T, PackedWord>)
+      return as(PackedWord{});
+    else
+      return piece.part->number_bytes == 2 ? as(Half{}) : as(float{});
+  }
+
+  // What is wrong with the chunks, or null; then the first of them is at `begin`.
+  template <class S>
+  const char* check_chunks(Piece& piece) const {
+    if (!disk_.verify_) return nullptr;
+    const auto first = piece.begin, width = disk_.width_;
+    const auto* values = reinterpret_cast<const S*>(piece.bytes.data());
+    for (auto row = first; row < piece.end; row += disk_.chunk_rows_) {
+      const auto rows = std::min(disk_.chunk_rows_, piece.end - row);
+      const std::span<const S> chunk(values + (row - first) * width, static_cast<std::size_t>(rows * width));
+      if (content_digest(chunk, (row - piece.part->begin) * width) ==
+          disk_.digests_[disk_.number_of({piece.part, row, row + rows})])
+        continue;
+      piece.begin = row;
+      return "does not hold what it held before";
+    }
+    return nullptr;
+  }
+
+  // Rows of the chunks, to the places that want them.
+  template <class S>
+  void take_rows(const Piece& piece) const {
+    const auto& wanted = piece.wanted;
+    const auto width = disk_.width_;
+    const auto copy = [&](std::int64_t place, T* row) {
+      const auto* from =
+          reinterpret_cast<const S*>(piece.bytes.data()) + (numbers_[place] - piece.begin) * width;
+      std::transform(from, from + width, row, as_kept<T, S>);
+    };
+    if (disk_.norm_ == "none") {
+      for (const auto place : wanted) copy(place, to_.row(place));
+      return;
+    }
+    if constexpr (!std::is_same_v<T, PackedWord>) {
+      Matrix<T> rows(std::ssize(wanted), width);
+      for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
+      StoredRows<Cpu> normalized(std::move(rows));
+      if (disk_.norm_ == "row") normalize_rows(normalized);
+      if (disk_.norm_ == "standard") standardize(normalized, disk_.standard_);
+      const auto& done = std::get<Matrix<T>>(normalized);
+      for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width, to_.row(wanted[k]));
+    }
+  }
+
+  const DiskRows& disk_;
+  std::span<const std::int64_t> numbers_, order_;
+  MatrixView<T> to_;
+  std::vector<std::int64_t> begins_;    // places in order_ where another read begins, and its end
+  std::atomic<std::int64_t> next_ = 0;  // the first read that nobody has taken
+};
 
 template <class T>
 std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers,
                             std::span<std::int64_t> places, MatrixView<T> to) const {
-  if (!owners_) return read_numbers(cpu, numbers, places, to);
-  return read_numbers<T>(cpu, owners_->places_of(part_, numbers), places, to);
-}
-
-// By the numbers that rows have in the file.
-template <class T>
-std::int64_t DiskRows::read_numbers(const Cpu& cpu, std::span<const std::int64_t> numbers,
-                                    std::span<std::int64_t> order, MatrixView<T> to) const {
-  std::ranges::sort(order, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
-  const auto begins = begins_of_reads(numbers, order);
-  const auto reads = std::ssize(begins) - 1;
+  std::vector<std::int64_t> of_file;  // the numbers that rows have there
+  if (owners_) numbers = of_file = owners_->places_of(part_, numbers);
+  std::ranges::sort(places, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
+  Reading<T> reading(*this, numbers, places, to);
   // A short list is shared by all threads, too.
-  const auto under_way =
-      std::clamp<std::int64_t>((reads + cpu.threads - 1) / cpu.threads, 1, ParallelReads::kMostUnderWay);
+  const auto under_way = std::clamp<std::int64_t>((reading.reads() + cpu.threads - 1) / cpu.threads, 1,
+                                                  ParallelReads::kMostUnderWay);
   std::atomic<const char*> wrong = nullptr;
-  std::atomic<std::int64_t> where = 0, next = 0;
+  std::atomic<std::int64_t> where = 0;
   std::int64_t bytes = 0;
 #pragma omp parallel num_threads(cpu.threads) reduction(+ : bytes)
   {
     const char* what = "cannot be read";
     std::int64_t at = 0;
     try {
-      what = read_share(numbers, order, begins, under_way, next, to, bytes, at);
+      what = reading.read_share(under_way, bytes, at);
     } catch (const std::exception&) {  // of several threads: said below
     }
     if (what != nullptr) {
-      next = reads;
+      reading.stop();
       where = at;
       wrong = what;
     }

@@ -65,16 +65,10 @@ void SpilledRows::read(std::int64_t first, MatrixView<float> rows) const {
     input_error("run.spill = {}: {} ends too early", folder_, name_);
 }
 
-DiskRows::OwnFile SpilledRows::own_file() {
-  return {std::move(file_), "run.spill = " + folder_, name_, rows_, std::move(form_), std::move(digests_)};
-}
-
-std::shared_ptr<const DiskRows> SpilledRows::release() {
-  return std::make_shared<const DiskRows>(own_file());
-}
-
-std::shared_ptr<const DiskRows> SpilledRows::release(Ownership owners, int part) {
-  return std::make_shared<const DiskRows>(own_file(), std::move(owners), part);
+std::shared_ptr<const DiskRows> SpilledRows::release(std::optional<Ownership> owners, int part) {
+  return std::make_shared<const DiskRows>(DiskRows::OwnFile{std::move(file_), "run.spill = " + folder_, name_,
+                                                            rows_, std::move(form_), std::move(digests_)},
+                                          std::move(owners), part);
 }
 
 }  // namespace espalier

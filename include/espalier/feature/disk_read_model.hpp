@@ -55,10 +55,8 @@ class DiskReadModel {
   void window_is_there();
   void foresee();
   void take_step(std::int64_t step);
-  std::vector<std::int64_t> asked_of(const Wanted& wanted, const OfTable& of, std::size_t table,
-                                     int rank) const;
-  std::vector<std::int64_t> own(const Wanted& wanted, const OfTable& of, std::size_t table, int rank) const;
-  int part_of(int rank) const { return has_all() ? 0 : rank / job_.replication; }
+  std::vector<std::int64_t> read_by(const Wanted& wanted, std::size_t table, int rank, bool for_others) const;
+  int part_of(int rank) const { return rank / job_.replication; }
   void read(OfTable& of, int rank, const std::vector<std::int64_t>& numbers);
   std::int64_t rows_read(const OfTable& of, int part, std::vector<std::int64_t> missed) const;
 

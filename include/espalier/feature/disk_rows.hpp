@@ -8,7 +8,6 @@
 // rank always, what is read later is held against it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,10 +38,8 @@ class DiskRows {
     StoredRows<Cpu> form;                ///< none, in the type that they have
     std::vector<std::uint64_t> digests;  ///< of each chunk of rows_of_chunk() of them
   };
-  /// By their places on this rank. Local.
-  explicit DiskRows(OwnFile own);
-  /// Those that part `part` owns, by the ids of the owners. Local.
-  DiskRows(OwnFile own, Ownership owners, int part);
+  /// By their places on this rank; or those that part `part` owns, by the ids of the owners. Local.
+  explicit DiskRows(OwnFile own, std::optional<Ownership> owners = {}, int part = 0);
 
   /// How many rows make a chunk.
   static std::int64_t rows_of_chunk(std::int64_t rows, std::int64_t row_bytes);
@@ -60,10 +57,9 @@ class DiskRows {
   void normalize(const Communicator& comm, const std::string& norm, Standardization& standard);
 
   /// to(k, :) = the row of number numbers[k], for each k in `places`, which is put in another
-  /// order; returns the bytes that were read. T: that of form(). By several threads at once, each
-  /// with many reads under way (base/parallel_reads.hpp), and may be called by several. Memory of a
-  /// thread: a chunk for each read that is under way, 256 KiB where rows wanted are far apart, 2
-  /// MiB where chunks lie one behind the other. What cannot be read, or is damaged, ends the job.
+  /// order; returns the bytes that were read. T: that of form(). By several threads, each with many
+  /// reads under way (base/parallel_reads.hpp) and 256 KiB to 2 MiB for them; several may call it.
+  /// What cannot be read, or is damaged, ends the job.
   template <class T>
   std::int64_t read(const Cpu& cpu, std::span<const std::int64_t> numbers, std::span<std::int64_t> places,
                     MatrixView<T> to) const;
@@ -91,23 +87,8 @@ class DiskRows {
   std::int64_t number_of(const Chunk& chunk) const;
   template <class S>
   void digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part);
-  std::vector<std::int64_t> begins_of_reads(std::span<const std::int64_t> numbers,
-                                            std::span<const std::int64_t> order) const;
-  struct Piece;
-  template <class S>
-  const char* check_chunks(Piece& piece) const;
-  template <class T, class S>
-  void take_rows(const Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
   template <class T>
-  const char* take_piece(Piece& piece, std::span<const std::int64_t> numbers, MatrixView<T> to) const;
-  template <class T>
-  const char* read_share(std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
-                         std::span<const std::int64_t> begins, std::int64_t most_under_way,
-                         std::atomic<std::int64_t>& next, MatrixView<T> to, std::int64_t& bytes,
-                         std::int64_t& where) const;
-  template <class T>
-  std::int64_t read_numbers(const Cpu& cpu, std::span<const std::int64_t> numbers,
-                            std::span<std::int64_t> places, MatrixView<T> to) const;
+  class Reading;
 
   std::string of_;
   std::optional<RangedFile> file_;

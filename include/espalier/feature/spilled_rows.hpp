@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -36,12 +37,9 @@ class SpilledRows {
 
   /// All of them, once they were written: by their places, or, as those that a part owns, by the
   /// owners' ids.
-  std::shared_ptr<const DiskRows> release();
-  std::shared_ptr<const DiskRows> release(Ownership owners, int part);
+  std::shared_ptr<const DiskRows> release(std::optional<Ownership> owners = {}, int part = 0);
 
  private:
-  DiskRows::OwnFile own_file();
-
   std::string folder_, name_;
   std::int64_t rows_, width_, chunk_rows_;
   StoredRows<Cpu> form_;
