@@ -38,7 +38,7 @@ void put_in_order(const Cuda& cuda, const DeviceArray<std::int64_t>& places, Id*
 
 template <class Space>
 std::int64_t RowCacheOn<Space>::bytes() const {
-  return std::ssize(pieces_) * piece_rows_ * row_bytes_ + choice().bytes();
+  return std::ssize(pieces_) * piece_rows_ * row_bytes_ + policy_.bytes();
 }
 
 template <class Space>
@@ -110,7 +110,7 @@ void RowCacheOn<Space>::end(const Space& space, std::span<const std::int64_t> mi
 }
 
 template <class Space>
-void RowCacheOn<Space>::take_up(const Space& space, std::span<const RowChoice::Admission> admitted,
+void RowCacheOn<Space>::take_up(const Space& space, std::span<const RowPolicy::Admission> admitted,
                                 const std::byte* from, std::span<const std::int64_t> places) {
   if (admitted.empty()) return;
   std::vector<std::int64_t> which;

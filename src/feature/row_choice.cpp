@@ -20,6 +20,12 @@ std::size_t IdPositions::home(std::int64_t id) const {
   return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u >> 20) & (places_.size() - 1);
 }
 
+std::size_t IdPositions::free_place(std::int64_t id) const {
+  auto at = home(id);
+  while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
+  return at;
+}
+
 std::int32_t IdPositions::find(std::int64_t id) const {
   if (places_.empty()) return -1;
   for (auto at = home(id); places_[at] >= 0; at = (at + 1) & (places_.size() - 1))
@@ -31,9 +37,7 @@ void IdPositions::put(std::int64_t id, std::int32_t position) {
   if (2 * (size_ + 1) > std::ssize(places_)) grow(2 * places_.size());
   if (position >= std::ssize(ids_)) ids_.resize(position + 1, -1);
   ids_[position] = id;
-  auto at = home(id);
-  while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
-  places_[at] = position;
+  places_[free_place(id)] = position;
   ++size_;
 }
 
@@ -61,12 +65,8 @@ void IdPositions::reserve(std::int64_t ids) {
 
 void IdPositions::grow(std::size_t places) {
   std::vector<std::int32_t>(std::max<std::size_t>(places, 16), -1).swap(places_);
-  for (std::int32_t position = 0; position < std::ssize(ids_); ++position) {
-    if (ids_[position] < 0) continue;
-    auto at = home(ids_[position]);
-    while (places_[at] >= 0) at = (at + 1) & (places_.size() - 1);
-    places_[at] = position;
-  }
+  for (std::int32_t position = 0; position < std::ssize(ids_); ++position)
+    if (ids_[position] >= 0) places_[free_place(ids_[position])] = position;
 }
 
 std::int64_t IdPositions::bytes() const {
@@ -74,40 +74,23 @@ std::int64_t IdPositions::bytes() const {
                                    places_.capacity() * sizeof(places_[0]));
 }
 
-// ---- ForeseenRows -------------------------------------------------------------------------------
+// ---- RowPolicy ----------------------------------------------------------------------------------
 
-void ForeseenRows::add(std::int64_t fetch, std::span<const std::int64_t> ids) {
-  for (const auto id : ids) uses_.emplace_back(id, fetch);
-  asked_by_[fetch] += std::ssize(ids);
-}
-
-void ForeseenRows::settle(std::int64_t fetch) {
-  std::erase_if(uses_, [&](const auto& use) { return use.second <= fetch; });
-  asked_by_.erase(asked_by_.begin(), asked_by_.upper_bound(fetch));
-  std::ranges::sort(uses_);
-}
-
-std::int64_t ForeseenRows::next(std::int64_t id, std::int64_t fetch) const {
-  const auto found = std::ranges::upper_bound(uses_, std::pair(id, fetch));
+// The first fetch after this one that will ask for the row.
+std::int64_t RowPolicy::next_use(std::int64_t id) const {
+  const auto found = std::ranges::upper_bound(uses_, std::pair(id, fetch_));
   return found != uses_.end() && found->first == id ? found->second : kNever;
 }
 
-std::int64_t ForeseenRows::asked_by(std::int64_t fetch) const {
-  const auto found = asked_by_.find(fetch);
-  return found != asked_by_.end() ? found->second : 0;
-}
-
-// ---- RowChoice ----------------------------------------------------------------------------------
-
-std::int64_t RowChoice::key_of(std::int64_t id, std::int64_t fetch) const {
-  if (rule_ == RowRule::kBelady) return foreseen_->next(id, fetch);
+std::int64_t RowPolicy::key_of(std::int64_t id) const {
+  if (rule_ == RowRule::kBelady) return next_use(id);
   // Of fetches later the smaller.
-  if (rule_ == RowRule::kLru) return ForeseenRows::kNever - 1 - fetch;
+  if (rule_ == RowRule::kLru) return kNever - 1 - fetch_;
   const auto place = ranks_.find(id);
-  return place >= 0 ? place : ForeseenRows::kNever;
+  return place >= 0 ? place : kNever;
 }
 
-void RowChoice::set_key(std::int32_t slot, std::int64_t key) {
+void RowPolicy::set_key(std::int32_t slot, std::int64_t key) {
   if (keys_[slot] == key) return;
   keys_[slot] = key;
   heap_.push_back({key, held_.id(slot)});
@@ -115,14 +98,14 @@ void RowChoice::set_key(std::int32_t slot, std::int64_t key) {
   if (2 * std::ssize(heap_) > 3 * size() + 64) make_heap();
 }
 
-void RowChoice::make_heap() {
+void RowPolicy::make_heap() {
   heap_.clear();
   for (std::int32_t slot = 0; slot < std::ssize(keys_); ++slot)
     if (keys_[slot] >= 0) heap_.push_back({keys_[slot], held_.id(slot)});
   std::ranges::make_heap(heap_);
 }
 
-RowChoice::Entry RowChoice::largest() {
+RowPolicy::Entry RowPolicy::largest() {
   for (;;) {
     const auto top = heap_.front();
     const auto slot = held_.find(top.id);
@@ -132,7 +115,7 @@ RowChoice::Entry RowChoice::largest() {
   }
 }
 
-void RowChoice::drop(std::int64_t id) {
+void RowPolicy::drop(std::int64_t id) {
   const auto slot = held_.find(id);
   held_.erase(id);
   keys_[slot] = -1;
@@ -140,13 +123,30 @@ void RowChoice::drop(std::int64_t id) {
 }
 
 // New keys for rows whose keys are at most `up_to`.
-void RowChoice::judge_anew(std::int64_t fetch, std::int64_t up_to) {
+void RowPolicy::judge_anew(std::int64_t up_to) {
   for (std::int32_t slot = 0; slot < std::ssize(keys_); ++slot)
-    if (keys_[slot] >= 0 && keys_[slot] <= up_to) keys_[slot] = key_of(held_.id(slot), fetch);
+    if (keys_[slot] >= 0 && keys_[slot] <= up_to) keys_[slot] = key_of(held_.id(slot));
   make_heap();
 }
 
-std::vector<RowChoice::Move> RowChoice::resize(std::int64_t slots) {
+void RowPolicy::rank() {
+  const auto best = std::span(list_).first(std::min<std::size_t>(list_.size(), most_slots_));
+  ranks_ = {};
+  ranks_.reserve(std::ssize(best));
+  for (std::int32_t place = 0; place < std::ssize(best); ++place) ranks_.put(best[place], place);
+  if (rule_ == RowRule::kDegree) judge_anew(kNever);
+}
+
+void RowPolicy::set_list(std::vector<std::int64_t> ids) {
+  list_ = std::move(ids);
+  rank();
+}
+
+std::vector<RowPolicy::Move> RowPolicy::resize(std::int64_t slots) {
+  if (slots > most_slots_) {
+    most_slots_ = slots;
+    rank();
+  }
   const bool shrinks = slots < slots_;
   slots_ = slots;
   if (!shrinks) return {};
@@ -171,29 +171,34 @@ std::vector<RowChoice::Move> RowChoice::resize(std::int64_t slots) {
   return moves;
 }
 
-void RowChoice::rank(std::span<const std::int64_t> ids) {
-  ranks_ = {};
-  ranks_.reserve(std::ssize(ids));
-  for (std::int32_t place = 0; place < std::ssize(ids); ++place) ranks_.put(ids[place], place);
-  if (rule_ == RowRule::kDegree) judge_anew(0, ForeseenRows::kNever);
-}
-
-void RowChoice::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
-  if (!foresees()) return;
-  for (const auto id : ids)
+void RowPolicy::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
+  asked_by_[fetch] += std::ssize(ids);
+  for (const auto id : ids) {
+    uses_.emplace_back(id, fetch);
+    if (!foresees()) continue;
     if (const auto slot = held_.find(id); slot >= 0 && keys_[slot] > fetch) set_key(slot, fetch);
+  }
 }
 
-void RowChoice::begin(std::int64_t fetch, std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
+void RowPolicy::settle() {
+  std::erase_if(uses_, [&](const auto& use) { return use.second <= fetch_; });
+  asked_by_.erase(asked_by_.begin(), asked_by_.upper_bound(fetch_));
+  std::ranges::sort(uses_);
+}
+
+void RowPolicy::begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
+  ++fetch_;
   for (std::size_t k = 0; k < ids.size(); ++k) {
     const auto slot = slots[k] = held_.find(ids[k]);
-    if (slot >= 0 && rule_ != RowRule::kDegree) set_key(slot, key_of(ids[k], fetch));
+    if (slot >= 0 && rule_ != RowRule::kDegree) set_key(slot, key_of(ids[k]));
   }
+  if (!foresees()) return;
   // Rows that were to be used and are not: history has pruned what needs them.
-  if (foresees() && foreseen_->asked_by(fetch) != std::ssize(ids)) judge_anew(fetch, fetch);
+  const auto said = asked_by_.find(fetch_);
+  if ((said != asked_by_.end() ? said->second : 0) != std::ssize(ids)) judge_anew(fetch_);
 }
 
-std::vector<RowChoice::Admission> RowChoice::end(std::int64_t fetch, std::span<const std::int64_t> missed) {
+std::vector<RowPolicy::Admission> RowPolicy::end(std::span<const std::int64_t> missed) {
   struct Arrived {
     std::int64_t key, id, missed;
     auto operator<=>(const Arrived&) const = default;
@@ -201,8 +206,8 @@ std::vector<RowChoice::Admission> RowChoice::end(std::int64_t fetch, std::span<c
   std::vector<Arrived> arrived;
   for (std::size_t k = 0; k < missed.size() && slots_ > 0; ++k) {
     if (held_.find(missed[k]) >= 0) continue;  // an earlier fetch has brought it meanwhile
-    const auto key = key_of(missed[k], fetch);
-    if (key == ForeseenRows::kNever && size() == slots_) continue;
+    const auto key = key_of(missed[k]);
+    if (key == kNever && size() == slots_) continue;
     arrived.push_back({key, missed[k], static_cast<std::int64_t>(k)});
   }
   std::ranges::sort(arrived);  // so that none that enters has to go again
@@ -225,31 +230,6 @@ std::vector<RowChoice::Admission> RowChoice::end(std::int64_t fetch, std::span<c
     admitted.push_back({row.missed, slot});
   }
   return admitted;
-}
-
-// ---- RowPolicy ----------------------------------------------------------------------------------
-
-// Of no more than are held at once.
-void RowPolicy::rank() {
-  choice_.rank(std::span(list_).first(std::min<std::size_t>(list_.size(), most_slots_)));
-}
-
-void RowPolicy::set_list(std::vector<std::int64_t> ids) {
-  list_ = std::move(ids);
-  rank();
-}
-
-std::vector<RowChoice::Move> RowPolicy::resize(std::int64_t slots) {
-  if (slots > most_slots_) {
-    most_slots_ = slots;
-    rank();
-  }
-  return choice_.resize(slots);
-}
-
-void RowPolicy::foresee(std::int64_t fetch, std::span<const std::int64_t> ids) {
-  foreseen_->add(fetch, ids);
-  choice_.foresee(fetch, ids);
 }
 
 }  // namespace espalier

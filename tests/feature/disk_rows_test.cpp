@@ -22,6 +22,7 @@
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
+#include "partition/owned.hpp"
 
 namespace espalier {
 namespace {
@@ -52,6 +53,11 @@ void write(const std::string& path, std::int64_t vertices, const Matrix<T>& mine
   writer.write_adjacency(no_edges);
   writer.write_features(mine);
   writer.commit({"features", "a test", false});
+}
+
+std::vector<Ownership> owners_of_rows(const Grid& grid) {
+  return {ownership_of(Owned::kInRanges, kDiskRows, grid.rows()),
+          ownership_of(Owned::kAtRandom, kDiskRows, grid.rows())};
 }
 
 RowRange my_share(std::int64_t vertices) {
@@ -262,11 +268,7 @@ TEST(DiskRows, CopiesAreTheRowsAndAsManyAreKeptAsTheRuleKeeps) {
   const auto tables = input_tables(file.info(), 0);
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
-    std::vector<std::int32_t> owner;
-    for (std::int64_t v = 0; v < kDiskRows; ++v)
-      owner.push_back(static_cast<std::int32_t>(v % 97 % grid.rows()));
-    for (const Ownership& owned :
-         {Ownership(block_partition(kDiskRows, grid.rows())), Ownership(owner, grid.rows())}) {
+    for (const auto& owned : owners_of_rows(grid)) {
       SCOPED_TRACE(testing::Message() << "c " << c << ", map " << owned.is_map());
       const InputStores memory(read_features(grid, file, owned, tables, "row").stores),
           disk(read_features(grid, file, owned, tables, "row", {}, true).stores);
@@ -292,11 +294,7 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
     const auto tables = input_tables(file.info(), 0, bits);
     for (const int c : divisors(test_world().size())) {
       const Grid grid(test_world(), c);
-      std::vector<std::int32_t> owner;
-      for (std::int64_t v = 0; v < kDiskRows; ++v)
-        owner.push_back(static_cast<std::int32_t>(v % 97 % grid.rows()));
-      for (const Ownership& owned :
-           {Ownership(block_partition(kDiskRows, grid.rows())), Ownership(owner, grid.rows())})
+      for (const auto& owned : owners_of_rows(grid))
         for (const char* norm : {"none", "row", "standard"}) {
           SCOPED_TRACE(testing::Message() << name << " bits " << bits << " c " << c << ", " << norm
                                           << ", map " << owned.is_map());

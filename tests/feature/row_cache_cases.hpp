@@ -8,12 +8,9 @@
 #include <deque>
 #include <set>
 
-#include "espalier/base/arrays.hpp"
-#include "espalier/base/philox.hpp"
 #include "espalier/feature/row_cache.hpp"
-#include "espalier/feature/row_store.hpp"
 #include "mpi_test.hpp"
-#include "partition/owned.hpp"
+#include "row_store_cases.hpp"
 
 namespace espalier {
 
@@ -34,18 +31,6 @@ inline std::vector<std::vector<std::int64_t>> cached_lists(int rank, std::uint64
   }
   return lists;
 }
-
-template <class Space>
-struct ListsOnSpace {
-  std::vector<Array<Space, std::int64_t>> arrays;
-  std::vector<std::span<const std::int64_t>> spans;
-  ListsOnSpace(const Space& space, const std::vector<std::vector<std::int64_t>>& lists) {
-    for (const auto& list : lists) {
-      arrays.push_back(copy_to<std::int64_t, Space>(space, list));
-      spans.emplace_back(arrays.back().data(), list.size());
-    }
-  }
-};
 
 /// All bytes that a rank's memory may take: no row of another rank is left out of that.
 inline std::int64_t bytes_of_all(std::int64_t row_bytes) {

@@ -22,11 +22,7 @@ float cached_value(std::int64_t v, std::int64_t j) {
 
 template <class T>
 Matrix<T> cached_block(const Ownership& ownership, int part, std::int64_t width) {
-  Matrix<T> block(ownership.size(part), width);
-  for (std::int64_t k = 0; k < block.rows; ++k)
-    for (std::int64_t j = 0; j < width; ++j)
-      block(k, j) = as_stored<T>(cached_value(ownership.vertex(part, k), j));
-  return block;
+  return stored_rows<T>(ownership, part, width, cached_value);
 }
 
 TEST(RowCache, ChangesNoBitAndSendsNotWhatItHas) {
@@ -91,10 +87,10 @@ TEST(RowCache, AFetchThatIsGivenUp) {
     store.begin_counts(Cpu{1}, lists, fetch, "fetch", {&cache, nullptr});
     store.advance(Cpu{1}, fetch, move, "fetch");
   }
-  EXPECT_EQ(cache.choice().size(), 0);
+  EXPECT_EQ(cache.policy().size(), 0);
   std::vector<Matrix<float>> rows;
   store.finish_fetch(Cpu{1}, fetch, rows);
-  EXPECT_EQ(cache.choice().size(), fetch.remote_rows());
+  EXPECT_EQ(cache.policy().size(), fetch.remote_rows());
   for (std::size_t k = 0; k < ids.size(); ++k)
     for (std::int64_t j = 0; j < 4; ++j)
       EXPECT_EQ(rows[0](static_cast<std::int64_t>(k), j), cached_value(ids[k], j));

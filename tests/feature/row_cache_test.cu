@@ -14,11 +14,8 @@ class RowCacheOnGpu : public CudaTest {};
 
 template <class T>
 Matrix<T, Cuda> cached_block(const Ownership& ownership, int part, std::int64_t width, Placement placement) {
-  Matrix<T> block(ownership.size(part), width);
-  for (std::int64_t k = 0; k < block.rows * width; ++k) {
-    const auto v = ownership.vertex(part, k / width);
-    block.data[static_cast<std::size_t>(k)] = as_stored<T>(static_cast<float>(v * 7 + k % width));
-  }
+  const auto block = stored_rows<T>(
+      ownership, part, width, [](std::int64_t v, std::int64_t j) { return static_cast<float>(v * 7 + j); });
   Matrix<T, Cuda> matrix;
   matrix.rows = block.rows;
   matrix.columns = width;

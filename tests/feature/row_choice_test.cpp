@@ -19,7 +19,7 @@ namespace {
 using Ids = std::vector<std::int64_t>;
 using Trace = std::vector<Ids>;
 
-constexpr std::int64_t kNever = ForeseenRows::kNever;
+constexpr std::int64_t kNever = RowPolicy::kNever;
 
 std::vector<std::int64_t> missed_of(const Ids& ids, const std::vector<std::int32_t>& slots) {
   Ids missed;
@@ -76,7 +76,7 @@ void expect_most_hits(const Trace& trace, int ids, int most_slots) {
   }
 }
 
-TEST(RowChoice, ByNextUsesNothingHitsMoreOfOneRowAtATime) {
+TEST(RowPolicy, ByNextUsesNothingHitsMoreOfOneRowAtATime) {
   constexpr int kIds = 4, kFetches = 6;
   for (int number = 0; number < 4096; ++number) {
     Trace trace;
@@ -85,7 +85,7 @@ TEST(RowChoice, ByNextUsesNothingHitsMoreOfOneRowAtATime) {
   }
 }
 
-TEST(RowChoice, ByNextUsesNothingHitsMoreOfSets) {
+TEST(RowPolicy, ByNextUsesNothingHitsMoreOfSets) {
   constexpr int kIds = 4, kFetches = 4;
   for (int number = 0; number < 65536; number += 3) {
     Trace trace;
@@ -114,7 +114,7 @@ Ids random_ids(std::uint64_t seed, std::int64_t fetch, std::int64_t ids) {
 // What is held, with keys that are looked up in the trace, or in a list, each time.
 struct SlowChoice {
   RowRule rule = RowRule::kDegree;
-  std::int64_t slots = 0;
+  std::int64_t slots = 0, most_slots = 0;
   std::set<std::int64_t> held = {};
   Ids list = {};
   std::map<std::int64_t, Ids> known = {};           // of coming fetches
@@ -124,7 +124,7 @@ struct SlowChoice {
     if (rule == RowRule::kLru) return fetch - asked.at(id);
     if (rule == RowRule::kDegree) {
       const auto at = std::ranges::find(list, id);
-      return at == list.end() ? kNever : at - list.begin();
+      return at - list.begin() < std::min(most_slots, std::ssize(list)) ? at - list.begin() : kNever;
     }
     for (const auto& [number, ids] : known)
       if (number > fetch && std::ranges::count(ids, id) > 0) return number;
@@ -132,6 +132,7 @@ struct SlowChoice {
   }
   void shrink(std::int64_t to, std::int64_t fetch) {
     slots = to;
+    most_slots = std::max(most_slots, to);
     while (std::ssize(held) > slots) held.erase(last(fetch));
   }
   std::int64_t last(std::int64_t fetch) const {
@@ -154,58 +155,56 @@ struct SlowChoice {
 void expect_as_slowly(RowRule rule, std::int64_t window, std::uint64_t seed, bool resizes, bool prunes) {
   SCOPED_TRACE(fmt::format("rule {} window {} seed {}", static_cast<int>(rule), window, seed));
   constexpr std::int64_t kFetches = 120, kIds = 60;
-  ForeseenRows foreseen;
-  RowChoice choice(rule, foreseen);
+  RowPolicy policy(rule);
   SlowChoice slow{.rule = rule};
   for (std::int64_t k = 0; k < kIds; k += 2) slow.list.push_back((k * 7 % kIds) * 1000003);
-  choice.rank(slow.list);
+  policy.set_list(slow.list);
   std::int64_t hits = 0;
   for (std::int64_t fetch = 0; fetch < kFetches; ++fetch) {
     if (fetch == 0 || (resizes && fetch % 10 == 0)) {
       const auto slots = static_cast<std::int64_t>(random64({.seed = seed, .row = 7}, fetch) % 25);
       std::map<std::int32_t, std::int64_t> before;
-      for (const auto id : slow.held) before[choice.slot_of(id)] = id;
-      const auto moves = choice.resize(slots);
+      for (const auto id : slow.held) before[policy.slot_of(id)] = id;
+      const auto moves = policy.resize(slots);
       slow.shrink(slots, fetch - 1);
       for (const auto& [from, to] : moves) {
         EXPECT_GE(from, slots);
-        EXPECT_EQ(choice.slot_of(before[from]), to);
+        EXPECT_EQ(policy.slot_of(before[from]), to);
       }
     }
     if (rule == RowRule::kBelady && fetch % window == 0) {
       for (auto coming = fetch; coming < std::min(fetch + window, kFetches); ++coming) {
-        const auto ids = slow.known[coming] = random_ids(seed, coming, kIds);
-        foreseen.add(coming, ids);
-        choice.foresee(coming, ids);
+        slow.known[coming] = random_ids(seed, coming, kIds);
+        policy.foresee(coming, slow.known[coming]);
       }
-      foreseen.settle(fetch - 1);
+      policy.settle();
     }
     auto ids = random_ids(seed, fetch, kIds);
     if (prunes) std::erase_if(ids, [&](auto id) { return (id + fetch) % 3 == 0; });
     std::vector<std::int32_t> slots(ids.size());
-    choice.begin(fetch, ids, slots);
+    policy.begin(ids, slots);
     for (const auto id : ids) slow.asked[id] = fetch;
     for (std::size_t k = 0; k < ids.size(); ++k) {
       ASSERT_EQ(slots[k] >= 0, slow.held.contains(ids[k])) << "fetch " << fetch;
       hits += slots[k] >= 0;
     }
     const auto missed = missed_of(ids, slots);
-    const auto admitted = choice.end(fetch, missed);
+    const auto admitted = policy.end(missed);
     slow.end(fetch, missed);
-    for (const auto& [row, slot] : admitted) EXPECT_EQ(choice.slot_of(missed[row]), slot);
+    for (const auto& [row, slot] : admitted) EXPECT_EQ(policy.slot_of(missed[row]), slot);
     std::set<std::int32_t> distinct;
     for (const auto id : slow.held) {
-      ASSERT_GE(choice.slot_of(id), 0) << "fetch " << fetch;
-      ASSERT_LT(choice.slot_of(id), choice.slots());
-      distinct.insert(choice.slot_of(id));
+      ASSERT_GE(policy.slot_of(id), 0) << "fetch " << fetch;
+      ASSERT_LT(policy.slot_of(id), policy.slots());
+      distinct.insert(policy.slot_of(id));
     }
     ASSERT_EQ(distinct.size(), slow.held.size());
-    ASSERT_EQ(choice.size(), std::ssize(slow.held));
+    ASSERT_EQ(policy.size(), std::ssize(slow.held));
   }
   EXPECT_GT(hits, 0);
 }
 
-TEST(RowChoice, TheSmallestKeysStay) {
+TEST(RowPolicy, TheSmallestKeysStay) {
   for (std::uint64_t seed = 0; seed < 20; ++seed)
     for (const bool resizes : {false, true})
       for (const bool prunes : {false, true}) {
@@ -221,7 +220,7 @@ TEST(RowChoice, TheSmallestKeysStay) {
 std::set<std::int64_t> held_of(const RowPolicy& policy, std::int64_t ids) {
   std::set<std::int64_t> held;
   for (std::int64_t id = 0; id < ids; ++id)
-    if (policy.choice().slot_of(id) >= 0) held.insert(id);
+    if (policy.slot_of(id) >= 0) held.insert(id);
   return held;
 }
 

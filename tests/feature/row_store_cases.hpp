@@ -1,5 +1,6 @@
-// Rows that minibatches have gradients for, for the tests of every space: which minibatches there
-// are, on which rank, and what a loop over all of them adds up to.
+// Stores of rows, for the tests of every space: rows that are a formula of their vertex;
+// minibatches that have gradients for rows, on which rank, and what a loop over all of them
+// adds up to.
 #pragma once
 
 #include <algorithm>
@@ -8,11 +9,34 @@
 #include <string>
 #include <vector>
 
+#include "dense/random_matrices.hpp"
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/feature/row_store.hpp"
 #include "partition/owned.hpp"
 
 namespace espalier {
+
+/// The rows of a part, as they are stored, of a matrix whose number j of vertex v is number(v, j).
+template <class T, class Number>
+Matrix<T> stored_rows(const Ownership& ownership, int part, std::int64_t width, const Number& number) {
+  Matrix<T> rows(ownership.size(part), width);
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    for (std::int64_t j = 0; j < width; ++j) rows(k, j) = as_stored<T>(number(ownership.vertex(part, k), j));
+  return rows;
+}
+
+template <class Space>
+struct ListsOnSpace {
+  std::vector<Array<Space, std::int64_t>> arrays;
+  std::vector<std::span<const std::int64_t>> spans;
+  ListsOnSpace(const Space& space, const std::vector<std::vector<std::int64_t>>& lists) {
+    for (const auto& list : lists) {
+      arrays.push_back(copy_to<std::int64_t, Space>(space, list));
+      spans.emplace_back(arrays.back().data(), list.size());
+    }
+  }
+};
 
 struct PushedBatch {
   std::int64_t number = 0;

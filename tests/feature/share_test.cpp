@@ -8,10 +8,9 @@
 #include <functional>
 #include <numeric>
 
-#include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "espalier/feature/row_store.hpp"
 #include "mpi_test.hpp"
+#include "row_store_cases.hpp"
 
 namespace espalier {
 namespace {
@@ -23,20 +22,8 @@ float shared_entry(std::int64_t v, std::int64_t j) {
 }
 
 template <class T>
-T as(float value) {
-  if constexpr (std::is_same_v<T, Half>)
-    return to_half(value);
-  else
-    return value;
-}
-
-template <class T>
 RowStore shared_store_on(const Grid& grid, const Ownership& ownership) {
-  Matrix<T> rows(ownership.size(grid.row()), kSharedWidth);
-  for (std::int64_t k = 0; k < rows.rows; ++k)
-    for (std::int64_t j = 0; j < kSharedWidth; ++j)
-      rows(k, j) = as<T>(shared_entry(ownership.vertex(grid.row(), k), j));
-  return RowStore(grid, ownership, std::move(rows));
+  return RowStore(grid, ownership, stored_rows<T>(ownership, grid.row(), kSharedWidth, shared_entry));
 }
 
 // Which node a rank is on: all on one, neighbours in pairs, dealt round two, everyone alone, and
@@ -44,14 +31,6 @@ RowStore shared_store_on(const Grid& grid, const Ownership& ownership) {
 const std::vector<std::function<int(int)>> kNodes = {
     [](int) { return 0; }, [](int rank) { return rank / 2; }, [](int rank) { return rank % 2; },
     [](int rank) { return rank; }, [](int rank) { return rank >= 3; }};
-
-std::vector<Ownership> ownerships(std::int64_t n, int parts) {
-  std::vector<std::int32_t> owner;
-  for (std::int64_t v = 0; v < n; ++v)
-    owner.push_back(static_cast<std::int32_t>(random64({.seed = 3, .row = static_cast<std::uint64_t>(v)}, 0) %
-                                              static_cast<std::uint64_t>(parts)));
-  return {block_partition(n, parts), {owner, parts}};
-}
 
 std::vector<std::int64_t> wanted_by(int rank, std::int64_t n) {
   std::vector<std::int64_t> ids;
@@ -81,7 +60,8 @@ void expect_shared_fetch(const Grid& grid, const Ownership& ownership, const std
   std::vector<Matrix<float>> rows;
   PendingFetch pending;
   grid.traffic().clear();
-  store.begin_fetch({2}, lists, pending, "fetch");
+  store.begin_counts({2}, lists, pending, "fetch");
+  store.advance({2}, pending, FetchMove::kRows, "fetch");
   store.finish_fetch({2}, pending, rows);
   std::int64_t wrong = 0;
   for (std::size_t m = 0; m < lists.size(); ++m)
@@ -107,8 +87,9 @@ TEST(SharedRows, AreThoseOfTheMatrixWhateverIsANode) {
   for (const int c : divisors(test_world().size()))
     for (const std::int64_t n : {2, 61}) {
       const Grid grid(test_world(), c);
-      for (const auto& ownership : ownerships(n, grid.rows()))
+      for (const auto owned : {Owned::kInRanges, Owned::kAtRandom})
         for (std::size_t node = 0; node < kNodes.size(); ++node) {
+          const auto ownership = ownership_of(owned, n, grid.rows());
           SCOPED_TRACE(fmt::format("c {} n {} nodes {} map {}", c, n, node, ownership.is_map()));
           expect_shared_fetch<float>(grid, ownership, kNodes[node]);
           expect_shared_fetch<Half>(grid, ownership, kNodes[node]);

@@ -52,7 +52,6 @@ class RowCacheOn {
       : policy_(rule), row_bytes_(row_bytes), piece_rows_(piece_rows) {}
 
   RowPolicy& policy() { return policy_; }
-  const RowChoice& choice() const { return policy_.choice(); }
   std::int64_t row_bytes() const { return row_bytes_; }
 
   /// How many rows fit into so many bytes, in whole pieces.
@@ -69,9 +68,9 @@ class RowCacheOn {
   std::int64_t bytes() const;
 
   /// A fetch begins that asks others for wanted.ids[0 .. others), as group_by_owner has grouped
-  /// them. Those that are held move behind those that are not, and leave the counts; `missed`
-  /// becomes the others. Rows of those that are held are written to arrived[(others - their
-  /// number) row_bytes ..], which grows for all. The host waits for the ids. Id: int32_t, int64_t.
+  /// them. `missed` becomes those that are not held; the others move behind these, leave the
+  /// counts, and have their rows at the end of `arrived`, which grows for all. The host waits
+  /// for the ids.
   template <class Id>
   void begin(const Space& space, OwnerGroups<Id, Space>& wanted, std::int64_t others,
              std::vector<std::int64_t>& missed, Array<Space, std::byte>& arrived);
@@ -79,8 +78,8 @@ class RowCacheOn {
   /// Rows that were missed have arrived, in their order.
   void end(const Space& space, std::span<const std::int64_t> missed, const Array<Space, std::byte>& arrived);
 
-  /// Rows ids[k] are to be read to place k of `to`: those that are held are, from here; the places
-  /// of the others become `missed`.
+  /// Rows ids[k] are to be read to place k of `to`: those that are held are; the places of the
+  /// others become `missed`.
   void begin_read(const Cpu& cpu, std::span<const std::int64_t> ids, std::vector<std::int64_t>& missed,
                   std::byte* to) requires std::is_same_v<Space, Cpu>;
   /// Those at the places `missed` are there, too.
@@ -91,7 +90,7 @@ class RowCacheOn {
   CachedRows rows() const { return {pieces_on_space_.data(), piece_rows_, row_bytes_}; }
   void have_pieces(const Space& space, std::int64_t slots);
   /// Of those admitted the row `missed` is at places[missed] of `from`; no places: at that itself.
-  void take_up(const Space& space, std::span<const RowChoice::Admission> admitted, const std::byte* from,
+  void take_up(const Space& space, std::span<const RowPolicy::Admission> admitted, const std::byte* from,
                std::span<const std::int64_t> places = {});
 
   RowPolicy policy_;

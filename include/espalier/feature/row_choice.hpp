@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -47,6 +46,7 @@ class IdPositions {
 
  private:
   std::size_t home(std::int64_t id) const;
+  std::size_t free_place(std::int64_t id) const;
   void grow(std::size_t places);
 
   std::vector<std::int64_t> ids_;     // by position; -1: free
@@ -54,63 +54,46 @@ class IdPositions {
   std::int64_t size_ = 0;
 };
 
-/// Which fetches will ask for which rows, as far as it is known.
-class ForeseenRows {
+/// Rows that are held, each in a slot, by keys.
+class RowPolicy {
  public:
   static constexpr std::int64_t kNever = INT64_MAX;
 
-  /// Fetch number `fetch` will ask for these; more of it may follow.
-  void add(std::int64_t fetch, std::span<const std::int64_t> ids);
-  /// Sorts what was added since, and forgets fetches up to `fetch`: O(T log T).
-  void settle(std::int64_t fetch);
-  /// The first fetch after number `fetch` that will ask for the row, or kNever.
-  std::int64_t next(std::int64_t id, std::int64_t fetch) const;
-  /// How many rows fetch number `fetch` was said to ask for.
-  std::int64_t asked_by(std::int64_t fetch) const;
-
- private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> uses_;  // (id, fetch), ascending once settled
-  std::map<std::int64_t, std::int64_t> asked_by_;
-};
-
-/// Rows that are held, each in a slot, by keys.
-class RowChoice {
- public:
   /// A row that has arrived gets a slot; `missed`: its place in the list.
   struct Admission {
     std::int64_t missed;
     std::int32_t slot;
-    friend bool operator==(const Admission&, const Admission&) = default;
   };
   struct Move {
     std::int32_t from, to;
   };
 
-  /// `foreseen`, which kBelady goes by, must stay.
-  RowChoice(RowRule rule, const ForeseenRows& foreseen) : rule_(rule), foreseen_(&foreseen) {}
+  explicit RowPolicy(RowRule rule) : rule_(rule) {}
 
-  RowRule rule() const { return rule_; }
+  /// Does it want to know what comes?
   bool foresees() const { return rule_ == RowRule::kBelady; }
   std::int64_t slots() const { return slots_; }
   std::int64_t size() const { return held_.size(); }
   std::int32_t slot_of(std::int64_t id) const { return held_.find(id); }
+  /// Bytes of what rows are found by.
+  std::int64_t bytes() const { return held_.bytes(); }
 
+  /// The list of kDegree, best first. Of it no more are looked at than were ever held at once.
+  void set_list(std::vector<std::int64_t> ids);
   /// The most rows from now on; beyond that those with the largest keys go. Slots are then below
   /// `slots`: the rows that must move for that, to slots that are free.
   std::vector<Move> resize(std::int64_t slots);
-  /// The keys of lists from now on: places here, the first is the smallest.
-  void rank(std::span<const std::int64_t> ids);
-  /// It is known now that fetch number `fetch`, beyond all that were known, will ask for these.
+
+  /// Fetch number `fetch`, counted from 0, which has not begun, will ask for these, and perhaps for
+  /// more; `settle` when all that is known was said: O(T log T).
   void foresee(std::int64_t fetch, std::span<const std::int64_t> ids);
+  void settle();
 
-  /// Fetch number `fetch` begins: slots[k] is where row ids[k] is, or -1.
-  void begin(std::int64_t fetch, std::span<const std::int64_t> ids, std::span<std::int32_t> slots);
-  /// Rows that a fetch did not find have arrived, after `fetch` has begun as the last: which are
-  /// taken up, and where. Slots are distinct.
-  std::vector<Admission> end(std::int64_t fetch, std::span<const std::int64_t> missed);
-
-  /// Bytes of what rows are found by.
-  std::int64_t bytes() const { return held_.bytes(); }
+  /// The next fetch begins: slots[k] is where row ids[k] is, or -1.
+  void begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots);
+  /// Rows that a fetch did not find have arrived: which are taken up, and where. Slots are
+  /// distinct.
+  std::vector<Admission> end(std::span<const std::int64_t> missed);
 
  private:
   struct Entry {
@@ -118,57 +101,26 @@ class RowChoice {
     friend auto operator<=>(const Entry&, const Entry&) = default;
   };
 
-  std::int64_t key_of(std::int64_t id, std::int64_t fetch) const;
+  std::int64_t next_use(std::int64_t id) const;
+  std::int64_t key_of(std::int64_t id) const;
   void set_key(std::int32_t slot, std::int64_t key);
-  void judge_anew(std::int64_t fetch, std::int64_t up_to);
+  void judge_anew(std::int64_t up_to);
   void make_heap();
   Entry largest();
   void drop(std::int64_t id);
+  void rank();
 
   RowRule rule_;
-  const ForeseenRows* foreseen_;
-  std::int64_t slots_ = 0;
+  std::int64_t fetch_ = -1;  // begun last
+  std::int64_t slots_ = 0, most_slots_ = 0;
+  std::vector<std::int64_t> list_;
   IdPositions held_, ranks_;
   std::vector<std::int64_t> keys_;  // by slot; of those that were ever used
   std::vector<std::int32_t> free_;  // of those
   std::vector<Entry> heap_;         // the largest first; an entry counts where it is its row's key
-};
-
-/// The rule, and what it goes by.
-class RowPolicy {
- public:
-  explicit RowPolicy(RowRule rule) : foreseen_(std::make_unique<ForeseenRows>()), choice_(rule, *foreseen_) {}
-
-  /// Does it want to know what comes?
-  bool foresees() const { return choice_.foresees(); }
-  /// The list of kDegree, best first.
-  void set_list(std::vector<std::int64_t> ids);
-  /// As RowChoice.
-  std::vector<RowChoice::Move> resize(std::int64_t slots);
-  std::int64_t slots() const { return choice_.slots(); }
-  const RowChoice& choice() const { return choice_; }
-
-  /// Fetch number `fetch`, counted from 0, which has not begun, will ask for these; `settle` when
-  /// all that is known was said.
-  void foresee(std::int64_t fetch, std::span<const std::int64_t> ids);
-  void settle() { foreseen_->settle(fetch_); }
-  void begin(std::span<const std::int64_t> ids, std::span<std::int32_t> slots) {
-    choice_.begin(++fetch_, ids, slots);
-  }
-  std::vector<RowChoice::Admission> end(std::span<const std::int64_t> missed) {
-    return choice_.end(fetch_, missed);
-  }
-  /// How many fetches have begun.
-  std::int64_t begun() const { return fetch_ + 1; }
-
- private:
-  void rank();
-
-  std::unique_ptr<ForeseenRows> foreseen_;
-  RowChoice choice_;
-  std::int64_t fetch_ = -1;  // begun last
-  std::int64_t most_slots_ = 0;
-  std::vector<std::int64_t> list_;
+  // What is known of coming fetches: (id, fetch), ascending once settled; how many rows of each.
+  std::vector<std::pair<std::int64_t, std::int64_t>> uses_;
+  std::map<std::int64_t, std::int64_t> asked_by_;
 };
 
 }  // namespace espalier
