@@ -26,24 +26,16 @@ double edge_store_bytes(const GraphInfo& graph) {
          8.0 * static_cast<double>(graph.nodes);
 }
 
-namespace {
-
-template <class Index, class T>
-EdgeStore read_edges_as(const Grid& grid, const GraphFile& file, const Ownership& ownership,
-                        const EdgeTable& table) {
-  auto [entries, rows] = OwnedReader(grid, file, ownership).template edges<Index, T>(table.held, table.width);
-  const auto& schema = file.info().schema;
-  return {RowStore(grid, ownership, EntryIndex{std::move(entries)}, StoredRows<Cpu>(std::move(rows))),
-          EdgeColumnsOn<Cpu>(Cpu{}, schema, table.held), schema.columns()};
-}
-
-}  // namespace
-
 EdgeStore read_edges(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
   const auto table = edge_table(file.info());
+  const auto& schema = file.info().schema;
   return with_index_type(file.info().columns, [&]<class Index>(Index) {
-    return table.half ? read_edges_as<Index, Half>(grid, file, ownership, table)
-                      : read_edges_as<Index, float>(grid, file, ownership, table);
+    const auto read = [&]<class T>(T) -> EdgeStore {
+      auto [entries, rows] = OwnedReader(grid, file, ownership).edges<Index, T>(table.held, table.width);
+      return {RowStore(grid, ownership, EntryIndex{std::move(entries)}, std::move(rows)),
+              EdgeColumnsOn<Cpu>(Cpu{}, schema, table.held), schema.columns()};
+    };
+    return table.half ? read(Half{}) : read(float{});
   });
 }
 

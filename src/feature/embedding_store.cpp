@@ -89,10 +89,10 @@ void update_rows(const Cpu& cpu, const RowStep& step, const PushOrder<Cpu>& orde
 }
 
 void update_rows(const Cpu& cpu, const RowStep& step, const PushOrder<Cpu>& order,
-                 ConstMatrixView<float> gradients, const AdagradRows<Cpu>& state, MatrixView<float> weights) {
+                 ConstMatrixView<float> gradients, MatrixView<float> squares, MatrixView<float> weights) {
   for_each_row(cpu, order, gradients, [&](std::int64_t row, const float* g) {
-    auto *const squares = state.squares.row(row), *const weight = weights.row(row);
-    for (std::int64_t j = 0; j < weights.columns; ++j) adagrad_element(step, g[j], squares[j], weight[j]);
+    auto *const of_row = squares.row(row), *const weight = weights.row(row);
+    for (std::int64_t j = 0; j < weights.columns; ++j) adagrad_element(step, g[j], of_row[j], weight[j]);
   });
 }
 

@@ -90,13 +90,13 @@ void update_rows(const Cuda& cuda, const RowStep& step, const PushOrder<Cuda>& o
 }
 
 void update_rows(const Cuda& cuda, const RowStep& step, const PushOrder<Cuda>& of,
-                 ConstMatrixView<float, Cuda> gradients, const AdagradRows<Cuda>& state,
+                 ConstMatrixView<float, Cuda> gradients, MatrixView<float, Cuda> squares,
                  MatrixView<float, Cuda> weights) {
   const auto columns = weights.columns;
   const auto *const rows = of.rows.data(), *const begins = of.begins.data(), *const order = of.order.data();
   for_each(cuda, "adagrad_rows", std::ssize(of.rows) * columns, [=] __device__(std::int64_t thread) {
     const auto k = thread / columns, j = thread % columns, row = rows[k];
-    adagrad_element(step, sum_of(begins, order, gradients, k, j), state.squares(row, j), weights(row, j));
+    adagrad_element(step, sum_of(begins, order, gradients, k, j), squares(row, j), weights(row, j));
   });
 }
 

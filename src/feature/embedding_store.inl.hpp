@@ -31,11 +31,6 @@ struct AdamRows {
   const float* corrections;  ///< [most + 1] by the number of steps
   std::int64_t most;
 };
-/// Adagrad's.
-template <class Space>
-struct AdagradRows {
-  MatrixView<float, Space> squares;
-};
 
 /// One element; `correction` of the row's step.
 ESPALIER_HD inline void adam_element(const RowStep& s, float correction, float g, float& first, float& second,
@@ -52,16 +47,17 @@ ESPALIER_HD inline std::int64_t row_of_correction(float steps, std::int64_t most
   return steps < static_cast<float>(most) ? static_cast<std::int64_t>(steps) : most;
 }
 
-// Rows order.rows[k] of a shard take a step by the sum of their gradients, in the order of them.
+// Rows order.rows[k] of a shard take a step by the sum of their gradients, in the order of them:
+// Adam's, or Adagrad's, which has `squares`.
 void update_rows(const Cpu&, const RowStep& step, const PushOrder<Cpu>& order,
                  ConstMatrixView<float> gradients, const AdamRows<Cpu>& state, MatrixView<float> weights);
 void update_rows(const Cuda&, const RowStep& step, const PushOrder<Cuda>& order,
                  ConstMatrixView<float, Cuda> gradients, const AdamRows<Cuda>& state,
                  MatrixView<float, Cuda> weights);
 void update_rows(const Cpu&, const RowStep& step, const PushOrder<Cpu>& order,
-                 ConstMatrixView<float> gradients, const AdagradRows<Cpu>& state, MatrixView<float> weights);
+                 ConstMatrixView<float> gradients, MatrixView<float> squares, MatrixView<float> weights);
 void update_rows(const Cuda&, const RowStep& step, const PushOrder<Cuda>& order,
-                 ConstMatrixView<float, Cuda> gradients, const AdagradRows<Cuda>& state,
+                 ConstMatrixView<float, Cuda> gradients, MatrixView<float, Cuda> squares,
                  MatrixView<float, Cuda> weights);
 
 // to[k] = from[k] + shift.
@@ -181,7 +177,7 @@ void EmbeddingStoreOn<Space>::update(const Space& space, double rate, IdLists li
     auto& order = std::get<PushMemory<Id, Space>>(memory_).order;
     order_pushed<Id>(space, pushed, first, shard_.size(), order);
     if (options_.optimizer == "adagrad")
-      update_rows(space, step, order, pushed.rows, AdagradRows<Space>{state_[0].value}, my_shard());
+      update_rows(space, step, order, pushed.rows, state_[0].value, my_shard());
     else
       update_rows(space, step, order, pushed.rows,
                   AdamRows<Space>{state_[0].value, state_[1].value, state_[2].value.data.data(),
@@ -227,17 +223,20 @@ void EmbeddingStoreOn<Space>::for_each_range(RowRange places, const Visit& visit
     }
 }
 
-/// read(first place in my block, rows, to).
+/// Of `numbers`, memory of `where`, of which the first are the row at place `first` of my block.
 template <class Space>
-template <class Read>
-StateTensor EmbeddingStoreOn<Space>::tensor_of(const EmbeddedType& type, std::string name,
-                                               std::int64_t columns, Read read) const {
+template <class Where>
+StateTensor EmbeddingStoreOn<Space>::tensor_of(const Where& where, const EmbeddedType& type, std::string name,
+                                               const float* numbers, std::int64_t columns,
+                                               std::int64_t first) const {
   StateTensor tensor = {std::move(name), type.end - type.begin, columns, {}, {}};
   for_each_range(shard_, [&](const EmbeddedType& of, RowRange rows, std::int64_t) {
     if (&of == &type) tensor.mine.push_back(rows);
   });
-  tensor.read = [this, &type, read](RowRange rows, float* to) {
-    if (rows.size() > 0) read(ownership_.local(rows.begin + type.begin), rows.size(), to);
+  tensor.read = [=, this, &type](RowRange rows, float* to) {
+    if (rows.size() == 0) return;
+    const auto place = ownership_.local(rows.begin + type.begin) - first;
+    copy_from(where, numbers + place * columns, rows.size() * columns, to);
   };
   return tensor;
 }
@@ -245,29 +244,22 @@ StateTensor EmbeddingStoreOn<Space>::tensor_of(const EmbeddedType& type, std::st
 template <class Space>
 std::vector<StateTensor> EmbeddingStoreOn<Space>::state(const Space& space) const {
   std::vector<StateTensor> all;
-  const auto* const rows = &block();
   for (const auto& type : types_)
-    all.push_back(tensor_of(type, "weights/embedding." + type.name, rows->columns,
-                            [space, rows](std::int64_t place, std::int64_t count, float* to) {
-                              copy_from(space, rows->row(place), count * rows->columns, to);
-                            }));
+    all.push_back(
+        tensor_of(space, type, "weights/embedding." + type.name, block().data.data(), block().columns, 0));
   for (const auto& type : types_)
-    for (const auto& state : state_)
-      all.push_back(tensor_of(type, "optimizer/embedding." + type.name + "/" + state.name,
-                              state.value.columns,
-                              [space, value = &state.value, first = shard_.begin](
-                                  std::int64_t place, std::int64_t count, float* to) {
-                                copy_from(space, value->row(place - first), count * value->columns, to);
-                              }));
+    for (const auto& [name, value] : state_)
+      all.push_back(tensor_of(space, type, "optimizer/embedding." + type.name + "/" + name, value.data.data(),
+                              value.columns, shard_.begin));
   return all;
 }
 
-/// write(place in my block, numbers) for the rows at `places`, some at a time.
+/// The rows at `places` of my block to `to`, memory of `where`, some at a time.
 template <class Space>
-template <class Write>
-void EmbeddingStoreOn<Space>::read_rows(RowRange places, const Find& find, const std::string& prefix,
-                                        const std::string& suffix, std::int64_t columns,
-                                        const Write& write) const {
+template <class Where>
+void EmbeddingStoreOn<Space>::read_rows(const Where& where, RowRange places, const Find& find,
+                                        const std::string& prefix, const std::string& suffix,
+                                        std::int64_t columns, float* to) const {
   constexpr std::int64_t kNumbers = std::int64_t{1} << 20;  // that are read at a time
   const auto step = std::max<std::int64_t>(1, kNumbers / columns);
   Buffer<float> numbers;
@@ -277,23 +269,19 @@ void EmbeddingStoreOn<Space>::read_rows(RowRange places, const Find& find, const
       const RowRange some = {begin, std::min(begin + step, rows.end)};
       numbers.resize(static_cast<std::size_t>(some.size() * columns));
       saved.read(some, numbers.data());
-      write(place + begin - rows.begin, numbers);
+      copy_to(where, numbers.data(), std::ssize(numbers),
+              to + (place + begin - rows.begin - places.begin) * columns);
     }
   });
 }
 
 template <class Space>
 void EmbeddingStoreOn<Space>::restore(const Space& space, const Find& find, bool with_state) {
-  const auto into = [&](Matrix<float, Space>& matrix, std::int64_t first) {
-    return [&space, &matrix, first](std::int64_t place, const Buffer<float>& numbers) {
-      copy_to(space, numbers.data(), std::ssize(numbers), matrix.row(place - first));
-    };
-  };
-  read_rows({0, block().rows}, find, "weights/", "", block().columns, into(block(), 0));
-  for (auto& state : state_)
+  auto& rows = block();
+  read_rows(space, {0, rows.rows}, find, "weights/", "", rows.columns, rows.data.data());
+  for (auto& [name, value] : state_)
     if (with_state)
-      read_rows(shard_, find, "optimizer/", "/" + state.name, state.value.columns,
-                into(state.value, shard_.begin));
+      read_rows(space, shard_, find, "optimizer/", "/" + name, value.columns, value.data.data());
 }
 
 template <class Space>
@@ -306,13 +294,9 @@ Buffer<float> EmbeddingStoreOn<Space>::kept_rows(const Space& space) const {
 template <class Space>
 std::vector<StateTensor> EmbeddingStoreOn<Space>::state_of_kept(const Buffer<float>& kept) const {
   std::vector<StateTensor> all;
-  const auto columns = block().columns;
   for (const auto& type : types_)
-    all.push_back(tensor_of(type, "best/weights/embedding." + type.name, columns,
-                            [from = kept.data(), columns, first = shard_.begin](
-                                std::int64_t place, std::int64_t count, float* to) {
-                              std::copy_n(from + (place - first) * columns, count * columns, to);
-                            }));
+    all.push_back(tensor_of(Cpu{}, type, "best/weights/embedding." + type.name, kept.data(), block().columns,
+                            shard_.begin));
   return all;
 }
 
@@ -320,10 +304,7 @@ template <class Space>
 Buffer<float> EmbeddingStoreOn<Space>::restore_kept(const Find& find) const {
   const auto columns = block().columns;
   Buffer<float> kept(static_cast<std::size_t>(shard_.size() * columns));
-  read_rows(shard_, find, "best/weights/", "", columns,
-            [&](std::int64_t place, const Buffer<float>& numbers) {
-              std::ranges::copy(numbers, kept.begin() + (place - shard_.begin) * columns);
-            });
+  read_rows(Cpu{}, shard_, find, "best/weights/", "", columns, kept.data());
   return kept;
 }
 

@@ -31,29 +31,23 @@ void with_numbers(Rows& rows, Use use) {
       rows);
 }
 
-}  // namespace
-
-void normalize_rows(StoredRows<Cpu>& rows) {
-  with_numbers(rows, [](auto& local) {
-    for (std::int64_t i = 0; i < local.rows; ++i) {
-      double sum = 0;
-      for (std::int64_t j = 0; j < local.columns; ++j)
-        sum += std::abs(static_cast<double>(to_float(local(i, j))));
-      if (sum == 0) continue;
-      for (std::int64_t j = 0; j < local.columns; ++j)
-        store_value(local(i, j), static_cast<float>(to_float(local(i, j)) / sum));
-    }
-  });
-}
-
-void normalize_pairs(Matrix<float>& rows) {
+// Divides the numbers at first, first + step, .. of each row by the sum of their absolute values.
+template <class T>
+void normalize(Matrix<T>& rows, std::int64_t first, std::int64_t step) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     double sum = 0;
-    for (std::int64_t k = 1; k < rows.columns; k += 2) sum += std::abs(static_cast<double>(rows(i, k)));
+    for (auto j = first; j < rows.columns; j += step)
+      sum += std::abs(static_cast<double>(to_float(rows(i, j))));
     if (sum == 0) continue;
-    for (std::int64_t k = 1; k < rows.columns; k += 2)
-      rows(i, k) = static_cast<float>(static_cast<double>(rows(i, k)) / sum);
+    for (auto j = first; j < rows.columns; j += step)
+      store_value(rows(i, j), static_cast<float>(to_float(rows(i, j)) / sum));
   }
+}
+
+}  // namespace
+
+void normalize_rows(StoredRows<Cpu>& rows, bool pairs) {
+  with_numbers(rows, [&](auto& local) { pairs ? normalize(local, 1, 2) : normalize(local, 0, 1); });
 }
 
 namespace {
@@ -100,12 +94,6 @@ Standardization measure_columns(const Pieces& each_piece, std::int64_t width, co
   });
   for (auto& d : deviation) d = d > 0 ? std::sqrt(d / n) : 1.0;
   return {std::move(mean), std::move(deviation)};
-}
-
-Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator& column,
-                                std::int64_t vertices) {
-  const auto width = std::visit([](const auto& local) { return local.columns; }, rows);
-  return measure_columns([&](const PieceVisit& visit) { visit(rows); }, width, column, vertices);
 }
 
 void standardize(StoredRows<Cpu>& rows, const Standardization& by) {

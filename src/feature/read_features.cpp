@@ -36,10 +36,11 @@ StoredRows<Cpu> read_rows(const TableReading& of, Standardization& standard) {
     rows = of.reader.features<Half>(table.held, table.width);
   else
     rows = of.reader.features<float>(table.held, table.fetched_width());
-  if (of.norm == "row")
-    table.pairs > 0 ? normalize_pairs(std::get<Matrix<float>>(rows)) : normalize_rows(rows);
+  if (of.norm == "row") normalize_rows(rows, table.pairs > 0);
   if (of.norm == "standard") {
-    if (standard.mean.empty()) standard = measure_columns(rows, of.grid.column_comm(), of.owners.rows());
+    if (standard.mean.empty())
+      standard = measure_columns([&](const PieceVisit& visit) { visit(rows); }, table.fetched_width(),
+                                 of.grid.column_comm(), of.owners.rows());
     standardize(rows, standard);
   }
   return rows;

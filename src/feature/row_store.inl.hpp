@@ -70,16 +70,6 @@ void mark_changed(const Cpu&, const Buffer<std::int64_t>& places, std::int32_t v
 void mark_changed(const Cuda&, const DeviceArray<std::int64_t>& places, std::int32_t version,
                   DeviceArray<std::int32_t>& changed);
 
-// Rows as they are stored, two arrays of them, become numbers: gather_rows, or unpack_rows.
-template <class T, class Space>
-void gather_stored(const Space& space, const RowStorageOn<Space>& storage, ConstMatrixView<T, Space> from,
-                   ConstMatrixView<T, Space> own, const std::int64_t* source, MatrixView<float, Space> to) {
-  if constexpr (std::is_same_v<T, PackedWord>)
-    unpack_rows(space, *storage.packing(), from, own, source, to);
-  else
-    gather_rows<T>(space, from, own, source, to);
-}
-
 inline std::int64_t total(std::span<const std::int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
@@ -157,15 +147,9 @@ std::int64_t RowStoreOn<Space>::to_rows(const Space& space, Id* ids, std::int64_
 template <class Space>
 void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
                               std::string_view label, KeptCopiesOn<Space> copies) const {
-  begin_fetch(space, lists, fetch_, label, copies);
+  begin_counts(space, lists, fetch_, label, copies);
+  advance(space, fetch_, FetchMove::kRows, label);
   finish_fetch(space, fetch_, rows);
-}
-
-template <class Space>
-void RowStoreOn<Space>::begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                    std::string_view label, KeptCopiesOn<Space> copies) const {
-  begin_counts(space, lists, fetch, label, copies);
-  advance(space, fetch, FetchMove::kRows, label);
 }
 
 template <class Space>
@@ -214,15 +198,26 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
   ESPALIER_CHECK(entries_ != nullptr, "rows of {} lists, not of entries", lists.size());
   take_up(space, lists, fetch_);
   to_rows(space, fetch_.source_.data(), std::ssize(fetch_.source_));
-  if (rows.size() < lists.size()) rows.resize(lists.size());
-  storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
-    const auto* source = fetch_.source_.data();
-    for (std::size_t m = 0; m < lists.size(); ++m) {
-      rows[m].resize(fetch_.sizes_[m], storage_.width());
-      gather_stored<T, Space>(space, storage_, own, own, source, rows[m]);
-      source += rows[m].rows;
-    }
-  });
+  storage_.with_rows(
+      [&]<class T>(ConstMatrixView<T, Space> own) { gather_lists<T>(space, own, own, fetch_, rows); });
+}
+
+// Rows as they are stored, two arrays of them, become numbers, list after list.
+template <class Space>
+template <class T>
+void RowStoreOn<Space>::gather_lists(const Space& space, ConstMatrixView<T, Space> from,
+                                     ConstMatrixView<T, Space> own, const PendingFetchOn<Space>& fetch,
+                                     std::vector<Matrix<float, Space>>& rows) const {
+  if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
+  const auto* source = fetch.source_.data();
+  for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
+    rows[m].resize(fetch.sizes_[m], storage_.width());
+    if constexpr (std::is_same_v<T, PackedWord>)
+      unpack_rows(space, *storage_.packing(), from, own, source, rows[m]);
+    else
+      gather_rows<T>(space, from, own, source, rows[m]);
+    source += rows[m].rows;
+  }
 }
 
 template <class Space>
@@ -295,8 +290,13 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
   const auto& column = grid_->column_comm();
   fetch.exchange_ = column.begin_all_to_all_v(fetch.reply_.data(), times(fetch.asked_counts_, row_bytes),
                                               fetch.arrived_.data(), times(wanted.counts, row_bytes), label);
-  predict_fetch(column.host(), label, ids(), wanted.size(), row_bytes, storage_.parts_here(),
-                fetch.remote_rows_, fetch.cached_rows_);
+  // Of the rows that are out of reach a cache had some; all lie evenly over the block rows.
+  const auto missed = static_cast<double>(fetch.remote_rows_),
+             cached = static_cast<double>(fetch.cached_rows_);
+  const auto cost = feature_fetch_cost(
+      column.size(), static_cast<double>(wanted.size()) * (cached == 0 ? 1 : missed / (missed + cached)),
+      index_bytes(ids()), static_cast<double>(row_bytes), storage_.parts_here());
+  grid_->traffic().predict(label, cost.messages, cost.bytes);
   fetch.version_ = version_;
   fetch.done_ = FetchMove::kRows;
 }
@@ -350,8 +350,10 @@ void RowStoreOn<Space>::send_changed(const Space& space, ConstMatrixView<float, 
     at += arriving[r];
     to += of_rank * own.columns;
   }
-  predict_correction(column.host(), label, ownership_.rows(), counted.back(),
-                     own.columns * std::int64_t{sizeof(float)});
+  const auto cost =
+      row_correction_cost(column.size(), static_cast<double>(counted.back()), index_bytes(ownership_.rows()),
+                          static_cast<double>(own.columns) * sizeof(float));
+  grid_->traffic().predict(label, cost.messages, cost.bytes);
   fetch.version_ = version_;
 }
 
@@ -374,7 +376,9 @@ std::vector<std::vector<std::int64_t>> RowStoreOn<Space>::tell_owners(
   std::vector<std::int64_t> asked_sizes;
   for (int part = 0; part < column.size(); ++part)
     asked_sizes.push_back(total(std::span(asked_counts).subspan(part * fetches, fetches)));
-  predict_foretelling(column, label, ids(), total(sizes), fetches);
+  const auto cost = foretelling_cost(column.size(), static_cast<double>(total(sizes)), index_bytes(ids()),
+                                     static_cast<double>(fetches));
+  grid_->traffic().predict(label, cost.messages, cost.bytes);
 
   std::vector<std::vector<std::int64_t>> asked(asks.size());
   with_index_type(ids(), [&]<class Id>(Id) {
@@ -413,7 +417,6 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
                  static_cast<int>(fetch.done_));
   fetch.exchange_.finish();
   if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
-  if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
     if (storage_.on_disk()) {
       if constexpr (std::is_same_v<Space, Cpu>) fetch.of_disk_.add(fetch.reading_->finish(space));
@@ -422,12 +425,7 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
     }
     const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
                                             reinterpret_cast<const T*>(fetch.arrived_.data()));
-    const auto* source = fetch.source_.data();
-    for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
-      rows[m].resize(fetch.sizes_[m], storage_.width());
-      gather_stored<T, Space>(space, storage_, storage_.has_all() ? own : arrived, own, source, rows[m]);
-      source += rows[m].rows;
-    }
+    gather_lists<T>(space, storage_.has_all() ? own : arrived, own, fetch, rows);
     const auto placed = std::ssize(fetch.source_);
     grid_->traffic().count(MemoryStep::kPlaceFeatures,
                            {.rows = placed, .bytes = placed * (storage_.row_bytes() + 4 * storage_.width())});

@@ -7,12 +7,9 @@ namespace espalier {
 namespace {
 
 struct OfDegree {
-  std::int64_t entries, vertex;
+  std::int64_t minus_entries, vertex;
+  friend auto operator<=>(const OfDegree&, const OfDegree&) = default;
 };
-
-bool before(const OfDegree& a, const OfDegree& b) {
-  return a.entries != b.entries ? a.entries > b.entries : a.vertex < b.vertex;
-}
 
 }  // namespace
 
@@ -20,13 +17,13 @@ template <class Index>
 std::vector<std::int64_t> rows_by_degree(const DistCsr<Index>& a, std::int64_t most) {
   Buffer<OfDegree> rows(static_cast<std::size_t>(a.local.rows));
   for (std::int64_t k = 0; k < a.local.rows; ++k)
-    rows[k] = {a.local.row_size(k), a.ownership.vertex(a.part, k)};
+    rows[k] = {-a.local.row_size(k), a.ownership.vertex(a.part, k)};
   const auto taken = std::min<std::int64_t>(most, std::ssize(rows));
-  std::ranges::partial_sort(rows, rows.begin() + taken, before);
+  std::ranges::partial_sort(rows, rows.begin() + taken);
   rows.resize(static_cast<std::size_t>(taken));
   if (a.parts() > 1) {
     rows = a.grid->column_comm().all_gather_v(std::span<const OfDegree>(rows), "setup");
-    std::ranges::sort(rows, before);
+    std::ranges::sort(rows);
   }
   std::vector<std::int64_t> vertices;
   for (const auto& row : rows) vertices.push_back(row.vertex);

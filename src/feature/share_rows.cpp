@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -49,12 +50,7 @@ bool RowStorageOn<Space>::share(const Communicator& node,
                                 const Communicator& world) requires std::is_same_v<Space, Cpu> {
   ESPALIER_CHECK(shared_ == nullptr, "rows that are shared already{}", "");
   const auto parts = node.all_gather(part_, "setup");
-  const auto reached = [&] {
-    auto different = parts;
-    std::ranges::sort(different);
-    const auto rest = std::ranges::unique(different);
-    return static_cast<int>(rest.begin() - different.begin());
-  }();
+  const auto reached = static_cast<int>(std::set<int>(parts.begin(), parts.end()).size());
   const bool all = world.all_reduce(reached, Reduction::kMin, "setup") == reach_.parts();
   auto reach = all ? Ownership(block_partition(reach_.rows(), 1)) : reach_.gathered(parts, part_);
   const int part = all ? 0 : part_;

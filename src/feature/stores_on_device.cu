@@ -5,16 +5,6 @@ namespace espalier {
 
 namespace {
 
-template <class T>
-Matrix<T, Cuda> on_device(const Cuda& cuda, std::int64_t rows, std::int64_t columns, const Buffer<T>& data,
-                          Placement placement) {
-  Matrix<T, Cuda> matrix;
-  matrix.rows = rows;
-  matrix.columns = columns;
-  matrix.data = upload(cuda, data, placement);
-  return matrix;
-}
-
 Buffer<BFloat16> narrowed(const Buffer<float>& data) {
   Buffer<BFloat16> narrow(data.size());
 #pragma omp parallel for schedule(static)
@@ -22,33 +12,28 @@ Buffer<BFloat16> narrowed(const Buffer<float>& data) {
   return narrow;
 }
 
-// Codes where `placement` says; what they stand for is read again and again.
-PackedRowsOn<Cuda> on_device(const Cuda& cuda, const PackedRows& own, Placement placement) {
-  PackedRowsOn<Cuda> packed;
-  static_cast<Matrix<PackedWord, Cuda>&>(packed) =
-      on_device(cuda, own.rows, own.columns, own.data, placement);
-  packed.packing = {own.packing.columns, own.packing.bits, upload(cuda, own.packing.least),
-                    upload(cuda, own.packing.step)};
-  return packed;
-}
-
-struct OnDevice {
-  const Cuda& cuda;
-  Placement placement;
-  bool narrow;
-
-  StoredRows<Cuda> operator()(const PackedRows& own) const { return on_device(cuda, own, placement); }
-  StoredRows<Cuda> operator()(const Matrix<Half>& own) const {
-    return on_device(cuda, own.rows, own.columns, own.data, placement);
-  }
-  StoredRows<Cuda> operator()(const Matrix<float>& own) const {
-    if (narrow) return on_device(cuda, own.rows, own.columns, narrowed(own.data), placement);
-    return on_device(cuda, own.rows, own.columns, own.data, placement);
-  }
-};
-
 StoredRows<Cuda> on_device(const Cuda& cuda, const StoredRows<Cpu>& block, Placement placement, bool narrow) {
-  return std::visit(OnDevice{cuda, placement, narrow}, block);
+  return std::visit(
+      [&]<class Rows>(const Rows& own) -> StoredRows<Cuda> {
+        const auto copied = [&]<class T>(const Buffer<T>& data) {
+          Matrix<T, Cuda> matrix;
+          matrix.rows = own.rows;
+          matrix.columns = own.columns;
+          matrix.data = upload(cuda, data, placement);
+          return matrix;
+        };
+        if constexpr (std::is_same_v<Rows, PackedRows>) {
+          // What codes stand for is read again and again.
+          const auto& of = own.packing;
+          return PackedRowsOn<Cuda>{copied(own.data),
+                                    {of.columns, of.bits, upload(cuda, of.least), upload(cuda, of.step)}};
+        } else {
+          if constexpr (std::is_same_v<Rows, Matrix<float>>)
+            if (narrow) return copied(narrowed(own.data));
+          return copied(own.data);
+        }
+      },
+      block);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
     caches_.release_disk(space);
   }
   void asked(const Space&, const Upcoming& step, const PendingInputOn<Space>& pending) override {
-    asked_[step.number] = {pending.remote_rows(), pending.cached_rows()};
+    asked_[step.number] = pending.remote_rows();
   }
   void arrived(PendingInputOn<Space>& pending) override {
     if (!on_disk_) return;
@@ -106,22 +106,18 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
     return bytes;
   }
 
-  struct Asked {
-    std::int64_t remote = 0, kept = 0;
-  };
-
   std::int64_t memory_;
   const Communicator& world_;
   const StepPartsOn<Space>& before_;
   std::size_t place_;  // of this part
   bool on_disk_;
   InputCachesOn<Space> caches_;
-  DiskCounts read_;                      // in the epoch, by this run
-  std::int64_t most_bytes_ = 0;          // that they had when an evaluation began
-  std::uint64_t epoch_ = 0;              // that the caches were told of last
-  std::int64_t foreseen_ = 0;            // batches below were told to the caches
-  std::int64_t fetches_ = 0;             // that have begun
-  std::map<std::int64_t, Asked> asked_;  // of steps that have begun
+  DiskCounts read_;                           // in the epoch, by this run
+  std::int64_t most_bytes_ = 0;               // that they had when an evaluation began
+  std::uint64_t epoch_ = 0;                   // that the caches were told of last
+  std::int64_t foreseen_ = 0;                 // batches below were told to the caches
+  std::int64_t fetches_ = 0;                  // that have begun
+  std::map<std::int64_t, RemoteRows> asked_;  // of steps that have begun
 };
 
 template <class Space>
@@ -150,11 +146,12 @@ class SavedBytesOn final : public StepPartOn<Space> {
 
   void asked(const Space& space, const Upcoming& step, const PendingInputOn<Space>& pending) override {
     auto& saved = saved_[step.number];
-    saved.kept = input_.cached_bytes(pending);
+    const auto remote = input_.remote_bytes(pending);
+    saved.kept = remote.cached;
     if (step.drawn)
       saved.known = false;
     else if (step.changed)
-      saved.pruned = input_.remote_bytes(space, step.sampled) - input_.asked_bytes(pending) - saved.kept;
+      saved.pruned = input_.remote_bytes(space, step.sampled) - remote.asked - saved.kept;
   }
   void end(const Space&, std::int64_t number) override {
     const auto saved = saved_.extract(number).mapped();

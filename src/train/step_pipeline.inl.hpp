@@ -88,7 +88,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     const typename StageClock<Space>::Scope waiting(clock_, kFetch);
     job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
     job_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
-    step.remote_rows = begun.pending.remote_rows();
+    step.remote_rows = begun.pending.remote_rows().asked;
     for (const auto& part : parts_) part->arrived(begun.pending);
     idle_.push_back(std::move(begun.pending));
   }

@@ -168,7 +168,8 @@ TEST(RowStore, IdsTravelAtTheirOwnWidth) {
       const std::vector<std::span<const std::int64_t>> lists = {expected};
       std::vector<Matrix<float>> rows;
       grid.traffic().clear();
-      store.begin_fetch({1}, lists, pending, "fetch");
+      store.begin_counts({1}, lists, pending, "fetch");
+      store.advance({1}, pending, FetchMove::kRows, "fetch");
       store.finish_fetch({1}, pending, rows);
       for (std::int64_t k = 0; k < rows[0].rows; ++k)
         for (std::int64_t j = 0; j < kStoreWidth; ++j)
@@ -193,7 +194,8 @@ void expect_fetches_under_way(const Grid& grid, std::int64_t n) {
   for (int step = 0; step < 7; ++step) {
     auto& mine = lists[step % 2];
     mine = lists_of(n, grid.world().rank() + step);
-    store.begin_fetch({1}, spans_of(mine), pending[step % 2], "fetch");
+    store.begin_counts({1}, spans_of(mine), pending[step % 2], "fetch");
+    store.advance({1}, pending[step % 2], FetchMove::kRows, "fetch");
     if (step == 0) continue;
     pending[1 - step % 2].progress();
     store.finish_fetch({2}, pending[1 - step % 2], rows);
@@ -224,7 +226,8 @@ TEST(RowStore, AFetchAfterALargerOneAllocatesNothing) {
       Lists lists = lists_of(n, 0);
       if (n == 20) lists.pop_back();
       for (int repeat = 0; repeat < 2; ++repeat) {
-        store.begin_fetch({1}, spans_of(lists), pending, "fetch");
+        store.begin_counts({1}, spans_of(lists), pending, "fetch");
+        store.advance({1}, pending, FetchMove::kRows, "fetch");
         store.finish_fetch({1}, pending, rows);
         if (allocations == 0) allocations = buffer_allocations();
       }
@@ -249,7 +252,8 @@ Matrix<float> fetch_all(const Grid& grid, std::int64_t n, StoredRows<Cpu> rows) 
 
 // By its own columns.
 Standardization standardize_all(const Grid& grid, std::int64_t n, StoredRows<Cpu>& rows) {
-  const auto by = measure_columns(rows, grid.column_comm(), n);
+  const auto by =
+      measure_columns([&](const PieceVisit& visit) { visit(rows); }, kStoreWidth, grid.column_comm(), n);
   standardize(rows, by);
   return by;
 }
@@ -406,7 +410,8 @@ TEST(RowStore, CountsWhatAFetchAsksOfOthers) {
       EXPECT_EQ(store.count_remote(Cpu{2}, lists), others);
       const auto before = grid.traffic().of("fetch").bytes_received;
       PendingFetch fetch;
-      store.begin_fetch(Cpu{1}, lists, fetch, "fetch");
+      store.begin_counts(Cpu{1}, lists, fetch, "fetch");
+      store.advance(Cpu{1}, fetch, FetchMove::kRows, "fetch");
       EXPECT_EQ(fetch.remote_rows(), others);
       std::vector<Matrix<float>> rows;
       store.finish_fetch(Cpu{1}, fetch, rows);

@@ -7,8 +7,8 @@
 
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
-#include "espalier/base/philox.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "row_store_cases.hpp"
 
 namespace espalier {
 namespace {
@@ -17,24 +17,18 @@ class RowStoreOnGpu : public CudaTest {};
 
 using Lists = std::vector<std::vector<std::int64_t>>;
 
-template <class T>
-T entry(std::int64_t i, std::int64_t j) {
+float entry(std::int64_t i, std::int64_t j) {
   const RandomStream stream = {.seed = test_seed(4), .row = static_cast<std::uint64_t>(i)};
-  const auto x = static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
-  return as_stored<T>(x);
+  return static_cast<float>(to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) * 10 - 3);
 }
 
 template <class T>
 RowStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool narrow = false) {
   const auto partition = block_partition(n, grid.rows());
-  Matrix<T> local(partition.size(grid.row()), width);
-  for (std::int64_t i = 0; i < local.rows; ++i)
-    for (std::int64_t j = 0; j < width; ++j) {
-      local(i, j) = entry<T>(partition.begin(grid.row()) + i, j);
-      if constexpr (std::is_same_v<T, float>)
-        if (narrow) local(i, j) = to_float(to_bfloat16(local(i, j)));
-    }
-  return RowStore(grid, partition, std::move(local));
+  return RowStore(grid, partition,
+                  stored_rows<T>(partition, grid.row(), width, [&](std::int64_t i, std::int64_t j) {
+                    return narrow ? to_float(to_bfloat16(entry(i, j))) : entry(i, j);
+                  }));
 }
 
 // The numbers of `entry` in codes.
@@ -42,9 +36,7 @@ template <>
 RowStore host_store<PackedWord>(const Grid& grid, std::int64_t n, std::int64_t width, bool) {
   constexpr int kBits = 4;
   const auto partition = block_partition(n, grid.rows());
-  Matrix<float> numbers(partition.size(grid.row()), width);
-  for (std::int64_t i = 0; i < numbers.rows; ++i)
-    for (std::int64_t j = 0; j < width; ++j) numbers(i, j) = entry<float>(partition.begin(grid.row()) + i, j);
+  const auto numbers = stored_rows<float>(partition, grid.row(), width, entry);
   PackedRows rows;
   rows.packing = {width, kBits, Buffer<double>(width, -3.0), Buffer<double>(width, 10.0 / 15)};
   rows.resize(numbers.rows, words_of_packed(width, kBits));
@@ -64,16 +56,7 @@ Lists lists_of(std::int64_t n, int rank) {
   return {first, {}, second};
 }
 
-struct DeviceLists {
-  std::vector<DeviceArray<std::int64_t>> arrays;
-  std::vector<std::span<const std::int64_t>> spans;
-  DeviceLists(const Cuda& gpu, const Lists& lists) {
-    for (const auto& list : lists) {
-      arrays.push_back(upload(gpu, Buffer<std::int64_t>(list.begin(), list.end())));
-      spans.emplace_back(arrays.back().data(), list.size());
-    }
-  }
-};
+using DeviceLists = ListsOnSpace<Cuda>;
 
 std::vector<Matrix<float>> fetched_by_host(const RowStore& store, const Lists& lists) {
   std::vector<Matrix<float>> rows;
@@ -157,8 +140,7 @@ TEST_F(RowStoreOnGpu, IdsTravelAtTheirOwnWidth) {
       const auto partition = block_partition(n, grid.rows());
       Matrix<float> local(kRows, kColumns);
       for (std::int64_t i = 0; i < kRows; ++i)
-        for (std::int64_t j = 0; j < kColumns; ++j)
-          local(i, j) = entry<float>(partition.begin(grid.row()) + i, j);
+        for (std::int64_t j = 0; j < kColumns; ++j) local(i, j) = entry(partition.begin(grid.row()) + i, j);
       const RowStore host(grid, partition, std::move(local));
       const auto store = to_device(own_gpu(), device, host, Placement::kDevice);
       Lists lists(1);
@@ -199,7 +181,8 @@ TEST_F(RowStoreOnGpu, FetchesUnderWayKeepTheirRows) {
     for (int step = 0; step < 5; ++step) {
       const auto lists = lists_of(of.n, grid.world().rank() + step);
       expected[step % 2] = fetched_by_host(host, lists);
-      store.begin_fetch(gpu, DeviceLists(gpu, lists).spans, pending[step % 2], "fetch");
+      store.begin_counts(gpu, DeviceLists(gpu, lists).spans, pending[step % 2], "fetch");
+      store.advance(gpu, pending[step % 2], FetchMove::kRows, "fetch");
       if (step == 0) continue;
       pending[1 - step % 2].progress();
       store.finish_fetch(gpu, pending[1 - step % 2], rows);
@@ -207,7 +190,8 @@ TEST_F(RowStoreOnGpu, FetchesUnderWayKeepTheirRows) {
     }
     // The last one is given up, and its memory used again.
     const auto lists = lists_of(of.n, grid.world().rank());
-    store.begin_fetch(gpu, DeviceLists(gpu, lists).spans, pending[0], "fetch");
+    store.begin_counts(gpu, DeviceLists(gpu, lists).spans, pending[0], "fetch");
+    store.advance(gpu, pending[0], FetchMove::kRows, "fetch");
     store.finish_fetch(gpu, pending[0], rows);
     expect_rows(rows, fetched_by_host(host, lists));
   });

@@ -101,9 +101,9 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   void update(const Space& space, double rate, IdLists lists, std::span<const std::int64_t> batches,
               std::span<const Matrix<float, Space>> gradients, std::string_view label);
 
-  /// Rows, and what the optimiser knows of them, for a checkpoint: of each type
-  /// "weights/embedding.TYPE" and "optimizer/embedding.TYPE/first_moment", "second_moment", "steps"
-  /// (adagrad: "squares"). Read from where they are, as long as the store stays. Not collective.
+  /// For a checkpoint, of each type "weights/embedding.TYPE" and
+  /// "optimizer/embedding.TYPE/first_moment", "second_moment", "steps" (adagrad: "squares"). Read
+  /// from where they are, as long as the store stays. Not collective.
   std::vector<StateTensor> state(const Space& space) const;
   /// Takes them from a checkpoint, whatever grid has saved them; find(name, rows, columns) gives
   /// each. Throws what `find` and the reading throw; not collectively.
@@ -140,11 +140,12 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   /// visit(name of the type, rows of it, place in my block of the first) for all of `places`.
   template <class Visit>
   void for_each_range(RowRange places, const Visit& visit) const;
-  template <class Read>
-  StateTensor tensor_of(const EmbeddedType& type, std::string name, std::int64_t columns, Read read) const;
-  template <class Write>
-  void read_rows(RowRange places, const Find& find, const std::string& prefix, const std::string& suffix,
-                 std::int64_t columns, const Write& write) const;
+  template <class Where>
+  StateTensor tensor_of(const Where& where, const EmbeddedType& type, std::string name, const float* numbers,
+                        std::int64_t columns, std::int64_t first) const;
+  template <class Where>
+  void read_rows(const Where& where, RowRange places, const Find& find, const std::string& prefix,
+                 const std::string& suffix, std::int64_t columns, float* to) const;
 
   using Rows::grid_;
   using Rows::ownership_;

@@ -24,17 +24,6 @@ struct EntryIndexOn {
   std::int64_t columns() const {
     return std::visit([](const auto& rows) { return rows.columns; }, entries);
   }
-  std::int64_t count() const {
-    return std::visit([](const auto& rows) { return rows.entries(); }, entries);
-  }
-  /// Of this rank's memory.
-  std::int64_t bytes() const {
-    return std::visit(
-        []<class Index>(const Csr<Index, Space>& rows) {
-          return rows.entries() * std::int64_t{sizeof(Index)} + (rows.rows + 1) * std::int64_t{8};
-        },
-        entries);
-  }
 };
 using EntryIndex = EntryIndexOn<Cpu>;
 

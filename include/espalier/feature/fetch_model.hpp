@@ -1,12 +1,7 @@
 // What the model expects of a fetch, and of a step of embeddings: what it moves, and what it holds.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
 #include "espalier/base/footprint.hpp"
-#include "espalier/base/index_type.hpp"
-#include "espalier/comm/communicator.hpp"
 #include "espalier/product/schedule.hpp"
 
 namespace espalier {
@@ -20,17 +15,6 @@ inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double
           parts > 1 ? 3.0 : 0.0};
 }
 
-/// Books it: the rows of so many vertices lie evenly over the block rows. Of those that are out of
-/// reach `missed` are asked for, and `cached` are not, wherever they lie.
-inline void predict_fetch(const Communicator& column, std::string_view label, std::int64_t vertices,
-                          std::int64_t wanted, std::int64_t row_bytes, int reached, std::int64_t missed,
-                          std::int64_t cached) {
-  const auto left = cached == 0 ? 1.0 : static_cast<double>(missed) / static_cast<double>(missed + cached);
-  const auto cost = feature_fetch_cost(column.size(), static_cast<double>(wanted) * left,
-                                       index_bytes(vertices), static_cast<double>(row_bytes), reached);
-  column.traffic().predict(label, cost.messages, cost.bytes);
-}
-
 /// Under which traffic is counted of what ranks tell each other of coming fetches.
 inline constexpr const char* kForeseen = "fetch/foreseen";
 
@@ -41,27 +25,11 @@ inline Cost foretelling_cost(int parts, double asked, double id_bytes, double fe
   return {times * 2 * others, 8 * others * fetches + id_bytes * asked, parts > 1 ? 2 * times : 0.0};
 }
 
-/// Books it, once.
-inline void predict_foretelling(const Communicator& column, std::string_view label, std::int64_t vertices,
-                                std::int64_t asked, std::int64_t fetches) {
-  const auto cost = foretelling_cost(column.size(), static_cast<double>(asked), index_bytes(vertices),
-                                     static_cast<double>(fetches));
-  column.traffic().predict(label, cost.messages, cost.bytes);
-}
-
 /// What a rank of a process column of so many parts receives where every rank sends `sent` rows
 /// once more: how many each of the others sends, then a number and a row each.
 inline Cost row_correction_cost(int parts, double sent, double id_bytes, double row_bytes) {
   const double others = parts - 1;
   return {3 * others, 8 * others + sent * (id_bytes + row_bytes), parts > 1 ? 3.0 : 0.0};
-}
-
-/// Books it.
-inline void predict_correction(const Communicator& column, std::string_view label, std::int64_t vertices,
-                               std::int64_t sent, std::int64_t row_bytes) {
-  const auto cost = row_correction_cost(column.size(), static_cast<double>(sent), index_bytes(vertices),
-                                        static_cast<double>(row_bytes));
-  column.traffic().predict(label, cost.messages, cost.bytes);
 }
 
 /// What a rank receives where every rank sends `sent` rows with their minibatches to the shards
@@ -79,21 +47,36 @@ inline Cost row_update_cost(int parts, int copies, double sent, double changed, 
 /// What a fetch holds on a rank (row_store.inl.hpp) for `lists` lists of `rows` rows each, stored
 /// as `row_bytes`, of which other ranks send `remote`; `width`: numbers of a row as the network
 /// gets it, 0 before that.
-Footprint fetch_footprint(double lists, double rows, double remote, double id_bytes, double row_bytes,
-                          double width);
+inline Footprint fetch_footprint(double lists, double rows, double remote, double id_bytes, double row_bytes,
+                                 double width) {
+  // Sources, rows in float32; with other ranks ids by owner, their order and owners, ids asked by
+  // others, rows packed and received.
+  auto sum = Footprint().add(8 * lists * rows).add(4 * rows * width, lists);
+  if (remote > 0) sum.add(id_bytes * lists * rows).add(8 * lists * rows).add(4 * lists * rows);
+  return sum.add(id_bytes * remote).add(row_bytes * remote, 2);
+}
 
 /// What it holds beside that where rows are on disk: `own` of them as they were read, numbers and
 /// order of those.
-Footprint disk_read_footprint(double own, double row_bytes);
+inline Footprint disk_read_footprint(double own, double row_bytes) {
+  return Footprint().add(row_bytes * own).add(8 * own, 3);
+}
 
 /// The same of the features of `entries` entries of blocks in each list (edge_store.hpp), whose
 /// numbers are made first, and which entries they are of.
-Footprint edge_fetch_footprint(double lists, double entries, double remote, double id_bytes, double row_bytes,
-                               double width);
+inline Footprint edge_fetch_footprint(double lists, double entries, double remote, double id_bytes,
+                                      double row_bytes, double width) {
+  return fetch_footprint(lists, entries, remote, id_bytes, row_bytes, width)
+      .add(8 * entries, lists)
+      .add(4 * entries, lists);
+}
 
 /// What a step of rows that are learnt holds (embedding_store.inl.hpp): gradients of `lists`
 /// minibatches of `rows` rows each; listed, by owner, come down the column, and with copies those
 /// along the row; their order.
-Footprint row_update_footprint(double lists, double rows, double row_bytes, int copies);
+inline Footprint row_update_footprint(double lists, double rows, double row_bytes, int copies) {
+  const double all = lists * rows;
+  return Footprint().add(rows * row_bytes, lists).add(all * row_bytes, copies > 1 ? 4 : 3).add(8 * all, 10);
+}
 
 }  // namespace espalier

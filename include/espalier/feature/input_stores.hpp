@@ -18,6 +18,16 @@
 
 namespace espalier {
 
+/// Rows of other ranks, or their bytes: those that were asked for, and those that caches had.
+struct RemoteRows {
+  std::int64_t asked = 0, cached = 0;
+
+  void add(std::int64_t more_asked, std::int64_t more_cached) {
+    asked += more_asked;
+    cached += more_cached;
+  }
+};
+
 /// The rows of a step on their way: a fetch from each store. Its memory is kept for the next one.
 template <class Space>
 struct PendingInputOn {
@@ -30,22 +40,15 @@ struct PendingInputOn {
     for (auto& fetch : fetches) fetch->progress();
     edges.fetch.progress();
   }
-  /// Rows that were asked of other ranks.
-  std::int64_t remote_rows() const {
-    std::int64_t rows = 0;
-    for (const auto& fetch : fetches) rows += fetch->remote_rows();
-    return rows;
+  RemoteRows remote_rows() const {
+    RemoteRows sum;
+    for (const auto& fetch : fetches) sum.add(fetch->remote_rows(), fetch->cached_rows());
+    return sum;
   }
   DiskCounts of_disk() const {
     DiskCounts sum;
     for (const auto& fetch : fetches) sum.add(fetch->of_disk());
     return sum;
-  }
-  /// Rows of other ranks that caches had.
-  std::int64_t cached_rows() const {
-    std::int64_t rows = 0;
-    for (const auto& fetch : fetches) rows += fetch->cached_rows();
-    return rows;
   }
 };
 
@@ -94,11 +97,10 @@ class InputStoresOn {
   }
   void advance(const Space& space, PendingInputOn<Space>& pending, FetchMove move,
                std::string_view label) const;
-  /// Bytes that cross for the rows that a fetch has begun to ask for, their ids too; for those that
-  /// caches had they would have; and so for all that are not here of these minibatches. Of edges
+  /// Bytes that cross for the rows that a fetch has begun to ask for, their ids too, or would have
+  /// for those that caches had; and so for all that are not here of these minibatches. Of edges
   /// nothing is counted. Not collective; the last has the host of a GPU wait.
-  std::int64_t asked_bytes(const PendingInputOn<Space>& pending) const;
-  std::int64_t cached_bytes(const PendingInputOn<Space>& pending) const;
+  RemoteRows remote_bytes(const PendingInputOn<Space>& pending) const;
   std::int64_t remote_bytes(const Space& space, std::span<const MinibatchOn<Space>> minibatches) const;
   /// Collective over the process column: rows are those of this moment. The blocks of the
   /// `minibatches` that were asked for point to what is in `edges`.
@@ -123,11 +125,10 @@ struct InputFeatures {
   Standardization standard;
 };
 
-/// Collective over the grid. Reads the features that part grid.row() owns, in their stored types,
-/// and applies `feature_norm` ("none" | "row" | "standard"; `standard`: the mean and deviation that
-/// the last goes by, where they are not those of this graph; of one table alone). `on_disk`: they
-/// stay in the file, or in fewer bits lie in one of each rank in the folder `spill`
-/// (disk_rows.hpp). Throws UserError(kUsage) where those cannot be written.
+/// Collective over the grid. The features that part grid.row() owns, in their stored types, after
+/// `feature_norm` ("none" | "row" | "standard", by `standard` where the mean and deviation are not
+/// those of this graph; of one table alone). `on_disk`: they stay in the file, or in fewer bits in
+/// one of each rank in the folder `spill`. Throws UserError(kUsage) where it cannot be written.
 InputFeatures read_features(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                             std::span<const InputTable> tables, const std::string& feature_norm,
                             const Standardization& standard = {}, bool on_disk = false,
@@ -192,18 +193,13 @@ void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const Mini
 }
 
 template <class Space>
-std::int64_t InputStoresOn<Space>::asked_bytes(const PendingInputOn<Space>& pending) const {
-  std::int64_t bytes = 0;
-  for (std::size_t k = 0; k < tables(); ++k)
-    bytes += pending.fetches[k]->remote_rows() * table(k).fetched_bytes();
-  return bytes;
-}
-
-template <class Space>
-std::int64_t InputStoresOn<Space>::cached_bytes(const PendingInputOn<Space>& pending) const {
-  std::int64_t bytes = 0;
-  for (std::size_t k = 0; k < tables(); ++k)
-    bytes += pending.fetches[k]->cached_rows() * table(k).fetched_bytes();
+RemoteRows InputStoresOn<Space>::remote_bytes(const PendingInputOn<Space>& pending) const {
+  RemoteRows bytes;
+  for (std::size_t k = 0; k < tables(); ++k) {
+    const auto& fetch = *pending.fetches[k];
+    const auto of_row = table(k).fetched_bytes();
+    bytes.add(fetch.remote_rows() * of_row, fetch.cached_rows() * of_row);
+  }
   return bytes;
 }
 

@@ -16,8 +16,7 @@ namespace espalier {
 
 struct InputTable {
   std::int64_t width = 0;  ///< columns
-  std::int64_t pairs = 0;  ///< of a row, where rows are kept in pairs (dense/paired_rows.hpp); 0:
-                           ///< they are kept as they are
+  std::int64_t pairs = 0;  ///< of a row, where rows are kept so (dense/paired_rows.hpp); else 0
   bool half = false;       ///< are the rows Half in the file, and so in memory and on the wire?
   std::int64_t bits = 32;  ///< of a number in memory and on the wire, if fewer than in the file:
                            ///< 16 (Half) or those of packed rows (packed_rows.hpp)

@@ -16,19 +16,14 @@ struct Standardization {
   friend bool operator==(const Standardization&, const Standardization&) = default;
 };
 
-/// Divides each row by the sum of its absolute values (Kipf and Welling 2017); zero rows stay.
-void normalize_rows(StoredRows<Cpu>& rows);
-/// The same of rows of pairs (dense/paired_rows.hpp).
-void normalize_pairs(Matrix<float>& rows);
+/// Divides each row by the sum of its absolute values (Kipf and Welling 2017), of `pairs`
+/// (dense/paired_rows.hpp) those of their numbers; zero rows stay.
+void normalize_rows(StoredRows<Cpu>& rows, bool pairs = false);
 
 /// Each column's mean and standard deviation over all vertices; 1 for a constant column. The sums
-/// are exact in fixed point, so they do not depend on the grid. Collective over the process column,
-/// whose ranks have rows of so many vertices together.
-Standardization measure_columns(const StoredRows<Cpu>& rows, const Communicator& column,
-                                std::int64_t vertices);
-
-/// The same of rows that come in pieces: `each_piece` calls what it is given with every piece of
-/// this rank, and is called several times.
+/// are exact in fixed point, so they do not depend on the grid. Collective over the ranks that have
+/// rows of so many vertices together. `each_piece` calls what it is given with every piece of the
+/// rows of this rank, and is called several times.
 using PieceVisit = std::function<void(const StoredRows<Cpu>&)>;
 Standardization measure_columns(const std::function<void(const PieceVisit&)>& each_piece, std::int64_t width,
                                 const Communicator& comm, std::int64_t vertices);

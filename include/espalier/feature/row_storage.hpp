@@ -82,8 +82,7 @@ class RowStorageOn {
   RowStorageOn(Ownership owners, int part,
                std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>;
 
-  /// The owners, as this rank sees them: rows that it reads here are of part `part`, whoever owns
-  /// them.
+  /// The owners, as this rank sees them: rows that it reads here are of `part`, whoever owns them.
   const Ownership& reach() const { return reach_; }
   int part() const { return part_; }
   /// Parts of the owners whose rows are here.
@@ -135,17 +134,15 @@ class RowStorageOn {
   const StoredRows<Space>& in_memory() const { return rows_; }
   StoredRows<Space>& in_memory() { return rows_; }
 
-  /// The ranks of `node`, this one among them, which run on one machine, keep one copy of the rows
-  /// that they have, where all of them read them; the rows are not changed afterwards. False, on
-  /// every rank, where they cannot share memory. Collective over `world`, whose ranks are each in
-  /// one node.
+  /// The ranks of `node`, of one machine, keep one copy of the rows that they have, where all of
+  /// them read them; they are not changed afterwards. False, on every rank, where memory cannot be
+  /// shared. Collective over `world`, whose ranks are each in one node.
   bool share(const Communicator& node, const Communicator& world) requires std::is_same_v<Space, Cpu>;
 
  private:
   Ownership reach_;
   int part_, parts_here_ = 1;
-  StoredRows<Space> rows_;                    // when they are shared, or on disk, none, in
-                                              // the type that they have
+  StoredRows<Space> rows_;                    // shared, or on disk: none, in their type
   std::shared_ptr<const NodeMemory> shared_;  // or null
   std::shared_ptr<const DiskRows> disk_;      // or null
 };

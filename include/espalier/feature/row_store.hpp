@@ -8,7 +8,7 @@
 // It stays inside the process column: each rank asks each owner for the distinct rows it needs in
 // one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
 // (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
-// between begin_fetch and finish_fetch.
+// between the moves of a fetch.
 //
 // Rows may be those of entries of a matrix (feature/entry_index.hpp): an entry is where its row is.
 //
@@ -128,26 +128,19 @@ class RowStoreOn {
   }
   /// What crosses for a row of another rank: its number, asked for, and the row.
   std::int64_t fetched_bytes() const { return index_bytes(ids()) + storage_.row_bytes(); }
-  /// How many rows of `lists` a fetch would have to ask other ranks for, or to find in a cache. Not
-  /// collective. On a GPU the host waits once.
+  /// How many rows of `lists` other ranks have. Not collective. On a GPU the host waits once.
   std::int64_t count_remote(const Space& space, IdLists lists) const;
-  /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H; the ids of one
-  /// list are distinct. A rank may pass no list. `rows` grows to the number of lists and does not
-  /// shrink, so that matrices keep their memory.
+  /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H, distinct ids
+  /// in one list; a rank may pass none. `rows` grows to the number of lists, and keeps its memory.
   void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
              std::string_view label, KeptCopiesOn<Space> copies = {}) const;
 
-  /// Collective over the process column: asks for the rows of `lists` and sends what others ask
-  /// for, without waiting for rows. Several fetches may be under way, each with its own `fetch`;
-  /// the lists are not used after the call.
-  void begin_fetch(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
-                   KeptCopiesOn<Space> copies = {}) const;
-
   /// The same move by move, so that each exchange has time to travel: begins with the first, of
   /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
-  /// Collective over the process column, as begin_fetch, which is both. Rows that are in `copies`
-  /// are not asked for, or read, and those that arrive may be taken up: of caches of this store's
-  /// rows, which must stay and do not change.
+  /// Collective over the process column. Several fetches may be under way, each with its own
+  /// `fetch`; the lists are not used after the call. Rows that are in `copies` are not asked for,
+  /// or read, and those that arrive may be taken up: of caches of this store's rows, which must
+  /// stay and do not change.
   void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
                     KeptCopiesOn<Space> copies = {}) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
@@ -165,9 +158,8 @@ class RowStoreOn {
   /// The same of entries in rows that my part owns. Not collective, and nothing is sent.
   void read_own(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows) const;
 
-  /// Collective over the process column. Of fetches to come: asks[s][part] are the ids that fetch s
-  /// of this rank will ask that part for; returns for each what others will ask this rank for, in
-  /// the order in which it will hear it.
+  /// Collective over the process column. asks[s][part]: the ids that coming fetch s will ask that
+  /// part for. Returns for each what others will ask this rank for, in the order in which it hears.
   std::vector<std::vector<std::int64_t>> tell_owners(
       const std::vector<std::vector<std::vector<std::int64_t>>>& asks,
       std::string_view label) const requires std::is_same_v<Space, Cpu>;
@@ -194,6 +186,9 @@ class RowStoreOn {
   template <class Id>
   std::int64_t to_rows(const Space& space, Id* ids, std::int64_t count) const;
   void take_up(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch) const;
+  template <class T>
+  void gather_lists(const Space& space, ConstMatrixView<T, Space> from, ConstMatrixView<T, Space> own,
+                    const PendingFetchOn<Space>& fetch, std::vector<Matrix<float, Space>>& rows) const;
   template <class Id>
   void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class Id>
