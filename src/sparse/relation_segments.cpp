@@ -9,8 +9,7 @@ namespace espalier {
 
 namespace {
 
-/// Calls use(row, relation, begin, end) for each segment, row by row; entries counted from
-/// the first.
+/// Calls use(row, relation, begin, end) for each segment, row by row, entries from the first.
 template <class Use>
 void for_each_segment(const BlockView<Cpu>& block, const Use& use) {
   const auto base = block.indptr[0];

@@ -5,6 +5,7 @@
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
+#include "espalier/base/search.hpp"
 
 namespace espalier {
 
@@ -25,19 +26,6 @@ struct Relations {
   }
   __device__ std::int64_t begin(std::int64_t row) const { return indptr[row] - indptr[0]; }
 };
-
-/// The first place in ascending keys that is not below `key`.
-__device__ inline std::int64_t first_place(const std::uint32_t* keys, std::int64_t count, std::uint32_t key) {
-  std::int64_t low = 0, high = count;
-  while (low < high) {
-    const auto middle = (low + high) / 2;
-    if (keys[middle] < key)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
 
 /// Of each entry its row, and as its key the relation if it begins a segment, else `none`.
 void key_first_entries(const Cuda& cuda, const BlockView<Cuda>& block, std::uint32_t none,
@@ -87,7 +75,7 @@ void find_segments(const Cuda& cuda, const BlockView<Cuda>& block, std::int64_t 
     count[k] = 0;
     if (key[k] >= none) return;
     const std::int64_t begin = from[k], row = row_from[begin];
-    const auto number = static_cast<std::int32_t>(k - first_place(key, entries, key[k]));
+    const auto number = static_cast<std::int32_t>(k - count_below(key, entries, key[k]));
     auto e = begin;
     for (; e < relation.begin(row + 1) && relation(e) == static_cast<int>(key[k]); ++e) numbers[e] = number;
     rows[k] = static_cast<std::int32_t>(row);
@@ -102,7 +90,7 @@ void find_segments(const Cuda& cuda, const BlockView<Cuda>& block, std::int64_t 
   const auto* const entries_before = before.data();
   const std::int64_t lists = std::ssize(of.first);
   for_each(cuda, "first_segments", lists, [=] __device__(std::int64_t r) {
-    const auto place = first_place(key, entries, static_cast<std::uint32_t>(r));
+    const auto place = count_below(key, entries, static_cast<std::uint32_t>(r));
     first[r] = place;
     first[lists + r] = entries_before[place];
   });

@@ -31,14 +31,12 @@ void write_pieces(const Cuda& cuda, const RowView<Index>* rows, std::int64_t cou
   });
 }
 
-// out[g] = of_row[offsets[g]] for g <= segments.
-void take_at_offsets(const Cuda& cuda, const std::int64_t* of_row, const std::int64_t* offsets,
-                     std::int64_t segments, std::int64_t* out) {
-  for_each(cuda, "take_at_offsets", segments + 1,
-           [=] __device__(std::int64_t g) { out[g] = of_row[offsets[g]]; });
-}
-
 }  // namespace
+
+void take_at(const Cuda& cuda, const std::int64_t* values, const std::int64_t* places, std::int64_t count,
+             std::int64_t* out) {
+  for_each(cuda, "take_at", count, [=] __device__(std::int64_t k) { out[k] = values[places[k]]; });
+}
 
 template <class Index>
 RowPieces<Index> cut_rows(const Cuda& cuda, const RowView<Index>* rows,
@@ -49,7 +47,7 @@ RowPieces<Index> cut_rows(const Cuda& cuda, const RowView<Index>* rows,
   cut.of_row.resize(count + 1);
   count_pieces(cuda, rows, count, of_row.data());
   exclusive_sum(cuda, of_row.data(), cut.of_row.data(), count);
-  take_at_offsets(cuda, cut.of_row.data(), offsets.data(), segments, of_segment.data());
+  take_at(cuda, cut.of_row.data(), offsets.data(), segments + 1, of_segment.data());
   const auto on_host = download(cuda, of_segment);
   cut.of_segment.assign(on_host.begin(), on_host.end());
   cut.pieces.resize(cut.count());

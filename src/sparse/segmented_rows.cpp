@@ -1,5 +1,4 @@
-// Threads work on whole segments, or on chunks of rows that are put together in order, so results
-// do not depend on their number.
+// Threads work on segments, or on chunks of rows, joined in order: their number changes nothing.
 #include "espalier/sparse/segmented_rows.hpp"
 
 #include <algorithm>

@@ -14,8 +14,7 @@ namespace espalier {
 namespace {
 
 constexpr std::int64_t kTileColumns = 1024;
-// Sums need 8 bytes for each column and list, and what is made of a list of LADIES at most 56 for
-// each of its entries.
+// Sums need 8 bytes for each column and list, and what LADIES makes of a list 56 for an entry.
 constexpr std::int64_t kShareOfFree = 8;
 
 // The dense sums of consecutive lists.
@@ -113,8 +112,7 @@ Sums<Index, Cuda> compress(const Cuda& cuda, const DeviceArray<std::uint64_t>& d
   return out;
 }
 
-// Calls add(dense sums) and then visit(first, sums) for consecutive groups of lists whose dense
-// sums fit the budget.
+// Calls add(dense sums), then visit(first, sums), for groups of lists whose sums fit the budget.
 template <class Index, class Add>
 void for_each_group(const Cuda& cuda, std::int64_t lists, std::int64_t columns, std::int64_t budget,
                     const Add& add, const SumVisitor<Index, Cuda>& visit) {

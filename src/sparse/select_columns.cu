@@ -1,8 +1,7 @@
 // The entries of rows in chosen columns, on a GPU. A group's columns are marked in a row of bits,
 // 32 to a word, and beside each word stands the place of its first column in the group's list: so
 // the place of a marked column is that and the number of marked ones before it in the word. A warp
-// for each piece of a row counts the marked entries, and, once it is known where they go, writes
-// them in their order.
+// for each piece of a row counts the marked entries, and later writes them in their order.
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"
@@ -87,13 +86,6 @@ __global__ void __launch_bounds__(kBlockThreads, kWriteBlocks)
   }
 }
 
-// out[r] = begins[of_row[r]] for r <= rows.
-void take_row_offsets(const Cuda& cuda, const std::int64_t* begins, const std::int64_t* of_row,
-                      std::int64_t rows, std::int64_t* out) {
-  for_each(cuda, "take_row_offsets", rows + 1,
-           [=] __device__(std::int64_t r) { out[r] = begins[of_row[r]]; });
-}
-
 // Calls work(marks, first piece, pieces) for every range of groups whose marks fit at once.
 template <class Index, class Work>
 void for_marked_ranges(const Cuda& cuda, std::int64_t matrix_columns, const RowPieces<Index>& pieces,
@@ -135,7 +127,7 @@ Entries<std::int32_t, Cuda> select_columns(const Cuda& cuda, const SegmentedRows
   exclusive_sum(cuda, marked.data(), begins.data(), pieces.count());
   Entries<std::int32_t, Cuda> out;
   out.offsets.resize(pieces.rows() + 1);
-  take_row_offsets(cuda, begins.data(), pieces.of_row.data(), pieces.rows(), out.offsets.data());
+  take_at(cuda, begins.data(), pieces.of_row.data(), pieces.rows() + 1, out.offsets.data());
   out.ids.resize(download(cuda, begins.data() + pieces.count(), 1)[0]);
   out.values.resize(rows.has_values ? out.ids.size() : 0);
   for_ranges([&](const Marks& marks, std::int64_t first, std::int64_t count) {

@@ -38,8 +38,7 @@ void place_parts(std::int64_t parts, std::int64_t columns, std::int64_t* counts,
   indptr.back() = place;
 }
 
-/// Writes the entries of the rows [begin, end) to their places, and, with kPositions, where each
-/// comes from.
+/// Writes the entries of rows [begin, end) to their places, and, with kPositions, their origins.
 template <bool kPositions>
 void scatter(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t end, std::int64_t* next,
              Block& result, std::int64_t* positions) {
@@ -66,8 +65,7 @@ void transpose(const Cpu& cpu, const BlockView<Cpu>& block, Block& result, Buffe
       workspace<struct TransposePlaces, std::int64_t>(static_cast<std::size_t>(parts * block.columns));
   std::int64_t* const next = counts.data();
   const auto in_parts = [&](const auto& work) {
-// All threads, although some may have no part: OpenMP would end the threads that a smaller team
-// leaves out.
+// All threads, even without a part: OpenMP would end those that a smaller team leaves out.
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (parts > 1)
     for (std::int64_t part = 0; part < parts; ++part)
       work(first_row(block, part, parts), first_row(block, part + 1, parts), next + part * block.columns);

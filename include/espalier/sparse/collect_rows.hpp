@@ -9,9 +9,8 @@
 
 namespace espalier {
 
-/// all = what fill(first, last, out) appends to an empty `out` for consecutive ranges [first, last)
-/// that cover [0, rows). Called by several threads at once; the result does not depend on their
-/// number. `all` keeps its memory.
+/// all = what fill(first, last, out) appends to an empty `out` for ranges [first, last) that cover
+/// [0, rows), in order. Several threads call it. `all` keeps its memory.
 template <class Id, class Fill>
 void collect_rows(const Cpu& cpu, std::int64_t rows, const Fill& fill, Entries<Id>& all) {
   constexpr std::int64_t kChunk = 512;

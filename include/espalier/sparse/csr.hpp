@@ -69,9 +69,8 @@ RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
           matrix.has_values() ? matrix.values.data() + matrix.row_begin(row) : nullptr, matrix.row_size(row)};
 }
 
-/// What layer l of one minibatch computes with: rows F[l], columns F[l-1], both as positions
-/// in those lists. The rows' vertices are the first `rows` columns (destinations are a prefix
-/// of sources).
+/// What layer l of one minibatch computes with: rows F[l], columns F[l-1], as positions in those
+/// lists. The rows' vertices are the first columns (destinations are a prefix of sources).
 using Block = Csr<std::int32_t>;
 
 /// Vertices of one type that stand together in a list: places [begin, end).
@@ -100,8 +99,7 @@ struct BlockView {
   const std::int32_t* indices = nullptr;    ///< [indptr[rows]]
   const float* values = nullptr;            ///< beside indices, or null: all 1
   const std::uint8_t* relations = nullptr;  ///< beside indices, ascending in a row; or null: one
-  std::span<const TypeRun> runs = {};       ///< of the columns' vertices, in order, memory of the
-                                            ///< host; none: one type
+  std::span<const TypeRun> runs = {};       ///< of the columns, on the host; none: one type
   EdgeRows edges = {};                      ///< of entries, where a model reads features of edges
 
   BlockView() = default;

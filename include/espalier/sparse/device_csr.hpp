@@ -6,8 +6,7 @@
 
 namespace espalier {
 
-/// A copy of `from` where kernels read it; runs in the order of the stream, and `from` may be
-/// changed when it returns.
+/// A copy of `from` for kernels, in the order of the stream; `from` may be changed at once.
 template <class Index>
 Csr<Index, Cuda> upload(const Cuda& cuda, const Csr<Index>& from, Placement placement = Placement::kDevice) {
   Csr<Index, Cuda> to;

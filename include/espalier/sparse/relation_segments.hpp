@@ -8,8 +8,7 @@
 // A relation has at most one segment in a row, and its segments stand together, by row: so what
 // depends on the relation, a product with a matrix of its own, is one product over all of them.
 //
-// Law: a function of the block only. Where a block has no relations beside its entries, all are of
-// relation 0.
+// Law: a function of the block only. In a block without relations all entries are of relation 0.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +41,8 @@ struct EntriesBySource {
 
 template <class Space>
 struct RelationSegmentsOn {
-  std::vector<std::int64_t> first, first_entry;   ///< [relations + 1] where those of a
-                                                  ///< relation begin
-  Array<Space, std::int32_t> rows, begins, ends;  ///< [segments], with room for the most
-                                                  ///< there can be
+  std::vector<std::int64_t> first, first_entry;   ///< [relations + 1] begins
+  Array<Space, std::int32_t> rows, begins, ends;  ///< [segments], room for the most
   Array<Space, std::int32_t> numbers;             ///< [entries]
 
   SegmentsView of(std::int64_t relation) const {
@@ -68,8 +65,7 @@ Number most_segments(Number rows, Number entries, std::int64_t relations) {
   return entries < by_row ? entries : by_row;
 }
 
-/// Overwrites `segments`, whose memory is used again. On a GPU the host waits once, for where
-/// relations begin.
+/// Overwrites `segments`, whose memory is used again. On a GPU the host waits once.
 void find_segments(const Cpu&, const BlockView<Cpu>& block, std::int64_t relations,
                    RelationSegments& segments);
 void find_segments(const Cuda&, const BlockView<Cuda>& block, std::int64_t relations,

@@ -25,8 +25,7 @@ struct RowPiece {
 template <class Index>
 struct RowPieces {
   DeviceArray<RowPiece<Index>> pieces;         ///< in the order of the rows and of their entries
-  DeviceArray<std::int64_t> of_row;            ///< [rows + 1]: row r has the pieces of_row[r] ..
-                                               ///< of_row[r + 1]
+  DeviceArray<std::int64_t> of_row;            ///< [rows + 1] where those of a row begin
   std::vector<std::int64_t> of_segment = {0};  ///< [segments + 1], for the host
 
   std::int64_t rows() const { return static_cast<std::int64_t>(of_row.size()) - 1; }
@@ -34,8 +33,11 @@ struct RowPieces {
   std::int64_t count() const { return of_segment.back(); }
 };
 
-/// Segment g is rows[offsets[g] .. offsets[g + 1]). `rows` [offsets[segments]] are device memory.
-/// The host waits once.
+/// out[k] = values[places[k]] for k < count, all memory of the GPU.
+void take_at(const Cuda& cuda, const std::int64_t* values, const std::int64_t* places, std::int64_t count,
+             std::int64_t* out);
+
+/// Segment g is rows[offsets[g] .. offsets[g + 1]), device memory. The host waits once.
 template <class Index>
 RowPieces<Index> cut_rows(const Cuda& cuda, const RowView<Index>* rows,
                           const SharedList<std::int64_t, Cuda>& offsets);

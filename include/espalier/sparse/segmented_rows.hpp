@@ -7,14 +7,27 @@
 #include <optional>
 #include <variant>
 
+#include "espalier/base/fixed_point.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/shared_list.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "espalier/sparse/entries.hpp"
-#include "espalier/sparse/entry_weight.hpp"
 #include "espalier/sparse/row_pieces.hpp"
 #include "espalier/sparse/sum_rows.hpp"
 
 namespace espalier {
+
+/// The integer that an entry counts in a sum of rows: 1, or the fixed-point square of its value.
+struct EntryWeight {
+  bool squared = false;
+  bool skip_zeros = false;  ///< an entry of value 0 counts 0
+  int shift = 0;            ///< of fixed_point_weight
+  ESPALIER_HD std::uint64_t operator()(const float* value) const {
+    if (!squared) return skip_zeros && value != nullptr && *value == 0 ? 0 : 1;
+    const double entry = value == nullptr ? 1.0 : static_cast<double>(*value);
+    return fixed_point_weight(entry * entry, shift);
+  }
+};
 
 template <class Index, class Space = Cpu>
 struct SegmentedRows {
@@ -39,8 +52,7 @@ struct Sums {
   std::int64_t lists() const { return offsets.size() - 1; }
 };
 
-/// What a sum gives at a time. On the CPU the sum of one segment; on a GPU those of
-/// consecutive segments.
+/// What a sum gives at a time: on the CPU that of one segment, on a GPU those of consecutive ones.
 template <class Index, class Space>
 using SumOn = ForSpace<Space, SparseSum<Index>, Sums<Index, Cuda>>;
 
@@ -78,8 +90,7 @@ void merge_sums(const Cuda& cuda, const Sums<Index, Cuda>& partial,
 
 /// For every row the entries in the columns of its segment: ids are places in that list. Segment k
 /// has columns[offsets[k] .. offsets[k+1]), memory of the space: ascending, no id twice, fewer than
-/// 2^31. On a GPU segments are worked on in groups whose marks fit `budget` bytes, one at least; 0:
-/// a default.
+/// 2^31. On a GPU segments go in groups whose marks fit `budget` bytes; 0: a default.
 template <class Index>
 Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>& rows, const Index* columns,
                                      const SharedList<std::int64_t>& offsets);

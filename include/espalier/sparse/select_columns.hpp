@@ -1,5 +1,4 @@
-// One row of the product of a sparse matrix and a column selection: the entries of a row that meet
-// a list of columns.
+// A row of the product of a sparse matrix and a column selection: its entries in some columns.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +13,8 @@
 namespace espalier {
 
 /// A list of columns, ready to be met by many rows. Beside the list stands a filter, one bit for
-/// all ids that agree modulo its size: 64 to 128 bits for each column, at most 512 KiB. Most
-/// entries of a row fail it, and those that pass are looked up in the list; a row far longer than
-/// the list is searched instead.
+/// all ids that agree modulo its size: 64 to 128 bits for each column, at most 512 KiB. Those
+/// entries of a row that pass are looked up in the list; a row far longer than it is searched.
 template <class Index>
 class ColumnSelection {
  public:
@@ -29,8 +27,7 @@ class ColumnSelection {
     for (const auto column : columns) filter_[place(column) / 64] |= std::uint64_t{1} << (place(column) % 64);
   }
 
-  /// Calls meet(c, k) for every pair with row.indices[k] == columns[c], c ascending. The row's ids
-  /// ascend and none comes twice.
+  /// Calls meet(c, k) for every pair with row.indices[k] == columns[c], c ascending.
   template <class Meet>
   void meet(const RowView<Index>& row, const Meet& meet) const {
     if (row.size > kSearchIfLonger * std::ssize(columns_)) return search(row, meet);
@@ -60,8 +57,7 @@ class ColumnSelection {
 
   std::uint64_t place(Index id) const { return static_cast<std::uint64_t>(id) & mask_; }
 
-  /// The first column from `from` on that is not below `id`: steps that double, then a search in
-  /// the last one.
+  /// The first column from `from` on not below `id`: steps that double, a search in the last one.
   Place find_from(Place from, Index id) const {
     std::ptrdiff_t step = 1;
     const auto end = columns_.end();

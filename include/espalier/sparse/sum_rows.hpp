@@ -1,5 +1,4 @@
-// One row of the product of a 0/1 matrix and a sparse matrix, in integers: the sum of some
-// sparse rows.
+// A row of the product of a 0/1 matrix and a sparse matrix, in integers: a sum of sparse rows.
 //
 // Sums of uint64 are exact and may be formed in any order. The result lists the columns with a
 // positive sum, ascending: hypersparse, O(its entries), never an array as long as a row is wide.

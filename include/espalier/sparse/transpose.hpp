@@ -13,8 +13,7 @@ namespace espalier {
 /// from its first one, so that what else belongs to the entries can follow.
 void transpose(const Cpu&, const BlockView<Cpu>& block, Block& result,
                Buffer<std::int64_t>* positions = nullptr);
-/// The same bits on a GPU, by a stable sort of the entries by column; fewer than 2^31 entries. The
-/// host does not wait.
+/// The same bits on a GPU, by a stable sort by column; fewer than 2^31 entries. No wait.
 void transpose(const Cuda&, const BlockView<Cuda>& block, Csr<std::int32_t, Cuda>& result,
                DeviceArray<std::int64_t>* positions = nullptr);
 
