@@ -16,7 +16,7 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/comm/node_peers.hpp"
+#include "espalier/comm/node_memory.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/order.hpp"

@@ -14,38 +14,16 @@ namespace {
 constexpr int kExchangeTag = 7;
 
 template <class T>
-MPI_Datatype mpi_type();
-template <>
-MPI_Datatype mpi_type<float>() {
-  return MPI_FLOAT;
-}
-template <>
-MPI_Datatype mpi_type<double>() {
-  return MPI_DOUBLE;
-}
-template <>
-MPI_Datatype mpi_type<std::int32_t>() {
-  return MPI_INT32_T;
-}
-template <>
-MPI_Datatype mpi_type<std::int64_t>() {
-  return MPI_INT64_T;
-}
-template <>
-MPI_Datatype mpi_type<std::uint64_t>() {
-  return MPI_UINT64_T;
+MPI_Datatype mpi_type() {
+  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int32_t>) return MPI_INT32_T;
+  if constexpr (std::is_same_v<T, std::int64_t>) return MPI_INT64_T;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return MPI_UINT64_T;
 }
 
 MPI_Op mpi_op(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return MPI_SUM;
-    case Reduction::kMin:
-      return MPI_MIN;
-    case Reduction::kMax:
-      return MPI_MAX;
-  }
-  return MPI_OP_NULL;
+  return reduction == Reduction::kSum ? MPI_SUM : reduction == Reduction::kMin ? MPI_MIN : MPI_MAX;
 }
 
 // Calls piece(offset, bytes) for consecutive pieces that fit an int count.
@@ -53,13 +31,6 @@ template <class Piece>
 void for_each_piece(std::int64_t bytes, Piece piece) {
   for (std::int64_t offset = 0; offset < bytes; offset += kPieceBytes)
     piece(offset, static_cast<int>(std::min(kPieceBytes, bytes - offset)));
-}
-
-// Where the piece of each rank begins, in bytes, and where the last one ends.
-std::vector<std::int64_t> piece_starts(std::span<const std::int64_t> counts, std::size_t item) {
-  std::vector<std::int64_t> starts(1, 0);
-  for (const auto count : counts) starts.push_back(starts.back() + count * static_cast<std::int64_t>(item));
-  return starts;
 }
 
 }  // namespace
@@ -151,7 +122,7 @@ void Communicator::all_gather_bytes(const void* mine, void* all, std::size_t byt
 
 void Communicator::all_gather_v_bytes(const void* mine, void* all, const std::vector<std::int64_t>& counts,
                                       std::size_t item, std::string_view label) const {
-  const auto starts = piece_starts(counts, item);
+  const auto starts = begins_of(counts, item);
   auto* out = static_cast<std::byte*>(all);
   const auto me = static_cast<std::size_t>(rank_);
   std::copy_n(static_cast<const std::byte*>(mine), starts[me + 1] - starts[me], out + starts[me]);
@@ -177,9 +148,8 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
   return receive_counts;
 }
 
-// Receives are posted before sends, empty pairs exchange nothing, and both sides cut a large
-// message at the same places. Each rank begins with its neighbour, so that not all send to
-// rank 0 first.
+// Receives are posted before sends, and both sides cut a large message at the same places. Each
+// rank begins with its neighbour, so that not all send to rank 0 first.
 PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
                                                        std::span<const std::int64_t> send_counts,
                                                        void* received,
@@ -188,7 +158,7 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
   ESPALIER_CHECK(
       static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
       "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
-  const auto from = piece_starts(send_counts, item), to = piece_starts(receive_counts, item);
+  const auto from = begins_of(send_counts, item), to = begins_of(receive_counts, item);
   const auto* out = static_cast<const std::byte*>(send);
   auto* in = static_cast<std::byte*>(received);
   PendingExchange exchange(label, size_);

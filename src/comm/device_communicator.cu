@@ -17,7 +17,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <numeric>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -26,7 +25,6 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
-#include "espalier/comm/gpu_places.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/comm/volumes.hpp"
 
@@ -53,26 +51,7 @@ ncclDataType_t nccl_type() {
 }
 
 ncclRedOp_t nccl_operation(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::kSum:
-      return ncclSum;
-    case Reduction::kMin:
-      return ncclMin;
-    case Reduction::kMax:
-      return ncclMax;
-  }
-  return ncclSum;
-}
-
-std::int64_t total(std::span<const std::int64_t> counts) {
-  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-}
-
-// Where the piece of each rank begins.
-std::vector<std::int64_t> begins(std::span<const std::int64_t> counts) {
-  std::vector<std::int64_t> result(counts.size());
-  std::exclusive_scan(counts.begin(), counts.end(), result.begin(), std::int64_t{0});
-  return result;
+  return reduction == Reduction::kSum ? ncclSum : reduction == Reduction::kMin ? ncclMin : ncclMax;
 }
 
 void copy_on(cudaStream_t stream, const std::byte* from, std::byte* to, std::int64_t bytes) {
@@ -272,10 +251,11 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
   const ProfilerRange range("all_to_all_v");
   begun.state_ = std::make_unique<DevicePendingExchange::State>(cuda_);
   auto& state = *begun.state_;
+  const auto send_begins = begins_of(send_counts, item), receive_begins = begins_of(receive_counts, item);
   if (nccl_ == nullptr) {
     state.staging = staging_;
-    state.sent = staging_->take(total(send_counts) * width);
-    state.arrived = staging_->take(total(receive_counts) * width);
+    state.sent = staging_->take(send_begins.back());
+    state.arrived = staging_->take(receive_begins.back());
     state.received = received;
     // Waits, also for nothing.
     copy_bytes_to_host(cuda_, send, state.sent.data(), state.sent.size());
@@ -287,12 +267,11 @@ DevicePendingExchange DeviceCommunicator::begin_bytes(const void* send,
   const InCollective here("all-to-all-v by NCCL", label, size());
   cuda_.communication_waits_for_compute();
   auto* const stream = cuda_.communication_stream();
-  const auto send_begins = begins(send_counts), receive_begins = begins(receive_counts);
   for (const auto& partners : turns_->partners) {
     ESPALIER_NCCL(ncclGroupStart());
     for (const int peer : partners) {
-      const auto* const piece = from + send_begins[peer] * width;
-      auto* const place = to + receive_begins[peer] * width;
+      const auto* const piece = from + send_begins[peer];
+      auto* const place = to + receive_begins[peer];
       const auto sent = send_counts[peer] * width, arriving = receive_counts[peer] * width;
       if (peer == rank()) {
         copy_on(stream, piece, place, sent);
@@ -344,7 +323,7 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
   if (size() == 1) return copy_on(cuda_.stream(), static_cast<const std::byte*>(mine), to, own);
   const ProfilerRange range("all_gather_v");
   if (nccl_ == nullptr) {
-    auto sent = staging_->take(own), arrived = staging_->take(total(counts) * width);
+    auto sent = staging_->take(own), arrived = staging_->take(begins_of(counts, item).back());
     copy_bytes_to_host(cuda_, mine, sent.data(), sent.size());
     comm_->all_gather_v_bytes(sent.data(), arrived.data(), {counts.begin(), counts.end()}, item, label);
     copy_pinned(cuda_, arrived, all);
@@ -382,17 +361,16 @@ bool nccl_is_forbidden() {
 // on the bus, so that slices of one (MIG) are the same to it. Collective.
 bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
   struct Gpu {
-    char host[256] = {};
+    HostName host;
     char bus_id[32] = {};
     bool forbidden = false;
   } mine;
-  failure_context().host.copy(mine.host, sizeof mine.host - 1);
   cuda.bus_id().copy(mine.bus_id, sizeof mine.bus_id);
   mine.forbidden = nccl_is_forbidden();
   std::set<std::string> different;
   bool forbidden = false;
   for (const auto& gpu : world.all_gather(mine, "setup")) {
-    different.insert(std::string(gpu.host, sizeof gpu.host) + std::string(gpu.bus_id, sizeof gpu.bus_id));
+    different.insert(std::string(gpu.host.text) + std::string(gpu.bus_id, sizeof gpu.bus_id));
     forbidden = forbidden || gpu.forbidden;
   }
   return !forbidden && static_cast<int>(different.size()) == world.size();

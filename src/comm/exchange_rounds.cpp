@@ -20,8 +20,7 @@ std::vector<std::vector<int>> ranks_by_switch(std::span<const GpuPlace> places) 
 }
 
 // Round `round` of a tournament of `players` by the circle method: the last one stays, the others
-// turn. With an odd number one has nobody to play with. An even number takes players - 1 rounds, an
-// odd one `players`.
+// turn. With an odd number one has nobody to play with.
 std::vector<std::pair<int, int>> tournament_round(int players, int round) {
   const int circle = players % 2 == 0 ? players - 1 : players;
   std::vector<std::pair<int, int>> games;
@@ -54,28 +53,24 @@ void add_rounds_inside(const std::vector<std::vector<int>>& switches, std::vecto
     const int players = static_cast<int>(ranks.size());
     for (int round = 0; players > 1 && round < tournament_rounds(players); ++round)
       for (const auto& [a, b] : tournament_round(players, round))
-        add(rounds, static_cast<std::size_t>(round), ranks[static_cast<std::size_t>(a)],
-            ranks[static_cast<std::size_t>(b)]);
+        add(rounds, static_cast<std::size_t>(round), ranks[a], ranks[b]);
   }
 }
 
-// A tournament of the switches. A pair of switches begins with the rank that used its link last, on
-// either side.
+// A tournament of switches. A pair begins with the rank that used its link last, on either side.
 void add_rounds_across(std::vector<std::vector<int>> switches, std::vector<ExchangeRound>& rounds) {
   const int players = static_cast<int>(switches.size());
   std::vector<std::size_t> is_free(switches.size(), rounds.size());  // from which round on
   for (int game = 0; game < tournament_rounds(players); ++game)
     for (const auto& [s, t] : tournament_round(players, game)) {
-      auto &here = switches[static_cast<std::size_t>(s)], &there = switches[static_cast<std::size_t>(t)];
-      auto &here_is_free = is_free[static_cast<std::size_t>(s)],
-           &there_is_free = is_free[static_cast<std::size_t>(t)];
-      auto round = std::max(here_is_free, there_is_free);
+      auto &here = switches[s], &there = switches[t];
+      auto round = std::max(is_free[s], is_free[t]);
       std::pair<int, int> last;
       for (const auto& pair : there_and_back(here, there)) {
         add(rounds, round++, pair.first, pair.second);
         last = pair;
       }
-      here_is_free = there_is_free = round;
+      is_free[s] = is_free[t] = round;
       std::iter_swap(here.begin(), std::find(here.begin(), here.end(), last.first));
       std::iter_swap(there.begin(), std::find(there.begin(), there.end(), last.second));
     }

@@ -3,19 +3,17 @@
 //
 // Each rank asks for its own GPU: its links, and how near the others are. All ranks then see all
 // answers and draw the same conclusion.
-#include "espalier/comm/gpu_places.hpp"
-
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <numeric>
 #include <optional>
 
-#include "espalier/base/error.hpp"
+#include "espalier/comm/exchange_rounds.hpp"
+#include "espalier/comm/session.hpp"
 
 namespace espalier {
 
@@ -100,7 +98,8 @@ class Nvml {
 
 // What a rank says of its GPU.
 struct Gpu {
-  char host[256] = {}, bus_id[32] = {};
+  HostName host;
+  char bus_id[32] = {};
   std::array<std::uint64_t, kMostLinks> remotes = {};
 
   std::uint64_t address() const {
@@ -153,7 +152,6 @@ std::vector<GpuPlace> join(std::span<const Distance> distances, int ranks) {
 std::vector<GpuPlace> find_gpu_places(const Communicator& comm, const std::string& bus_id) {
   const Nvml nvml;
   Gpu mine;
-  failure_context().host.copy(mine.host, sizeof mine.host - 1);
   bus_id.copy(mine.bus_id, sizeof mine.bus_id - 1);
   mine.remotes.fill(kNoLink);
   if (const auto device = nvml.device_at(mine.bus_id)) mine.remotes = nvml.remotes_of(*device);
@@ -161,10 +159,7 @@ std::vector<GpuPlace> find_gpu_places(const Communicator& comm, const std::strin
 
   std::vector<GpuPlace> places(gpus.size());
   for (std::size_t rank = 0; rank < gpus.size(); ++rank)
-    places[rank].node = static_cast<int>(
-        std::find_if(gpus.begin(), gpus.end(),
-                     [&](const Gpu& gpu) { return std::strcmp(gpu.host, gpus[rank].host) == 0; }) -
-        gpus.begin());
+    places[rank].node = static_cast<int>(std::ranges::find(gpus, gpus[rank].host, &Gpu::host) - gpus.begin());
   if (std::any_of(places.begin(), places.end(), [](const GpuPlace& place) { return place.node != 0; }))
     return places;
 

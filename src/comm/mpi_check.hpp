@@ -1,5 +1,4 @@
-// ESPALIER_MPI(call): checks the return code of an MPI call (communicators return errors,
-// design 4.5).
+// ESPALIER_MPI(call) checks what an MPI call returns (communicators return errors, design 4.5).
 #pragma once
 
 #include <mpi.h>

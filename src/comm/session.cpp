@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <string>
 
@@ -37,8 +36,7 @@ void abort_job(int code) {
   MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-// What we do not use of Open MPI, and others who do not know of it would wait for; a user's own
-// setting stays.
+// What we do not use of Open MPI, and others would wait for; a user's own setting stays.
 void prepare_open_mpi() {
   const auto choose = [](const char* name, const char* value) { setenv(name, value, /*overwrite=*/0); };
   // Shared file pointers. Those in shared memory take a semaphore of the node named after the file,
@@ -83,25 +81,19 @@ bool threads_may_communicate() {
   return provided == MPI_THREAD_MULTIPLE;
 }
 
-namespace {
-struct Place {
-  char host[256] = {};
-  cpu_set_t cores = {};
-};
-}  // namespace
-
-// By host name, not by MPI_COMM_TYPE_SHARED: a network simulator puts every rank on a host
-// of its own.
+// By host name, not by MPI_COMM_TYPE_SHARED: a network simulator gives each rank its own host.
 NodePlace place_on_node(const Communicator& world) {
-  Place mine;
-  host_name().copy(mine.host, sizeof mine.host - 1);
+  struct Place {
+    HostName host;
+    cpu_set_t cores = {};
+  } mine;
   sched_getaffinity(0, sizeof mine.cores, &mine.cores);
   const auto all = world.all_gather(mine, "setup");
   // OpenMP counts the cores before it binds the main thread to one of them (OMP_PROC_BIND).
   NodePlace place{0, 0, std::max(omp_get_num_procs(), CPU_COUNT(&mine.cores)), 0};
   for (int r = 0; r < world.size(); ++r) {
     const auto& other = all[r];
-    if (std::strcmp(other.host, mine.host) != 0) continue;
+    if (other.host != mine.host) continue;
     ++place.ranks;
     if (r < world.rank()) ++place.place;
     if (CPU_EQUAL(&other.cores, &mine.cores)) ++place.sharers;

@@ -9,7 +9,7 @@
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/nn/network_work.hpp"
-#include "espalier/product/product_footprint.hpp"
+#include "espalier/product/schedule.hpp"
 
 namespace espalier {
 

@@ -19,8 +19,7 @@ double servers(int group, const ProductShape& shape) {
   return std::min(group, shape.parts) * crossing(group);
 }
 
-// What the owners (push, down a column) or the row's servers (staged, along a row) do with a
-// stacked frontier.
+// What owners (push, down a column) or servers (staged, along a row) do with a frontier.
 Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const ProductWork& work) {
   Cost cost = inquiry_cost(group, work.batches, work.rows, shape);
   if (work.picks > 0) {

@@ -1,6 +1,5 @@
-// The steps that schedules are made of, as the alpha-beta model sees them: messages and bytes that
-// one rank of a group receives. The schedules book these expectations beside what they count;
-// schedule.hpp adds them up.
+// The steps that schedules are made of, as the alpha-beta model sees them: what one rank of a group
+// receives. Schedules book them beside what they count; schedule.hpp adds them up.
 #pragma once
 
 #include "espalier/product/schedule.hpp"
@@ -11,8 +10,7 @@ inline Cost operator+=(Cost&& cost, const Cost& other) {
   return static_cast<Cost&>(cost) += other;
 }
 
-/// Rows fetched whole from `asked` of the group's ranks (myself among them, perhaps), in so many
-/// exchanges.
+/// Rows fetched whole from `asked` of the group's ranks, perhaps my own, in so many exchanges.
 struct FetchCost {
   Cost ids;   ///< how many, and which
   Cost rows;  ///< sizes, indices, values

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "espalier/base/error.hpp"
+#include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {
 
@@ -18,26 +19,22 @@ Csr<Index> add_identity(const DistCsr<Index>& a) {
   out.indptr.reserve(a.local.indptr.size());
   out.indices.reserve(a.local.indices.size() + static_cast<std::size_t>(a.local.rows));
   out.values.reserve(out.indices.capacity());
+  const auto put = [&](Index column, float value) {
+    out.indices.push_back(column);
+    out.values.push_back(value);
+  };
   for (std::int64_t row = 0; row < a.local.rows; ++row) {
     const auto self = static_cast<Index>(a.ownership.vertex(a.part, row));
     const auto columns = a.local.row_indices(row);
     const auto weights = a.local.row_values(row);
     bool placed = false;
     for (std::size_t k = 0; k < columns.size(); ++k) {
-      if (!placed && columns[k] > self) {
-        out.indices.push_back(self);
-        out.values.push_back(1.0f);
-        placed = true;
-      }
+      if (!placed && columns[k] > self) put(self, 1.0f);
+      placed = placed || columns[k] >= self;
       const float weight = weights.empty() ? 1.0f : weights[k];
-      out.indices.push_back(columns[k]);
-      out.values.push_back(columns[k] == self ? weight + 1.0f : weight);
-      placed = placed || columns[k] == self;
+      put(columns[k], columns[k] == self ? weight + 1.0f : weight);
     }
-    if (!placed) {
-      out.indices.push_back(self);
-      out.values.push_back(1.0f);
-    }
+    if (!placed) put(self, 1.0f);
     out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
   }
   return out;
@@ -105,6 +102,15 @@ DistCsr<Index> empty_dist_csr(const Grid& grid, Ownership ownership) {
 }
 
 template <class Index>
+DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
+  auto a = empty_dist_csr<Index>(grid, ownership);
+  a.has_values = file.info().weighted;
+  set_schema(a, file.info().schema, file.view().apart);
+  a.local = OwnedReader(grid, file, ownership).rows<Index>();
+  return a;
+}
+
+template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership) {
   auto a = empty_dist_csr<Index>(grid, ownership);
   a.local.rows = ownership.size(a.part);
@@ -158,11 +164,12 @@ DistCsr<Index> with_values(DistCsr<Index> a) {
   return a;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                     \
-  template DistCsr<Index> with_values(DistCsr<Index>);                                  \
-  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                   \
-  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                       \
-  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&); \
+#define ESPALIER_INSTANTIATE(Index)                                                       \
+  template DistCsr<Index> with_values(DistCsr<Index>);                                    \
+  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                     \
+  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                         \
+  template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, const Ownership&); \
+  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&);   \
   template DistCsr<Index> normalize_with_self_loops(DistCsr<Index>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

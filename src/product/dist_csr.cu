@@ -8,7 +8,6 @@ DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const D
                                Placement placement) {
   const DevicePurpose purpose("the graph");
   const auto list = [&](const SharedList<std::int64_t>& on_host) {
-    if (on_host.size() == 0) return SharedList<std::int64_t, Cuda>();
     return SharedList<std::int64_t, Cuda>(cuda, {on_host.host().begin(), on_host.host().end()});
   };
   ColumnsOn<Cuda> columns;

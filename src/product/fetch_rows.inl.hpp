@@ -16,18 +16,8 @@
 
 namespace espalier {
 
-/// The shape of `a` as the cost model sees it; rows and entries are left 0.
-template <class Index, class Space>
-ProductShape shape_of(const DistCsr<Index, Space>& a) {
-  return {.parts = a.parts(),
-          .replication = a.grid->replication(),
-          .index_bytes = sizeof(Index),
-          .value_bytes = a.has_values ? 4 : 0};
-}
-
 /// Rows to the ranks of a group, sizes first (as numbers of type Size), then each field: counts[r]
-/// rows to rank r, my_counts[r] from it. `values`: do rows hold values, anywhere? Collective over
-/// the group; books under `label`.
+/// rows to rank r, my_counts[r] from it. `values`: do rows hold values, anywhere? Collective.
 template <class Size, class Id, class Space>
 Entries<Id, Space> send_entries(const Space& space, const CommunicatorOn<Space>& group,
                                 const Entries<Id, Space>& rows, std::span<const std::int64_t> counts,
@@ -67,13 +57,12 @@ class FetchedRows {
         list_size_(count),
         views_(wanted_.groups.ids.size()) {
     a.grid->traffic().count(MemoryStep::kFindDistinct, {.rows = count, .entries = wanted_.groups.size()});
-    view_rows(space, wanted_.groups.ids.data() + begins_.back(), own_rows(), a.local,
-              a.owners.places(space, a.part).leaf, views_.data() + begins_.back());
+    view_rows(space, wanted_.groups.ids.data() + begins_.back(), wanted_.groups.size() - begins_.back(),
+              a.local, a.owners.places(space, a.part).leaf, views_.data() + begins_.back());
   }
 
-  /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (my
-  /// own block is left out), one range after the other. Collective over the column. Books under
-  /// label/ids and label/rows.
+  /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (but
+  /// my own). Collective over the column. Books under label/ids and label/rows.
   void fetch(const Space& space, int first, int last) {
     const auto& column = a_.grid->column_comm();
     std::vector<std::int64_t> counts(wanted_.groups.counts.size(), 0);
@@ -133,20 +122,18 @@ class FetchedRows {
     return rows;
   }
 
-  /// Books what the model expects to arrive when these rows are fetched from `asked` block rows in
-  /// so many exchanges.
+  /// Books what is expected of fetching these rows from `asked` block rows in so many exchanges.
   void predict(const Space& space, int asked, int exchanges) const {
     const auto shape = shape_of(a_);
     const auto distinct = wanted_.groups.size();
     const auto entries = count_entries(space, views_.data(), distinct);
     const auto cost = fetch_cost(shape.parts, asked, exchanges, static_cast<double>(distinct),
                                  static_cast<double>(entries), shape);
-    a_.grid->traffic().predict(label_ + "/ids", cost.ids.messages, cost.ids.bytes);
-    a_.grid->traffic().predict(label_ + "/rows", cost.rows.messages, cost.rows.bytes);
+    espalier::predict(a_.grid->traffic(), label_ + "/ids", cost.ids);
+    espalier::predict(a_.grid->traffic(), label_ + "/rows", cost.rows);
   }
 
  private:
-  std::int64_t own_rows() const { return wanted_.groups.size() - begins_.back(); }
   void keep(const Space& space, int first, Entries<Index, Space> rows) {
     view_entries(space, rows, nullptr, views_.data() + begins_[first]);
     fetched_.push_back(std::move(rows));
@@ -155,8 +142,7 @@ class FetchedRows {
   const DistCsr<Index, Space>& a_;
   std::string label_;
   DistinctIds<Index, Space> wanted_;  // my own last
-  std::vector<std::int64_t> begins_;  // [parts + 1] where the wanted ids of each owner begin,
-                                      // and my own
+  std::vector<std::int64_t> begins_;  // [parts + 1] of the wanted ids of each owner, and my own
   std::int64_t list_size_;
   Array<Space, RowView<Index>> views_;          // [wanted]
   std::vector<Entries<Index, Space>> fetched_;  // what they refer to

@@ -31,8 +31,7 @@ class Inquiry {
     asked_.resize(segments_.back());
     group.all_to_all_v(groups_.ids.data(), groups_.counts, asked_.data(), asked_counts_, label + "/ids");
     traffic().count(MemoryStep::kKeys, {.rows = std::ssize(asked_)});
-    const auto expected = inquiry_cost(group.size(), batches(), rows(), shape_);
-    traffic().predict(label + "/ids", expected.messages, expected.bytes);
+    predict(traffic(), label + "/ids", inquiry_cost(group.size(), batches(), rows(), shape_));
   }
 
   // ---- As a server: what the others want of me --------------------------------------------------
@@ -59,14 +58,13 @@ class Inquiry {
                                const std::string& back) const {
     auto mine = send_entries<Index>(space, group_, answers, asked_counts_, groups_.counts, values, back);
     traffic().count(MemoryStep::kSizes, {.rows = std::ssize(asked_) + q_.rows()});
-    const auto expected = rows_cost(group_.size(), rows(), static_cast<double>(mine.entries()), sizeof(Id),
-                                    values ? 4 : 0, shape_);
-    traffic().predict(back, expected.messages, expected.bytes);
+    predict(traffic(), back,
+            rows_cost(group_.size(), rows(), static_cast<double>(mine.entries()), sizeof(Id), values ? 4 : 0,
+                      shape_));
     return mine;
   }
 
-  /// Sends list s of `partial` for every segment s; visits the sum over all servers of each of
-  /// my batches.
+  /// Sends list s of `partial` for segment s; visits the sum of my batches over all servers.
   void reduce(const Space& space, const Sums<Index, Space>& partial, std::int64_t columns,
               const SumVisitor<Index, Space>& visit) const {
     const auto label = label_ + "/reduction";
@@ -80,9 +78,8 @@ class Inquiry {
     mine.sums.resize(mine.offsets.back());
     group_.all_to_all_v(partial.columns.data(), sent, mine.columns.data(), received, label);
     group_.all_to_all_v(partial.sums.data(), sent, mine.sums.data(), received, label);
-    const auto expected =
-        sums_cost(group_.size(), batches(), static_cast<double>(mine.columns.size()), shape_);
-    traffic().predict(label, expected.messages, expected.bytes);
+    predict(traffic(), label,
+            sums_cost(group_.size(), batches(), static_cast<double>(mine.columns.size()), shape_));
     merge_sums(space, mine, {space, batch_of_line_}, q_.batches(), columns, visit);
   }
 
@@ -106,8 +103,8 @@ class Inquiry {
     wanted.offsets = {space, begins_of(asked_sizes)};
     wanted.ids.resize(wanted.offsets.back());
     group_.all_to_all_v(picks.data(), sent, wanted.ids.data(), received, label);
-    const auto expected = picks_cost(group_.size(), batches(), static_cast<double>(offsets.back()), shape_);
-    traffic().predict(label, expected.messages, expected.bytes);
+    predict(traffic(), label,
+            picks_cost(group_.size(), batches(), static_cast<double>(offsets.back()), shape_));
     return wanted;
   }
 
@@ -144,8 +141,7 @@ class Inquiry {
     return numbers;
   }
 
-  // For each rank, the sum of its counts[rank] sizes out of `sizes`, where they stand one
-  // after another.
+  // For each rank, the sum of its counts[rank] sizes, which stand one after another.
   static std::vector<std::int64_t> sum_by_rank(std::span<const std::int64_t> counts,
                                                std::span<const std::int64_t> sizes) {
     std::vector<std::int64_t> sums;
@@ -165,8 +161,7 @@ class Inquiry {
   const FrontierOn<Space>& q_;
   ProductShape shape_;
   std::string label_;
-  // Of the question: rows by server, and the lines of each server and the batch (by place in q) of
-  // each line.
+  // Of the question: rows by server, the lines of each server, the batch (by place in q) of each.
   OwnerGroups<Index, Space> groups_;
   std::vector<std::int64_t> lines_, batch_of_line_;
   // Of what is asked of me.

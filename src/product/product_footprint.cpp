@@ -1,6 +1,5 @@
-#include "espalier/product/product_footprint.hpp"
-
 #include "espalier/base/id_map.hpp"
+#include "espalier/product/schedule.hpp"
 
 namespace espalier {
 
@@ -10,8 +9,7 @@ Footprint entries_footprint(double rows, double entries, double id_bytes, double
 
 namespace {
 
-// fetch_rows.inl.hpp: rows from their owners, and as many packed for others: asked for, packed and
-// received, looked at.
+// fetch_rows.inl.hpp: rows from their owners, and as many packed for others.
 Footprint fetched_rows(const ProductShape& shape, const ProductWork& work) {
   const double away = crossing(shape.parts), id = shape.index_bytes;
   const auto packed =

@@ -60,8 +60,7 @@ void sizes_of_rows(const Cuda& cuda, const RowView<Index>* rows, std::int64_t co
   for_each(cuda, "sizes_of_rows", count, [=] __device__(std::int64_t r) { to[r] = rows[r].size; });
 }
 
-// Copies rows[r] to ids + offsets[r] (values beside them, unless null); a thread for each entry,
-// however long its row is.
+// Copies rows[r] to ids + offsets[r] (values beside them, unless null); a thread for each entry.
 template <class Index>
 void copy_entries(const Cuda& cuda, const RowView<Index>* rows, const std::int64_t* offsets,
                   std::int64_t count, std::int64_t entries, Index* ids, float* values) {

@@ -5,9 +5,8 @@
 
 namespace espalier {
 
-/// Schedule `pull`: every rank asks the owners in its process column for the distinct rows that
-/// its batches need and does the rest by itself. With one block row (replicated, or c = p)
-/// nothing is asked.
+/// Schedule `pull`: every rank asks the owners in its process column for the distinct rows that its
+/// batches need and does the rest by itself. With one block row nothing is asked.
 template <class Index, class Space>
 class PulledProduct final : public Product<Index, Space> {
  public:
@@ -49,8 +48,7 @@ class PulledProduct final : public Product<Index, Space> {
 };
 
 /// What `push` and `staged` share: rows are served by other ranks of a group. Sums and column
-/// selections are computed there and only they travel; what travels for `apply` is each
-/// schedule's own.
+/// selections are computed there; what travels for `apply` is each schedule's own.
 template <class Index, class Space>
 class ServedProduct : public Product<Index, Space> {
  public:
@@ -101,8 +99,7 @@ class ServedProduct : public Product<Index, Space> {
 };
 
 /// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and
-/// select, and send back only what remains. A draw is possible there because it depends on its key
-/// alone (design, 4.1).
+/// select, and send back only what remains. A draw depends on its key alone (design, 4.1).
 template <class Index, class Space>
 class PushedProduct final : public ServedProduct<Index, Space> {
  public:
@@ -125,8 +122,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
   }
 };
 
-/// Schedules `staged` and `staged-oblivious`: Algorithm 2 of Tripathy et al. 2024 on the
-/// p/c x c grid.
+/// Schedules `staged` and `staged-oblivious`: Algorithm 2 of Tripathy et al. 2024.
 ///
 /// Process row P(i,:) computes P_i = sum over k of Q_ik A_k for the batches that its c ranks keep.
 /// Process column j takes the block rows k of its stages, a contiguous share of the p/c blocks that
@@ -146,9 +142,18 @@ class PushedProduct final : public ServedProduct<Index, Space> {
 template <class Index, class Space>
 class StagedProduct final : public ServedProduct<Index, Space> {
  public:
+  /// `stages`: the blocks [stages.begin(j), stages.end(j)) are those of process column j.
   StagedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
-                bool oblivious, const std::string& label)
-      : StagedProduct(space, q, a, oblivious, label, block_partition(a.parts(), a.grid->replication())) {}
+                bool oblivious, const std::string& label, const RowPartition& stages)
+      : ServedProduct<Index, Space>(space, a.grid->row_comm(), q, a.owners.grouped(space, stages), a, label,
+                                    label + "/reduction"),
+        fetched_(space, this->inquiry_.asked().data(), std::ssize(this->inquiry_.asked()), a, label) {
+    const int first = stages.begin(a.grid->column()), last = stages.end(a.grid->column());
+    for (int stage = first; stage < last; ++stage)
+      oblivious ? fetched_.receive_block(space, stage) : fetched_.fetch(space, stage, stage + 1);
+    if (!oblivious && last > first) fetched_.predict(space, last - first, last - first);
+    this->served_.rows = fetched_.views(space);
+  }
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
     const auto whole = copy_rows(space, this->served_.rows.data(), this->served_rows(), this->a_.has_values);
@@ -163,19 +168,6 @@ class StagedProduct final : public ServedProduct<Index, Space> {
   }
 
  private:
-  // `stages`: the blocks [stages.begin(j), stages.end(j)) are those of process column j.
-  StagedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
-                bool oblivious, const std::string& label, const RowPartition& stages)
-      : ServedProduct<Index, Space>(space, a.grid->row_comm(), q, a.owners.grouped(space, stages), a, label,
-                                    label + "/reduction"),
-        fetched_(space, this->inquiry_.asked().data(), std::ssize(this->inquiry_.asked()), a, label) {
-    const int first = stages.begin(a.grid->column()), last = stages.end(a.grid->column());
-    for (int stage = first; stage < last; ++stage)
-      oblivious ? fetched_.receive_block(space, stage) : fetched_.fetch(space, stage, stage + 1);
-    if (!oblivious && last > first) fetched_.predict(space, last - first, last - first);
-    this->served_.rows = fetched_.views(space);
-  }
-
   FetchedRows<Index, Space> fetched_;
 };
 
@@ -189,7 +181,8 @@ std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const Fr
   if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
   ESPALIER_CHECK(schedule != Schedule::kAuto, "a product needs a schedule, not {}", name_of(schedule));
   return std::make_unique<StagedProduct<Index, Space>>(space, q, a, schedule == Schedule::kStagedOblivious,
-                                                       name);
+                                                       name,
+                                                       block_partition(a.parts(), a.grid->replication()));
 }
 
 #define ESPALIER_INSTANTIATE_PRODUCT(Index, Space)              \

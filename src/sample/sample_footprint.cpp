@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "espalier/product/product_footprint.hpp"
+#include "espalier/product/schedule.hpp"
 #include "planned_epoch.hpp"
 
 namespace espalier {

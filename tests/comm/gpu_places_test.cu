@@ -1,7 +1,7 @@
 // ranks: 4 5 6
 // Laws of places: those of the (emulated) machine, the same on every rank; GPUs that NVLink joins
 // are on one switch; what one rank does not know nobody knows.
-#include "espalier/comm/gpu_places.hpp"
+#include "espalier/comm/exchange_rounds.hpp"
 
 #include "comm/emulated_switches.hpp"
 

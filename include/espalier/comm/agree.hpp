@@ -1,5 +1,4 @@
-// User errors that one rank meets (a bad line, a value out of range in its part of a file) become
-// the error of all.
+// User errors that one rank meets (a bad line in its part of a file) become the error of all.
 #pragma once
 
 #include <functional>
@@ -9,9 +8,8 @@
 namespace espalier {
 
 /// Collective. Runs `work` on every rank; when any of them threw a UserError, every rank throws the
-/// error of the lowest such rank, so that all leave together and rank 0 can print one message.
-/// Other exceptions become a UserError with exit code 1. `work` itself may be collective only if it
-/// fails on all ranks or on none.
+/// error of the lowest such rank, so that all leave together, with one message. Other exceptions
+/// become a UserError with exit code 1. `work` may be collective if it fails on all or none.
 void agree(const Communicator& comm, const std::function<void()>& work);
 
 }  // namespace espalier

@@ -59,15 +59,13 @@ class Communicator {
   Communicator split(int color, int key) const;
 
   /// Collective. The same ranks with a communicator and a ledger of their own, so that another
-  /// thread may use it and what is split from it, beside this one (where
-  /// threads_may_communicate()).
+  /// thread may use it beside this one (where threads_may_communicate()).
   Communicator duplicate() const;
 
   /// Collective. Returns when all ranks have called it.
   void barrier() const;
 
-  /// Collective. Element-wise reduction in place; all ranks get the result. uint64 sums wrap
-  /// modulo 2^64.
+  /// Collective. Element-wise, in place; all ranks get the result. Sums of uint64 wrap.
   template <class T>
   void all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const;
 
@@ -128,8 +126,7 @@ class Communicator {
     return received;
   }
 
-  /// Collective. The same when the receiver already knows the counts; `received` is resized to
-  /// their sum.
+  /// Collective. The same where receivers know the counts; `received` is resized to their sum.
   template <class T>
   void all_to_all_v(std::span<const T> send, std::span<const std::int64_t> send_counts,
                     std::span<const std::int64_t> receive_counts, Buffer<T>& received,
@@ -137,10 +134,9 @@ class Communicator {
     begin_all_to_all_v(send, send_counts, receive_counts, received, label).finish();
   }
 
-  /// Collective. The same without waiting: `received` is valid after finish() of what is returned,
-  /// and neither `send` nor `received` may be touched before. Any number may be under way, and
-  /// other collectives between begin and finish: messages of a pair of ranks are matched in the
-  /// order in which they were begun, the same on all ranks.
+  /// Collective. The same without waiting: neither `send` nor `received` may be touched before
+  /// finish() of what is returned. Any number may be under way, and other collectives: messages of
+  /// a pair of ranks are matched in the order in which they were begun.
   template <class T>
   [[nodiscard]] PendingExchange begin_all_to_all_v(std::span<const T> send,
                                                    std::span<const std::int64_t> send_counts,

@@ -15,8 +15,7 @@
 
 namespace espalier {
 
-/// How the counts of all ranks become one; those of a moment (kMost) are not added up over the runs
-/// of an epoch.
+/// How the counts of all ranks become one; kMost: of a moment, not added up over an epoch's runs.
 enum class OverRanks { kSum, kMost };
 
 struct Counter {

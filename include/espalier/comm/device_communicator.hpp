@@ -3,12 +3,10 @@
 // Two ways. Where every rank of the job has a GPU of its own, NCCL moves the data from GPU to GPU:
 // an all-to-all-v is one group of sends and receives, or, where GPUs share PCIe links, a group for
 // each round of exchange_rounds.hpp: the same bytes. Ranks that share a GPU, which NCCL refuses,
-// exchange through pinned host memory and the Communicator. Bytes are booked the same either way,
-// in the Communicator's ledger.
+// exchange through pinned host memory. Either way the Communicator's ledger has the same bytes.
 //
-// Every operation runs in the order of the compute stream: it sees what was launched before, and
-// what is launched after sees its result. Counts are host numbers, in elements of T. All are
-// collective over the group.
+// All are collective over the group and run in the order of the compute stream: they see what was
+// launched before, and what is launched after sees their results. Counts are in elements of T.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +24,10 @@ namespace espalier {
 
 struct NodePlace;
 
-/// The GPU for the rank at this place of its node: the ranks of a node take the GPUs in turn. 0
-/// where there is none.
+/// The GPU for the rank at this place of its node, whose ranks take them in turn; 0: there is none.
 int gpu_for(const NodePlace& place);
 
-/// An all-to-all-v on its way, on the communication stream. Like PendingExchange: the arrays stay
-/// as they are until finish().
+/// An all-to-all-v on its way. As of PendingExchange, arrays stay as they are until finish().
 class DevicePendingExchange {
  public:
   DevicePendingExchange();
@@ -39,8 +35,7 @@ class DevicePendingExchange {
   DevicePendingExchange(DevicePendingExchange&&) noexcept;
   DevicePendingExchange& operator=(DevicePendingExchange&&) noexcept;
 
-  /// What is launched from here on sees what was received; with NCCL the host does not wait. At
-  /// once when nothing is under way.
+  /// What is launched from here on sees what was received; with NCCL the host does not wait.
   void finish();
 
   /// Through host buffers: gives the MPI library an opportunity to move messages. Local.
@@ -54,9 +49,8 @@ class DevicePendingExchange {
 
 class DeviceCommunicator {
  public:
-  /// Collective over `comm`, which must outlive it. `by_nccl`: the same on every rank; every rank
-  /// then has a GPU of its own. Pairs exchange in rounds over PCIe switches where it is known that
-  /// GPUs share links.
+  /// Collective over `comm`, which must outlive it. `by_nccl`: on all ranks, each with a GPU of its
+  /// own. Pairs go in rounds where it is known that GPUs share links.
   DeviceCommunicator(const Cuda& cuda, const Communicator& comm, bool by_nccl);
   ~DeviceCommunicator();
   DeviceCommunicator(DeviceCommunicator&&) noexcept;
@@ -72,8 +66,7 @@ class DeviceCommunicator {
   template <class T>
   void all_reduce(T* values, std::int64_t count, Reduction reduction, std::string_view label) const;
 
-  /// `send` holds the pieces for ranks 0 .. p-1 one after another, `received` those of
-  /// ranks 0 .. p-1.
+  /// `send` has the pieces for ranks 0 .. p-1 one after another, `received` those of them.
   template <class T>
   void all_to_all_v(const T* send, std::span<const std::int64_t> send_counts, T* received,
                     std::span<const std::int64_t> receive_counts, std::string_view label) const {
@@ -94,8 +87,7 @@ class DeviceCommunicator {
     broadcast_bytes(values, count * static_cast<std::int64_t>(sizeof(T)), root, label);
   }
 
-  /// all = the arrays of all ranks one after another; counts[r] elements of rank r, known
-  /// everywhere.
+  /// all = the arrays of all ranks one after another, counts[r] elements of rank r.
   template <class T>
   void all_gather_v(const T* mine, std::span<const std::int64_t> counts, T* all,
                     std::string_view label) const {
@@ -147,8 +139,7 @@ class DeviceGrid {
   const DeviceCommunicator& column_comm() const { return column_comm_; }
   /// "NCCL" or "host buffers and MPI".
   const char* transport() const { return by_nccl_ ? "NCCL" : "host buffers and MPI"; }
-  /// The same, and how the exchanges of a column, which are those of rows, take turns: "NCCL, in 5
-  /// rounds over PCIe switches".
+  /// The same, and how the exchanges of rows take turns: "NCCL, in 5 rounds over PCIe switches".
   std::string transport_in_words() const;
 
  private:

@@ -13,10 +13,13 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace espalier {
+
+class Communicator;
 
 /// Where the GPU of a rank is.
 struct GpuPlace {
@@ -24,6 +27,12 @@ struct GpuPlace {
   int pcie_switch = -1;  ///< which of the node's, any number; -1: not known. GPUs that reach each
                          ///< other without the link to the host (NVLink) count as on one switch
 };
+
+/// Collective. The place of each rank's GPU, the same on every rank. `bus_id` is this rank's
+/// ("0000:3B:00.0"). Within a node NVIDIA's management library says which GPUs are on one switch
+/// and which NVLink joins. It is part of the driver and loaded at run time: where a rank has none,
+/// or a call fails, and for ranks of several nodes, all switches are unknown.
+std::vector<GpuPlace> find_gpu_places(const Communicator& comm, const std::string& bus_id);
 
 /// Two ranks that exchange in both directions; the first is the lower one.
 using RankPair = std::pair<int, int>;

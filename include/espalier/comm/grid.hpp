@@ -5,8 +5,7 @@
 //     row 1    P(1,0)    P(1,1)    A process column P(:,j) holds each block row once; requests for
 //     row 2    P(2,0)    P(2,1)    rows never leave it.
 //
-// p/c need not divide by c. The grid owns its communicators; all of them book into one
-// Traffic ledger.
+// p/c need not divide by c. The grid owns its communicators, which share one ledger.
 #pragma once
 
 #include <memory>

@@ -14,11 +14,15 @@ namespace espalier {
 /// Collective over `world`. The ranks that have this one's host name, in their order.
 Communicator ranks_of_node(const Communicator& world);
 
+/// Collective, once: the ranks of a node tell each other who they are, so that one speaks for all
+/// when the job ends (base/final_message.hpp). Only ranks whose processes this one can see are
+/// watched: in a container of its own a process has numbers that mean nothing outside.
+void exchange_node_peers(const Communicator& world);
+
 class NodeMemory {
  public:
   /// Collective over `ranks`, all of one node. Zeros; pages are taken when they are touched. Null,
-  /// on every rank, where one of them cannot have it: containers that do not see each other's
-  /// processes.
+  /// on every rank, where one cannot have it: containers that do not see each other.
   static std::unique_ptr<NodeMemory> make(const Communicator& ranks, std::int64_t bytes);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;

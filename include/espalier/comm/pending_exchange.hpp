@@ -9,8 +9,7 @@
 
 namespace espalier {
 
-/// The buffers that were sent from and are received into must stay as they are until finish().
-/// Belongs to one thread at a time.
+/// Buffers must stay as they are until finish(). Belongs to one thread at a time.
 class PendingExchange {
  public:
   /// Nothing under way.
@@ -22,12 +21,10 @@ class PendingExchange {
   /// Takes the place of a finished exchange.
   PendingExchange& operator=(PendingExchange&& other) noexcept;
 
-  /// Gives the MPI library an opportunity to move messages; without one, many libraries do not.
-  /// Local: waits for no one.
+  /// Lets the MPI library move messages; without it, many libraries do not. Local.
   void progress();
 
-  /// Returns when everything was received and the send buffer may be reused. At once when nothing
-  /// is under way.
+  /// Returns when all was received and what was sent may be reused.
   void finish();
 
  private:

@@ -1,5 +1,4 @@
-// Start and end of message passing for one process. The only place that names the world
-// communicator.
+// Start and end of message passing: the only place that names the world communicator.
 #pragma once
 
 #include <string>
@@ -10,8 +9,7 @@ namespace espalier {
 
 class Session {
  public:
-  /// Starts MPI (asking that several threads may communicate), installs the abort hook and
-  /// the clock.
+  /// Starts MPI (for threads that communicate), installs the abort hook and the clock.
   Session(int* argc, char*** argv);
   /// Ends MPI. Collective.
   ~Session();
@@ -24,13 +22,20 @@ class Session {
   Communicator world_;
 };
 
-/// What a rank that runs out of memory advises from now on, as "use more ranks". Without a call:
-/// more ranks. `advice` must last as long as the process: there is no memory
-/// to copy it.
+/// What a rank that runs out of memory advises from now on, in place of "use more ranks, ...".
+/// `advice` must last as long as the process: there is no memory to copy it.
 void set_memory_advice(const char* advice);
 
 /// Does the MPI library let several threads of a process communicate at the same time?
 bool threads_may_communicate();
+
+/// The name of this rank's host, as it is sent to others.
+struct HostName {
+  char text[256] = {};
+
+  HostName() { failure_context().host.copy(text, sizeof text - 1); }
+  friend bool operator==(const HostName&, const HostName&) = default;
+};
 
 /// What this rank shares a node with.
 struct NodePlace {

@@ -10,9 +10,8 @@
 //   rounds            one for each of these in a group of several ranks, however many messages it
 //                     is, also for a rank that has nothing to send: each may wait for the slowest
 //
-// Beside the counted volume stands what the alpha-beta model expects this rank to receive for the
-// same step, where a caller has a derivation (`predict`). Labels may have two parts, "sample/rows":
-// a stage and its step.
+// Beside the counted volume stands what the alpha-beta model expects this rank to receive, where a
+// caller knows (`predict`). Labels may have two parts, "sample/rows": a stage and its step.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "espalier/comm/traffic.hpp"
 
@@ -10,6 +11,13 @@ namespace espalier {
 
 /// A larger message travels in pieces of this size.
 inline constexpr std::int64_t kPieceBytes = std::int64_t{1} << 30;
+
+/// {0, counts[0], counts[0] + counts[1], ...} times `item`: where pieces of ranks begin and end.
+inline std::vector<std::int64_t> begins_of(std::span<const std::int64_t> counts, std::size_t item = 1) {
+  std::vector<std::int64_t> begins = {0};
+  for (const auto count : counts) begins.push_back(begins.back() + count * static_cast<std::int64_t>(item));
+  return begins;
+}
 
 /// Each rank with all others: the same bytes to each and from each.
 inline Volume all_gather_volume(std::int64_t bytes, int ranks) {

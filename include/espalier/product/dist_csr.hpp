@@ -2,14 +2,14 @@
 //
 // (Of a graph with types: n x the columns of its schema.) Partitioned: P(i,j) holds block row i,
 // the rows of the vertices that part i owns, ascending; the c ranks of a process row hold the same
-// block. Replicated: every rank holds all rows, those of the one part. Column ids are global in
-// either case.
+// block. Replicated: every rank holds all rows, of one part. Column ids are global.
 #pragma once
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/ownership.hpp"
+#include "espalier/product/schedule.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -38,19 +38,14 @@ struct ColumnsOn {
 template <class Index, class Space = Cpu>
 struct DistCsr {
   const GridOn<Space>* grid = nullptr;
-  Ownership ownership;                             ///< of the rows: grid rows parts, or one when
-                                                   ///< replicated
+  Ownership ownership;                             ///< of the rows: grid rows parts, or one
   OwnersOn<Space> owners;                          ///< the same for leaves
-  Csr<Index, Space> local;                         ///< row k: that of ownership.vertex(part, k),
-                                                   ///< global columns
+  Csr<Index, Space> local;                         ///< row k: of ownership.vertex(part, k)
   int part = 0;                                    ///< which part is mine
-  bool has_values = false;                         ///< the same on every rank, also where the
-                                                   ///< block is empty
-  const DistCsr<Index>* host = nullptr;            ///< of a matrix on a GPU, the one that it
-                                                   ///< is a copy of
+  bool has_values = false;                         ///< the same on every rank
+  const DistCsr<Index>* host = nullptr;            ///< of a matrix on a GPU: its origin
   ColumnsOn<Space> columns = {};                   ///< what its columns are
-  SharedList<std::int64_t, Space> type_ends = {};  ///< [types] where the vertices of each end;
-                                                   ///< empty: one type
+  SharedList<std::int64_t, Space> type_ends = {};  ///< [types] ends; empty: one type
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }
@@ -63,8 +58,16 @@ struct DistCsr {
   }
 };
 
-/// Says what the rows and columns of `a` are; `apart`: are columns (relation, source)?
-/// Else vertices.
+/// The shape of `a` as the cost model sees it; rows and entries are left 0.
+template <class Index, class Space>
+ProductShape shape_of(const DistCsr<Index, Space>& a) {
+  return {.parts = a.parts(),
+          .replication = a.grid->replication(),
+          .index_bytes = sizeof(Index),
+          .value_bytes = a.has_values ? 4 : 0};
+}
+
+/// Says what the rows and columns of `a` are; `apart`: columns are (relation, source).
 template <class Index>
 void set_schema(DistCsr<Index>& a, const Schema& schema, bool apart) {
   if (apart) a.columns = {Cpu{}, schema};
@@ -97,8 +100,7 @@ DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, Topology t
   return read_dist_csr<Index>(grid, file, row_ranges(grid, file.info().nodes, topology));
 }
 
-/// What a DistCsr made of parts of a matrix that every rank knows looks like; for tests. Not
-/// collective.
+/// A DistCsr of parts of a matrix that every rank knows; for tests. Not collective.
 template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership);
 template <class Index>

@@ -1,5 +1,4 @@
-// The distributed product P = Q A of a bulk, and its schedules behind one interface (design,
-// section 6), for CPUs and GPUs.
+// The distributed product P = Q A of a bulk, its schedules behind one interface (design, 6).
 //
 // Q stacks the frontiers of many batches: hypersparse, each rank passes the rows of the batches it
 // keeps, A is a DistCsr on the same grid. A sampler needs three results of such a product, and a
@@ -68,24 +67,21 @@ FrontierOn<Space> stack_frontier(const Space& space, const Lists& lists, std::ve
           {space, std::move(numbers)}};
 }
 
-/// Which row of P: the vertex, and the number of the batch in its epoch; of a part of the row,
-/// which relation's.
+/// Which row of P: its vertex, its batch in the epoch, and, of a part of the row, the relation.
 struct RowKey {
   std::int64_t vertex;
   std::int64_t batch;
   std::int64_t relation = 0;
 };
 
-/// What becomes of finished rows of P, on whichever rank holds them: a pure function of each row
-/// and its key.
+/// What becomes of finished rows of P, wherever they are: a pure function of a row and its key.
 template <class Index, class Space = Cpu>
 class RowOperation {
  public:
   virtual ~RowOperation() = default;
   /// Do the results hold values? The same on every rank.
   virtual bool has_values() const = 0;
-  /// out has one row for each of rows [count], keyed by keys [count]: memory of the space. On a GPU
-  /// the host may wait.
+  /// out has a row for each of rows [count], keyed by keys [count]. On a GPU the host may wait.
   virtual void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                      Entries<Index, Space>& out) const = 0;
 };

@@ -1,5 +1,4 @@
-// The names of the schedules of the distributed product, and the alpha-beta model that chooses
-// among them.
+// The schedules of the distributed product, and the alpha-beta model that chooses among them.
 //
 // A message of n bytes takes alpha + n beta: `latency_us` and 1 / `bandwidth_gbs`. A rank's share
 // of a product is described by ProductWork; under the one assumption that ids are spread evenly
@@ -10,7 +9,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "espalier/base/footprint.hpp"
 #include "espalier/comm/grid.hpp"
 
 namespace espalier {
@@ -52,8 +53,7 @@ struct ProductWork {
   double distinct_entries = 0;  ///< of A, in those
   double results = 0;           ///< entries after the operation: picks
   int result_value_bytes = 0;   ///< beside each result
-  double sums = 0;              ///< entries of the sums, as the owners send them; 0: no
-                                ///< sum is wanted
+  double sums = 0;              ///< entries of sums, as the owners send them; 0: none is wanted
   double picks = 0;             ///< columns to select, over all batches; 0: none are
 };
 
@@ -73,6 +73,11 @@ inline Cost operator*(double times, const Cost& cost) {
   return {times * cost.messages, times * cost.bytes, times * cost.rounds};
 }
 
+/// Books what is expected beside what will be counted under `label`.
+inline void predict(Traffic& traffic, std::string_view label, const Cost& cost) {
+  traffic.predict(label, cost.messages, cost.bytes);
+}
+
 /// (group-1)/group: the share of evenly spread ids that lie with another rank of a group.
 inline double crossing(int group) {
   return static_cast<double>(group - 1) / group;
@@ -83,5 +88,14 @@ Cost product_cost(Schedule schedule, const ProductShape& shape, const ProductWor
 
 /// The cheapest of staged, pull and push.
 Schedule choose_schedule(const Link& link, const ProductShape& shape, const ProductWork& work);
+
+/// Offsets, ids and values of so many rows (Entries).
+Footprint entries_footprint(double rows, double entries, double id_bytes, double value_bytes);
+
+/// What a product (product.hpp) holds on a rank beside the matrix. `work.rows`, `row_entries`,
+/// `distinct`, `distinct_entries`, `results`: of all rows. `selects`: results are places among
+/// columns, with the matrix's values.
+Footprint product_footprint(Schedule schedule, const ProductShape& shape, const ProductWork& work,
+                            bool selects, int threads);
 
 }  // namespace espalier
