@@ -28,7 +28,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/row_store.hpp"
-#include "espalier/sample/batch_groups.hpp"
+#include "espalier/partition/order.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "simulated/memory_work.hpp"
 #include "simulated/planted_order.hpp"

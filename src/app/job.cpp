@@ -14,7 +14,6 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/plan/memory.hpp"
-#include "espalier/sample/batch_groups.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
 

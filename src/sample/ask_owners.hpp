@@ -27,9 +27,9 @@ Buffer<Answer> ask_owners(const Communicator& comm, std::span<const Question> qu
   Buffer<Answer> said(asked.data.size()), arrived;
   for (std::size_t k = 0; k < said.size(); ++k) said[k] = answer(asked.data[k]);
   comm.all_to_all_v(std::span<const Answer>(said), asked.counts, counts, arrived, label);
-  const auto expected =
-      ask_cost(comm.size(), weight * static_cast<double>(questions.size()), sizeof(Question), sizeof(Answer));
-  comm.traffic().predict(label, expected.messages, expected.bytes);
+  predict(comm.traffic(), label,
+          ask_cost(comm.size(), weight * static_cast<double>(questions.size()), sizeof(Question),
+                   sizeof(Answer)));
   Buffer<Answer> answers(questions.size());
   for (std::size_t k = 0; k < places.size(); ++k) answers[places[k]] = arrived[k];
   return answers;

@@ -1,8 +1,8 @@
-#include "espalier/sample/batch_groups.hpp"
-
 #include <numeric>
 
 #include "espalier/graph/content_digest.hpp"
+#include "espalier/partition/order.hpp"
+#include "espalier/sample/examples.hpp"
 
 namespace espalier {
 

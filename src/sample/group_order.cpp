@@ -1,10 +1,6 @@
 #include "group_order.hpp"
 
-#include <algorithm>
 #include <utility>
-
-#include "espalier/sample/draw.hpp"
-#include "espalier/sample/examples.hpp"
 
 namespace espalier {
 
@@ -25,20 +21,23 @@ std::uint32_t reversed(std::uint32_t x) {
 
 }  // namespace
 
-std::vector<GroupBatch> order_group_batches(std::span<const std::int64_t> begins, std::int64_t batch_size,
-                                            std::uint64_t seed, std::uint64_t epoch) {
-  const auto turn =
-      static_cast<std::uint32_t>(random64({.seed = seed, .purpose = Purpose::kShuffle, .epoch = epoch}, 0));
+std::vector<GroupBatch> EpochBatches::order_by_group(std::span<const std::int64_t> begins,
+                                                     const RandomStream& epoch) {
+  const auto turn = static_cast<std::uint32_t>(random64(epoch, 0));
   std::vector<GroupBatch> batches;
   for (std::int32_t group = 0; group + 1 < std::ssize(begins); ++group) {
-    const auto begin = begins[group], size = begins[group + 1] - begin,
-               count = count_batches(size, batch_size);
+    const auto begin = begins[group], size = begins[group + 1] - begin, count = count_batches(size, size_);
     const auto u = reversed(static_cast<std::uint32_t>(group)) + turn;
     for (std::int64_t j = 0; j < count; ++j)
       batches.push_back(
           {time_of(j, u, count), group, begin + size * j / count, begin + size * (j + 1) / count});
   }
   std::ranges::sort(batches, {}, [](const GroupBatch& b) { return std::pair(b.time, b.group); });
+  begins_ = {0};
+  for (const auto& batch : batches) {
+    begins_.push_back(begins_.back() + batch.end - batch.begin);
+    groups_.push_back(batch.group);
+  }
   return batches;
 }
 

@@ -42,8 +42,7 @@ struct BatchedLinks {
   std::vector<std::int64_t> batches;  // of each, which it is of
   std::vector<std::int64_t> places;   // and its place there
   Buffer<LinkTriple> links;
-  // Where negatives are in-batch: the links of a batch by relation, and where those of a link's
-  // own stand, it among them.
+  // In-batch: a batch's links by relation, and where those of a link's own stand, it among them.
   struct Peers {
     std::int64_t begin = 0, count = 0, place = 0;
   };
@@ -66,16 +65,12 @@ struct BatchedLinks {
 
 class KeyedLinks final : public LinkExamples {
  public:
-  KeyedLinks(const LinkList& list, const std::vector<LinkEnds>& ends, const Negatives& negatives,
-             const KnownLinks* known, const DegreeWeights* weights, const EpochShape& shape)
-      : list_(list),
-        ends_(ends),
-        negatives_(negatives),
-        known_(known),
-        weights_(weights),
-        batch_size_(std::clamp<std::int64_t>(shape.batch_size, 1, std::max<std::int64_t>(1, list.count))),
+  KeyedLinks(const LinkPool& pool, const EpochShape& shape)
+      : pool_(pool),
+        batches_(pool.list.count, shape.batch_size),
         shuffle_{.seed = shape.seed, .purpose = Purpose::kShuffle, .epoch = shape.epoch},
-        batches_per_step_(std::min(shape.batches_per_step, count_batches(list.count, batch_size_))) {
+        batches_per_step_(std::min(shape.batches_per_step, batches_.count())) {
+    const auto& list = pool.list;
     if (list.group_begins.empty()) {
       orders_.emplace_back(shuffle_, std::max<std::int64_t>(1, list.count));
       return;
@@ -86,23 +81,17 @@ class KeyedLinks final : public LinkExamples {
       orders_.emplace_back(
           stream, std::max<std::int64_t>(1, list.group_begins[group + 1] - list.group_begins[group]));
     }
-    begins_ = {0};
-    for (const auto& batch : order_group_batches(list.group_begins, batch_size_, shape.seed, shape.epoch)) {
-      begins_.push_back(begins_.back() + batch.end - batch.begin);
+    for (const auto& batch : batches_.order_by_group(list.group_begins, shuffle_))
       first_of_batch_.push_back(batch.begin - list.group_begins[batch.group]);
-      group_of_batch_.push_back(batch.group);
-    }
   }
 
-  std::int64_t batches() const override {
-    return begins_.empty() ? count_batches(list_.count, batch_size_) : std::ssize(begins_) - 1;
-  }
-  std::span<const std::int32_t> groups() const override { return group_of_batch_; }
+  std::int64_t batches() const override { return batches_.count(); }
+  std::span<const std::int32_t> groups() const override { return batches_.groups(); }
   std::int64_t count_links(std::int64_t begin, std::int64_t end) const override {
-    return batch_begin(end) - batch_begin(begin);
+    return batches_.begin(end) - batches_.begin(begin);
   }
   std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const override {
-    return count_links(begin, end) * (2 + negatives_.per_link);
+    return count_links(begin, end) * (2 + pool_.negatives.per_link);
   }
 
   void prepare(const Communicator& comm, std::span<const std::int64_t> batches) const override {
@@ -113,16 +102,16 @@ class KeyedLinks final : public LinkExamples {
         asked.batches.push_back(batch);
         asked.places.push_back(place);
       }
-    const auto groups = std::max<std::int64_t>(0, std::ssize(list_.group_begins) - 1);
+    const auto groups = std::max<std::int64_t>(0, std::ssize(pool_.list.group_begins) - 1);
     const int ranks = comm.size();
     asked.links = ask_for_links(
-        comm, list_, asked.ids,
+        comm, pool_.list, asked.ids,
         ranks == 1 ? 1 : share_of_others(ranks, groups, batches_per_step_) / share_of_others(ranks, 0, 1));
-    if (negatives_.mode == NegativesMode::kInBatch) asked.find_peers();
+    if (pool_.negatives.mode == NegativesMode::kInBatch) asked.find_peers();
     // Those that take messages are drawn all at once, others batch by batch.
-    const bool at_once = known_ != nullptr || weights_ != nullptr;
+    const bool at_once = pool_.known != nullptr || pool_.weights != nullptr;
     const auto all = at_once ? draw_with_messages(comm, asked) : std::vector<LinkTriple>();
-    const auto k = negatives_.per_link;
+    const auto k = pool_.negatives.per_link;
     std::int64_t begin = 0;
     for (const auto batch : batches) {
       const auto size = count_links(batch, batch + 1);
@@ -151,14 +140,11 @@ class KeyedLinks final : public LinkExamples {
   }
 
  private:
-  std::int64_t batch_begin(std::int64_t batch) const {
-    return begins_.empty() ? std::min(batch * batch_size_, list_.count) : begins_[batch];
-  }
   // Of a link by its place in a batch.
   std::int64_t number_of(std::int64_t batch, std::int64_t place) const {
-    if (begins_.empty()) return orders_[0](batch_begin(batch) + place);
-    const auto group = group_of_batch_[batch];
-    return list_.group_begins[group] + orders_[group](first_of_batch_[batch] + place);
+    if (groups().empty()) return orders_[0](batches_.begin(batch) + place);
+    const auto group = groups()[batch];
+    return pool_.list.group_begins[group] + orders_[group](first_of_batch_[batch] + place);
   }
   std::shared_ptr<const LinkBatch> prepared(std::int64_t batch) const {
     const std::lock_guard lock(mutex_);
@@ -177,37 +163,32 @@ class KeyedLinks final : public LinkExamples {
   std::vector<LinkTriple> draw_with_messages(const Communicator& comm, const BatchedLinks& links) const;
   LinkBatch make_batch(std::span<const LinkTriple> links, std::span<const LinkTriple> negatives) const;
 
-  const LinkList& list_;
-  const std::vector<LinkEnds>& ends_;
-  Negatives negatives_;
-  const KnownLinks* known_;       // where links are filtered, or null
-  const DegreeWeights* weights_;  // where they are drawn by degree, or null
-  std::int64_t batch_size_;
+  const LinkPool& pool_;
+  EpochBatches batches_;
   RandomStream shuffle_;
   std::int64_t batches_per_step_;
-  std::vector<KeyedPermutation> orders_;  // of all links, or of each group's
-  // [batches] with groups: where each begins, in the epoch [+ 1] and in its group.
-  std::vector<std::int64_t> begins_, first_of_batch_;
-  std::vector<std::int32_t> group_of_batch_;
+  std::vector<KeyedPermutation> orders_;      // of all links, or of each group's
+  std::vector<std::int64_t> first_of_batch_;  // [batches] with groups: where each begins in its own
   mutable bool told_ = false;
   mutable std::mutex mutex_;  // the thread that samples prepares, the caller reads
   mutable std::map<std::int64_t, std::shared_ptr<const LinkBatch>> prepared_;
 };
 
-// Words 16 j .. 16 j + 15 of a row's stream are the tries for negative j's vertex; word 16 k + j
-// says which end.
+// Words 16 j .. 16 j + 15 of a stream are the tries for negative j's vertex; 16 k + j says which
+// end.
 KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std::int64_t j,
                                  std::uint64_t tries) const {
   RandomStream stream = {.seed = shuffle_.seed, .purpose = Purpose::kNegative, .epoch = shuffle_.epoch};
-  if (negatives_.mode == NegativesMode::kShared) {
+  if (pool_.negatives.mode == NegativesMode::kShared) {
     stream.batch = static_cast<std::uint64_t>(links.batches[l]) + 1;
     stream.row = static_cast<std::uint64_t>(links.places[l] / kNegativesChunk);
   } else {
     stream.row = static_cast<std::uint64_t>(links.ids[l]);
   }
   const auto word = kTries * static_cast<std::uint64_t>(j);
-  const auto side = kTries * static_cast<std::uint64_t>(negatives_.per_link) + static_cast<std::uint64_t>(j);
-  const bool of_head = negatives_.of_both_ends && random64(stream, side) >> 63 != 0;
+  const auto side =
+      kTries * static_cast<std::uint64_t>(pool_.negatives.per_link) + static_cast<std::uint64_t>(j);
+  const bool of_head = pool_.negatives.of_both_ends && random64(stream, side) >> 63 != 0;
   const auto below = [&](std::int64_t bound) {
     return static_cast<std::int64_t>(random_below(stream, word + tries, static_cast<std::uint64_t>(bound)));
   };
@@ -217,11 +198,11 @@ KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std:
     const auto& peer = links.links[links.by_relation[peers.begin + other + (other < peers.place ? 0 : 1)]];
     return {of_head ? peer.head : peer.tail, of_head};
   }
-  const auto& ends = ends_[links.links[l].relation];
+  const auto& ends = pool_.ends[links.links[l].relation];
   const auto& range = of_head ? ends.heads : ends.tails;
-  const auto numbers = weights_ != nullptr ? weights_->numbers(range) : RowRange();
+  const auto numbers = pool_.weights != nullptr ? pool_.weights->numbers(range) : RowRange();
   if (numbers.size() > 0) return {numbers.begin + below(numbers.size()), of_head, true};
-  if (negatives_.mode == NegativesMode::kShared || range.size() == 1)
+  if (pool_.negatives.mode == NegativesMode::kShared || range.size() == 1)
     return {range.begin + below(range.size()), of_head};
   const auto& link = links.links[l];  // which is no negative of its own
   const auto other = range.begin + below(range.size() - 1);
@@ -236,9 +217,9 @@ std::int64_t& replaced_end(LinkTriple& link, bool of_head) {
 std::vector<LinkTriple> KeyedLinks::draw_negatives(const BatchedLinks& links, std::int64_t begin,
                                                    std::int64_t end) const {
   std::vector<LinkTriple> negatives;
-  negatives.reserve(static_cast<std::size_t>((end - begin) * negatives_.per_link));
+  negatives.reserve(static_cast<std::size_t>((end - begin) * pool_.negatives.per_link));
   for (auto l = begin; l < end; ++l)
-    for (std::int64_t j = 0; j < negatives_.per_link; ++j) {
+    for (std::int64_t j = 0; j < pool_.negatives.per_link; ++j) {
       const auto tried = draw(links, l, j, 0);
       replaced_end(negatives.emplace_back(links.links[l]), tried.of_head) = tried.vertex;
     }
@@ -248,7 +229,7 @@ std::vector<LinkTriple> KeyedLinks::draw_negatives(const BatchedLinks& links, st
 // Collective. The same of all of them, by degree, or again where they are links, or both.
 std::vector<LinkTriple> KeyedLinks::draw_with_messages(const Communicator& comm,
                                                        const BatchedLinks& links) const {
-  const auto k = negatives_.per_link;
+  const auto k = pool_.negatives.per_link;
   std::vector<LinkTriple> negatives(static_cast<std::size_t>(links.count() * k));
   std::vector<std::int64_t> open(negatives.size());
   std::iota(open.begin(), open.end(), std::int64_t{0});
@@ -263,15 +244,15 @@ std::vector<LinkTriple> KeyedLinks::draw_with_messages(const Communicator& comm,
       numbers.push_back(tried.vertex);
       numbered.emplace_back(n, tried.of_head);
     }
-    if (weights_ != nullptr) {
-      const auto vertices = weights_->vertices_of(comm, numbers);
+    if (pool_.weights != nullptr) {
+      const auto vertices = pool_.weights->vertices_of(comm, numbers);
       for (std::size_t i = 0; i < numbered.size(); ++i)
         replaced_end(negatives[numbered[i].first], numbered[i].second) = vertices[i];
     }
-    if (known_ == nullptr) break;
+    if (pool_.known == nullptr) break;
     std::vector<LinkTriple> asked;
     for (const auto n : open) asked.push_back(negatives[n]);
-    const auto known = known_->are_known(comm, asked);
+    const auto known = pool_.known->are_known(comm, asked);
     std::vector<std::int64_t> left;
     for (std::size_t i = 0; i < open.size(); ++i)
       if (known[i] != 0) left.push_back(open[i]);
@@ -308,7 +289,7 @@ LinkBatch KeyedLinks::make_batch(std::span<const LinkTriple> links,
     made.tails.push_back(tail);
     made.relations.push_back(link.relation);
     if (head == tail) continue;  // the entry of a vertex itself is no message
-    const auto& ends = ends_[link.relation];
+    const auto& ends = pool_.ends[link.relation];
     for (const bool reversed : {false, true}) {
       const auto of = reversed ? ends.backward : ends.forward;
       if (of < 0) continue;
@@ -396,25 +377,26 @@ LinkList sort_by_group(const Communicator& comm, const LinkList& list, const Bat
 
 LinkSource::LinkSource(const Communicator& comm, LinkList list, std::vector<LinkEnds> ends,
                        const Negatives& negatives, std::int64_t vertices, bool directed)
-    : list_(std::move(list)), ends_(std::move(ends)), negatives_(negatives) {
+    : pool_{std::move(list), std::move(ends), negatives} {
   const bool by_degree = negatives.mode == NegativesMode::kDegree;
   if (!negatives.filtered && !by_degree) return;
-  const auto triples = triples_of(list_);
-  if (negatives.filtered) known_ = std::make_unique<KnownLinks>(comm, vertices, triples, directed);
+  const auto triples = triples_of(pool_.list);
+  if (negatives.filtered) pool_.known = std::make_unique<KnownLinks>(comm, vertices, triples, directed);
   if (!by_degree) return;
   std::vector<std::int64_t> bounds = {0, vertices};
-  for (const auto& of : ends_)
+  for (const auto& of : pool_.ends)
     for (const auto& range : {of.heads, of.tails}) {
       bounds.push_back(range.begin);
       bounds.push_back(range.end);
     }
   std::ranges::sort(bounds);
   bounds.erase(std::ranges::unique(bounds).begin(), bounds.end());
-  weights_ = std::make_unique<DegreeWeights>(comm, vertices, triples, negatives.power, std::move(bounds));
+  pool_.weights =
+      std::make_unique<DegreeWeights>(comm, vertices, triples, negatives.power, std::move(bounds));
 }
 
 std::shared_ptr<const Examples> LinkSource::of_epoch(const EpochShape& shape) const {
-  return std::make_shared<KeyedLinks>(list_, ends_, negatives_, known_.get(), weights_.get(), shape);
+  return std::make_shared<KeyedLinks>(pool_, shape);
 }
 
 // Of n batches of a step in the order of their groups, batch k is of the k-th n-th of the links,

@@ -12,11 +12,7 @@
 
 namespace espalier {
 
-namespace {
-
 constexpr const char* kLabel = "sample/lookup";
-
-}  // namespace
 
 KnownLinks::KnownLinks(const Communicator& comm, std::int64_t vertices, std::span<const LinkTriple> mine,
                        bool directed)

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "espalier/base/philox.hpp"
-#include "espalier/sample/batch_groups.hpp"
+#include "espalier/partition/order.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
 

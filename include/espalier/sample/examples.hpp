@@ -8,9 +8,8 @@
 // several seeds each, and ranks ask each other for them (link_examples.hpp).
 //
 // With groups (sampler.groups) the examples of a batch are of one group, which is shuffled by
-// itself and cut into batches as even as can be, at most `batch_size` each.
-// Groups close in number have neighbouring vertices. Consecutive batches are of groups spread
-// over all of them:
+// itself and cut into even batches of at most `batch_size`. Groups close in number have
+// neighbouring vertices. Consecutive batches are of groups spread over all of them:
 //
 //     batch j of the n of group g comes in the order of (j + u_g) / n,
 //     u_g = the bits of g reversed behind the point, all turned by one draw of the epoch
@@ -42,10 +41,10 @@ struct SeedPair {
   friend auto operator<=>(const SeedPair&, const SeedPair&) = default;
 };
 
+struct Order;      // partition/order.hpp
 struct LinkBatch;  // link_examples.hpp
 
-/// One batch: its number in the epoch, and the distinct vertices that its sample begins with, in
-/// the order of the logits' rows.
+/// A batch: its number, and the distinct vertices that it begins with, as the logits' rows stand.
 struct SeedBatch {
   std::int64_t number = 0;
   std::span<const std::int64_t> seeds;
@@ -66,6 +65,15 @@ struct BatchGroups {
   std::uint64_t digest = 0;  ///< of all examples' groups, the same on every grid
 };
 
+/// The group of each training vertex: which of `count` stretches of the clusters, with training
+/// vertices as evenly as clusters allow, has it. 1 <= count <= clusters. Local.
+BatchGroups group_batches(const Order& order, std::span<const std::int64_t> training, std::int32_t count);
+
+/// Collective. The same of examples of which each rank has even_range(all, p, r), each where a
+/// vertex of it is: stretches with examples as evenly as clusters allow.
+BatchGroups group_spread_batches(const Communicator& comm, const Order& order,
+                                 std::span<const std::int64_t> vertices, std::int32_t count);
+
 /// Vertices that are learnt, with what their task knows each by.
 struct LearntVertices {
   std::span<const std::int64_t> vertices;   ///< ascending
@@ -77,8 +85,7 @@ class Examples {
   virtual ~Examples() = default;
 
   virtual std::int64_t batches() const = 0;
-  /// Collective, before batch() is asked for these, which this rank keeps: what of them others
-  /// have. One call at a time.
+  /// Collective, before batch() is asked for these, which this rank keeps. One call at a time.
   virtual void prepare(const Communicator&, std::span<const std::int64_t> /*batches*/) const {}
   /// Not collective. From here on batch `batch` is not asked for, unless it is prepared anew.
   virtual void release(std::int64_t /*batch*/) const {}
@@ -109,8 +116,11 @@ class ExampleSource {
   virtual std::shared_ptr<const Examples> of_epoch(const EpochShape& shape) const = 0;
 };
 
-/// Vertices that are learnt, in whichever kind of examples an epoch's shape asks for. With a
-/// population the vertices must outlive the examples.
+/// Vertices that are learnt. Without a population, shuffled: Fisher-Yates by draws of (seed,
+/// epoch); all is copied. With one, all n vertices in random sets of at most `batch_size`, as
+/// even as can be; a batch ascends, so that those of one type stand together. Any two vertices
+/// are in one batch of size b with probability b (b - 1) / (n (n - 1)). The vertices must outlive
+/// these examples.
 class VertexSource final : public ExampleSource {
  public:
   /// The vertices must outlive it.
@@ -125,17 +135,5 @@ class VertexSource final : public ExampleSource {
   Buffer<std::int64_t> own_;
   LearntVertices learnt_;
 };
-
-/// Fisher-Yates by draws of (seed, epoch); the last batch may be short. All is copied.
-std::shared_ptr<const Examples> shuffle_examples(const LearntVertices& learnt, std::int64_t batch_size,
-                                                 std::uint64_t seed, std::uint64_t epoch,
-                                                 const BatchGroups* groups = nullptr);
-
-/// All n vertices in random sets of at most `batch_size`, as even as can be; a batch ascends, so
-/// that those of one type stand together. Any two vertices are in one batch of size b with
-/// probability b (b - 1) / (n (n - 1)). `learnt` must outlive the result.
-std::shared_ptr<const Examples> partition_vertices(std::int64_t n, const LearntVertices& learnt,
-                                                   std::int64_t batch_size, std::uint64_t seed,
-                                                   std::uint64_t epoch);
 
 }  // namespace espalier

@@ -6,8 +6,7 @@
 // (seed, epoch, batch) on every grid.
 //
 // Negatives are drawn for (seed, epoch, link): k times the tail, or one of both ends, is replaced
-// by a vertex that the relation allows there. Only those by degree and those that must not be links
-// take messages (link_lookup.hpp).
+// by a vertex that the relation allows there. Degrees and filters take messages (link_lookup.hpp).
 //
 // With groups (examples.hpp) links stand group after group, so that the links of a batch and their
 // owner are near one another; each group has a permutation of its own.
@@ -41,8 +40,7 @@ struct LinkList {
   LinkTriple link(std::int64_t k) const { return {heads[k], tails[k], relations.empty() ? 0 : relations[k]}; }
 };
 
-/// Collective. The links group after group, those of a group in the order of before. `groups`: of
-/// the links that this rank has.
+/// Collective. The links group after group, each in its order. `groups`: of this rank's links.
 LinkList sort_by_group(const Communicator& comm, const LinkList& list, const BatchGroups& groups);
 
 /// What links of a relation join.
@@ -57,8 +55,7 @@ struct LinkEnds {
 enum class NegativesMode {
   kUniform,  ///< each is any vertex that the relation allows
   kShared,   ///< the same k for kNegativesChunk links of a batch in a row
-  kInBatch,  ///< the ends of other links of the batch that are of the relation; uniform where
-             ///< there is none
+  kInBatch,  ///< the ends of other links of the batch and relation; uniform without any
   kDegree    ///< in proportion to how many links a vertex is an end of, to a power
 };
 /// "uniform", "shared", "in-batch" or "degree". Throws UserError(kUsage) for another name.
@@ -94,6 +91,15 @@ class LinkExamples : public Examples {
   virtual std::int64_t count_links(std::int64_t begin, std::int64_t end) const = 0;
 };
 
+/// What links are drawn from.
+struct LinkPool {
+  LinkList list;
+  std::vector<LinkEnds> ends;  ///< of each relation
+  Negatives negatives;
+  std::unique_ptr<const KnownLinks> known = {};       ///< where negatives are filtered
+  std::unique_ptr<const DegreeWeights> weights = {};  ///< where they are drawn by degree
+};
+
 /// Epochs of the links of a list; their examples are LinkExamples, and must not outlive it.
 class LinkSource final : public ExampleSource {
  public:
@@ -101,16 +107,12 @@ class LinkSource final : public ExampleSource {
   LinkSource(const Communicator& comm, LinkList list, std::vector<LinkEnds> ends, const Negatives& negatives,
              std::int64_t vertices, bool directed);
 
-  const LinkList& list() const { return list_; }
-  const std::vector<LinkEnds>& ends() const { return ends_; }
+  const LinkList& list() const { return pool_.list; }
+  const std::vector<LinkEnds>& ends() const { return pool_.ends; }
   std::shared_ptr<const Examples> of_epoch(const EpochShape& shape) const override;
 
  private:
-  LinkList list_;
-  std::vector<LinkEnds> ends_;
-  Negatives negatives_;
-  std::unique_ptr<const KnownLinks> known_;
-  std::unique_ptr<const DegreeWeights> weights_;
+  LinkPool pool_;
 };
 
 /// The links of a list that this rank has.
@@ -120,9 +122,8 @@ std::vector<LinkTriple> triples_of(const LinkList& list);
 /// (0: of none) and a step has so many batches.
 double share_of_others(int ranks, std::int64_t groups, std::int64_t batches_per_step);
 
-/// What a rank receives that asks for so many links at once, of which others have that share,
-/// and for the negatives of so many, of which a share are links and drawn again where they
-/// are filtered.
+/// What a rank receives that asks for so many links at once, of which others have that share, and
+/// for the negatives of so many, of which a share are links (drawn again if filtered).
 Cost link_request_cost(int ranks, double links, double share);
 Cost negatives_cost(int ranks, const Negatives& negatives, double links, double known_share);
 

@@ -25,8 +25,7 @@ struct LinkTriple {
 
 class KnownLinks {
  public:
-  /// Collective. Of the links that the ranks have, between `vertices`; the other way round, too,
-  /// where links have no direction.
+  /// Collective. Of the ranks' links, and, where these have no direction, their reverses.
   KnownLinks(const Communicator& comm, std::int64_t vertices, std::span<const LinkTriple> mine,
              bool directed);
 
@@ -48,8 +47,7 @@ class DegreeWeights {
   DegreeWeights(const Communicator& comm, std::int64_t vertices, std::span<const LinkTriple> mine,
                 double power, std::vector<std::int64_t> bounds);
 
-  /// Of the numbers that stand for the vertices of a range between bounds; empty where none of them
-  /// has a link.
+  /// The numbers that stand for a range of vertices between bounds; empty where none has a link.
   RowRange numbers(const RowRange& vertices) const;
   /// Collective; each rank its own list. The vertices that numbers stand for.
   std::vector<std::int64_t> vertices_of(const Communicator& comm,
