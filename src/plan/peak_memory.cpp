@@ -10,7 +10,7 @@
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/infer/prediction_list.hpp"
 #include "espalier/nn/network_work.hpp"
-#include "espalier/sample/sample_footprint.hpp"
+#include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
 

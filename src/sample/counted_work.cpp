@@ -10,7 +10,6 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/sample/leave_out.hpp"
 #include "fastgcn.hpp"
 #include "planned_epoch.hpp"
 #include "spread_weights.hpp"
@@ -20,8 +19,8 @@ namespace espalier {
 namespace {
 
 // Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in
-// another block row than the keeper's; "foreign" ones are served by another rank of the keeper's
-// process row (schedule staged).
+// another block row than the keeper's; "foreign" ones are served by another rank of its process row
+// (staged).
 struct LayerCount {
   double rows = 0, entries = 0, results = 0, picks = 0;
   // As all block rows, or all servers of a process row, send them.
@@ -101,8 +100,7 @@ class EpochCount {
   }
 
   EpochWork count(std::int64_t draw) {
-    work_.schedules =
-        choose_schedules(shape(), job_.shape, row_classes(a_, job_.shape), pick_rule(kind_, job_.shape));
+    work_.schedules = choose_schedules(shape(), job_.shape, row_classes(a_, job_.shape), kind_);
     work_.batches = plan_.batches();
     work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
     work_.scanned.assign(layers_ + 1, 0);
@@ -181,7 +179,6 @@ class EpochCount {
         for (std::size_t k = 0; k < products_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
       }
       leave_out(cpu_, some, minibatches);
-      for (std::size_t b = 0; b < some.size(); ++b) minibatches[b].examples_digest = some[b].digest;
       totals_.add(cpu_, minibatches);
     }
     count_draws(batches);
@@ -363,8 +360,7 @@ class EpochCount {
     staged.row_entries = count.foreign_entries / along;
     staged.results = count.foreign_results / along;
     staged.sums = count.foreign_sums / along;
-    // The c ranks of a process row fetch what their keepers want together, each from its
-    // own stages.
+    // The c ranks of a process row fetch what its keepers want, each from its own stages.
     staged.distinct = together.remote / down / job_.replication;
     staged.distinct_entries = together.remote_entries / down / job_.replication;
     return {pull, push, staged, staged};
@@ -476,8 +472,7 @@ class EpochCount {
     const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
     work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
     if (!draws_ || job_.parts() == 1) return;
-    // Every rank takes part in every round of a window: a maximum over the column, and points to
-    // their owners.
+    // Every rank takes part in every round of a window: a maximum, and points to their owners.
     const auto rounds = static_cast<double>(most_rounds_ * windows());
     const auto points = points_ * scale / job_.ranks;
     auto cost = find_cost(job_.parts(), 0);

@@ -1,5 +1,4 @@
-// What the draws of node-wise samplers on a GPU share: rows, their keys, where results begin. For
-// .cu files only.
+// What draws of node-wise samplers on a GPU share: rows and room for picks. For .cu files only.
 #pragma once
 
 #include "espalier/base/device_algorithms.hpp"

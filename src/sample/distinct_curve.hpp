@@ -10,8 +10,8 @@ namespace espalier {
 
 // How many different ids k of M drawn batches hold, on average over all choices of k (rarefaction),
 // and more than M by how many ids were met in one and in two batches only (Chao's estimator of the
-// unseen; Colwell et al. 2012, equations 4 and 9, for incidence data). Ids have a weight; unseen
-// ones weigh what those met once do.
+// unseen; Colwell et al. 2012, equations 4 and 9, for incidence data). Unseen ids weigh what those
+// met once do.
 class DistinctCurve {
  public:
   explicit DistinctCurve(std::int64_t ids) : met_(static_cast<std::size_t>(ids), 0) {}

@@ -1,5 +1,4 @@
-// How a kernel goes through the entries of stacked rows, however long each row is. For .cu
-// files only.
+// How a kernel goes through the entries of stacked rows, short or long. For .cu files only.
 //
 // A block takes a tile of entries; its first and last row are found by binary search in all
 // offsets, the row of an entry between those two. So a hub's entries are spread over many blocks,

@@ -16,8 +16,7 @@ EpochPlan::EpochPlan(std::shared_ptr<const Examples> examples, const EpochShape&
   if (!examples_->groups().empty()) deal();
 }
 
-// With groups: who keeps what, the ranks equal stretches of a step's batches in the order of their
-// groups.
+// With groups: ranks keep equal stretches of a step's batches in the order of their groups.
 void EpochPlan::deal() {
   const auto groups = examples_->groups();
   keepers_.resize(groups.size());

@@ -7,7 +7,6 @@
 #include "espalier/base/cuda.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/sample/leave_out.hpp"
 
 namespace espalier {
 
@@ -42,7 +41,6 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     for (const auto batch : kept) mine.push_back(plan_.batch(batch));
     window_ = sampler_.sample(on, mine, plan_.seed(), plan_.epoch());
     leave_out<Space>(on, mine, window_);
-    for (std::size_t b = 0; b < mine.size(); ++b) window_[b].examples_digest = mine[b].digest;
     counts_.add(on, window_);
   };
   if (ahead_ == nullptr) return sample(space);
@@ -88,7 +86,7 @@ SampleCounts EpochSamplerOn<Space>::counts_of_taken(const Space& space) const {
   untaken.add(space, window_);
   for (const auto& [number, minibatch] : waiting_) untaken.add(space, {&minibatch, 1});
   auto counts = counts_;
-  counts.subtract(untaken);
+  counts.add(untaken, -1);
   return counts;
 }
 

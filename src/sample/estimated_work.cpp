@@ -1,5 +1,4 @@
-// What an epoch asks for when nothing can be drawn: from the degrees of the matrix
-// (counted_work.hpp).
+// What an epoch asks for (counted_work.hpp) where nothing is drawn: from degrees alone.
 #include <algorithm>
 #include <cmath>
 
@@ -29,17 +28,17 @@ MinibatchSize expected_size(const std::vector<ProductWork>& layers, double input
 EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const PlannedEpoch& job,
                          std::int64_t seeds) {
   const auto rows = row_classes(degrees, job.shape.fanout);
-  const auto rule = pick_rule(sampler_kind_of(job.sampler), job.shape);
+  const auto& kind = sampler_kind_of(job.sampler);
   const auto n = static_cast<std::int64_t>(rows.rows());
   const auto product = product_shape(job, rows.rows(), rows.entries(), index_bytes(n), value_bytes);
   EpochWork work;
-  work.schedules = choose_schedules(product, job.shape, rows, rule);
+  work.schedules = choose_schedules(product, job.shape, rows, kind);
   work.batches = count_batches(seeds, job.shape.batch_size);
 
   auto shape = job.shape;
   shape.batch_size = std::min(shape.batch_size, std::max<std::int64_t>(seeds, 1));
   const auto layers_of = [&](double batches) {
-    return expected_layers(rows, rule, shape, job.parts(), batches);
+    return expected_layers(rows, kind, shape, job.parts(), batches);
   };
   const auto [of_batch, input_rows] = layers_of(1);
   work.mean = work.largest = expected_size(of_batch, input_rows);
@@ -93,7 +92,7 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
                         windows * product_cost(kMovingSchedules[s], product, of_schedule));
     }
   }
-  if (sampler_kind_of(job.sampler).spreads_weights && job.parts() > 1) {
+  if (kind.spreads_weights && job.parts() > 1) {
     double points = 0;
     for (std::size_t k = 0; k < job.shape.fanout.size(); ++k)
       points += static_cast<double>(drawn_of_layer(job.shape, k));

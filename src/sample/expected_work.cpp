@@ -6,10 +6,6 @@
 
 namespace espalier {
 
-PickRule pick_rule(const SamplerKind& kind, const SamplerShape& shape) {
-  return {kind.layer_wise, kind.sums_rows, kind.induces, kind.weighs_picks || shape.weighs_picks()};
-}
-
 double RowClasses::rows() const {
   double sum = 0;
   for (const auto& of : classes) sum += of.rows;
@@ -113,8 +109,7 @@ RowClasses row_classes(const DegreeHistogram& degrees, std::span<const std::int6
 
 namespace {
 
-// Of each class how likely a row is in the frontier of a batch, and which share of its entries an
-// earlier layer has drawn.
+// Of each class how likely a row is in a frontier, and the share of its entries drawn before.
 struct ExpectedFrontier {
   std::vector<RowClass> classes;
   std::vector<double> included, covered;
@@ -129,8 +124,7 @@ struct ExpectedFrontier {
   }
 };
 
-// The columns that a batch draws in layer k from a support of so many, or from each relation's, in
-// proportion to its entries.
+// The columns that a batch draws in layer k from a support of so many, or from each relation's.
 double picks_of_layer(const RowClasses& rows, const SamplerShape& shape, std::size_t k, double support) {
   const auto at_most = [](std::int64_t fanout, double of) {
     return fanout < 0 ? of : std::min(static_cast<double>(fanout), of);
@@ -145,7 +139,7 @@ double picks_of_layer(const RowClasses& rows, const SamplerShape& shape, std::si
 
 }  // namespace
 
-ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, const SamplerShape& shape,
+ExpectedLayers expected_layers(const RowClasses& rows, const SamplerKind& kind, const SamplerShape& shape,
                                int parts, double batches) {
   const double n = std::max(1.0, rows.rows()), edges = std::max(1.0, rows.entries());
   const double share = std::min(1.0, static_cast<double>(shape.batch_size) / n);
@@ -171,13 +165,13 @@ ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, con
     work.distinct = f.sum([&](const RowClass&, double in, double) { return stacked(in); });
     work.distinct_entries =
         f.sum([&](const RowClass& of, double in, double) { return of.degree * stacked(in); });
-    work.result_value_bytes = rule.has_values ? 4 : 0;
+    work.result_value_bytes = !kind.layer_wise && kind.has_values(shape) ? 4 : 0;
     double ends = 0;  // of edges that reach the next frontier
-    if (rule.induces) {
+    if (kind.induces) {
       work.picks = batches * vertices;
       work.results = batches * entries * vertices / n;
-    } else if (rule.layer_wise) {
-      const double support = count_met(rule.sums_rows ? entries : 1e3 * edges),
+    } else if (kind.layer_wise) {
+      const double support = count_met(kind.sums_rows ? entries : 1e3 * edges),
                    picks = picks_of_layer(rows, shape, k, support);
       double low = 0, high = edges;  // as many ends as meet so many rows
       for (int step = 0; step < 60; ++step) {
@@ -188,14 +182,14 @@ ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, con
       work.results = batches * entries * f.sum([&](const RowClass& of, double, double) {
         return of.degree / edges * met(of.degree, ends);
       });
-      if (rule.sums_rows) work.sums = batches * parts * count_met(entries / parts);
+      if (kind.sums_rows) work.sums = batches * parts * count_met(entries / parts);
     } else {  // who draws from a row again meets some of the same
       work.results = batches * f.sum([&](const RowClass& of, double in, double) { return in * of.picks[k]; });
       ends = f.sum(
           [&](const RowClass& of, double in, double covered) { return in * of.picks[k] * (1 - covered); });
     }
     expected.work.push_back(work);
-    if (rule.induces) continue;
+    if (kind.induces) continue;
     for (std::size_t c = 0; c < f.classes.size(); ++c) {
       const auto& of = f.classes[c];
       auto& in = f.included[c];
@@ -209,10 +203,10 @@ ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, con
 }
 
 std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
-                                       const RowClasses& rows, const PickRule& rule) {
+                                       const RowClasses& rows, const SamplerKind& kind) {
   std::vector<Schedule> schedules(shape.fanout.size(), shape.schedule);
   if (shape.schedule != Schedule::kAuto) return schedules;
-  const auto expected = expected_layers(rows, rule, shape, product.parts, shape.batches_per_rank);
+  const auto expected = expected_layers(rows, kind, shape, product.parts, shape.batches_per_rank);
   for (std::size_t k = 0; k < schedules.size(); ++k)
     schedules[k] = choose_schedule(kUsualLink, product, expected.work[k]);
   return schedules;
@@ -220,18 +214,14 @@ std::vector<Schedule> choose_schedules(const ProductShape& product, const Sample
 
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
-                                       const PickRule& rule) {
-  return choose_schedules({.parts = a.parts(),
-                           .replication = a.grid->replication(),
-                           .index_bytes = sizeof(Index),
-                           .value_bytes = a.has_values ? 4 : 0},
-                          shape, row_classes(a, shape), rule);
+                                       const SamplerKind& kind) {
+  return choose_schedules(shape_of(a), shape, row_classes(a, shape), kind);
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                           \
   template RowClasses row_classes(const DistCsr<Index>&, const SamplerShape&);                \
   template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&, \
-                                                  const PickRule&);
+                                                  const SamplerKind&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE

@@ -1,6 +1,5 @@
 // The one model of what the layers of a sampler ask of the product, before anything was sampled:
-// `schedule = "auto"` goes by it, and plans that draw nothing. Estimates; they steer costs, never
-// results.
+// for `schedule = "auto"` and plans that draw nothing. It steers costs, never results.
 //
 // Rows with about as many entries are one class. A frontier is how likely a row of each class is in
 // it; ends of edges fall on rows in proportion to their entries.
@@ -14,15 +13,6 @@
 #include "espalier/sample/sampler.hpp"
 
 namespace espalier {
-
-/// What the model must know of a sampler.
-struct PickRule {
-  bool layer_wise = false;  ///< SamplerKind
-  bool sums_rows = false;
-  bool induces = false;
-  bool has_values = false;  ///< beside picks that travel
-};
-PickRule pick_rule(const SamplerKind& kind, const SamplerShape& shape);
 
 struct RowClass {
   double rows = 0, degree = 0;  ///< how many, and their mean entries
@@ -51,14 +41,14 @@ struct ExpectedLayers {
 
 /// Of one rank with `batches` batches of shape.batch_size, in a matrix of so many parts. A sampler
 /// that induces has one product for all layers, whose work stands for each.
-ExpectedLayers expected_layers(const RowClasses& rows, const PickRule& rule, const SamplerShape& shape,
+ExpectedLayers expected_layers(const RowClasses& rows, const SamplerKind& kind, const SamplerShape& shape,
                                int parts, double batches);
 
 /// The schedule of each layer: the one that was asked for, or what the model chooses.
 std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
-                                       const RowClasses& rows, const PickRule& rule);
+                                       const RowClasses& rows, const SamplerKind& kind);
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
-                                       const PickRule& rule);
+                                       const SamplerKind& kind);
 
 }  // namespace espalier

@@ -24,6 +24,7 @@
 
 #include "espalier/base/id_map.hpp"
 #include "espalier/sample/draw.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -60,8 +61,7 @@ std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
   return mine;
 }
 
-// Norms in fixed point with as many bits as their sum over all vertices allows; at least 1 for a
-// column that is not empty.
+// Norms in fixed point with the bits that their sum allows; at least 1 where a column is not empty.
 void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
   const int shift = std::clamp(weight_shift_for_sum(0x1p31, vertices), 0, 20);
   for (auto& weight : squares) weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
@@ -77,8 +77,7 @@ class ListDraws {
   const std::vector<Interval>& in_order() const { return in_order_; }
   std::uint64_t total() const { return part_.total; }
 
-  // One point for each missing pick on the part without the removed intervals, as points of the
-  // whole axis.
+  // A point for each missing pick: of the part without what was removed, on the whole axis.
   void next_points(std::uint64_t* points) {
     for (std::int64_t k = 0; k < missing_; ++k)
       points[k] = part_.begin + axis_.on_whole_axis(mulhi(words_.next(), part_.total - axis_.removed()));
@@ -198,36 +197,19 @@ void add_whole_support(std::span<const Interval> all, SamplerMode mode, std::uin
       picks);
 }
 
-template <class T>
-void copy_lists(const Cpu&, const Buffer<T>& from, const SharedList<std::int64_t>& sources,
-                const SharedList<std::int64_t>& offsets, Buffer<T>& to) {
-  to.resize(offsets.back());
-  for (std::int64_t list = 0; list < sources.size(); ++list)
-    std::copy_n(from.data() + sources[list], offsets[list + 1] - offsets[list], to.data() + offsets[list]);
-}
-
 template <class Index>
 std::unique_ptr<Sampler> make_fastgcn(const Cpu& cpu, const DistCsr<Index>& m, const SamplerShape& shape) {
-  return make_layer_wise<Index, Cpu>(m, shape,
+  return make_layer_wise<Index, Cpu>("fastgcn", m, shape,
                                      std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, m, shape));
 }
-
-#define ESPALIER_INSTANTIATE_COPY(T)                                                      \
-  template void copy_lists(const Cpu&, const Buffer<T>&, const SharedList<std::int64_t>&, \
-                           const SharedList<std::int64_t>&, Buffer<T>&);
-ESPALIER_INSTANTIATE_COPY(std::int32_t)
-ESPALIER_INSTANTIATE_COPY(std::int64_t)
-ESPALIER_INSTANTIATE_COPY(double)
-#undef ESPALIER_INSTANTIATE_COPY
 
 #define ESPALIER_INSTANTIATE(Index)                                                        \
   template LayerPicks<Index, Cpu> DrawRoundsOn<Cpu>::picks(const Cpu&, SamplerMode) const; \
   template std::vector<std::uint64_t> fastgcn_weights(const DistCsr<Index>&, SamplerMode); \
-  template void add_whole_support(std::span<const Interval>, SamplerMode, std::uint64_t,   \
-                                  LayerPicks<Index>&);                                     \
-  template std::unique_ptr<Sampler> make_fastgcn(const Cpu&, const DistCsr<Index>&, const SamplerShape&);
+  template void add_whole_support(std::span<const Interval>, SamplerMode, std::uint64_t, LayerPicks<Index>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_SAMPLER(fastgcn, Cpu)
 
 }  // namespace espalier

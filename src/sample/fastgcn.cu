@@ -1,5 +1,4 @@
-// The draws of fastgcn.cpp on a GPU, in the same rounds. A slot of a list is one of its picks. In
-// every round
+// The draws of fastgcn.cpp on a GPU. A slot of a list is one of its picks. In every round
 //
 //     points     a list's slots from `taken` on draw a point each, on the axis without the list's
 //                taken vertices
@@ -18,6 +17,7 @@
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -35,8 +35,7 @@ struct DrawLists {
   __device__ const AxisPart& part(std::int64_t list) const { return parts[list % part_count]; }
 };
 
-// What is cut out of the axis of each list: [slots], from where the list begins, ascending. CutAxis
-// is the same on the host.
+// What is cut out of each list's axis: [slots], from where the list begins, ascending (as CutAxis).
 struct CutIntervals {
   const std::uint64_t* shortened_start;  // where each was, on the axis without those before it
   const std::uint64_t* width_to;         // of it and all before it
@@ -258,24 +257,10 @@ void copy_lists(const Cuda& cuda, const DeviceArray<T>& from, const SharedList<s
 template <class Index>
 std::unique_ptr<SamplerOn<Cuda>> make_fastgcn(const Cuda& cuda, const DistCsr<Index, Cuda>& m,
                                               const SamplerShape& shape) {
-  return make_layer_wise<Index, Cuda>(m, shape,
+  return make_layer_wise<Index, Cuda>("fastgcn", m, shape,
                                       std::make_unique<FastGcnDistribution<Index, Cuda>>(cuda, m, shape));
 }
 
-#define ESPALIER_INSTANTIATE_COPY(T)                                                                  \
-  template void copy_lists(const Cuda&, const DeviceArray<T>&, const SharedList<std::int64_t, Cuda>&, \
-                           const SharedList<std::int64_t, Cuda>&, DeviceArray<T>&);
-ESPALIER_INSTANTIATE_COPY(std::int32_t)
-ESPALIER_INSTANTIATE_COPY(std::int64_t)
-ESPALIER_INSTANTIATE_COPY(double)
-#undef ESPALIER_INSTANTIATE_COPY
-
-#define ESPALIER_INSTANTIATE(Index)                                                                \
-  template LayerPicks<Index, Cuda> DrawRoundsOn<Cuda>::picks(const Cuda&, SamplerMode) const;      \
-  template std::unique_ptr<SamplerOn<Cuda>> make_fastgcn(const Cuda&, const DistCsr<Index, Cuda>&, \
-                                                         const SamplerShape&);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_SAMPLER(fastgcn, Cuda)
 
 }  // namespace espalier

@@ -3,6 +3,7 @@
 // one batch and layer, or of one relation of these, from one part of the axis of weights.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,9 +14,8 @@
 
 namespace espalier {
 
-/// The draws of all lists of a bulk, round by round: while picks are missing, a point each for
-/// those, on the axis of the list without what it took in earlier rounds; a vertex that was hit
-/// before is dropped.
+/// The draws of all lists of a bulk, round by round: while picks are missing, a point for each, on
+/// the list's axis without what it took; a vertex that was hit before is dropped.
 template <class Space>
 class DrawRoundsOn;
 
@@ -71,11 +71,14 @@ template <class Index>
 void add_whole_support(std::span<const Interval> all, SamplerMode mode, std::uint64_t total,
                        LayerPicks<Index>& picks);
 
-/// to[offsets[l] + k] = from[sources[l] + k] for the offsets[l+1] - offsets[l] numbers of
-/// each list.
+/// to[offsets[l] + k] = from[sources[l] + k] for the numbers of each list, below offsets[l+1].
 template <class T>
-void copy_lists(const Cpu& cpu, const Buffer<T>& from, const SharedList<std::int64_t>& sources,
-                const SharedList<std::int64_t>& offsets, Buffer<T>& to);
+void copy_lists(const Cpu&, const Buffer<T>& from, const SharedList<std::int64_t>& sources,
+                const SharedList<std::int64_t>& offsets, Buffer<T>& to) {
+  to.resize(offsets.back());
+  for (std::int64_t list = 0; list < sources.size(); ++list)
+    std::copy_n(from.data() + sources[list], offsets[list + 1] - offsets[list], to.data() + offsets[list]);
+}
 template <class T>
 void copy_lists(const Cuda& cuda, const DeviceArray<T>& from, const SharedList<std::int64_t, Cuda>& sources,
                 const SharedList<std::int64_t, Cuda>& offsets, DeviceArray<T>& to);
@@ -147,9 +150,6 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
     return picks;
   }
 
-  bool normalizes_rows() const override { return false; }
-  bool uses_sums() const override { return false; }
-
   /// How many points begin() had to resolve for this rank's batches, and in how many rounds.
   std::int64_t points() const { return points_; }
   std::int64_t rounds() const { return rounds_; }
@@ -184,8 +184,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
     return takes_all(k, part) ? weights_.parts()[part].support : fanout_of(k, part);
   }
 
-  // One round for every batch and layer; false when nothing was missing anywhere. Collective over
-  // the process column.
+  // A round for all batches and layers; false: nothing was missing. Collective over the column.
   bool draw_round(const Space& space, DrawRoundsOn<Space>& draws) {
     auto missing = draws.missing();
     points_ += missing;
@@ -216,8 +215,8 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   std::vector<std::int64_t> whole_begins_;
   Array<Space, Index> whole_columns_;
   Array<Space, double> whole_factors_;
-  LayerPicks<Index, Space> picks_;  // of the current bulk: [layers][batches][parts], layer 1 first;
-                                    // behind them the supports
+  // Of a bulk: [layers][batches][parts], layer 1 first; then supports.
+  LayerPicks<Index, Space> picks_;
 };
 
 }  // namespace espalier

@@ -1,16 +1,14 @@
 // GraphSAGE (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1): every frontier vertex draws
 // s of its neighbours, uniformly or in proportion to the entries of A (exact integer weights: 1, or
-// fixed-point entries). NORM divides nothing: a draw takes a point below the integer total of its
-// row (sample/draw.hpp).
+// fixed-point entries). A draw takes a point below the integer total of its row.
 //
 // Block values. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw. A uniform
 // pick is worth 1/|picked| of a mean, a_vu * deg/|picked| of a matrix with deg the off-diagonal
 // entries of the row. A pick drawn in proportion to a_vu is weighted by Des Raj's estimator (Des
-// Raj 1956, decision 023), unbiased for draws without
-// replacement, which those two would not be: a_vu (r_j / p_j + s - j) / s of a matrix for the j-th
-// of s draws, r_j = 1 - the probabilities drawn before; (r_j + (s - j) p_j) / s of a mean, which is
-// that of the matrix p: the weighted mean, a_vu over the row's sum. A row that is taken whole has
-// the entries of the matrix, or p.
+// Raj 1956, decision 023), unbiased without replacement: a_vu (r_j / p_j + s - j) / s of a matrix
+// for the j-th of s draws, r_j = 1 - the probabilities drawn before; (r_j + (s - j) p_j) / s of a
+// mean, which is that of the matrix p: the weighted mean, a_vu over the row's sum. A row that is
+// taken whole has the entries of the matrix, or p.
 #include <array>
 #include <numeric>
 
@@ -21,6 +19,7 @@
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
 #include "node_wise.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -143,8 +142,7 @@ class GraphSageDraw final : public RowDraw<Index> {
     }
   }
 
-  // Entries that can be drawn: all but the diagonal, with positive weight when the draw
-  // is weighted.
+  // Entries that can be drawn: all but the diagonal, of positive weight in a weighted draw.
   std::int64_t support(const Row& row, std::int64_t self_position) const {
     if (!weighted_) return row.size - (self_position >= 0);
     std::int64_t positive = 0;
@@ -225,15 +223,15 @@ template <class Index>
 std::unique_ptr<Sampler> make_graphsage(const Cpu&, const DistCsr<Index>& a, const SamplerShape& shape) {
   check_weights(a, shape);
   return make_node_wise<Index, Cpu>(
-      a, shape, std::make_unique<GraphSageDraw<Index>>(shape, weight_shift_of_entries(a)));
+      "graphsage", a, shape, std::make_unique<GraphSageDraw<Index>>(shape, weight_shift_of_entries(a)));
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                        \
   template void check_weights(const DistCsr<Index>&, const SamplerShape&); \
-  template int weight_shift_of_entries(const DistCsr<Index>&);             \
-  template std::unique_ptr<Sampler> make_graphsage(const Cpu&, const DistCsr<Index>&, const SamplerShape&);
+  template int weight_shift_of_entries(const DistCsr<Index>&);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)
 #undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_SAMPLER(graphsage, Cpu)
 
 }  // namespace espalier

@@ -1,9 +1,8 @@
 // The draws of graphsage.cpp for rows in device memory. First positions are drawn, a thread those
-// of its row; then a thread for each pick turns its position into a vertex and a value, so that
-// as many of these reads, which go anywhere in memory, are under way as the GPU has threads.
-// Where a row has few picks, drawn uniformly, a block does both for its rows, and positions stay
-// in memory that its threads share; else a kernel does each, and positions are written where the
-// picks belong.
+// of its row; then a thread for each pick turns its position into a vertex and a value, so that as
+// many of these reads, which go anywhere in memory, are under way as the GPU has threads. Where a
+// row has few picks, drawn uniformly, a block does both for its rows, and positions stay in memory
+// that its threads share; else a kernel does each, and positions stand where picks belong.
 //
 // Weighted draws need the prefix sums of the integer weights of each row
 // that is drawn from: one sum over the entries of many rows, of which a row uses differences. Rows
@@ -12,6 +11,7 @@
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/draw.hpp"
 #include "kept_entries.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -142,8 +142,7 @@ void take_uniform(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Ind
       });
 }
 
-// By the fewest registers that hold the picks of a row; `in_registers`: has no row more entries
-// than kMostInLanes?
+// By the fewest registers that hold a row's picks; `in_registers`: no row exceeds kMostInLanes.
 template <class Index>
 void draw_uniform_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& rows, bool values,
                        bool in_registers, Entries<Index, Cuda>& out) {
@@ -273,8 +272,7 @@ DeviceArray<std::uint64_t> prefix_sums(const Cuda& cuda, const WeightedRows<Inde
   return sums;
 }
 
-// The positions and values of the group's rows that are not taken whole. in_order: as large as the
-// picks, for their order.
+// The positions and values of a group's rows that are not taken whole; in_order: as `out`.
 template <class Index>
 void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
                 const RowGroup& group, const std::int64_t* weight_offsets, const std::uint64_t* sums,
@@ -298,8 +296,7 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
   });
 }
 
-// Positions become vertices; the diagonal is worth its entry. weight_offsets: a row that is taken
-// whole has no weights.
+// Positions become vertices; the diagonal is worth its entry. A row taken whole has no weights.
 template <class Index>
 void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
                    std::int64_t total, Entries<Index, Cuda>& out) {
@@ -390,13 +387,10 @@ std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<Index
                                                 const SamplerShape& shape) {
   check_weights(a.on_host(), shape);
   const int shift = shape.weighted ? weight_shift_of_entries(a.on_host()) : 0;
-  return make_node_wise<Index, Cuda>(a, shape,
+  return make_node_wise<Index, Cuda>("graphsage", a, shape,
                                      std::make_unique<GraphSageDraw<Index>>(shape, shift, a.local.columns));
 }
 
-template std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<std::int32_t, Cuda>&,
-                                                         const SamplerShape&);
-template std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<std::int64_t, Cuda>&,
-                                                         const SamplerShape&);
+ESPALIER_INSTANTIATE_SAMPLER(graphsage, Cuda)
 
 }  // namespace espalier

@@ -32,8 +32,7 @@ __device__ inline int lane_of_thread() {
   return static_cast<int>(threadIdx.x) % kWarp;
 }
 
-/// Looks at size_of(row) entries of each of `rows` rows; keeps(row, position) says which stay. The
-/// host waits once.
+/// Looks at size_of(row) entries of each row; keeps(row, position) says which stay. One wait.
 template <class Size, class Keeps>
 KeptEntries find_kept(const Cuda& cuda, std::int64_t rows, const Size& size_of, const Keeps& keeps) {
   KeptEntries kept;

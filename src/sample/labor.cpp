@@ -9,8 +9,7 @@
 // mulhi(random64, d) < s. A row with at most s neighbours is taken whole.
 //
 // Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s;
-// matrix (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly, outside
-// of the draw.
+// matrix (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly.
 //
 // Dependent batches (Balin et al. 2025, "Cooperative minibatching in graph neural networks"): with
 // share_batches = k the batch that r_u is drawn for is n / k rounded down, so k batches in a row
@@ -19,6 +18,7 @@
 #include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "node_wise.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -80,10 +80,9 @@ class LaborDraw final : public RowDraw<Index> {
 
 template <class Index>
 std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<Index>& a, const SamplerShape& shape) {
-  return make_node_wise<Index, Cpu>(a, shape, std::make_unique<LaborDraw<Index>>(shape));
+  return make_node_wise<Index, Cpu>("labor", a, shape, std::make_unique<LaborDraw<Index>>(shape));
 }
 
-template std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<std::int32_t>&, const SamplerShape&);
-template std::unique_ptr<Sampler> make_labor(const Cpu&, const DistCsr<std::int64_t>&, const SamplerShape&);
+ESPALIER_INSTANTIATE_SAMPLER(labor, Cpu)
 
 }  // namespace espalier

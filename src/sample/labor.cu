@@ -1,5 +1,6 @@
 #include "device_row_draw.hpp"
 #include "kept_entries.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -89,12 +90,9 @@ class LaborDraw final : public RowDraw<Index, Cuda> {
 template <class Index>
 std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<Index, Cuda>& a,
                                             const SamplerShape& shape) {
-  return make_node_wise<Index, Cuda>(a, shape, std::make_unique<LaborDraw<Index>>(shape));
+  return make_node_wise<Index, Cuda>("labor", a, shape, std::make_unique<LaborDraw<Index>>(shape));
 }
 
-template std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<std::int32_t, Cuda>&,
-                                                     const SamplerShape&);
-template std::unique_ptr<SamplerOn<Cuda>> make_labor(const Cuda&, const DistCsr<std::int64_t, Cuda>&,
-                                                     const SamplerShape&);
+ESPALIER_INSTANTIATE_SAMPLER(labor, Cuda)
 
 }  // namespace espalier

@@ -1,6 +1,5 @@
 // LADIES, layer-dependent importance sampling (Zou et al. 2019; as matrices, Tripathy et al. 2024,
-// section 4.2): per batch and layer, s vertices out of the aggregated neighbourhood of the
-// frontier F.
+// section 4.2): per batch and layer, s vertices next to the frontier F.
 //
 //     P      = Q M      one row per batch, Q has a 1 for each frontier vertex; entries
 //                       count as integers
@@ -28,6 +27,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
@@ -40,7 +40,7 @@ struct Picks {
   Buffer<double> factors;
 };
 
-// Does a tree over the support pay? It is built in O(support) steps; without it draw t passes t
+// Does a tree over the support pay? It takes O(support) steps; without it draw t passes t
 // intervals.
 bool pays_for_tree(std::int64_t support, std::int64_t picks) {
   return picks * picks > 2 * support + 64 * picks;
@@ -179,11 +179,10 @@ GroupPicks<Index, Cpu> draw_from_sums(const Cpu&, SamplerMode mode, const LayerI
 
 template <class Index>
 std::unique_ptr<Sampler> make_ladies(const Cpu&, const DistCsr<Index>& m, const SamplerShape& shape) {
-  return make_layer_wise<Index, Cpu>(m, shape,
+  return make_layer_wise<Index, Cpu>("ladies", m, shape,
                                      std::make_unique<LadiesDistribution<Index, Cpu>>(m, shape.mode));
 }
 
-template std::unique_ptr<Sampler> make_ladies(const Cpu&, const DistCsr<std::int32_t>&, const SamplerShape&);
-template std::unique_ptr<Sampler> make_ladies(const Cpu&, const DistCsr<std::int64_t>&, const SamplerShape&);
+ESPALIER_INSTANTIATE_SAMPLER(ladies, Cpu)
 
 }  // namespace espalier

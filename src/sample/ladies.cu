@@ -1,5 +1,4 @@
-// The draws of ladies.cpp for the batches of a group. Over their supports, one under the
-// other, stand
+// The draws of ladies.cpp for the batches of a group. Over their stacked supports stand
 //
 //     columns, weights   where the sum of the frontier's rows is positive
 //     prefix             [support of all + 1] sums of weights over the whole group, wrapping: a
@@ -15,13 +14,13 @@
 #include "espalier/base/launch.hpp"
 #include "espalier/base/search.hpp"
 #include "espalier/sample/draw.hpp"
+#include "samplers.inl.hpp"
 
 namespace espalier {
 
 namespace {
 
-// The supports of the lists of a group of batches, as kernels see them: one of each batch, or one
-// of each of its relations.
+// The supports of a group of batches, as kernels see them: one of each batch, or of its relations.
 struct Supports {
   const std::int64_t* offsets;  // [count + 1]
   std::int64_t count, of_batch;
@@ -68,8 +67,7 @@ DeviceArray<std::int64_t> cut_by_relation(const Cuda& cuda, const ColumnsOf& col
   return cuts;
 }
 
-// sums: in, the columns' sums; out, their weights. overflow[b] (0 before) becomes 1 where one
-// does not fit.
+// sums: in, the columns' sums; out, their weights. overflow[b] becomes 1 where one does not fit.
 void weigh(const Cuda& cuda, SamplerMode mode, Supports supports, std::uint64_t* sums, std::int64_t count,
            std::int32_t* overflow) {
   for_each(cuda, "ladies_weigh", count, [=] __device__(std::int64_t k) {
@@ -117,8 +115,7 @@ __global__ void __launch_bounds__(kWarp)
   }
 }
 
-// The batches' own vertices join the picks, of one list each. A warp's worth of threads for
-// each batch.
+// The batches' own vertices join the picks, of one list each. A block for each batch.
 template <class Index>
 __global__ void __launch_bounds__(kBlockThreads)
     ladies_add_seeds(Supports supports, const Index* columns, const std::int64_t* vertices,
@@ -216,13 +213,10 @@ GroupPicks<Index, Cuda> draw_from_sums(const Cuda& cuda, SamplerMode mode, const
 template <class Index>
 std::unique_ptr<SamplerOn<Cuda>> make_ladies(const Cuda&, const DistCsr<Index, Cuda>& m,
                                              const SamplerShape& shape) {
-  return make_layer_wise<Index, Cuda>(m, shape,
+  return make_layer_wise<Index, Cuda>("ladies", m, shape,
                                       std::make_unique<LadiesDistribution<Index, Cuda>>(m, shape.mode));
 }
 
-template std::unique_ptr<SamplerOn<Cuda>> make_ladies(const Cuda&, const DistCsr<std::int32_t, Cuda>&,
-                                                      const SamplerShape&);
-template std::unique_ptr<SamplerOn<Cuda>> make_ladies(const Cuda&, const DistCsr<std::int64_t, Cuda>&,
-                                                      const SamplerShape&);
+ESPALIER_INSTANTIATE_SAMPLER(ladies, Cuda)
 
 }  // namespace espalier

@@ -1,12 +1,26 @@
-// LADIES for every space: ladies.cpp says what is drawn; it and ladies.cu draw, from the sums of
-// some batches at a time.
+// LADIES for every space: ladies.cpp says what is drawn; it and ladies.cu draw, from sums.
 #pragma once
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/sample/ladies.hpp"
 #include "layer_wise.hpp"
 
 namespace espalier {
+
+/// Prefix sums [support + 1] of the integer weights of the columns of `sum`; the last is their
+/// total, and column k has probability (prefix[k+1] - prefix[k]) / total. Mode paper squares the
+/// sum (of edges), others take it (of squares) as it is. A total of more than 64 bits ends the job.
+template <class Index>
+std::vector<std::uint64_t> ladies_prefix(const SparseSum<Index>& sum, SamplerMode mode);
+
+/// A column's weight from the sum over the frontier's rows; `overflow`: it has more than 64 bits.
+ESPALIER_HD inline std::uint64_t ladies_weight(std::uint64_t sum, SamplerMode mode, bool* overflow) {
+  if (mode != SamplerMode::kPaper) return sum;
+  if (sum >> 32 != 0) *overflow = true;
+  return sum * sum;
+}
+
+/// Ends the job when the weights of a batch with this support did not fit.
+void check_ladies_weights(bool overflow, std::int64_t support);
 
 /// The picks of consecutive batches.
 template <class Index, class Space>
@@ -30,8 +44,6 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
   LadiesDistribution(const DistCsr<Index, Space>& m, SamplerMode mode)
       : mode_(mode), weight_(ladies_entry_weight(m.on_host(), mode)) {}
 
-  void begin(const Space&, std::span<const RandomStream>) override {}
-
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
                                 const LayerInputOn<Space>& input) override {
     std::vector<GroupPicks<Index, Space>> groups(input.frontier.batches());  // by their first batch
@@ -51,7 +63,6 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
   }
 
   bool normalizes_rows() const override { return mode_ == SamplerMode::kReference; }
-  bool uses_sums() const override { return true; }
 
  private:
   SamplerMode mode_;

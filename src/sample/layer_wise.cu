@@ -7,8 +7,7 @@ namespace espalier {
 
 namespace {
 
-// places: in, places in the list of the batch's picks; out, local ids. Calls write(entry, factor)
-// for every entry.
+// places: in, of the batch's picks; out, local ids. Calls write(entry, factor) for every entry.
 template <class Index, class Write>
 void for_each_entry(const Cuda& cuda, const char* name, const SharedList<std::int64_t, Cuda>& offsets,
                     const LayerPicks<Index, Cuda>& picks, const std::int32_t* local, std::int32_t* places,

@@ -10,9 +10,8 @@
 // relation's part of M, as it is of M without.
 //
 // M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean,
-// the symmetrically normalised A + I of a GCN, the row-normalised A + I of mode `reference`.
-// Nothing as long as a row of M is wide is ever held per batch on the CPU: memory is O(entries of
-// the frontier + k s).
+// the symmetrically normalised A + I of a GCN, the row-normalised A + I of mode `reference`. Memory
+// of a batch on the CPU is O(entries of the frontier + k s).
 #pragma once
 
 #include <algorithm>
@@ -54,11 +53,9 @@ struct LayerFanoutOn {
 /// What the picks of a layer are made from.
 template <class Space>
 struct LayerInputOn {
-  const FrontierOn<Space>& frontier;             ///< F[layer]; a batch's seeds are the first
-                                                 ///< of its list
+  const FrontierOn<Space>& frontier;             ///< F[layer]; seeds first in each list
   const SharedList<std::int64_t, Space>& seeds;  ///< [batches] how many
-  RandomStream stream;                           ///< keyed by seed, epoch and layer; the batch,
-                                                 ///< and the relation of a list, are to be set
+  RandomStream stream;                           ///< of seed, epoch and layer alone
   const LayerFanoutOn<Space>& fanout;
 };
 
@@ -68,26 +65,22 @@ class LayerDistribution {
  public:
   virtual ~LayerDistribution() = default;
 
-  /// Before the layers of a bulk: `streams[b]` is keyed by seed, epoch and batch. Collective
-  /// over the grid.
-  virtual void begin(const Space& space, std::span<const RandomStream> streams) = 0;
+  /// Before the layers of a bulk; streams[b]: keyed by seed, epoch, batch. Collective over the
+  /// grid.
+  virtual void begin(const Space&, std::span<const RandomStream> /*streams*/) {}
 
   /// The picks of every batch in the layer of input.stream (counting down); `product`: of the
   /// frontier and M. Collective over the grid.
   virtual LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
                                         const LayerInputOn<Space>& input) = 0;
   /// Are a block's rows normalised to sum 1 after the factors?
-  virtual bool normalizes_rows() const = 0;
-  /// Is the distribution a sum of the frontier's rows, so that the product moves sums?
-  virtual bool uses_sums() const = 0;
-  /// Are the picks what the batch has already, so that the blocks of all layers are one?
-  virtual bool induces() const { return false; }
+  virtual bool normalizes_rows() const { return false; }
 };
 
-/// The sampler of a distribution. Collective over the grid.
+/// The sampler `kind` of a distribution. Collective over the grid.
 template <class Index, class Space>
 std::unique_ptr<SamplerOn<Space>> make_layer_wise(
-    const DistCsr<Index, Space>& m, const SamplerShape& shape,
+    const std::string& kind, const DistCsr<Index, Space>& m, const SamplerShape& shape,
     std::unique_ptr<LayerDistribution<Index, Space>> distribution);
 
 /// The factor of draw j of s (from 1), of a column with `weight`: `remaining` of `total` was left
@@ -107,8 +100,7 @@ ESPALIER_HD inline float layer_value(double product, double sum) {
   return static_cast<float>(sum > 0 ? product / sum : 0.0);
 }
 
-/// The factors of draws made one after another without replacement: in_order[j] weighs the j-th,
-/// `total` all.
+/// The factors of draws in order, without replacement: in_order[j] weighs the j-th, `total` all.
 std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
                                  std::span<const std::uint64_t> in_order, double divisor);
 
@@ -116,8 +108,7 @@ std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
 template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m);
 
-/// What an entry counts in LADIES: 1 in mode paper unless its value is 0, its square in the others.
-/// Collective.
+/// What an entry counts in LADIES: 1 in mode paper unless it is 0, else its square. Collective.
 template <class Index>
 EntryWeight ladies_entry_weight(const DistCsr<Index>& m, SamplerMode mode) {
   return mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);

@@ -10,8 +10,7 @@ namespace espalier {
 
 /// The blocks of a layer from the entries of its frontier's rows in the picked columns, which are
 /// those of batch b between offsets[b] and offsets[b+1]: places in the batch's picks become places
-/// in F[l-1], local[pick], and values are multiplied by the factors. `rows`: where the rows of each
-/// batch begin.
+/// in F[l-1], local[pick], and values are multiplied by the factors. `rows`: where batches begin.
 template <class Index>
 LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
                          const SharedList<std::int64_t>& offsets, const SharedList<std::int64_t>& rows,
@@ -42,13 +41,13 @@ DeviceArray<Index> vertices_of(const Cuda& cuda, const ColumnsOf& columns, const
 template <class Index, class Space>
 class LayerWise final : public SamplerOn<Space> {
  public:
-  LayerWise(const DistCsr<Index, Space>& m, const SamplerShape& shape,
+  LayerWise(const SamplerKind& kind, const DistCsr<Index, Space>& m, const SamplerShape& shape,
             std::unique_ptr<LayerDistribution<Index, Space>> distribution)
-      : m_(m), shape_(shape), distribution_(std::move(distribution)) {
-    schedules_ = choose_schedules(
-        m.on_host(), shape,
-        {.layer_wise = true, .sums_rows = distribution_->uses_sums(), .induces = distribution_->induces()});
-  }
+      : kind_(kind),
+        m_(m),
+        shape_(shape),
+        distribution_(std::move(distribution)),
+        schedules_(choose_schedules(m.on_host(), shape, kind)) {}
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {
@@ -66,7 +65,7 @@ class LayerWise final : public SamplerOn<Space> {
     if (fanouts_.empty()) read_fanouts(space);
     distribution_->begin(space, streams);
     for (std::size_t k = 0; k < layers; ++k) {
-      if (k > 0 && distribution_->induces()) {
+      if (k > 0 && kind_.induces) {  // the blocks of all layers are one
         window.repeat_layer();
         continue;
       }
@@ -112,6 +111,7 @@ class LayerWise final : public SamplerOn<Space> {
     window.add_layer(std::move(layer), offsets.host(), std::move(next));
   }
 
+  const SamplerKind& kind_;
   const DistCsr<Index, Space>& m_;
   SamplerShape shape_;
   std::vector<LayerFanoutOn<Space>> fanouts_;  // [layers]; made once
@@ -121,13 +121,14 @@ class LayerWise final : public SamplerOn<Space> {
 
 template <class Index, class Space>
 std::unique_ptr<SamplerOn<Space>> make_layer_wise(
-    const DistCsr<Index, Space>& m, const SamplerShape& shape,
+    const std::string& kind, const DistCsr<Index, Space>& m, const SamplerShape& shape,
     std::unique_ptr<LayerDistribution<Index, Space>> distribution) {
-  return std::make_unique<LayerWise<Index, Space>>(m, shape, std::move(distribution));
+  return std::make_unique<LayerWise<Index, Space>>(sampler_kind_of(kind), m, shape, std::move(distribution));
 }
 
-#define ESPALIER_INSTANTIATE_LAYER_WISE(Index, Space)         \
-  template std::unique_ptr<SamplerOn<Space>> make_layer_wise( \
-      const DistCsr<Index, Space>&, const SamplerShape&, std::unique_ptr<LayerDistribution<Index, Space>>);
+#define ESPALIER_INSTANTIATE_LAYER_WISE(Index, Space)                        \
+  template std::unique_ptr<SamplerOn<Space>> make_layer_wise(                \
+      const std::string&, const DistCsr<Index, Space>&, const SamplerShape&, \
+      std::unique_ptr<LayerDistribution<Index, Space>>);
 
 }  // namespace espalier

@@ -6,7 +6,7 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/sample/leave_out.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
 
 namespace espalier {
 
@@ -140,8 +140,10 @@ void leave_out(const Space& space, std::span<const SeedBatch> batches,
                std::vector<MinibatchOn<Space>>& minibatches) {
   ESPALIER_CHECK(batches.size() == minibatches.size(), "{} minibatches of {} batches", minibatches.size(),
                  batches.size());
-  for (std::size_t b = 0; b < batches.size(); ++b)
+  for (std::size_t b = 0; b < batches.size(); ++b) {
     if (!batches[b].left_out.empty()) thin(space, batches[b].left_out, minibatches[b]);
+    minibatches[b].examples_digest = batches[b].digest;
+  }
 }
 
 }  // namespace espalier

@@ -48,8 +48,7 @@ void extend_by_hash(std::span<const Index> picks, Buffer<std::int64_t>& vertices
   IdMap place_of(known + std::ssize(picks));
   for (const auto vertex : vertices) place_of.insert(vertex);
   check_distinct(known, place_of.size());
-  // A provisional place for each new id in order of appearance; the final ones follow when they
-  // are sorted.
+  // A provisional place for each new id as it appears; final ones follow when they are sorted.
   for (std::size_t k = 0; k < picks.size(); ++k) {
     const auto place = place_of.insert(picks[k]);
     local[k] = static_cast<std::int32_t>(place);

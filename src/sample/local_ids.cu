@@ -25,8 +25,7 @@ struct IdMarks {
   std::int64_t counters;        // of a batch
   Word* known;                  // [batches * counters * kWordsOfCounter] ids in F[l]
   Word* fresh;                  // beside known: first all picks, then those that are not known
-  const std::uint64_t* before;  // [batches * counters + 1] counts of all earlier counters
-                                // of the group
+  const std::uint64_t* before;  // [batches * counters + 1] counts of earlier counters
 };
 
 // Where the bit of an id is.
@@ -113,8 +112,7 @@ Buffer<std::uint64_t> sums_at_batches(const Cuda& cuda, const IdMarks& marks, st
   return download(cuda, sums);
 }
 
-// The known vertices of each batch keep their places; place[rank among the known of the
-// group] is where.
+// Known vertices keep their places; place[rank among the known of the group] is where.
 void keep_known(const Cuda& cuda, BatchRange group, const IdMarks& marks, const FrontierOn<Cuda>& frontier,
                 const std::int64_t* new_offsets, std::int64_t* vertices, std::int32_t* place) {
   const auto* from = frontier.vertices.data();
@@ -182,8 +180,7 @@ void mark_all(const Cuda& cuda, BatchRange group, const IdMarks& marks, const Fr
                       });
 }
 
-// [batches + 1] where the lists of a group's batches begin once its new vertices are there, from
-// the first on.
+// [batches + 1] where the lists of a group begin once new vertices are there, from the first on.
 std::vector<std::int64_t> new_offsets_of(BatchRange group, const FrontierOn<Cuda>& frontier,
                                          std::span<const std::uint64_t> sums) {
   std::vector<std::int64_t> offsets = {0};

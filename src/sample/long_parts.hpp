@@ -5,8 +5,7 @@
 //     a column   is compared with the ends of all relations: two instructions for sixteen of them
 //     the row    has a bit for each lane whose size is above the fanout
 //
-// No branch depends on a column. Where a row is long, or relations are many, its parts are walked
-// along instead.
+// No branch depends on a column. Parts of long rows, or of many relations, are walked along.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +33,7 @@ std::uint32_t bits_of(const Lanes& truth) {
 }
 
 /// The place after the last entry of [begin, size) whose column lies before `end`. Columns are
-/// compared sixteen at a time, which takes no branch that depends on them; what is left of a long
-/// part is searched.
+/// compared sixteen at a time, without branches; what is left of a long part is searched.
 template <class Index>
 std::int64_t end_of_part(const RowView<Index>& row, std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kTogether = 16, kMost = 4 * kTogether;
@@ -75,8 +73,7 @@ class LongParts {
     }
   }
 
-  /// Calls use(relation, begin, end, fanout) for each part of the row that is longer than
-  /// the fanout.
+  /// Calls use(relation, begin, end, fanout) for each part of the row longer than its fanout.
   template <class Use>
   void for_each(const RowView<Index>& row, const Use& use) const {
     if (columns_.relations <= 16 && row.size <= kMostEntries)

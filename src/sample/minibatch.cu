@@ -31,8 +31,7 @@ __device__ std::uint64_t sum_of_row(const HashedBlock& of, std::int64_t row, int
   return sum;
 }
 
-// *digest += the hashes of all edges of blocks[blockIdx.y]. Sums modulo 2^64 are the same in
-// any order.
+// *digest += the hashes of all edges of blocks[blockIdx.y], modulo 2^64: the same in any order.
 __global__ void __launch_bounds__(kBlockThreads)
     add_digests(const HashedBlock* blocks, std::uint64_t* digest) {
   const auto of = blocks[blockIdx.y];

@@ -2,34 +2,7 @@
 
 #include <array>
 
-#include "espalier/sparse/collect_rows.hpp"
-
 namespace espalier {
-
-namespace {
-
-// On one thread.
-template <class Index>
-void draw_some(const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
-               const RowView<Index>* rows, const RowKey* keys, std::int64_t count, Entries<Index>& out) {
-  if (columns.begins == nullptr)
-    draw.draw(Cpu{1}, layer, rows, keys, count, out);
-  else
-    draw_by_relation(Cpu{1}, draw, layer, columns, rows, keys, count, out);
-}
-
-}  // namespace
-
-template <class Index>
-void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
-               const RowView<Index>* rows, const RowKey* keys, std::int64_t count, Entries<Index>& out) {
-  collect_rows(
-      cpu, count,
-      [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
-        draw_some(draw, layer, columns, rows + first, keys + first, last - first, piece);
-      },
-      out);
-}
 
 namespace {
 
@@ -52,7 +25,7 @@ void draw_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>
         rows[k] = row_view(a.local, vertices[at]);
         keys[k] = {vertices[at], number};
       }
-      draw_some(draw, layer, a.columns.leaf(), rows.data(), keys.data(), count, out);
+      draw_rows(Cpu{1}, draw, layer, a.columns.leaf(), rows.data(), keys.data(), count, out);
     }
   };
   collect_rows(cpu, std::ssize(vertices), draw_rows_of, picks);

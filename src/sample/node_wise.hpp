@@ -19,15 +19,13 @@
 
 namespace espalier {
 
-/// What is drawn in one layer. `stream` has seed, purpose, epoch and layer; a draw adds
-/// batch and row, and the relation.
+/// What is drawn in a layer. `stream` has seed, purpose, epoch, layer; a draw adds batch, row,
+/// relation.
 struct LayerDraw {
   RandomStream stream;
   std::int64_t fanout = 0;                     ///< the most picks of a row; -1: any number
-  std::int64_t least = 0;                      ///< the fewest that a relation is allowed; -1: any
-                                               ///< number for each
-  const std::int64_t* of_relations = nullptr;  ///< [relations], memory of the space; null: `fanout`
-                                               ///< for each
+  std::int64_t least = 0;                      ///< the fewest of a relation; -1: any number
+  const std::int64_t* of_relations = nullptr;  ///< [relations] of the space; null: `fanout`
 
   /// May a row be left that is not taken whole?
   bool draws() const { return fanout >= 0 || of_relations != nullptr; }
@@ -37,8 +35,7 @@ struct LayerDraw {
   }
 };
 
-/// SAMPLE and the values of rows of P, or of a relation's parts of rows. Stateless: a function of
-/// each row, its key and the layer.
+/// SAMPLE and the values of rows of P, or of a relation's parts: a function of row, key and layer.
 template <class Index, class Space = Cpu>
 class RowDraw {
  public:
@@ -49,8 +46,7 @@ class RowDraw {
   /// as many as the fanout, and all without values?
   virtual bool keeps_small_rows() const { return false; }
   /// The picks of each of rows [count], ascending. On the CPU they are appended to `out`, and
-  /// several threads call at once; on a GPU they are all of it, and the host may wait for
-  /// their number.
+  /// several threads call at once; on a GPU they are all of it, and the host may wait.
   virtual void draw(const Space& space, const LayerDraw& layer, const RowView<Index>* rows,
                     const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
 };
@@ -63,10 +59,10 @@ int weight_shift_of_entries(const DistCsr<Index>& a);
 template <class Index>
 void check_weights(const DistCsr<Index>& a, const SamplerShape& shape);
 
-/// The sampler that applies `draw` to every frontier vertex, layer by layer. Collective
-/// over the grid.
+/// The sampler `kind` that applies `draw` to frontiers, layer by layer. Collective over the grid.
 template <class Index, class Space>
-std::unique_ptr<SamplerOn<Space>> make_node_wise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+std::unique_ptr<SamplerOn<Space>> make_node_wise(const std::string& kind, const DistCsr<Index, Space>& a,
+                                                 const SamplerShape& shape,
                                                  std::unique_ptr<RowDraw<Index, Space>> draw);
 
 }  // namespace espalier

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "espalier/sample/type_runs.hpp"
+#include "espalier/sparse/collect_rows.hpp"
 #include "expected_work.hpp"
 #include "node_wise.hpp"
 #include "relation_parts.hpp"
@@ -9,23 +10,19 @@
 
 namespace espalier {
 
-/// The draw of all rows at once: on the CPU by chunks, each by one thread.
-template <class Index>
-void draw_rows(const Cpu& cpu, const RowDraw<Index>& draw, const LayerDraw& layer, const ColumnsOf& columns,
-               const RowView<Index>* rows, const RowKey* keys, std::int64_t count, Entries<Index>& out);
-template <class Index>
-void draw_rows(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const LayerDraw& layer,
+/// The draw of some rows: on the CPU by one thread, on a GPU of all of them.
+template <class Index, class Space>
+void draw_rows(const Space& space, const RowDraw<Index, Space>& draw, const LayerDraw& layer,
                const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
-               Entries<Index, Cuda>& out) {
+               Entries<Index, Space>& out) {
   if (columns.begins == nullptr)
-    draw.draw(cuda, layer, rows, keys, count, out);
+    draw.draw(space, layer, rows, keys, count, out);
   else
-    draw_by_relation(cuda, draw, layer, columns, rows, keys, count, out);
+    draw_by_relation(space, draw, layer, columns, rows, keys, count, out);
 }
 
 /// All layers of all batches where every row lies on this rank: P is not formed. A batch goes
-/// through all its layers while what it touches is in the cache, and its picks go from the draw
-/// straight into its block.
+/// through all its layers while what it touches is in the cache.
 template <class Index>
 std::vector<Minibatch> sample_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>& draw,
                                        std::span<const LayerDraw> layers, std::span<const SeedBatch> batches);
@@ -40,7 +37,14 @@ class DrawOperation final : public RowOperation<Index, Space> {
   bool has_values() const override { return draw_.has_values(); }
   void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
              Entries<Index, Space>& out) const override {
-    draw_rows(space, draw_, layer_, columns_, rows, keys, count, out);
+    if constexpr (std::is_same_v<Space, Cpu>) {
+      const auto fill = [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+        draw_rows(Cpu{1}, draw_, layer_, columns_, rows + first, keys + first, last - first, piece);
+      };
+      collect_rows(space, count, fill, out);
+    } else {
+      draw_rows(space, draw_, layer_, columns_, rows, keys, count, out);
+    }
     traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
   }
 
@@ -54,11 +58,12 @@ class DrawOperation final : public RowOperation<Index, Space> {
 template <class Index, class Space>
 class NodeWise final : public SamplerOn<Space> {
  public:
-  NodeWise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+  NodeWise(const SamplerKind& kind, const DistCsr<Index, Space>& a, const SamplerShape& shape,
            std::unique_ptr<RowDraw<Index, Space>> draw)
-      : a_(a), shape_(shape), draw_(std::move(draw)) {
-    schedules_ = choose_schedules(a.on_host(), shape, {.has_values = draw_->has_values()});
-  }
+      : a_(a),
+        shape_(shape),
+        draw_(std::move(draw)),
+        schedules_(choose_schedules(a.on_host(), shape, kind)) {}
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {
@@ -148,8 +153,7 @@ class NodeWise final : public SamplerOn<Space> {
     return least;
   }
 
-  // What extracting the blocks of one layer does in memory, and drawing where rows were
-  // drawn in place.
+  // What extracting the blocks of a layer does in memory, and drawing in place.
   void count_layer(std::size_t block, const std::vector<MinibatchOn<Space>>& minibatches) const {
     MemoryCounts counts;
     for (const auto& minibatch : minibatches) {
@@ -171,13 +175,15 @@ class NodeWise final : public SamplerOn<Space> {
 };
 
 template <class Index, class Space>
-std::unique_ptr<SamplerOn<Space>> make_node_wise(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+std::unique_ptr<SamplerOn<Space>> make_node_wise(const std::string& kind, const DistCsr<Index, Space>& a,
+                                                 const SamplerShape& shape,
                                                  std::unique_ptr<RowDraw<Index, Space>> draw) {
-  return std::make_unique<NodeWise<Index, Space>>(a, shape, std::move(draw));
+  return std::make_unique<NodeWise<Index, Space>>(sampler_kind_of(kind), a, shape, std::move(draw));
 }
 
-#define ESPALIER_INSTANTIATE_NODE_WISE(Index, Space)         \
-  template std::unique_ptr<SamplerOn<Space>> make_node_wise( \
-      const DistCsr<Index, Space>&, const SamplerShape&, std::unique_ptr<RowDraw<Index, Space>>);
+#define ESPALIER_INSTANTIATE_NODE_WISE(Index, Space)                         \
+  template std::unique_ptr<SamplerOn<Space>> make_node_wise(                 \
+      const std::string&, const DistCsr<Index, Space>&, const SamplerShape&, \
+      std::unique_ptr<RowDraw<Index, Space>>);
 
 }  // namespace espalier

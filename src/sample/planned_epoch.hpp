@@ -22,7 +22,7 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
 }
 
 inline bool has_result_values(const PlannedEpoch& job) {
-  return pick_rule(sampler_kind_of(job.sampler), job.shape).has_values;
+  return sampler_kind_of(job.sampler).has_values(job.shape);
 }
 
 /// How many products a window asks for: one for each layer, or one for all.
@@ -35,8 +35,7 @@ inline void size_products(EpochWork& work, const PlannedEpoch& job) {
     of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(job.ranks));
 }
 
-/// `rows` rows that are learnt, which each minibatch reads with this probability, and what becomes
-/// of them in a step.
+/// What becomes in a step of `rows` learnt rows that each minibatch reads with this probability.
 inline void expect_changes(double probability, const PlannedEpoch& job, EpochWork& work, double rows = 1) {
   const auto one_of = [&](double minibatches) {
     return -std::expm1(minibatches * std::log1p(-std::min(probability, 1 - 1e-12)));
@@ -46,8 +45,7 @@ inline void expect_changes(double probability, const PlannedEpoch& job, EpochWor
   const auto per_step = static_cast<double>(size),
              last = static_cast<double>(work.batches - (steps - 1) * size), all = static_cast<double>(steps);
   work.changed_rows += rows * ((all - 1) * one_of(per_step) + one_of(last)) / all;
-  // Minibatches of an epoch after those that changed the row; before its first steps
-  // there are less.
+  // Minibatches after those that changed the row; in an epoch's first steps there are less.
   double corrected = 0;
   for (std::int64_t before = 1; before < late; ++before)
     corrected += per_step * one_of(per_step * static_cast<double>(before));

@@ -167,8 +167,7 @@ std::uint64_t changes(const std::uint8_t* relations) {
 #endif
 }
 
-// means[k] of the entries of rows whose relations are known: 1 / entries of its relation in
-// its row.
+// means[k] of entries whose relations are known: 1 / entries of its relation in its row.
 class PartMeans {
  public:
   PartMeans() {

@@ -1,5 +1,4 @@
-// What a node-wise sampler takes of one row of P, and what its picks are worth: the rules that CPU
-// and GPU share.
+// What a node-wise sampler takes of a row of P, and what picks are worth: rules of CPU and GPU.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +44,7 @@ ESPALIER_HD inline std::uint64_t layer_of_relation(std::uint64_t layer, std::int
   return layer | static_cast<std::uint64_t>(relation) << 16;
 }
 
-/// The stream that a row, or the part of a relation, is drawn with; `row`: what stands for the row
-/// in it.
+/// The stream of a row, or a relation's part of it; `row`: what stands for the row in it.
 ESPALIER_HD inline RandomStream stream_of_row(RandomStream stream, const RowKey& key, std::int64_t row) {
   stream.batch = static_cast<std::uint64_t>(key.batch);
   stream.row = static_cast<std::uint64_t>(row);
@@ -58,10 +56,9 @@ ESPALIER_HD inline RandomStream stream_of_row(const RandomStream& stream, const 
 }
 
 /// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix`
-/// [row.size + 1]: r_j / p_j is a ratio of exact integers, the weight left before draw j over the
-/// weight drawn. kMatrix: entries times that factor; kMean: shares of the row's weight. in_order
-/// [s]: the draws; chosen [count]: the same positions and the diagonal, ascending; values [count]
-/// beside `chosen`.
+/// [row.size + 1]: r_j / p_j is the weight left before draw j over the weight drawn. kMatrix:
+/// entries times that factor; kMean: shares of the row's weight. in_order [s]: the draws; chosen
+/// [count]: the same positions and the diagonal, ascending; values [count] beside `chosen`.
 template <class Index, class Prefix, class Position>
 ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation aggregation,
                                          std::int64_t self_position, const Prefix& prefix,
@@ -81,8 +78,7 @@ ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation 
   }
 }
 
-/// LABOR: each of `degree` entries is kept with probability fanout / degree, and the
-/// diagonal always.
+/// LABOR: each of `degree` entries is kept with probability fanout / degree; the diagonal always.
 struct LaborRow {
   std::int64_t self_position;  ///< of the diagonal, or -1
   std::int64_t degree;         ///< entries without it

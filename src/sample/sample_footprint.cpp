@@ -1,8 +1,5 @@
-#include "espalier/sample/sample_footprint.hpp"
-
 #include <algorithm>
 
-#include "espalier/product/schedule.hpp"
 #include "planned_epoch.hpp"
 
 namespace espalier {

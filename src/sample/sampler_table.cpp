@@ -4,6 +4,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/base/named.hpp"
 #include "samplers.inl.hpp"
+#include "subgraph.hpp"
 
 namespace espalier {
 
@@ -88,5 +89,6 @@ SamplerShape whole_rows_shape(const SamplerShape& training, const char* label) {
 
 ESPALIER_INSTANTIATE_SAMPLERS(std::int32_t, Cpu)
 ESPALIER_INSTANTIATE_SAMPLERS(std::int64_t, Cpu)
+ESPALIER_INSTANTIATE_SAMPLER(subgraph, Cpu)
 
 }  // namespace espalier

@@ -1,5 +1,5 @@
-// The table of samplers. A new one is a file for each space that defines make_NAME, and a
-// line here.
+// The table of samplers. A new one is a file for each space that defines make_NAME, with
+// ESPALIER_INSTANTIATE_SAMPLER, and a line here.
 #pragma once
 
 #include <string_view>
@@ -26,6 +26,13 @@ namespace espalier {
                                                const SamplerShape&);
 ESPALIER_SAMPLERS(ESPALIER_DECLARE)
 #undef ESPALIER_DECLARE
+
+/// make_NAME in a space, for ids of both widths.
+#define ESPALIER_INSTANTIATE_SAMPLER(name, Space)                                                           \
+  template std::unique_ptr<SamplerOn<Space>> make_##name(const Space&, const DistCsr<std::int32_t, Space>&, \
+                                                         const SamplerShape&);                              \
+  template std::unique_ptr<SamplerOn<Space>> make_##name(const Space&, const DistCsr<std::int64_t, Space>&, \
+                                                         const SamplerShape&);
 
 /// Throws UserError(kUsage) where a weighted draw is asked for that `kind` does not know.
 void check_weighted(const SamplerKind& kind, bool weighted);

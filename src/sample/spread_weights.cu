@@ -1,5 +1,4 @@
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "spread_weights.hpp"
 
 namespace espalier {
@@ -9,8 +8,7 @@ void find_intervals(const Cuda& cuda, const WeightAxisOn<Cuda>& axis, const std:
   const auto* const prefix = axis.prefix.data();
   const auto vertices = std::ssize(axis.prefix) - 1, first = axis.first_vertex;
   for_each(cuda, "find_intervals", count, [=] __device__(std::int64_t k) {
-    const auto v = segment_of(prefix, vertices, points[k]);
-    intervals[k] = {first + v, prefix[v], prefix[v + 1] - prefix[v]};
+    intervals[k] = interval_at(prefix, vertices, first, points[k]);
   });
 }
 

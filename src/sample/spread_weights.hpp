@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "espalier/base/arrays.hpp"
+#include "espalier/base/search.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
@@ -29,8 +30,7 @@ struct Interval {
   std::uint64_t weight;
 };
 
-/// The weights of consecutive vertices: where they begin on the axis, their sum, and how many of
-/// them are positive.
+/// The weights of consecutive vertices: their begin on the axis, their sum, how many are positive.
 struct AxisPart {
   std::uint64_t begin = 0, total = 0;
   std::int64_t support = 0;
@@ -50,23 +50,34 @@ RowPartition weight_ranges(const DistCsr<Index, Space>& a) {
   return block_partition(a.local.columns, a.parts());
 }
 
-/// The weights of a rank's range: prefix[k] .. prefix[k+1] is the interval of vertex
-/// first_vertex + k.
+/// A rank's range: prefix[k] .. prefix[k+1] is the interval of vertex first_vertex + k.
 template <class Space>
 struct WeightAxisOn {
   Array<Space, std::uint64_t> prefix;  ///< [vertices + 1]
   std::int64_t first_vertex = 0;
 };
 
-/// intervals[k] = that of points[k], which lies on this part of the axis; k < count. Arrays are
-/// memory of the space.
-void find_intervals(const Cpu& cpu, const WeightAxisOn<Cpu>& axis, const std::uint64_t* points,
-                    std::int64_t count, Interval* intervals);
+/// The interval of a point among those of `vertices` vertices from `first` on.
+ESPALIER_HD inline Interval interval_at(const std::uint64_t* prefix, std::int64_t vertices,
+                                        std::int64_t first, std::uint64_t point) {
+  const auto v = segment_of(prefix, vertices, point);
+  return {first + v, prefix[v], prefix[v + 1] - prefix[v]};
+}
+
+/// intervals[k] = that of points[k], which lies on this part of the axis; k < count.
+inline void find_intervals(const Cpu&, const WeightAxisOn<Cpu>& axis, const std::uint64_t* points,
+                           std::int64_t count, Interval* intervals) {
+  for (std::int64_t k = 0; k < count; ++k)
+    intervals[k] = interval_at(axis.prefix.data(), std::ssize(axis.prefix) - 1, axis.first_vertex, points[k]);
+}
 void find_intervals(const Cuda& cuda, const WeightAxisOn<Cuda>& axis, const std::uint64_t* points,
                     std::int64_t count, Interval* intervals);
 
 /// to[order[k]] = from[k] for k < count.
-void put(const Cpu& cpu, const Interval* from, const std::int64_t* order, std::int64_t count, Interval* to);
+inline void put(const Cpu&, const Interval* from, const std::int64_t* order, std::int64_t count,
+                Interval* to) {
+  for (std::int64_t k = 0; k < count; ++k) to[order[k]] = from[k];
+}
 void put(const Cuda& cuda, const Interval* from, const std::int64_t* order, std::int64_t count, Interval* to);
 
 template <class Space>
@@ -113,8 +124,7 @@ class SpreadWeightsOn {
     find_intervals(space, axis_, asked_points.data(), asked, answers.data());
     column_->all_to_all_v(answers.data(), asked_counts, mine.data(), groups.counts, label);
     put(space, mine.data(), groups.order.data(), count, found.data());
-    const auto cost = find_cost(column_->size(), static_cast<double>(count));
-    column_->host().traffic().predict(label, cost.messages, cost.bytes);
+    predict(column_->host().traffic(), label, find_cost(column_->size(), static_cast<double>(count)));
     return found;
   }
 

@@ -1,6 +1,7 @@
 #include "espalier/sample/type_runs.hpp"
 
 #include "espalier/base/launch.hpp"
+#include "espalier/base/search.hpp"
 
 namespace espalier {
 
@@ -27,16 +28,7 @@ std::vector<std::int64_t> count_below(const Cuda& cuda, std::span<const std::spa
   auto* const to = counts.data();
   for_each(cuda, "count_below", std::ssize(counts), [=] __device__(std::int64_t at) {
     const auto list = from[at / types];
-    const auto bound = bounds[at % types];
-    std::int64_t begin = 0, end = list.size;
-    while (begin < end) {
-      const auto middle = begin + (end - begin) / 2;
-      if (list.ids[middle] < bound)
-        begin = middle + 1;
-      else
-        end = middle;
-    }
-    to[at] = begin;
+    to[at] = count_below(list.ids, list.size, bounds[at % types]);
   });
   const auto all = download(cuda, counts);
   return {all.begin(), all.end()};

@@ -1,7 +1,6 @@
 #include "window.hpp"
 
 #include "each_entry.hpp"
-#include "espalier/sample/block_value.hpp"
 
 namespace espalier {
 

@@ -2,10 +2,11 @@
 //
 // The blocks of one layer lie one under the other: their rows' offsets are one array, absolute in
 // the layer's ids and values, and batch b's block begins at the row where its F[l] does. A sampler
-// makes a window of seeds and then, layer by layer, counting down, looks at frontier() and gives
-// the layer's arrays to add_layer().
+// makes a window of seeds and then, layer by layer, counting down, looks at frontier() and calls
+// add_layer().
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,6 +16,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/product/product.hpp"
+#include "espalier/sample/block_value.hpp"
 #include "espalier/sample/local_ids.hpp"
 #include "espalier/sample/minibatch.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -53,8 +55,7 @@ class WindowOn {
   /// F[l] of all batches, where l is the layer that comes next.
   const FrontierOn<Space>& frontier() const { return frontier_; }
 
-  /// The blocks of a layer and the lists that their columns are places in. The entries of batch b
-  /// are entries[b] .. entries[b+1].
+  /// The blocks of a layer and the lists of their columns. Batch b has entries[b] .. entries[b+1].
   void add_layer(LayerOn<Space> layer, std::span<const std::int64_t> entries, FrontierOn<Space> next) {
     ESPALIER_CHECK(layers_left_ > 0, "a layer too many in a window of {}", memory_->layers.size());
     const auto at = --layers_left_;
@@ -103,7 +104,14 @@ class WindowOn {
 };
 
 /// Every pick of a row weighs 1 / |picked|; offsets [rows + 1].
-Buffer<float> mean_values(const Cpu& cpu, const Buffer<std::int64_t>& offsets, std::int64_t entries);
+inline Buffer<float> mean_values(const Cpu& cpu, const Buffer<std::int64_t>& offsets, std::int64_t entries) {
+  Buffer<float> values(entries);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static)
+  for (std::int64_t r = 0; r < std::ssize(offsets) - 1; ++r)
+    if (const auto picked = offsets[r + 1] - offsets[r]; picked > 0)
+      std::fill_n(values.begin() + offsets[r], picked, mean_value(picked));
+  return values;
+}
 DeviceArray<float> mean_values(const Cuda& cuda, const DeviceArray<std::int64_t>& offsets,
                                std::int64_t entries);
 

@@ -218,7 +218,7 @@ SampleCounts StepPipelineOn<Space>::counts_of_taken() {
   for (const auto& begun : begun_)
     if (begun.epoch == epoch_.get()) waiting.add(space_, begun.step.sampled);
   auto counts = epoch_->sampler.counts_of_taken(space_);
-  counts.subtract(waiting);
+  counts.add(waiting, -1);
   counts.add(drawn_);
   return counts;
 }

@@ -73,7 +73,7 @@ TEST(ExpectedWork, PicksOfALayerAreThoseOfItsRelations) {
         .fanout = {0},
         .relation_fanout = {{static_cast<std::int64_t>(first), static_cast<std::int64_t>(second)}},
         .batch_size = 10};
-    const auto work = expected_layers(rows, {.layer_wise = true}, shape, 4, 3).work[0];
+    const auto work = expected_layers(rows, sampler_kind_of("fastgcn"), shape, 4, 3).work[0];
     EXPECT_NEAR(work.picks, 3 * picks, 1e-6 * picks);
     EXPECT_NEAR(work.results / work.row_entries, picks / 1000, 1e-6)
         << "a pick keeps its share of the entries";

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"
-#include "espalier/sample/leave_out.hpp"
+#include "espalier/sample/epoch_sampler.hpp"
 #include "partition/owned.hpp"
 #include "sample/device_layer_cases.hpp"
 #include "sample/uneven_batches.hpp"

@@ -3,7 +3,7 @@
 // replacement; a block holds all entries between its frontier and the picks, valued by the mode;
 // mode debiased estimates M H without bias (through layers: unbiased_test.cpp); small, empty and
 // isolated supports. Statistical limits: sampling_laws.hpp.
-#include "espalier/sample/ladies.hpp"
+#include "../../src/sample/ladies.inl.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // LADIES on a GPU makes the CPU's minibatches, bit for bit, in every mode; weights that do not fit
 // in 64 bits are told.
 // ranks: 1
-#include "espalier/sample/ladies.hpp"
+#include "../../src/sample/ladies.inl.hpp"
 
 #include "sample/device_layer_cases.hpp"
 

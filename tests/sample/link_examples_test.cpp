@@ -19,7 +19,6 @@
 #include <tuple>
 
 #include "espalier/sample/epoch_sampler.hpp"
-#include "espalier/sample/leave_out.hpp"
 #include "mpi_test.hpp"
 #include "partition/owned.hpp"
 #include "typed_graph.hpp"

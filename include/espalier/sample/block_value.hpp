@@ -1,6 +1,5 @@
-// The value of one entry of a sampled block (design, section 5): float64 from integers and one
-// matrix entry, each operation rounded by itself, then once to float32. CPU and GPU compile these
-// same lines.
+// The value of one entry of a sampled block (design, section 5), on CPU and GPU: float64 from
+// integers and one matrix entry, each operation rounded by itself, then once to float32.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,7 @@ ESPALIER_HD inline float uniform_value(float a, std::int64_t available, std::int
 }
 
 /// The factor of draw number j of s (from 1), made in proportion to `weight` when `remaining` (all
-/// weights not drawn before) was left. Des Raj's estimator for draws without replacement:
-/// (remaining / weight + s - j) / s.
+/// weights not drawn before) was left. Des Raj: (remaining / weight + s - j) / s.
 ESPALIER_HD inline double des_raj_factor(std::uint64_t remaining, std::uint64_t weight, std::int64_t j,
                                          std::int64_t s) {
   const double ratio = static_cast<double>(remaining) / static_cast<double>(weight);

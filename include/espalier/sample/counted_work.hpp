@@ -1,5 +1,4 @@
-// What an epoch asks of the network on a grid that need not exist: the input of the alpha-beta
-// model, counted.
+// What an epoch asks of the network on a grid that need not exist: counts for the alpha-beta model.
 //
 // A sample depends on (seed, epoch, batch) only, so one process that holds the matrix can draw the
 // very minibatches of a job on any number of ranks, see which rows every rank would want of whom,
@@ -19,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/footprint.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/product/dist_csr.hpp"
@@ -43,14 +43,11 @@ struct PlannedEpoch {
   std::int64_t bulk = 1;
   std::uint64_t seed = 0, epoch = 1;
   std::shared_ptr<const BatchGroups> groups = {};  ///< of the batches, with local ones
-  Ownership map = {};  ///< who owns which vertex, by block rows, where an order says so;
-                       ///< else ranges
+  Ownership map = {};  ///< who owns which vertex, where an order says so; else ranges
   std::vector<HeldTypes> tables = {HeldTypes()};  ///< whose rows a step fetches, from each table
   bool learns_rows = false;                       ///< of the last table
-  std::vector<std::uint8_t> edges = {};           ///< [relations] 1: a step fetches features of its
-                                                  ///< entries, too; empty: of none
-  std::int64_t steps_late = 0;                    ///< how many steps after a row was sent
-                                                  ///< it is used
+  std::vector<std::uint8_t> edges = {};           ///< [relations] 1: with features to read
+  std::int64_t steps_late = 0;                    ///< from sending a row to its use
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.
@@ -75,29 +72,23 @@ struct MinibatchSize {
 struct EpochWork {
   std::int64_t batches = 0;                            ///< of the epoch
   std::int64_t drawn = 0;                              ///< of them; 0: estimated from degrees
-  double relative_error = 0;                           ///< of input_rows: one standard error, from
-                                                       ///< those that were drawn
-  std::uint64_t digest = 0;                            ///< of the epoch's sample, when
-                                                       ///< all was drawn
+  double relative_error = 0;                           ///< of input_rows: one standard error
+  std::uint64_t digest = 0;                            ///< of the sample, if all was drawn
   double sampled_edges = 0;                            ///< of the epoch, over all ranks
   double input_rows = 0;                               ///< |F[0]|, the same
-  std::vector<std::vector<double>> remote_input_rows;  ///< [table][ranks]: of each rank's F[0],
-                                                       ///< those of other block rows
-  std::vector<double> remote_edges;  ///< [ranks]: of each rank's entries with features, those in
-                                     ///< rows of other block rows
+  std::vector<std::vector<double>> remote_input_rows;  ///< [table][ranks]: of F[0], from others
+  std::vector<double> remote_edges;                    ///< [ranks]: the same of features of edges
   MinibatchSize mean, largest;
   // Where the rows of the last table are learnt, in a step on average, over all ranks:
   double changed_rows = 0;      ///< different rows that its minibatches read
   double corrected_rows = 0;    ///< rows read that one of the steps_late before it has changed
-  std::vector<double> scanned;  ///< entries of the matrix in the rows F[l], l = 1 .. L, of a
-                                ///< minibatch on average
+  std::vector<double> scanned;  ///< entries of the matrix in the rows F[l] of a minibatch, mean
 
   /// What each rank receives in an epoch: [schedule as in kMovingSchedules][layer, first: next to
   /// the batch][rank].
   std::array<std::vector<std::vector<Cost>>, kMovingSchedules.size()> products;
   Cost draws;  ///< the same on every rank, beside any schedule: points of a global distribution
-  std::vector<Schedule> schedules;  ///< that grid.schedule asks for, or that auto
-                                    ///< chooses, per layer
+  std::vector<Schedule> schedules;  ///< per layer: asked for, or chosen by auto
 
   // Of the largest window of one rank.
   std::int64_t stacked = 0;  ///< minibatches
@@ -125,5 +116,15 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
 /// row, or of a layer where the sampler is layer-wise; first: next to the batch; -1: all.
 MinibatchSize rough_size(const SamplerKind& kind, std::span<const std::int64_t> picks, double seeds,
                          double nodes, double mean_degree);
+
+/// What `count` minibatches of that size hold on a rank: vertices and blocks.
+Footprint minibatches_footprint(const MinibatchSize& size, double count, double relations);
+
+/// While the largest window is sampled, beside its minibatches. `matrix`: of the sampled matrix.
+Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, const ProductShape& matrix,
+                             int threads);
+
+/// Bytes that the sampler keeps as long as it is there, over a matrix of so many columns.
+double sampler_bytes(const PlannedEpoch& epoch, double columns);
 
 }  // namespace espalier

@@ -1,9 +1,7 @@
-// SAMPLE of one probability row: s draws without replacement by inverse transform sampling (ITS),
-// in exact integers.
+// SAMPLE of one row: s draws without replacement by inverse transform sampling, in exact integers.
 //
 // The law: positions are drawn one at a time, each in proportion to its weight among those not
-// drawn yet. That is the same law as drawing with replacement and dropping duplicates, without its
-// unbounded number of tries.
+// drawn yet. That is the law of drawing with replacement and dropping duplicates, in s tries.
 //
 // The method: let W be the total weight and R the weight of what was removed. A draw is u =
 // mulhi(random64, W - R), a number on an axis from which the removed intervals were cut out.
@@ -42,8 +40,7 @@ class RandomWords {
   std::uint64_t drawn_ = 0;
 };
 
-/// Inserts `position` into the ascending list chosen[0 .. count); every entry before index `from`
-/// is known to be smaller.
+/// Inserts `position` into ascending chosen[0 .. count), whose entries before `from` are smaller.
 template <class Position>
 ESPALIER_HD inline void insert_ascending(Position* chosen, std::int64_t count, std::int64_t from,
                                          std::int64_t position) {
@@ -96,12 +93,10 @@ ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& 
   }
 }
 
-/// An axis of weights from which intervals were cut out: finds the points that are left in O(log
-/// intervals).
+/// An axis of weights without some intervals: finds the points that are left by a search.
 class CutAxis {
  public:
-  /// Cuts out [start, start + weight). To be called in ascending order of start, from an
-  /// empty axis.
+  /// Cuts out [start, start + weight); in ascending order of start, from an empty axis.
   void cut(std::uint64_t start, std::uint64_t weight) {
     shortened_start_.push_back(start - width_before_.back());
     width_before_.push_back(width_before_.back() + weight);
@@ -112,8 +107,7 @@ class CutAxis {
   }
   /// The width of all that was cut out.
   std::uint64_t removed() const { return width_before_.back(); }
-  /// The point number `point` of those that are left, as a point of the whole axis: what was cut
-  /// out at or before it is added back.
+  /// Point number `point` of those that are left, as one of the whole axis.
   std::uint64_t on_whole_axis(std::uint64_t point) const {
     const auto passed =
         std::upper_bound(shortened_start_.begin(), shortened_start_.end(), point) - shortened_start_.begin();
@@ -121,8 +115,7 @@ class CutAxis {
   }
 
  private:
-  std::vector<std::uint64_t> shortened_start_;     // where each was, on the axis without
-                                                   // those before it
+  std::vector<std::uint64_t> shortened_start_;     // on the axis without those before
   std::vector<std::uint64_t> width_before_ = {0};  // [intervals + 1]
 };
 
@@ -138,8 +131,7 @@ class WeightTree {
     return prefix[i] - prefix[i - (i & -i)];
   }
 
-  /// prefix: [support + 1] prefix sums of the weights; nodes[i - 1] = node(prefix, i), which draws
-  /// change. Both must stay.
+  /// prefix: [support + 1]; nodes[i - 1] = node(prefix, i), which draws change. Both must stay.
   ESPALIER_HD WeightTree(const std::uint64_t* prefix, std::int64_t support, std::uint64_t* nodes)
       : prefix_(prefix), support_(support), nodes_(nodes), left_(prefix[support] - prefix[0]) {
     while (top_ <= support / 2) top_ *= 2;
@@ -167,8 +159,7 @@ class WeightTree {
   }
 
  private:
-  // Several nodes are read before they are written, so that a GPU waits for memory once for
-  // all of them.
+  // Several nodes are read before they are written: a GPU waits for memory once for all.
   ESPALIER_HD void subtract(std::int64_t position, std::uint64_t weight) {
     constexpr int kAtOnce = 8;
     for (auto i = position + 1; i <= support_;) {

@@ -4,8 +4,7 @@
 // in play that lie below the i-th chosen one. A draw is a point among the positions in play. It
 // passes the chosen ones with below[i] <= point, takes its place behind them with exactly `point`
 // positions below it, and each one behind it loses one. So a draw is a compare, a shift by one lane
-// and a selection, whatever the point is: no branch and no loop. Results are those of draw_uniform,
-// word by word (sample/draw.hpp).
+// and a selection, whatever the point is: no branch and no loop. Results are those of draw_uniform.
 #pragma once
 
 #include <algorithm>

@@ -2,13 +2,11 @@
 //
 // Batch b of an epoch holds the same vertices on every grid (examples.hpp). A step averages
 // `batches_per_step` = S consecutive batches; batch b is kept by rank (b mod S) mod p. The last
-// batch may be short, the last step may have fewer batches, and with S < p some ranks keep none:
-// nobody waits for them.
+// batch may be short, the last step may have fewer batches, and with S < p some ranks keep none.
 //
 // With groups (examples.hpp) S consecutive batches are of S different groups, evenly spread, or
 // with S >= G of every group equally often: a stratified step. Of a step's batches in the order of
 // their groups, ranks keep equal stretches: rank r keeps what belongs to the r-th part of an order.
-// Batches do not depend on ranks.
 #pragma once
 
 #include <algorithm>

@@ -34,17 +34,12 @@ struct SampleCounts {
       input_rows += std::ssize(minibatch.vertices);
     }
   }
-  void add(const SampleCounts& other) {
-    digest += other.digest;
-    batches += other.batches;
-    sampled_edges += other.sampled_edges;
-    input_rows += other.input_rows;
-  }
-  void subtract(const SampleCounts& other) {
-    digest -= other.digest;  // modulo 2^64, as it was added
-    batches -= other.batches;
-    sampled_edges -= other.sampled_edges;
-    input_rows -= other.input_rows;
+  /// `times`: -1 takes away.
+  void add(const SampleCounts& other, std::int64_t times = 1) {
+    digest += static_cast<std::uint64_t>(times) * other.digest;  // modulo 2^64
+    batches += times * other.batches;
+    sampled_edges += times * other.sampled_edges;
+    input_rows += times * other.input_rows;
   }
 };
 
@@ -71,9 +66,8 @@ class EpochSamplerOn {
   EpochSamplerOn(const EpochSamplerOn&) = delete;
   EpochSamplerOn& operator=(const EpochSamplerOn&) = delete;
 
-  /// Collective. Begins the next window, if the epoch has one left: the thread does, or, without
-  /// one, this call. Nothing may be under way on the thread. Memory: this window beside what take()
-  /// has not taken.
+  /// Collective. Begins the next window, if there is one: the thread does, or, without one, this
+  /// call. Nothing may be under way. Memory: this window beside what take() has not taken.
   void begin_window(const Space& space);
 
   /// Was a window begun that no sample_until has asked for yet?
@@ -81,12 +75,10 @@ class EpochSamplerOn {
   /// Has the last window of the epoch been begun?
   bool all_begun() const { return begun_ == plan_.batches(); }
 
-  /// Collective. Samples windows, or waits for those that are under way, until all batches below
-  /// `end` are there.
+  /// Collective. Samples windows, or waits for them, until all batches below `end` are there.
   void sample_until(const Space& space, std::int64_t end);
 
-  /// This rank's batches in [begin, end), ascending; they leave the sampler. Needs
-  /// sample_until(end) before.
+  /// This rank's batches in [begin, end), ascending, out of the sampler; after sample_until(end).
   std::vector<MinibatchOn<Space>> take(std::int64_t begin, std::int64_t end);
 
   /// Batches below are there, with one rank or another, or were taken.
@@ -98,8 +90,7 @@ class EpochSamplerOn {
   /// What this rank has sampled so far; no window may be under way.
   const SampleCounts& counts() const { return counts_; }
 
-  /// The part of counts() that take() has taken. The thread must be at rest; a window may be there
-  /// unasked for.
+  /// The part of counts() that take() has taken. The thread must be at rest.
   SampleCounts counts_of_taken(const Space& space) const;
 
  private:
@@ -113,13 +104,20 @@ class EpochSamplerOn {
   std::int64_t begun_ = 0;    ///< batches below are in windows that were begun
   std::int64_t sampled_ = 0;  ///< batches below are in windows that are there
   std::map<std::int64_t, MinibatchOn<Space>> waiting_;
-  std::vector<MinibatchOn<Space>> window_;  ///< of batches [sampled_, begun_); the thread's until
-                                            ///< it was waited for
+  std::vector<MinibatchOn<Space>> window_;  ///< of batches [sampled_, begun_), the thread's
   SampleCounts counts_;                     ///< the same
   Traffic moved_;  ///< the same: what windows moved since the last one was waited for
 };
 
 using EpochSampler = EpochSamplerOn<Cpu>;
+
+/// Entries between seeds (SeedBatch::left_out) leave the blocks of `minibatches`, which belong to
+/// `batches`; their digests then say so. Values of a row and relation that are left, but for that
+/// of the vertex itself, grow so that their sum is what it was: a mean stays one. Lists of vertices
+/// stay as they are. On a GPU the host waits once for a block that loses entries.
+template <class Space>
+void leave_out(const Space& space, std::span<const SeedBatch> batches,
+               std::vector<MinibatchOn<Space>>& minibatches);
 
 /// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches
 /// are dealt out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is

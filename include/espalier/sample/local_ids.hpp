@@ -1,5 +1,4 @@
-// Local ids of one batch: the places of global ids in its list of vertices, which grows by the new
-// ones in ascending id.
+// Local ids of a batch: places of global ids in its list of vertices, which grows by new ones.
 //
 // Two ways, by how many ids there could be for each pick:
 //   marks     one bit per id of the graph, and for each word of bits how many are set before it.

@@ -17,13 +17,11 @@
 
 namespace espalier {
 
-/// Its arrays, memory of the space, are usually parts of those of all minibatches it was sampled
-/// with. Copies share them.
+/// Its arrays are usually parts of those of all minibatches it was sampled with. Copies share them.
 template <class Space>
 struct MinibatchOn {
   std::int64_t number = 0;                 ///< which batch of the epoch
-  std::span<const std::int64_t> vertices;  ///< F[0]: the input vertices, global ids; the seeds
-                                           ///< come first
+  std::span<const std::int64_t> vertices;  ///< F[0]: the input vertices, global ids, seeds first
   std::vector<BlockView<Space>> blocks;    ///< blocks[0] is used by layer 1, blocks[L-1] by layer L
   std::shared_ptr<const void> memory;      ///< keeps what the others point to
   /// [types] where the vertices of each end, as in the matrix; empty: one type, or nobody says.

@@ -1,5 +1,4 @@
-// Minibatches in a file, for programs that train on them elsewhere: one record after another, then
-// an index.
+// Minibatches in a file, for programs that train on them elsewhere: records, then an index.
 //
 // A record is a function of (seed, epoch, batch), as the minibatch is, whoever writes it. Numbers
 // are little endian; every array begins at a multiple of 8 bytes, with zeros before it.
@@ -41,9 +40,8 @@ struct SeedLabels {
   const LinkBatch* links = nullptr;
 };
 
-/// Not collective: a rank writes a file of its own. What cannot be written is a
-/// UserError(kUsage) whose message is the reason alone, as of RangedFile. Memory: a few MiB
-/// beside the largest record.
+/// Not collective: a rank writes a file of its own. What cannot be written is a UserError(kUsage)
+/// as of RangedFile. Memory: a few MiB beside the largest record.
 class MinibatchFile {
  public:
   /// A new file, or an old one emptied.

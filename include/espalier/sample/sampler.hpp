@@ -1,8 +1,7 @@
 // A sampler turns batches of seeds into minibatches, many at once (in bulk).
 //
-// Every sampler is a composition of the same three operations on the distributed product P = Q A
-// (design, section 5): NORM gives P's rows integer weights, SAMPLE draws from them, EXTRACT makes
-// the blocks.
+// Every sampler composes three operations on the distributed product P = Q A (design, section 5):
+// NORM gives P's rows integer weights, SAMPLE draws from them, EXTRACT makes the blocks.
 #pragma once
 
 #include <cstdint>
@@ -37,13 +36,10 @@ enum class SamplerMode { kPaper, kReference, kDebiased };
 SamplerMode sampler_mode_of(const std::string& name);
 
 struct SamplerShape {
-  std::vector<std::int64_t> fanout;  ///< picks per vertex (node-wise) or per layer (layer-wise);
-                                     ///< first: next to the batch; -1 = all
-  std::vector<std::vector<std::int64_t>> relation_fanout = {};  ///< [layers][relations] instead, of
-                                                                ///< a matrix of several relations;
-                                                                ///< empty: `fanout` for each
-                                                                ///< (node-wise) or of all
-                                                                ///< together (layer-wise)
+  std::vector<std::int64_t> fanout;  ///< of a vertex or layer, next to the batch first; -1: all
+  /// [layers][relations] instead, of a matrix of several; empty: `fanout` for each
+  /// (node-wise) or all.
+  std::vector<std::vector<std::int64_t>> relation_fanout = {};
   /// Draw in proportion to A's entries.
   bool weighted = false;
   Aggregation aggregation = Aggregation::kMean;
@@ -65,10 +61,9 @@ struct SamplerShape {
 SamplerShape whole_rows_shape(const SamplerShape& training, const char* label);
 
 /// The fanout of each layer and relation, [layers][relations]: `fanout` but where an entry of
-/// `keys` says otherwise, as "author.writes.paper=25,10" (the relation, a number for each layer
-/// or one for all of them; 0 in all: the relation is left out). Empty where there are no keys.
-/// Throws UserError(kUsage) for a relation that is not there, is said twice, or for numbers that
-/// do not fit.
+/// `keys` says otherwise, as "author.writes.paper=25,10" (the relation, a number for each layer or
+/// one for all of them; 0 in all: the relation is left out). Empty where there are no keys. Throws
+/// UserError(kUsage) for a relation that is not there or said twice, or for wrong numbers.
 std::vector<std::vector<std::int64_t>> relation_fanouts(const std::vector<std::string>& keys,
                                                         const std::vector<std::int64_t>& fanout,
                                                         const Schema& schema);
@@ -86,8 +81,7 @@ class SamplerOn {
   virtual ~SamplerOn() = default;
 
   /// Collective over the grid. Samples this rank's `batches` (possibly none) and returns them in
-  /// order. A minibatch is a function of (seed, epoch, batch number, seeds), of nothing else. Seeds
-  /// are host memory.
+  /// order. A minibatch is a function of (seed, epoch, batch number, seeds). Seeds are host memory.
   virtual std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                                  std::uint64_t seed, std::uint64_t epoch) = 0;
 
@@ -114,12 +108,9 @@ using Sampler = SamplerOn<Cpu>;
 /// What the rest of the program must know of a sampler.
 struct SamplerKind {
   const char* name;
-  bool layer_wise;       ///< draws one set of vertices per layer, and estimates a matrix
-                         ///< with values
-  bool induces;          ///< batches are of all vertices, and their blocks the subgraph that they
-                         ///< induce, the same in each layer
-  bool sums_rows;        ///< draws from a sum of the frontier's rows, so that the product
-                         ///< moves sums
+  bool layer_wise;       ///< draws one set of vertices per layer, of a matrix with values
+  bool induces;          ///< batches are of all vertices, their blocks the induced subgraph
+  bool sums_rows;        ///< draws from a sum of the frontier's rows, which the product moves
   bool spreads_weights;  ///< draws from weights of all vertices, which a process column shares
   bool weighs_picks;     ///< has a value for each pick also where the block is a mean
   bool takes_weighted;   ///< knows sampler.weighted
@@ -127,6 +118,9 @@ struct SamplerKind {
   bool shares_draws;     ///< knows sampler.share_batches
   bool reference_mean;   ///< estimates the row mean of A + I in mode reference, whatever the model
   const char* about;     ///< one line for users
+
+  /// Beside picks that travel?
+  bool has_values(const SamplerShape& shape) const { return weighs_picks || shape.weighs_picks(); }
 };
 
 std::span<const SamplerKind> sampler_kinds();

@@ -14,8 +14,13 @@ namespace espalier {
 
 /// [lists][ends] how many ids of each list lie below each end; a list ascends and is memory of the
 /// space. On a GPU the host waits once.
-std::vector<std::int64_t> count_below(const Cpu& cpu, std::span<const std::span<const std::int64_t>> lists,
-                                      const SharedList<std::int64_t>& ends);
+inline std::vector<std::int64_t> count_below(const Cpu&, std::span<const std::span<const std::int64_t>> lists,
+                                             const SharedList<std::int64_t>& ends) {
+  std::vector<std::int64_t> counts;
+  for (const auto& list : lists)
+    for (const auto end : ends.host()) counts.push_back(std::ranges::lower_bound(list, end) - list.begin());
+  return counts;
+}
 std::vector<std::int64_t> count_below(const Cuda& cuda, std::span<const std::span<const std::int64_t>> lists,
                                       const SharedList<std::int64_t, Cuda>& ends);
 
@@ -25,8 +30,7 @@ template <class Space>
 void add_type_runs(const Space& space, const SharedList<std::int64_t, Space>& type_ends,
                    std::span<const SeedBatch> batches, std::vector<MinibatchOn<Space>>& minibatches) {
   if (type_ends.size() == 0) return;
-  // The seeds stand in any order; the new vertices of each layer ascend, and begin runs of
-  // their own.
+  // Seeds stand in any order; the new vertices of a layer ascend, and begin runs of their own.
   std::vector<std::span<const std::int64_t>> lists;
   for (const auto& minibatch : minibatches)
     for (const auto& block : minibatch.blocks)

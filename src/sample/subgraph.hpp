@@ -1,7 +1,7 @@
 // Uniform-vertex subgraphs (the node sampler of GraphSAINT, Zeng et al. 2020, with equal
-// probabilities; ScaleGNN trains so), for every space: subgraph.cpp and subgraph.cu instantiate it.
+// probabilities; ScaleGNN trains so), for every space.
 //
-// The batches of an epoch are random sets of all n vertices (partition_vertices), which every rank
+// The batches of an epoch are random sets of all n vertices (VertexSource), which every rank
 // knows without a message; nothing is drawn here. A batch of b vertices has the blocks of the
 // subgraph that it induces, the same for each layer. A vertex that is in the batch meets any other
 // with probability (b - 1) / (n - 1), and itself always, so that
@@ -18,8 +18,7 @@
 
 namespace espalier {
 
-/// Appends the columns that these vertices, which ascend, have in a relation. columns_of: the
-/// host's.
+/// Appends the columns of these ascending vertices in a relation. columns_of: the host's.
 template <class Index>
 void add_columns(const ColumnsOf& columns_of, int relation, std::span<const std::int64_t> vertices,
                  std::vector<Index>& columns) {
@@ -37,8 +36,6 @@ template <class Index, class Space>
 class InducedSubgraph final : public LayerDistribution<Index, Space> {
  public:
   explicit InducedSubgraph(const DistCsr<Index, Space>& m) : m_(m) {}
-
-  void begin(const Space&, std::span<const RandomStream>) override {}
 
   // The columns of a batch's own vertices, in each relation.
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>&,
@@ -65,17 +62,19 @@ class InducedSubgraph final : public LayerDistribution<Index, Space> {
             true};
   }
 
-  bool normalizes_rows() const override { return false; }
-  bool uses_sums() const override { return false; }
-  bool induces() const override { return true; }
-
  private:
   const DistCsr<Index, Space>& m_;
 };
 
-template <class Index, class Space>
-std::unique_ptr<SamplerOn<Space>> make_induced(const DistCsr<Index, Space>& m, const SamplerShape& shape) {
-  return make_layer_wise<Index, Space>(m, shape, std::make_unique<InducedSubgraph<Index, Space>>(m));
+template <class Index>
+std::unique_ptr<Sampler> make_subgraph(const Cpu&, const DistCsr<Index>& m, const SamplerShape& shape) {
+  return make_layer_wise<Index, Cpu>("subgraph", m, shape, std::make_unique<InducedSubgraph<Index, Cpu>>(m));
+}
+template <class Index>
+std::unique_ptr<SamplerOn<Cuda>> make_subgraph(const Cuda&, const DistCsr<Index, Cuda>& m,
+                                               const SamplerShape& shape) {
+  return make_layer_wise<Index, Cuda>("subgraph", m, shape,
+                                      std::make_unique<InducedSubgraph<Index, Cuda>>(m));
 }
 
 }  // namespace espalier
