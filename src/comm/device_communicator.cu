@@ -1,13 +1,11 @@
 // Collectives of device memory, by NCCL or through the host.
 //
-// NCCL: everything runs on the communication stream, which waits for what the compute stream was
-// given before, and for which the compute stream waits where the result is wanted. The host waits
-// for nothing. All communicators of a grid use the one stream, so their operations run in the order
-// in which they were called, the same on all ranks.
+// NCCL: all runs on the communication stream, which waits for what the compute stream was given
+// before, as that does for results. The host waits for nothing. All communicators of a grid use the
+// one stream, so operations run in the order of their calls, the same on all ranks.
 //
-// Host: the pieces are copied to pinned memory, the Communicator moves them, and they are copied
-// back. A piece of staging memory may be taken again while a copy from it is under way: whoever
-// takes it waits for the stream first.
+// Host: the Communicator moves pieces in pinned memory. A piece of it may be taken again while a
+// copy from it is under way: whoever takes it waits for the stream first.
 #include "espalier/comm/device_communicator.hpp"
 
 #include <cuda_runtime.h>

@@ -38,8 +38,7 @@ void add(std::vector<ExchangeRound>& rounds, std::size_t round, int a, int b) {
   rounds[round].emplace_back(std::min(a, b), std::max(a, b));
 }
 
-// All ranks of a with all of b, beginning with the first two; each pair has a rank in common with
-// the one before: the rows of a table, there and back.
+// All ranks of a with all of b; each pair has a rank in common with the one before.
 std::vector<std::pair<int, int>> there_and_back(const std::vector<int>& a, const std::vector<int>& b) {
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t row = 0; row < a.size(); ++row)

@@ -1,8 +1,7 @@
 // Asks NVML (libnvidia-ml.so.1, of the driver). The little of its interface that is used is
 // declared here, so that neither its header nor its library is needed to build.
 //
-// Each rank asks for its own GPU: its links, and how near the others are. All ranks then see all
-// answers and draw the same conclusion.
+// Each rank asks for its own GPU: its links, and how near the others are. All then see all answers.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -13,8 +13,7 @@ constexpr Named<Schedule> kSchedules[] = {{"auto", Schedule::kAuto},
                                           {"pull", Schedule::kPull},
                                           {"push", Schedule::kPush}};
 
-// With how many other ranks of the group a keeper exchanges answers, on average: along a row no
-// more columns serve than there are block rows.
+// With how many others a keeper exchanges answers: along a row at most as many serve as block rows.
 double servers(int group, const ProductShape& shape) {
   return std::min(group, shape.parts) * crossing(group);
 }

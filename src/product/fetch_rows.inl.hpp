@@ -80,8 +80,7 @@ class FetchedRows {
          send_entries<Index>(space, column, reply, asked_counts, counts, a_.has_values, label_ + "/rows"));
   }
 
-  /// The block row of rank `stage` of the process column goes to all of it, whole; the wanted rows
-  /// are kept. Collective over the column.
+  /// The block row of rank `stage` goes to all of the column; wanted rows are kept. Collective.
   void receive_block(const Space& space, int stage) {
     const auto& column = a_.grid->column_comm();
     const auto rows = a_.ownership.size(stage);

@@ -110,8 +110,7 @@ struct DistinctIds {
   Array<Space, std::int64_t> place_of;  ///< [list] the place of each id of the list in groups.ids
 };
 
-/// Of list [count]; those of part `last` come after all others and are not counted. The order
-/// within a part is not said. On a GPU the host waits.
+/// Of list [count]; those of part `last` come last and are not counted. On a GPU the host waits.
 template <class From, class Index>
 DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t count,
                                  const OwnersOn<Cpu>& owners, int last) {

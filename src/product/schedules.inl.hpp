@@ -52,8 +52,7 @@ class PulledProduct final : public Product<Index, Space> {
 template <class Index, class Space>
 class ServedProduct : public Product<Index, Space> {
  public:
-  /// `servers`: which rank of the group serves a vertex. `label_back`: what the answers to rows are
-  /// booked under. Collective over `group`.
+  /// `servers`: of the vertices. `label_back`: of the answers to rows. Collective over `group`.
   ServedProduct(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
                 const OwnersOn<Space>& servers, const DistCsr<Index, Space>& a, const std::string& label,
                 const std::string& label_back)

@@ -19,8 +19,7 @@ namespace espalier {
 namespace {
 
 // Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in
-// another block row than the keeper's; "foreign" ones are served by another rank of its process row
-// (staged).
+// another block row than the keeper's; another rank of its process row serves "foreign" ones.
 struct LayerCount {
   double rows = 0, entries = 0, results = 0, picks = 0;
   // As all block rows, or all servers of a process row, send them.

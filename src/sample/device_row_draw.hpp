@@ -34,8 +34,7 @@ DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const RowView<Ind
   return positions;
 }
 
-/// Makes room in `out` for picks_of(row) entries of each of `rows` rows, and values when `values`.
-/// The host waits once, for their number, which is returned.
+/// Makes room in `out` for picks_of(row) entries of each row; the host waits for their number.
 template <class Index, class Picks>
 std::int64_t make_room(const Cuda& cuda, std::int64_t rows, bool values, const Picks& picks_of,
                        Entries<Index, Cuda>& out) {

@@ -1,5 +1,4 @@
-// The hash of one edge: its five numbers (batch, layer, destination, source, value bits) are
-// absorbed one after another (base/mix.hpp).
+// The hash of an edge absorbs (base/mix.hpp) its batch, layer, destination, source and value bits.
 #pragma once
 
 #include <cstdint>

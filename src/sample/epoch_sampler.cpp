@@ -25,8 +25,7 @@ std::int64_t automatic_bulk(const SamplerShape& shape, const SamplerKind& kind, 
   const double n = std::max<double>(1, static_cast<double>(nodes));
   const double mean_degree = static_cast<double>(edges) / n;
   // Of an entry of a frontier's row: whole rows come from their owners (index and value), or sums
-  // of them (index and sum) and their parts. Where every row is here nothing comes, and a GPU may
-  // mark entries (sample/kept_entries.hpp).
+  // of them (index and sum) and their parts. Where every row is here a GPU may mark entries.
   const double per_entry = block_rows == 1 ? 20.0 / 32 : kind.layer_wise ? 24 : 8;
   const auto layers = shape.fanout.size();
   const auto size = rough_size(kind, shape.fanout, static_cast<double>(batch_size), n, mean_degree);

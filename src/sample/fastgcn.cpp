@@ -14,8 +14,7 @@
 // a vertex that was hit before in the round is dropped. That is the law of drawing with replacement
 // and dropping duplicates, and each round brings at least one pick per batch. Points are words of
 // the batch's stream in order, so the picks do not depend on the grid. A support of at most s is
-// taken whole. With a fanout for each relation the columns of each are such a distribution, a part
-// of the axis with a total of its own.
+// taken whole. With a fanout for each relation each has a part of the axis.
 #include "fastgcn.hpp"
 
 #include <algorithm>

@@ -89,8 +89,7 @@ void make_keys(const Cuda& cuda, DrawLists lists, int bits, const Interval* draw
   });
 }
 
-// For place p of the sorted slots: does it hold the first of its vertex, and then the vertex'
-// weight. first_of_slot: the same in the order of slots.
+// For sorted slot p: is it the first of its vertex, and then its weight. first_of_slot: by slots.
 void flag_firsts(const Cuda& cuda, const std::uint64_t* sorted, const std::int64_t* numbers,
                  const Interval* drawn, std::int64_t slots, std::int64_t* first, std::uint64_t* width,
                  std::int64_t* first_of_slot) {

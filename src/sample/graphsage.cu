@@ -4,9 +4,8 @@
 // row has few picks, drawn uniformly, a block does both for its rows, and positions stay in memory
 // that its threads share; else a kernel does each, and positions stand where picks belong.
 //
-// Weighted draws need the prefix sums of the integer weights of each row
-// that is drawn from: one sum over the entries of many rows, of which a row uses differences. Rows
-// go in groups whose weights fit kMostWeights.
+// Weighted draws need prefix sums of each row's integer weights: differences of one sum over many
+// rows, in groups whose weights fit kMostWeights.
 #include "device_row_draw.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/draw.hpp"
@@ -23,8 +22,7 @@ constexpr std::int64_t kMostWeights = std::int64_t{1} << 25;  // of one group of
 constexpr std::int64_t kRowsTogether = 256;
 
 // draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform
-// (sample/draw_few.hpp): below[i] = chosen[i] - i, so a draw is a compare, a shift and a selection.
-// Loops over `below` are unrolled: it is registers.
+// (sample/draw_few.hpp). Loops over `below` are unrolled: it is registers.
 template <int kLanes>
 __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, std::int64_t picks,
                               std::int64_t excluded_position, std::uint32_t* chosen) {

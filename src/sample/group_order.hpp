@@ -33,8 +33,7 @@ class EpochBatches {
   /// [batches] the group of each; empty: of none.
   std::span<const std::int32_t> groups() const { return groups_; }
 
-  /// From now on they are of the groups that have the examples begins[g] .. begins[g + 1): the
-  /// batches in their order, turned by a draw of (seed, epoch).
+  /// From now on they are of groups with the examples begins[g] .. begins[g + 1): batches in order.
   std::vector<GroupBatch> order_by_group(std::span<const std::int64_t> begins, const RandomStream& epoch);
 
  private:

@@ -40,8 +40,7 @@ struct Picks {
   Buffer<double> factors;
 };
 
-// Does a tree over the support pay? It takes O(support) steps; without it draw t passes t
-// intervals.
+// Does a tree over the support pay? It takes O(support); without it draw t passes t intervals.
 bool pays_for_tree(std::int64_t support, std::int64_t picks) {
   return picks * picks > 2 * support + 64 * picks;
 }

@@ -77,8 +77,7 @@ void weigh(const Cuda& cuda, SamplerMode mode, Supports supports, std::uint64_t*
   });
 }
 
-// For every column: does the sum of its list's weights wrap there? Of lists that are taken whole
-// the factor, of others 0 and the node of the tree.
+// For every column: does the sum of weights wrap there? The factor, or 0 and the tree's node.
 void prepare(const Cuda& cuda, SamplerMode mode, Supports supports, std::int64_t count, std::uint64_t* nodes,
              double* factors, std::int32_t* overflow) {
   for_each(cuda, "ladies_prepare", count, [=] __device__(std::int64_t k) {

@@ -65,8 +65,7 @@ class LayerDistribution {
  public:
   virtual ~LayerDistribution() = default;
 
-  /// Before the layers of a bulk; streams[b]: keyed by seed, epoch, batch. Collective over the
-  /// grid.
+  /// Before the layers of a bulk; streams[b]: keyed by seed, epoch and batch. Collective.
   virtual void begin(const Space&, std::span<const RandomStream> /*streams*/) {}
 
   /// The picks of every batch in the layer of input.stream (counting down); `product`: of the

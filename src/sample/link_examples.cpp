@@ -174,8 +174,7 @@ class KeyedLinks final : public LinkExamples {
   mutable std::map<std::int64_t, std::shared_ptr<const LinkBatch>> prepared_;
 };
 
-// Words 16 j .. 16 j + 15 of a stream are the tries for negative j's vertex; 16 k + j says which
-// end.
+// Words 16 j .. 16 j + 15 of a stream are the tries for negative j; word 16 k + j says which end.
 KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std::int64_t j,
                                  std::uint64_t tries) const {
   RandomStream stream = {.seed = shuffle_.seed, .purpose = Purpose::kNegative, .epoch = shuffle_.epoch};

@@ -19,8 +19,7 @@
 
 namespace espalier {
 
-/// What is drawn in a layer. `stream` has seed, purpose, epoch, layer; a draw adds batch, row,
-/// relation.
+/// What is drawn in a layer. `stream` has seed, purpose, epoch, layer; draws add the other keys.
 struct LayerDraw {
   RandomStream stream;
   std::int64_t fanout = 0;                     ///< the most picks of a row; -1: any number

@@ -23,8 +23,7 @@ __device__ std::int64_t place_of_column(const Index* columns, std::int64_t begin
   return begin;
 }
 
-// Calls use(relation, begin, end) for each part of a row, or once for one of at most `uncut`
-// entries.
+// Calls use(relation, begin, end) for each part of a row; once if it has at most `uncut` entries.
 template <class Index, class Use>
 __device__ void for_each_part(const ColumnsOf& columns, const RowView<Index>& row, std::int64_t uncut,
                               const Use& use) {

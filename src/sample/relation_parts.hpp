@@ -17,8 +17,7 @@ void draw_by_relation(const Cuda& cuda, const RowDraw<Index, Cuda>& draw, const 
                       const ColumnsOf& columns, const RowView<Index>* rows, const RowKey* keys,
                       std::int64_t count, Entries<Index, Cuda>& out);
 
-/// The columns of a layer's picks read: the vertices and the relations [picks], and, unless it is
-/// null, 1 / |picked| of each relation's picks in a row.
+/// The vertices and relations of picks, and, unless null, 1 / |picked| of a relation in a row.
 template <class Index>
 void read_columns(const Cpu& cpu, const ColumnsOf& columns, const Buffer<std::int64_t>& offsets,
                   const Buffer<Index>& picks, Buffer<Index>& vertices, Buffer<std::uint8_t>& relations,

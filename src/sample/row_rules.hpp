@@ -21,8 +21,7 @@ ESPALIER_HD inline std::int64_t diagonal_position(const RowView<Index>& row, std
   return found < row.size && row.indices[found] == self ? found : -1;
 }
 
-/// GraphSAGE: `fanout` of the `available` entries, all when there are no more of them or the fanout
-/// is -1, and the diagonal beside them.
+/// GraphSAGE: `fanout` of the `available` entries, or all (also for -1), and the diagonal.
 struct GraphSageRow {
   std::int64_t self_position;  ///< of the diagonal, or -1
   std::int64_t available;      ///< entries that can be drawn

@@ -43,8 +43,7 @@ inline Cost find_cost(int parts, double points) {
           parts > 1 ? 3.0 : 0.0};
 }
 
-/// Which rank of a process column keeps the weights of which vertices (of which columns, where
-/// these are (relation, source)); one, where A has one part.
+/// Which rank of a process column keeps the weights of which columns; one, where A has one part.
 template <class Index, class Space>
 RowPartition weight_ranges(const DistCsr<Index, Space>& a) {
   return block_partition(a.local.columns, a.parts());

@@ -1,6 +1,5 @@
 // Sums of rows: a warp for each piece of a row adds its entries to the dense array of their list,
-// then a warp for each tile of kTileColumns columns counts and writes the columns with a positive
-// sum. Lists that are sums already are added entry by entry.
+// then a warp for each tile of kTileColumns columns counts and writes those with a positive sum.
 #include <algorithm>
 
 #include "espalier/base/arrays.hpp"

@@ -1,7 +1,6 @@
 // By a stable sort: entries come in their order, so sorting them by column alone leaves each row of
-// the transpose in ascending column, equal ones in the order they had. What is sorted alongside is
-// all that the transpose keeps of an entry: its row and the bits of its value; or, where they are
-// asked for, its position, from which the two follow.
+// the transpose in ascending column, equal ones in the order they had. Alongside go its row and the
+// bits of its value; or its position, from which the two follow.
 #include "espalier/sparse/transpose.hpp"
 
 #include <bit>

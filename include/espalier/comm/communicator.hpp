@@ -1,10 +1,9 @@
 // A group of ranks and its collectives: typed, with 64-bit counts, every byte booked under a label.
 //
-// A Communicator owns its MPI communicator (errors are returned, checked, and end the job with
-// rank, host and expression). All members marked *collective* must be called by every rank of the
-// group in the same order. Counts are in elements of T, T trivially copyable. Nothing is limited to
-// 2^31: large messages travel in pieces of 1 GiB. Two threads never use one communicator, nor two
-// that share a ledger: `duplicate` is for them.
+// A Communicator owns its MPI communicator, whose errors end the job. Members marked *collective*
+// are called by every rank of the group in the same order. Counts are in elements of T, T trivially
+// copyable. Nothing is limited to 2^31: large messages travel in pieces of 1 GiB. Two threads never
+// use one communicator, nor two that share a ledger: `duplicate` is for them.
 #pragma once
 
 #include <mpi.h>

@@ -61,8 +61,7 @@ class DeviceCommunicator {
   /// Rounds of an exchange, the same on every rank: 1 where all pairs go together.
   int exchange_rounds() const;
 
-  /// values[0 .. count) become their sum (largest, least) over the ranks. T: float, double,
-  /// int64_t, uint64_t. Sums of integers wrap.
+  /// values[0 .. count) become their sum (largest, least). T: float, double, int64_t, uint64_t.
   template <class T>
   void all_reduce(T* values, std::int64_t count, Reduction reduction, std::string_view label) const;
 

@@ -77,8 +77,7 @@ void set_schema(DistCsr<Index>& a, const Schema& schema, bool apart) {
   a.type_ends = {Cpu{}, std::move(ends)};
 }
 
-/// A copy of `a` whose block lies in memory of the GPU, or in pinned host memory when the graph is
-/// to stay there. `a` must stay; `grid` is over a.grid.
+/// A copy of `a` whose block lies in memory of the GPU, or pinned memory; `a` must stay.
 template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement = Placement::kDevice);
@@ -110,8 +109,7 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
 
 /// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of
 /// A + I (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each
-/// operation in float64. Every row then has a diagonal entry. Collective over the process column
-/// (the D of other block rows travel block by block).
+/// operation in float64. Collective over the process column (D travels block by block).
 template <class Index>
 DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a);
 

@@ -1,10 +1,9 @@
 // The schedules of the distributed product, and the alpha-beta model that chooses among them.
 //
-// A message of n bytes takes alpha + n beta: `latency_us` and 1 / `bandwidth_gbs`. A rank's share
-// of a product is described by ProductWork; under the one assumption that ids are spread evenly
-// over the block rows, an id that a rank of a group of g asks for lies with another rank with
-// probability (g-1)/g: 1 - c/p down a process column, (c-1)/c along a process row (design, section
-// 6; Tripathy et al. 2024, section 5.2.1).
+// A message of n bytes takes alpha + n beta: `latency_us` and 1 / `bandwidth_gbs`. With ids spread
+// evenly over the block rows, an id that a rank of a group of g asks for lies with another rank
+// with probability (g-1)/g: 1 - c/p down a process column, (c-1)/c along a process row (design,
+// section 6; Tripathy et al. 2024, section 5.2.1).
 #pragma once
 
 #include <cstdint>
@@ -93,8 +92,7 @@ Schedule choose_schedule(const Link& link, const ProductShape& shape, const Prod
 Footprint entries_footprint(double rows, double entries, double id_bytes, double value_bytes);
 
 /// What a product (product.hpp) holds on a rank beside the matrix. `work.rows`, `row_entries`,
-/// `distinct`, `distinct_entries`, `results`: of all rows. `selects`: results are places among
-/// columns, with the matrix's values.
+/// `distinct`, `distinct_entries`, `results`: of all rows. `selects`: results are places.
 Footprint product_footprint(Schedule schedule, const ProductShape& shape, const ProductWork& work,
                             bool selects, int threads);
 

@@ -2,9 +2,8 @@
 //
 // A sample depends on (seed, epoch, batch) only, so one process that holds the matrix can draw the
 // very minibatches of a job on any number of ranks, see which rows every rank would want of whom,
-// and hand those numbers to the cost functions of the schedules (product/schedule.hpp). Of a long
-// epoch a part is drawn and scaled up; without the matrix, or without memory for it, degrees alone
-// give an estimate (expected_work.hpp).
+// and hand those numbers to product/schedule.hpp. Of a long epoch a part is drawn and scaled up;
+// without the matrix degrees alone give an estimate (expected_work.hpp).
 //
 // The model spreads ids evenly. Here it is known where they lie: a count of remote ids is divided
 // by the share crossing(group) that the model will multiply it by. Where a part of an epoch was
@@ -84,16 +83,14 @@ struct EpochWork {
   double corrected_rows = 0;    ///< rows read that one of the steps_late before it has changed
   std::vector<double> scanned;  ///< entries of the matrix in the rows F[l] of a minibatch, mean
 
-  /// What each rank receives in an epoch: [schedule as in kMovingSchedules][layer, first: next to
-  /// the batch][rank].
+  /// What each rank receives in an epoch: [as in kMovingSchedules][layer, as fanouts][rank].
   std::array<std::vector<std::vector<Cost>>, kMovingSchedules.size()> products;
   Cost draws;  ///< the same on every rank, beside any schedule: points of a global distribution
   std::vector<Schedule> schedules;  ///< per layer: asked for, or chosen by auto
 
   // Of the largest window of one rank.
   std::int64_t stacked = 0;  ///< minibatches
-  /// Per layer, first: next to the batch; of each product `distinct`, `distinct_entries`,
-  /// `row_entries` and `sums`, wherever the rows lie.
+  /// Per layer, as fanouts: `distinct`, `distinct_entries`, `row_entries` and `sums` of all rows.
   std::vector<ProductWork> window;
 };
 

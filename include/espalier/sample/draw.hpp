@@ -11,8 +11,7 @@
 // stream, and a position of weight zero has an empty interval and is never found. For uniform
 // weights the axis is 0 .. d-1 itself and no prefix sums exist.
 //
-// `chosen` keeps the removed positions ascending; entries put there before the first draw (the
-// diagonal of a GCN row) are excluded.
+// `chosen` keeps the removed positions ascending; what is there at first (a diagonal) is excluded.
 #pragma once
 
 #include <algorithm>
@@ -73,8 +72,7 @@ struct PrefixOfPart {
 
 /// Draws `picks` positions in proportion to the weights whose prefix sums are prefix[0 .. support]
 /// (prefix[0] = 0; a pointer to std::uint64_t, or PrefixOfPart). `chosen` as above; needs at least
-/// `picks` positive weights outside of it. in_order[t] is the position of draw t (may be null);
-/// returns nothing else. Position as above.
+/// `picks` positive weights outside of it. in_order[t] is the position of draw t, or null.
 template <class Prefix, class Position>
 ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& prefix, std::int64_t support,
                                       std::int64_t picks, std::int64_t excluded, Position* chosen,

@@ -56,9 +56,8 @@ struct SampleAhead {
 template <class Space>
 class EpochSamplerOn {
  public:
-  /// With `ahead` all windows are sampled by its thread over its ranks, and what they moved is
-  /// booked in `grid`'s ledger when they are waited for, so that bytes belong to the epoch that
-  /// uses them. Batches below `first` are left out.
+  /// With `ahead` windows are sampled by its thread over its ranks; what they moved is booked in
+  /// `grid`'s ledger when they are waited for, in the epoch that uses them. From batch `first` on.
   EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan, std::int64_t bulk,
                  SampleAhead* ahead = nullptr, std::int64_t first = 0);
   /// Waits for a window under way.

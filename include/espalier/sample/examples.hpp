@@ -32,8 +32,7 @@ inline std::int64_t count_batches(std::int64_t items, std::int64_t size) {
   return items / size + (items % size != 0 ? 1 : 0);
 }
 
-/// An entry between two seeds: places in their list, which are places in every list of vertices of
-/// the minibatch, as the seeds come first.
+/// An entry between two seeds: places in their list, and in all lists, where the seeds come first.
 struct SeedPair {
   std::int32_t row = 0, column = 0;
   std::int32_t relation = 0;  ///< of A; blocks without relations have one
@@ -93,8 +92,7 @@ class Examples {
   virtual std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const = 0;
   /// Local. Batch k; may be asked for by several threads at once.
   virtual SeedBatch batch(std::int64_t k) const = 0;
-  /// 0: every seed is an example. Otherwise batches are random sets of so many vertices, and a
-  /// batch has its share of the examples on average only.
+  /// 0: every seed is an example. Else batches are random sets of so many vertices, some learnt.
   virtual std::int64_t population() const { return 0; }
   /// [batches] the group that each is of; empty: of none.
   virtual std::span<const std::int32_t> groups() const { return {}; }
@@ -117,10 +115,9 @@ class ExampleSource {
 };
 
 /// Vertices that are learnt. Without a population, shuffled: Fisher-Yates by draws of (seed,
-/// epoch); all is copied. With one, all n vertices in random sets of at most `batch_size`, as
-/// even as can be; a batch ascends, so that those of one type stand together. Any two vertices
-/// are in one batch of size b with probability b (b - 1) / (n (n - 1)). The vertices must outlive
-/// these examples.
+/// epoch); all is copied. With one, all n vertices in random sets of at most `batch_size`, as even
+/// as can be; a batch ascends, so that those of one type stand together. Any two vertices are in
+/// one batch of size b with probability b (b - 1) / (n (n - 1)). They must stay.
 class VertexSource final : public ExampleSource {
  public:
   /// The vertices must outlive it.

@@ -2,8 +2,7 @@
 //
 // A link is (head, relation, tail). The links of a split are spread over the ranks, and the order
 // of an epoch is computed (base/keyed_permutation.hpp), so no rank holds all links or their order:
-// a rank asks the owners for those of its batches, many batches at once. A batch is a function of
-// (seed, epoch, batch) on every grid.
+// a rank asks the owners for those of its batches. A batch is a function of (seed, epoch, batch).
 //
 // Negatives are drawn for (seed, epoch, link): k times the tail, or one of both ends, is replaced
 // by a vertex that the relation allows there. Degrees and filters take messages (link_lookup.hpp).
@@ -12,8 +11,7 @@
 // owner are near one another; each group has a permutation of its own.
 //
 // The seeds of a batch are the distinct ends of its links and negatives, ascending. Its own links
-// are left out of its blocks, in the other direction and as inverse relation, too: what a network
-// is asked about must not stand in its input.
+// are left out of its blocks, in the other direction and as inverse relation, too.
 #pragma once
 
 #include <cstdint>
@@ -118,8 +116,7 @@ class LinkSource final : public ExampleSource {
 /// The links of a list that this rank has.
 std::vector<LinkTriple> triples_of(const LinkList& list);
 
-/// The share of the links of a rank's batches that other ranks have, where links are of `groups`
-/// (0: of none) and a step has so many batches.
+/// The share of a rank's links that others have, where they are of `groups` (0: of none).
 double share_of_others(int ranks, std::int64_t groups, std::int64_t batches_per_step);
 
 /// What a rank receives that asks for so many links at once, of which others have that share, and
@@ -130,8 +127,7 @@ Cost negatives_cost(int ranks, const Negatives& negatives, double links, double 
 /// How many different vertices so many even draws meet on average.
 double expected_distinct(double draws, double vertices);
 
-/// How many different vertices the ends of a batch of so many links and of their negatives are on
-/// average, were all of them drawn evenly from `vertices`.
+/// How many different vertices the ends of so many links and their negatives are, if drawn evenly.
 std::int64_t expected_seeds(std::int64_t links, const Negatives& negatives, std::int64_t vertices);
 
 }  // namespace espalier

@@ -27,9 +27,8 @@ namespace espalier {
 /// F[l-1] of F[l]: every batch's list followed by those of its picks that it lacked, ascending.
 /// Batch b has the picks picks[offsets[b] .. offsets[b+1]), global ids in any order and any number
 /// of times; local[k] becomes the place of pick k in the new list of its batch. For a graph of
-/// `ids` vertices. Fails when a batch has 2^31 places or more, or a vertex twice. All arrays are
-/// memory of the space. On a GPU `budget` bounds the bytes for the bits of a group of batches, 0: a
-/// default; the host waits once for each group.
+/// `ids` vertices. Fails when a batch has 2^31 places or more, or a vertex twice. On a GPU `budget`
+/// bounds the bytes for the bits of a group of batches, 0: a default; the host waits once for each.
 template <class Index>
 Frontier extend(const Cpu& cpu, std::int64_t ids, const Frontier& frontier, const Index* picks,
                 const SharedList<std::int64_t>& offsets, std::int32_t* local);
@@ -45,8 +44,7 @@ class LocalIds {
   explicit LocalIds(std::int64_t ids) : ids_(ids) {}
 
   /// vertices: in, distinct ids; out, the same followed by the picks that it lacked, ascending.
-  /// local[k] becomes the place of picks[k] in it. Fails when there are 2^31 places or more, or
-  /// when an id comes twice in `vertices`.
+  /// local[k] becomes the place of picks[k] in it. Fails as above.
   template <class Index>
   void extend(const Cpu& cpu, std::span<const Index> picks, Buffer<std::int64_t>& vertices,
               std::int32_t* local);

@@ -2,9 +2,8 @@
 //
 // Destinations are a prefix of sources in every layer, so F[L] (the seeds) is a prefix of F[L-1],
 // ... , of F[0]: the one list `vertices` = F[0] names them all. The new vertices of a layer ascend,
-// so those of one type stand together: a list is a few runs of types, and the runs of F[l] are the
-// first ones of F[l-1]'s. blocks[l-1] is B[l] with
-// blocks[l-1].rows = |F[l]| and .columns = |F[l-1]|.
+// so those of one type stand together: a list is a few runs of types, those of F[l] the first of
+// F[l-1]'s. blocks[l-1] is B[l].
 #pragma once
 
 #include <cstdint>
@@ -40,8 +39,7 @@ using Minibatch = MinibatchOn<Cpu>;
 
 /// The sum modulo 2^64, over all sampled edges, of a hash of (batch, layer, destination, source,
 /// value bits, and the relation where there are several): equal digests mean equal samples (design,
-/// 4.1). Digests of minibatches add up to the digest of an epoch.
-/// The first block is of layer `first`.
+/// 4.1). Digests add up. The first block is of layer `first`.
 std::uint64_t sample_digest(const Minibatch& minibatch, std::int64_t first = 1);
 
 /// The sum of the digests of many minibatches.

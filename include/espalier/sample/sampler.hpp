@@ -37,8 +37,7 @@ SamplerMode sampler_mode_of(const std::string& name);
 
 struct SamplerShape {
   std::vector<std::int64_t> fanout;  ///< of a vertex or layer, next to the batch first; -1: all
-  /// [layers][relations] instead, of a matrix of several; empty: `fanout` for each
-  /// (node-wise) or all.
+  /// [layers][relations] instead; empty: `fanout` for each (node-wise) or all.
   std::vector<std::vector<std::int64_t>> relation_fanout = {};
   /// Draw in proportion to A's entries.
   bool weighted = false;

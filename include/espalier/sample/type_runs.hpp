@@ -12,8 +12,7 @@
 
 namespace espalier {
 
-/// [lists][ends] how many ids of each list lie below each end; a list ascends and is memory of the
-/// space. On a GPU the host waits once.
+/// [lists][ends] how many ids of each ascending list lie below each end. On a GPU the host waits.
 inline std::vector<std::int64_t> count_below(const Cpu&, std::span<const std::span<const std::int64_t>> lists,
                                              const SharedList<std::int64_t>& ends) {
   std::vector<std::int64_t> counts;

@@ -1,8 +1,7 @@
 // A sparse matrix in compressed sparse row form.
 //
 // Row i holds the entries indices[indptr[i] .. indptr[i+1]), columns ascending unless a function
-// says otherwise. `values` is empty for a matrix whose entries are all 1 (the adjacency matrix of
-// an unweighted graph) or holds one float per entry.
+// says otherwise. `values` is empty where all entries are 1 (an unweighted graph).
 //
 // Index is int32_t or int64_t: adjacency uses int32_t while the graph has fewer than 2^31 vertices
 // (4 bytes per edge), int64_t beyond. A *block*, what one layer of one minibatch sees, is a
@@ -28,8 +27,7 @@ Array<Space, std::int64_t> no_row_starts() {
     return {};
 }
 
-/// The arrays may be memory of a GPU; then row_indices and the like give device pointers, and
-/// row_begin and the like may not be called.
+/// The arrays may be memory of a GPU; then row_begin and the like may not be called.
 template <class Index, class Space = Cpu>
 struct Csr {
   std::int64_t rows = 0;

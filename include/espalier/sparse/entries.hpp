@@ -1,5 +1,4 @@
-// Rows of picks: some entries of some sparse rows, one row after another. What draws and selections
-// put out, and what exchanges send, field by field.
+// Rows of picks: some entries of some sparse rows. What draws put out, and what exchanges send.
 #pragma once
 
 #include <cstdint>

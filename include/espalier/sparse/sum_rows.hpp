@@ -1,10 +1,9 @@
 // A row of the product of a 0/1 matrix and a sparse matrix, in integers: a sum of sparse rows.
 //
 // Sums of uint64 are exact and may be formed in any order. The result lists the columns with a
-// positive sum, ascending: hypersparse, O(its entries), never an array as long as a row is wide.
-// Two ways, by what the entries cost: where they are many for the number of columns, the columns
-// are walked in tiles of kTile, each summed in a dense array that stays in cache (every row keeps a
-// cursor); where they are few, they are sorted.
+// positive sum, ascending. Two ways, by what the entries cost: where they are many for the number
+// of columns, the columns are walked in tiles of kTile, each summed in a dense array that stays in
+// cache (every row keeps a cursor); where they are few, they are sorted.
 #pragma once
 
 #include <algorithm>
