@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "espalier/base/index_type.hpp"
-#include "espalier/comm/volumes.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
@@ -27,13 +26,6 @@ double id_bytes(const StageInput& in) {
 
 std::vector<InputTable> tables_of(const StageInput& in) {
   return input_tables(in.job.graph, in.job.config);
-}
-
-Cost all_reduce_cost(double bytes, int ranks) {
-  if (ranks == 1) return {};
-  const auto volume = all_reduce_volume(static_cast<std::int64_t>(bytes), ranks);
-  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
-          static_cast<double>(volume.rounds)};
 }
 
 NetworkShape network_of(const StageInput& in) {
@@ -138,12 +130,12 @@ std::vector<Cost> fetch_costs(const StageInput& in) {
 // the same way.
 Cost reduce_cost(const StageInput& in) {
   const auto size = network_size(network_of(in));
+  const bool exact = in.job.config.train.reproducible;
   Cost step;
   const auto reduce = [&](double numbers, std::int64_t tensors) {
     if (tensors == 0) return;
-    if (in.job.config.train.reproducible)
-      step += all_reduce_cost(8.0 * static_cast<double>(tensors), in.epoch.ranks);
-    step += all_reduce_cost((in.job.config.train.reproducible ? 8 : 4) * numbers, in.epoch.ranks);
+    if (exact)       step += all_reduce_cost(8 * tensors, in.epoch.ranks);
+    step += all_reduce_cost(static_cast<std::int64_t>((exact ? 8 : 4) * numbers), in.epoch.ranks);
   };
   reduce(size.parameters, size.tensors);
   reduce(size.statistics, size.statistic_tensors);

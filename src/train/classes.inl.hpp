@@ -1,34 +1,17 @@
-// The task "classes", for every space: classes.cpp and classes.cu instantiate it. Softmax and
-// cross-entropy, averaged over the seeds of a step (nn/softmax_cross_entropy.hpp), with
+// The task "classes", for every space. Softmax and cross-entropy, averaged over the seeds of a step (nn/softmax_cross_entropy.hpp), with
 // train.class_weights or train.label_smoothing nn/weighted_cross_entropy.hpp, where the mean
 // divides by the sum of the seeds' weights; accuracy and macro-F1 from counts that ranks add
 // (metrics.hpp).
 #pragma once
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/nn/softmax_cross_entropy.hpp"
+#include "espalier/nn/weighted_cross_entropy.hpp"
 #include "espalier/train/classes.hpp"
 #include "espalier/train/metrics.hpp"
 #include "vertex_task.hpp"
 
 namespace espalier {
-
-// *loss = the sum over the rows of the cross-entropy, in memory of the space; dlogits =
-// scale * gradient. `labels` are the host's; a GPU gets a copy of them in `scratch`.
-void cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
-                   Buffer<std::int32_t>& scratch, double scale, Matrix<float>& dlogits, double* loss);
-void cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits, std::span<const std::int32_t> labels,
-                   DeviceArray<std::int32_t>& scratch, double scale, Matrix<float, Cuda>& dlogits,
-                   double* loss);
-
-// The same with weights of the classes and smoothed labels. `weights`: memory of the space.
-void weighted_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::int32_t> labels,
-                            Buffer<std::int32_t>& scratch, const Buffer<double>& weights, double smoothing,
-                            double scale, Matrix<float>& dlogits, double* loss);
-void weighted_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
-                            std::span<const std::int32_t> labels, DeviceArray<std::int32_t>& scratch,
-                            const DeviceArray<double>& weights, double smoothing, double scale,
-                            Matrix<float, Cuda>& dlogits, double* loss);
 
 // A matrix of so many classes is counted and reported.
 inline constexpr std::int64_t kMostConfusedClasses = 512;
@@ -48,11 +31,19 @@ class ClassesOn : public VertexTaskOn<Space> {
 
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             const TaskTensorsOn<Space>&, double scale, Matrix<float, Space>& dlogits, double* loss) override {
-    const auto examples = plan.batch(batch);
-    if (!weighted_ && smoothing_ == 0)
-      return cross_entropy(space, logits, examples.tags, labels_, scale, dlogits, loss);
-    weighted_cross_entropy(space, logits, examples.tags, labels_, space_weights_, smoothing_, scale, dlogits,
-                           loss);
+    const auto labels = plan.batch(batch).tags;
+    const bool plain = !weighted_ && smoothing_ == 0;
+    if constexpr (std::is_same_v<Space, Cpu>) {
+      *loss = plain ? softmax_cross_entropy(space, logits, labels, scale, dlogits)
+                    : weighted_cross_entropy(space, logits, labels, weights_, smoothing_, scale, dlogits);
+    } else {
+      upload(space, labels, labels_);
+      if (plain)
+        softmax_cross_entropy(space, logits, labels_.data(), scale, dlogits, loss);
+      else
+        weighted_cross_entropy(space, logits, labels_.data(), space_weights_.data(), smoothing_, scale,
+                               dlogits, loss);
+    }
   }
 
   // One reduction for all splits.
@@ -101,7 +92,7 @@ class ClassesOn : public VertexTaskOn<Space> {
   std::vector<double> weights_;  ///< of the classes
   bool weighted_;                ///< are they other than 1?
   Array<Space, double> space_weights_;
-  Array<Space, std::int32_t> labels_;  ///< of the batch under way, where the space needs a copy
+  Array<Space, std::int32_t> labels_;  ///< of the batch under way, on a GPU
 };
 
 }  // namespace espalier

@@ -44,14 +44,9 @@ LabelJudge::LabelJudge(const Grid& grid, const LabelTargets& targets)
       const auto* first = targets.judged_labels.row(row);
       count += std::any_of(first, first + columns_, is_known);
     }
-    for (std::int64_t k = 0; k < labels.rows; ++k)
-      ranks_[splits_.size()] |= rank_label(std::vector<float>(static_cast<std::size_t>(labels.columns)),
-                                           {labels.row(k), static_cast<std::size_t>(labels.columns)})
-                                    .has_both();
     splits_.push_back({rows, deal, std::move(labels)});
   }
   world_.all_reduce(std::span<std::int64_t>(counts_), Reduction::kSum, "setup");
-  world_.all_reduce(std::span<std::int64_t>(ranks_), Reduction::kMax, "setup");
 }
 
 // Of my columns.

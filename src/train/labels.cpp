@@ -3,16 +3,14 @@
 #include <limits>
 #include <string_view>
 
-#include "espalier/comm/volumes.hpp"
 #include "espalier/graph/degrees.hpp"
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {
 
 namespace {
 
-constexpr MetricKind kMetrics[] = {{"roc_auc", "ROC-AUC"},
+constexpr MetricKind kLabelMetrics[] = {{"roc_auc", "ROC-AUC"},
                                    {"average_precision", "average precision"},
                                    {"micro_f1", "micro-F1"},
                                    {"macro_f1", "macro-F1"}};
@@ -21,7 +19,7 @@ double columns_of(const TaskSize& size, int rank) {
   return static_cast<double>(block_partition(size.graph.classes, size.ranks).size(rank));
 }
 
-double label_bytes(const TaskSize& size) {
+double labels_bytes(const TaskSize& size) {
   const auto& graph = size.graph;
   const double labels = static_cast<double>(graph.classes), train = static_cast<double>(graph.train),
                nodes = static_cast<double>(graph.nodes),
@@ -31,7 +29,7 @@ double label_bytes(const TaskSize& size) {
 }
 
 // Of one split: what is sent, what arrives, whole columns, and one of them sorted.
-double judging_bytes(const TaskSize& size) {
+double split_bytes(const TaskSize& size) {
   double most = 0;
   for (const auto split : {size.graph.train, size.graph.valid, size.graph.test}) {
     const double rows = static_cast<double>(split);
@@ -42,10 +40,8 @@ double judging_bytes(const TaskSize& size) {
   return most;
 }
 
-Cost judging(const TaskSize& size, int rank) {
-  const auto volume = all_reduce_volume(3 * 48 * size.graph.classes, size.ranks);
-  Cost cost = {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
-               static_cast<double>(volume.rounds)};
+Cost judging_labels(const TaskSize& size, int rank) {
+  auto cost = all_reduce_cost(3 * 48 * size.graph.classes, size.ranks);
   for (const auto& split : size.judged) {
     const double all = std::accumulate(split.begin(), split.end(), 0.0), mine = split[rank];
     cost.bytes += 4 * (all - mine) * columns_of(size, rank);
@@ -119,22 +115,7 @@ void check_columns(const Communicator& comm, const GraphFile& file, const Config
         metric.words);
 }
 
-}  // namespace
-
-constinit const TaskKind kLabelsKind = {.name = "labels",
-                                        .several_labels = true,
-                                        .metrics = kMetrics,
-                                        .noun = "label",
-                                        .example = "vertex",
-                                        .outputs = count_classes,
-                                        .splits = count_vertices,
-                                        .read_examples = read_training_vertices,
-                                        .label_bytes = label_bytes,
-                                        .judging_bytes = judging_bytes,
-                                        .judging = judging,
-                                        .check = check_columns};
-
-std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+std::unique_ptr<Targets> read_label_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
                                              const Config&, const BatchGroups*) {
   auto targets = std::make_unique<LabelTargets>();
   read_splits(grid, file, blocks, *targets);
@@ -147,19 +128,26 @@ std::unique_ptr<Targets> read_labels_targets(const Grid& grid, const GraphFile& 
   return targets;
 }
 
+}  // namespace
+
+constinit const TaskKind kLabelsKind = {.name = "labels",
+                                        .several_labels = true,
+                                        .metrics = kLabelMetrics,
+                                        .noun = "label",
+                                        .example = "vertex",
+                                        .outputs = count_classes,
+                                        .splits = count_vertices,
+                                        .read_examples = read_training_vertices,
+.read_targets = read_label_targets,
+                                        .label_bytes = labels_bytes,
+                                        .judging_bytes = split_bytes,
+                                        .judging = judging_labels,
+                                        .check = check_columns};
+
 TrainingPlaces::TrainingPlaces(const Targets& targets) : places(targets.train.size()) {
   ESPALIER_CHECK(places.size() <= std::numeric_limits<std::int32_t>::max(), "{} training vertices",
                  places.size());
   std::iota(places.begin(), places.end(), 0);
-}
-
-void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
-                         Buffer<std::uint8_t>&, double scale, Matrix<float>& dlogits, double* loss) {
-  *loss = sigmoid_cross_entropy(cpu, logits, labels, scale, dlogits);
-}
-
-std::unique_ptr<Task> make_labels(const Cpu&, const Grid& grid, const Targets& targets, const TrainConfig&) {
-  return std::make_unique<LabelsOn<Cpu>>(grid, dynamic_cast<const LabelTargets&>(targets));
 }
 
 }  // namespace espalier

@@ -1,5 +1,4 @@
-// The task "labels", for every space: labels.cpp and labels.cu instantiate it. Sigmoid and
-// cross-entropy (nn/sigmoid_cross_entropy.hpp), averaged over the known labels of a step:
+// The task "labels", for every space. Sigmoid and cross-entropy (nn/sigmoid_cross_entropy.hpp), averaged over the known labels of a step:
 //
 //     loss = sum over seeds i, labels j with y_ij known of loss_ij / number of such (i, j)
 //
@@ -9,19 +8,12 @@
 
 #include <optional>
 
+#include "espalier/nn/sigmoid_cross_entropy.hpp"
 #include "espalier/train/on_host.hpp"
 #include "label_judge.hpp"
 #include "vertex_task.hpp"
 
 namespace espalier {
-
-// *loss = the sum of the cross-entropy over rows and known labels, in memory of the space;
-// dlogits = scale * gradient. `labels` are the host's; a GPU gets a copy of them in `scratch`.
-void label_cross_entropy(const Cpu& cpu, const Matrix<float>& logits, std::span<const std::uint8_t> labels,
-                         Buffer<std::uint8_t>& scratch, double scale, Matrix<float>& dlogits, double* loss);
-void label_cross_entropy(const Cuda& cuda, const Matrix<float, Cuda>& logits,
-                         std::span<const std::uint8_t> labels, DeviceArray<std::uint8_t>& scratch,
-                         double scale, Matrix<float, Cuda>& dlogits, double* loss);
 
 /// The place of each training vertex in the list of them: its tag.
 struct TrainingPlaces {
@@ -32,7 +24,7 @@ struct TrainingPlaces {
 template <class Space>
 class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
  public:
-  LabelsOn(const Grid& grid, const LabelTargets& targets)
+  LabelsOn(const Space&, const Grid& grid, const LabelTargets& targets, const TrainConfig&)
       : TrainingPlaces(targets),
         VertexTaskOn<Space>(grid, targets, places),
         targets_(targets),
@@ -52,7 +44,12 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
     for (const auto place : examples.tags)
       to = place < 0 ? std::fill_n(to, targets_.outputs, std::uint8_t{kUnknownLabel})
                      : std::copy_n(targets_.train_labels.row(place), targets_.outputs, to);
-    label_cross_entropy(space, logits, batch_labels_, labels_, scale, dlogits, loss);
+    if constexpr (std::is_same_v<Space, Cpu>) {
+      *loss = sigmoid_cross_entropy(space, logits, batch_labels_, scale, dlogits);
+    } else {
+      upload(space, std::span<const std::uint8_t>(batch_labels_), labels_);
+      sigmoid_cross_entropy(space, logits, labels_.data(), scale, dlogits, loss);
+    }
   }
 
   Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
@@ -71,7 +68,7 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
   LabelJudge judge_;
   Buffer<std::int32_t> known_;         ///< labels of each training vertex
   Buffer<std::uint8_t> batch_labels_;  ///< of the batch under way
-  Array<Space, std::uint8_t> labels_;  ///< the same where the space needs a copy
+  Array<Space, std::uint8_t> labels_;  ///< the same on a GPU
 };
 
 }  // namespace espalier

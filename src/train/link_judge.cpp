@@ -383,17 +383,13 @@ Cost ranking_cost(const RankingSize& size) {
   Cost cost;
   const int ranks = size.ranks;
   if (ranks == 1 || size.links == 0) return cost;
-  const auto add = [&](const Volume& volume, double times) {
-    cost += times * Cost{static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
-                         static_cast<double>(volume.rounds)};
-  };
   const double mine = size.links / ranks, peers = ranks - 1;
   if (size.pairs > 0) {
     const double of_pairs = size.pairs / ranks;
     cost += fetch_cost(size, 2 * of_pairs, rounds_of(of_pairs, pairs_at_once(size)));
     cost += fetch_cost(size, 2 * mine, rounds_of(mine, pairs_at_once(size)));
-    add(all_reduce_volume(8, ranks), 4);  // rounds, and counts for the means
-    add(all_gather_volume(8, ranks), 1);
+    cost += 4 * all_reduce_cost(8, ranks);  // rounds, and counts for the means
+    cost += cost_of(all_gather_volume(8, ranks));
     return cost += Cost{peers, 4 * of_pairs * peers, 1};
   }
   const auto step = size.others > 0 ? candidates_at_once(static_cast<std::int64_t>(size.width),
@@ -401,10 +397,10 @@ Cost ranking_cost(const RankingSize& size) {
                                     : links_at_once(ranks);
   const auto rounds = rounds_of(mine, step);
   cost += fetch_cost(size, mine * (2 + size.sides * size.others), rounds);
-  add(all_reduce_volume(8, ranks), size.others > 0 ? 3 : 4);  // rounds, and counts for the means
+  cost += (size.others > 0 ? 3 : 4) * all_reduce_cost(8, ranks);  // rounds, and counts for the means
   if (size.others > 0) return cost;
   const double queries = mine * size.sides;
-  add(all_gather_volume(8, ranks), rounds);
+  cost += rounds * cost_of(all_gather_volume(8, ranks));
   cost += Cost{2 * rounds * peers, queries * peers * (sizeof(Query) + 4 * size.width), 2 * rounds};
   cost += Cost{2 * rounds * peers, 2 * sizeof(Sums) * queries * peers, rounds};
   return cost;

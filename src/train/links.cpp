@@ -14,7 +14,7 @@ namespace {
 // Of a batch, so that places of their ends are numbered in 32 bits.
 constexpr std::int64_t kMostScores = (std::int64_t{1} << 30) - 1;
 
-constexpr MetricKind kMetrics[] = {{"mrr", "MRR"},
+constexpr MetricKind kLinkMetrics[] = {{"mrr", "MRR"},
                                    {"hits_1", "Hits@1"},
                                    {"hits_3", "Hits@3"},
                                    {"hits_10", "Hits@10"},
@@ -114,54 +114,56 @@ GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file,
   return given;
 }
 
+std::unique_ptr<Targets> read_link_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                            const Config& config, const BatchGroups* groups) {
+  auto targets = std::make_unique<LinkTargets>();
+  const auto& world = grid.world();
+  place_targets(grid, blocks, {}, *targets);
+  targets->outputs = outputs(file.info(), config);
+  targets->blocks = blocks;
+  targets->directed = file.info().links.directed;
+  targets->train_links = read_source(world, file, config, groups);
+  targets->valid = read_list(world, file, Split::kValid);
+  targets->test = read_list(world, file, Split::kTest);
+  targets->of_valid = read_candidates(world, file, Split::kValid);
+  targets->of_test = read_candidates(world, file, Split::kTest);
+  return targets;
+}
+
 // ---- what a plan asks ----
 
 double count_of(const TaskSize& size, Split split) {
   return static_cast<double>(links_of(size.graph, split).links);
 }
-double given_candidates(const TaskSize& size, Split split) {
-  const auto& of = links_of(size.graph, split);
-  return static_cast<double>(of.negative_heads + of.negative_tails);
-}
-double non_links(const TaskSize& size, Split split) {
-  return static_cast<double>(links_of(size.graph, split).non_links);
-}
-bool ranks_all(const TaskSize& size, Split split) {
-  return count_of(size, split) > 0 && !links_of(size.graph, split).gives_candidates() &&
-         size.config.train.ranked_against == 0;
-}
-double sides_of(const TaskSize& size, Split split) {
-  const auto& of = links_of(size.graph, split);
-  if (given_candidates(size, split) > 0)
-    return (of.negative_heads > 0 ? 1 : 0) + (of.negative_tails > 0 ? 1 : 0);
-  return size.config.train.negatives_of == "both" ? 2 : 1;
-}
-// Of a side.
-double candidates(const TaskSize& size, Split split) {
-  const auto given = given_candidates(size, split);
-  return given > 0 ? given / sides_of(size, split) : static_cast<double>(size.config.train.ranked_against);
-}
 
 RankingSize ranking_of(const TaskSize& size, Split split, double width) {
+  const auto& of = links_of(size.graph, split);
+  const auto& train = size.config.train;
+  const bool heads = of.negative_heads > 0, tails = of.negative_tails > 0;
+  const double given = static_cast<double>(of.negative_heads + of.negative_tails),
+               sides = given > 0 ? heads + tails : train.negatives_of == "both" ? 2 : 1;
   return {.ranks = size.ranks,
           .rows = size.rows,
           .links = count_of(size, split),
-          .sides = sides_of(size, split),
-          .others = candidates(size, split),
-          .pairs = non_links(size, split),
+          .sides = sides,
+          .others = given > 0 ? given / sides : static_cast<double>(train.ranked_against),
+          .pairs = static_cast<double>(of.non_links),
           .vertices = static_cast<double>(size.graph.nodes),
           .width = width};
 }
 
 // Links and candidates; what is known of links where that is asked.
-double label_bytes(const TaskSize& size) {
+double links_bytes(const TaskSize& size) {
   const double ways = size.graph.links.directed ? 1 : 2, train = count_of(size, Split::kTrain),
                all = train + count_of(size, Split::kValid) + count_of(size, Split::kTest);
   double bytes = 20 * all;
-  for (const auto split : {Split::kValid, Split::kTest})
-    bytes += 8 * count_of(size, split) * given_candidates(size, split) + 16 * non_links(size, split);
-  if (ranks_all(size, Split::kValid) || ranks_all(size, Split::kTest))
-    bytes += 2 * ways * sizeof(LinkTriple) * all;
+  bool ranks_all = false;
+  for (const auto split : {Split::kValid, Split::kTest}) {
+    const auto& of = links_of(size.graph, split);
+    bytes += static_cast<double>(8 * of.links * (of.negative_heads + of.negative_tails) + 16 * of.non_links);
+    ranks_all |= of.links > 0 && !of.gives_candidates() && size.config.train.ranked_against == 0;
+  }
+  if (ranks_all) bytes += 2 * ways * sizeof(LinkTriple) * all;
   const auto negatives = negatives_of(size.config.train);
   if (negatives.filtered) bytes += ways * sizeof(LinkTriple) * train;
   if (negatives.mode == NegativesMode::kDegree) bytes += 8 * static_cast<double>(size.graph.nodes);
@@ -181,7 +183,7 @@ double loss_bytes(const GraphInfo& graph, const Config& config) {
 
 // Rows of the block row, and of all that this rank judges beside those that it ranks them for; or
 // those of candidates.
-double judging_bytes(const TaskSize& size) {
+double ranks_bytes(const TaskSize& size) {
   const double rows = static_cast<double>(size.graph.nodes),
                row = 4 * static_cast<double>(outputs(size.graph, size.config));
   double ranked = 0;
@@ -203,7 +205,7 @@ Cost preparing(const TaskSize& size, double windows) {
   return cost;
 }
 
-Cost judging(const TaskSize& size, int) {
+Cost judging_links(const TaskSize& size, int) {
   const double width = static_cast<double>(outputs(size.graph, size.config)),
                vertices = static_cast<double>(size.graph.nodes);
   const int copies = size.ranks / size.rows;
@@ -301,7 +303,7 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
 constinit const TaskKind kLinksKind = {.name = "links",
                                        .several_labels = false,
                                        .of_labels = false,
-                                       .metrics = kMetrics,
+                                       .metrics = kLinkMetrics,
                                        .noun = "number",
                                        .example = "link",
                                        .outputs = outputs,
@@ -309,30 +311,15 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .splits = count_links,
                                        .seeds = count_seeds,
                                        .read_examples = read_examples,
-                                       .places = read_places,
-                                       .label_bytes = label_bytes,
+                                       .read_targets = read_link_targets,
+.places = read_places,
+                                       .label_bytes = links_bytes,
                                        .loss_bytes = loss_bytes,
-                                       .judging_bytes = judging_bytes,
+                                       .judging_bytes = ranks_bytes,
                                        .preparing = preparing,
-                                       .judging = judging,
+                                       .judging = judging_links,
                                        .check_keys = check_link_keys,
                                        .check = check_file};
-
-std::unique_ptr<Targets> read_links_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                            const Config& config, const BatchGroups* groups) {
-  auto targets = std::make_unique<LinkTargets>();
-  const auto& world = grid.world();
-  place_targets(grid, blocks, {}, *targets);
-  targets->outputs = outputs(file.info(), config);
-  targets->blocks = blocks;
-  targets->directed = file.info().links.directed;
-  targets->train_links = read_source(world, file, config, groups);
-  targets->valid = read_list(world, file, Split::kValid);
-  targets->test = read_list(world, file, Split::kTest);
-  targets->of_valid = read_candidates(world, file, Split::kValid);
-  targets->of_test = read_candidates(world, file, Split::kTest);
-  return targets;
-}
 
 Negatives negatives_of(const TrainConfig& train) {
   return {train.negatives, negatives_mode_of(train.negatives_mode), train.negatives_of == "both",
@@ -345,17 +332,6 @@ LinkScore link_score_of(const TrainConfig& train) {
 
 LinkLoss link_loss_of(const TrainConfig& train) {
   return {&link_loss_kind_of(train.loss, "train.loss ="), train.margin, train.temperature};
-}
-
-void sum_link_losses(const Cpu& cpu, const LinkLoss& loss, std::int64_t count, std::int64_t negatives,
-                     const float* positive, const float* negative, double scale, float* dpositive,
-                     float* dnegative, double* sum) {
-  *sum = link_losses(cpu, loss, count, negatives, positive, negative, scale, dpositive, dnegative);
-}
-
-std::unique_ptr<Task> make_links(const Cpu& cpu, const Grid& grid, const Targets& targets,
-                                 const TrainConfig& train) {
-  return std::make_unique<LinksOn<Cpu>>(cpu, grid, dynamic_cast<const LinkTargets&>(targets), train);
 }
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-// The task "links", for every space: links.cpp and links.cu instantiate it. Scores of a batch's
+// The task "links", for every space. Scores of a batch's
 // links and negatives (nn/link_decoder.hpp), a loss of both (nn/link_losses.hpp), averaged over the
 // links of a step; ranks on the host (link_judge.hpp).
 #pragma once
@@ -14,14 +14,6 @@ namespace espalier {
 
 LinkScore link_score_of(const TrainConfig& train);
 LinkLoss link_loss_of(const TrainConfig& train);
-
-// *sum, in memory of the space, = the sum of the losses.
-void sum_link_losses(const Cpu& cpu, const LinkLoss& loss, std::int64_t count, std::int64_t negatives,
-                     const float* positive, const float* negative, double scale, float* dpositive,
-                     float* dnegative, double* sum);
-void sum_link_losses(const Cuda& cuda, const LinkLoss& loss, std::int64_t count, std::int64_t negatives,
-                     const float* positive, const float* negative, double scale, float* dpositive,
-                     float* dnegative, double* sum);
 
 template <class Space>
 class LinksOn final : public TaskOn<Space> {
@@ -71,8 +63,11 @@ class LinksOn final : public TaskOn<Space> {
     tensors_.clear();
     for (const auto& tensor : tensors.values) tensors_.push_back(tensor.value);
     decoder_->forward(space, logits, tensors_, view, scores_.data());
-    sum_link_losses(space, loss_, n, negatives_, scores_.data(), scores_.data() + n, scale, dscores_.data(),
-                    dscores_.data() + n, loss);
+    float *const scores = scores_.data(), *const dscores = dscores_.data();
+    if constexpr (std::is_same_v<Space, Cpu>)
+      *loss = link_losses(space, loss_, n, negatives_, scores, scores + n, scale, dscores, dscores + n);
+    else
+      link_losses(space, loss_, n, negatives_, scores, scores + n, scale, dscores, dscores + n, loss);
     find_link_places(space, view, logits.rows, tensors_.empty() ? 0 : tensors_[0].rows, places_);
     dlogits.resize(logits.rows, logits.columns);
     fill_zero(space, dlogits.data);

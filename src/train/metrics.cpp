@@ -9,25 +9,17 @@ namespace {
 
 constexpr std::size_t kTruePositive = 0, kFalsePositive = 1, kFalseNegative = 2;
 
-template <class T>
-std::size_t prediction(const Matrix<T>& logits, std::int64_t i) {
-  const T* row = logits.row(i);
+std::size_t prediction(const Matrix<float>& logits, std::int64_t i) {
+  const float* row = logits.row(i);
   return static_cast<std::size_t>(std::max_element(row, row + logits.columns) - row);
 }
 
 }  // namespace
 
-std::vector<std::int64_t> empty_class_counts(std::int64_t classes) {
-  return std::vector<std::int64_t>(3 * classes, 0);
-}
-
-template <class T>
-void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels,
-                   std::vector<std::int64_t>& counts) {
-  ESPALIER_CHECK(static_cast<std::int64_t>(labels.size()) == logits.rows, "{} labels for {} rows",
-                 labels.size(), logits.rows);
-  ESPALIER_CHECK(static_cast<std::int64_t>(counts.size()) == 3 * logits.columns, "{} counts for {} classes",
-                 counts.size(), logits.columns);
+std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
+                                       std::span<const std::int32_t> labels) {
+  ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
+  std::vector<std::int64_t> counts(3 * logits.columns, 0);
   for (std::int64_t i = 0; i < logits.rows; ++i) {
     if (labels[i] < 0) continue;
     const auto label = static_cast<std::size_t>(labels[i]);
@@ -39,12 +31,6 @@ void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels
       ++counts[3 * label + kFalseNegative];
     }
   }
-}
-
-std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
-                                       std::span<const std::int32_t> labels) {
-  auto counts = empty_class_counts(logits.columns);
-  count_classes(logits, labels, counts);
   return counts;
 }
 
@@ -79,10 +65,5 @@ double macro_f1(std::span<const std::int64_t> counts) {
   }
   return classes > 0 ? sum / static_cast<double>(classes) : 0.0;
 }
-
-template void count_classes<float>(const Matrix<float>&, std::span<const std::int32_t>,
-                                   std::vector<std::int64_t>&);
-template void count_classes<double>(const Matrix<double>&, std::span<const std::int32_t>,
-                                    std::vector<std::int64_t>&);
 
 }  // namespace espalier

@@ -42,30 +42,30 @@ void confuse_on_device(const Cuda& cuda, ConstMatrixView<float, Cuda> logits, co
   });
 }
 
-}  // namespace
-
-std::vector<std::int64_t> confusion_counts(const Cuda& cuda, const Matrix<float, Cuda>& logits,
-                                           std::span<const std::int32_t> labels) {
+// `size` counts, which `count_rows` adds up.
+std::vector<std::int64_t> counts_of(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                                    std::span<const std::int32_t> labels, std::int64_t size,
+                                    decltype(count_on_device)* count_rows) {
   ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
   DeviceArray<std::int32_t> device_labels;
   upload(cuda, labels, device_labels);
-  DeviceArray<unsigned long long> counts(logits.columns * logits.columns);
+  DeviceArray<unsigned long long> counts(size);
   fill_zero(cuda, counts);
-  confuse_on_device(cuda, logits, device_labels.data(), counts.data());
+  count_rows(cuda, logits, device_labels.data(), counts.data());
   const auto sums = download(cuda, counts);
   return {sums.begin(), sums.end()};
 }
 
+}  // namespace
+
+std::vector<std::int64_t> confusion_counts(const Cuda& cuda, const Matrix<float, Cuda>& logits,
+                                           std::span<const std::int32_t> labels) {
+  return counts_of(cuda, logits, labels, logits.columns * logits.columns, confuse_on_device);
+}
+
 std::vector<std::int64_t> class_counts(const Cuda& cuda, const Matrix<float, Cuda>& logits,
                                        std::span<const std::int32_t> labels) {
-  ESPALIER_CHECK(std::ssize(labels) == logits.rows, "{} labels for {} rows", labels.size(), logits.rows);
-  DeviceArray<std::int32_t> device_labels;
-  upload(cuda, labels, device_labels);
-  DeviceArray<unsigned long long> counts(3 * logits.columns);
-  fill_zero(cuda, counts);
-  count_on_device(cuda, logits, device_labels.data(), counts.data());
-  const auto sums = download(cuda, counts);
-  return {sums.begin(), sums.end()};
+  return counts_of(cuda, logits, labels, 3 * logits.columns, count_on_device);
 }
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "espalier/base/named.hpp"
+#include "espalier/comm/volumes.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "tasks.inl.hpp"
 
@@ -12,7 +13,7 @@ namespace espalier {
 
 namespace {
 
-#define ESPALIER_KIND(name, kind, ...) &kind,
+#define ESPALIER_KIND(kind, ...) &kind,
 constexpr const TaskKind* kTasks[] = {ESPALIER_TASKS(ESPALIER_KIND)};
 #undef ESPALIER_KIND
 
@@ -55,6 +56,15 @@ const MetricKind& metric_of(const TrainConfig& train) {
                      fmt::format("with train.task = \"{}\" train.metric =", task.name));
 }
 
+Cost cost_of(const Volume& volume) {
+  return {static_cast<double>(volume.messages), static_cast<double>(volume.bytes_received),
+          static_cast<double>(volume.rounds)};
+}
+
+Cost all_reduce_cost(std::int64_t bytes, int ranks) {
+  return cost_of(all_reduce_volume(bytes, ranks));
+}
+
 std::string scores_in_words(const TaskKind& task, const Metrics& metrics) {
   std::string words;
   for (const auto& metric : task.metrics)
@@ -65,12 +75,7 @@ std::string scores_in_words(const TaskKind& task, const Metrics& metrics) {
 
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
                                       const Config& config, const BatchGroups* groups) {
-  const std::string_view name = task_kind_of(config.train.task).name;
-#define ESPALIER_READ(task, ...) \
-  if (name == #task) return read_##task##_targets(grid, file, blocks, config, groups);
-  ESPALIER_TASKS(ESPALIER_READ)
-#undef ESPALIER_READ
-  return nullptr;
+  return task_kind_of(config.train.task).read_targets(grid, file, blocks, config, groups);
 }
 
 ESPALIER_INSTANTIATE_TASKS(Cpu)

@@ -1,38 +1,28 @@
-// The table of tasks. A new one is a file and its twin that define make_NAME, a description
-// (kNAMEKind), read_NAME_targets, and a line here.
+// The table of tasks. A new one is a description, a class over the space and its targets in files of
+// their own, and a line here.
 #pragma once
 
-#include <string_view>
-
-#include "espalier/train/classes.hpp"
-#include "espalier/train/labels.hpp"
-#include "espalier/train/links.hpp"
+#include "classes.inl.hpp"
+#include "labels.inl.hpp"
+#include "links.inl.hpp"
 
 // clang-format off
-//   name     description
+//     description   class      what it is made over
 #define ESPALIER_TASKS(task) \
-  task(classes, kClassesKind) \
-  task(labels,  kLabelsKind)  \
-  task(links,   kLinksKind)
+  task(kClassesKind, ClassesOn, ClassTargets) \
+  task(kLabelsKind,  LabelsOn,  LabelTargets) \
+  task(kLinksKind,   LinksOn,   LinkTargets)
 // clang-format on
 
 namespace espalier {
 
-#define ESPALIER_DECLARE(name, ...)                                                               \
-  std::unique_ptr<Targets> read_##name##_targets(const Grid& grid, const GraphFile& file,         \
-                                                 const Ownership& blocks, const Config& config,   \
-                                                 const BatchGroups* groups);                      \
-  std::unique_ptr<Task> make_##name(const Cpu&, const Grid&, const Targets&, const TrainConfig&); \
-  std::unique_ptr<TaskOn<Cuda>> make_##name(const Cuda&, const Grid&, const Targets&, const TrainConfig&);
-ESPALIER_TASKS(ESPALIER_DECLARE)
-#undef ESPALIER_DECLARE
-
 template <class Space>
 std::unique_ptr<TaskOn<Space>> make_task(const Space& space, const Grid& grid, const Targets& targets,
                                          const TrainConfig& train) {
-  const std::string_view name = task_kind_of(train.task).name;
-#define ESPALIER_MAKE(task, ...) \
-  if (name == #task) return make_##task(space, grid, targets, train);
+  const auto* const wanted = &task_kind_of(train.task);
+#define ESPALIER_MAKE(kind, Task, TargetsOfTask) \
+  if (wanted == &(kind))                         \
+    return std::make_unique<Task<Space>>(space, grid, dynamic_cast<const TargetsOfTask&>(targets), train);
   ESPALIER_TASKS(ESPALIER_MAKE)
 #undef ESPALIER_MAKE
   return nullptr;

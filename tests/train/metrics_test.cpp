@@ -22,8 +22,8 @@ Matrix<float> logits_of(const std::vector<std::int32_t>& predictions, std::int64
 }
 
 TEST(Metrics, HandChecked) {
-  auto counts = empty_class_counts(3);
-  count_classes<float>(logits_of({0, 0, 1, 2}, 3), std::vector<std::int32_t>{0, 1, 1, -1}, counts);
+  const auto counts =
+      class_counts(Cpu{1}, logits_of({0, 0, 1, 2}, 3), std::vector<std::int32_t>{0, 1, 1, -1});
   EXPECT_EQ(counts, (std::vector<std::int64_t>{1, 1, 0, 1, 0, 1, 0, 0, 0}))
       << "tp, fp, fn per class; no label, no count";
   EXPECT_DOUBLE_EQ(accuracy(counts), 2.0 / 3);
@@ -33,9 +33,9 @@ TEST(Metrics, HandChecked) {
 TEST(Metrics, AgreeWithScikitLearn) {
   for (const auto& json : read_fixture("metrics")) {
     const std::int64_t classes = json.at("classes");
-    auto counts = empty_class_counts(classes);
-    count_classes<float>(logits_of(json.at("predictions").get<std::vector<std::int32_t>>(), classes),
-                         json.at("labels").get<std::vector<std::int32_t>>(), counts);
+    const auto counts = class_counts(
+        Cpu{1}, logits_of(json.at("predictions").get<std::vector<std::int32_t>>(), classes),
+        json.at("labels").get<std::vector<std::int32_t>>());
     EXPECT_DOUBLE_EQ(accuracy(counts), json.at("accuracy").get<double>());
     EXPECT_DOUBLE_EQ(macro_f1(counts), json.at("macro_f1").get<double>());
   }
@@ -46,15 +46,16 @@ TEST(Metrics, CountsAddUp) {
   const auto logits = random_matrix<float>(60, 7, random);
   std::vector<std::int32_t> labels(60);
   for (auto& label : labels) label = static_cast<std::int32_t>(random() % 8) - 1;
-  auto whole = empty_class_counts(7), parts = empty_class_counts(7);
-  count_classes<float>(logits, labels, whole);
+  const auto whole = class_counts(Cpu{1}, logits, labels);
+  std::vector<std::int64_t> parts(whole.size(), 0);
   for (std::int64_t begin = 0; begin < 60; begin += 17) {
     const std::int64_t rows = std::min<std::int64_t>(17, 60 - begin);
     Matrix<float> part(rows, 7);
     std::copy_n(logits.row(begin), rows * 7, part.row(0));
-    count_classes<float>(
-        part, std::span(labels).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)),
-        parts);
+    const auto counts = class_counts(
+        Cpu{1}, part,
+        std::span(labels).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows)));
+    std::ranges::transform(parts, counts, parts.begin(), std::plus());
   }
   EXPECT_EQ(parts, whole);
 }
@@ -81,13 +82,12 @@ TEST(Metrics, ConfusionCountsHaveThePredictionOfEachLabel) {
 }
 
 TEST(Metrics, NothingCountedIsZeroAndTiesGoToTheLowestClass) {
-  auto counts = empty_class_counts(2);
-  EXPECT_EQ(accuracy(counts), 0);
-  EXPECT_EQ(macro_f1(counts), 0);
+  const std::vector<std::int64_t> none(6, 0);
+  EXPECT_EQ(accuracy(none), 0);
+  EXPECT_EQ(macro_f1(none), 0);
   Matrix<float> tie(1, 2);
   tie.data = {3, 3};
-  count_classes<float>(tie, std::vector<std::int32_t>{0}, counts);
-  EXPECT_EQ(accuracy(counts), 1);
+  EXPECT_EQ(accuracy(class_counts(Cpu{1}, tie, std::vector<std::int32_t>{0})), 1);
 }
 
 }  // namespace

@@ -17,17 +17,9 @@
 
 namespace espalier {
 
-/// Counts for `classes` classes, all 0: [3 * classes], class after class (tp, fp, fn).
-std::vector<std::int64_t> empty_class_counts(std::int64_t classes);
-
-/// Adds the rows of `logits` [rows, classes]; the prediction is the largest logit, the lowest class
-/// of equal ones. Rows without a label (-1) do not count.
-template <class T>
-void count_classes(const Matrix<T>& logits, std::span<const std::int32_t> labels,
-                   std::vector<std::int64_t>& counts);
-
-/// The counts of `logits` against `labels` [rows], host memory, by the space's kernels; on a GPU
-/// the host waits.
+/// The counts of `logits` [rows, classes] against `labels` [rows], host memory: [3 * classes], class
+/// after class (tp, fp, fn). The prediction is the largest logit, the lowest class of equal ones.
+/// Rows without a label (-1) do not count. On a GPU the host waits.
 std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
                                        std::span<const std::int32_t> labels);
 std::vector<std::int64_t> class_counts(const Cuda&, const Matrix<float, Cuda>& logits,

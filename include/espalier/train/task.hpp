@@ -102,6 +102,9 @@ struct TaskKind {
   /// local batches their groups.
   std::unique_ptr<ExampleSource> (*read_examples)(const Communicator& comm, const GraphFile& file,
                                                   const Config& config, const BatchGroups* groups);
+  /// Collective. What read_targets (targets.hpp) returns.
+  std::unique_ptr<Targets> (*read_targets)(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                           const Config& config, const BatchGroups* groups);
   /// Collective. Where the training examples are that this rank reads, an even share of all: a
   /// vertex of each; nullptr: every rank has all of them, which are vertices.
   Buffer<std::int64_t> (*places)(const Communicator& comm, const GraphFile& file) = nullptr;
@@ -142,6 +145,10 @@ const TaskKind& task_kind_of(const std::string& name);
 /// The metric that "best" is judged by: train.metric, or the task's usual one. Throws
 /// UserError(kUsage) when it is another task's.
 const MetricKind& metric_of(const TrainConfig& train);
+
+/// What a rank is expected to receive by collectives that book so much (comm/volumes.hpp).
+Cost cost_of(const Volume& volume);
+Cost all_reduce_cost(std::int64_t bytes, int ranks);
 
 /// "accuracy 0.8148, macro-F1 0.7423".
 std::string scores_in_words(const TaskKind& task, const Metrics& metrics);
