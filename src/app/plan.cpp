@@ -78,11 +78,13 @@ Plan resolved_plan(const Communicator& world, const PlanArguments& arguments, co
 
 // What counting holds: the matrix, marks for each layer, the matrix as read beside it.
 double bytes_to_count(const Plan& plan) {
-  auto config = plan.job.config;
-  config.grid.topology = "replicated";
-  const auto memory = resident_memory(plan.job.graph, config, 1, 1, false);
-  return memory.total() +
-         static_cast<double>(plan.job.graph.nodes) * (8.0 * static_cast<double>(config.model.layers) + 12);
+  auto job = plan.job;
+  job.config.grid.topology = "replicated";
+  job.ranks = 1;
+  job.training = false;
+  job.order = {};
+  return resident_memory(job, 1).total() +
+         static_cast<double>(job.graph.nodes) * (8.0 * static_cast<double>(job.config.model.layers) + 12);
 }
 
 template <class Index>
@@ -232,10 +234,9 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   // 3. What that costs.
   note_activity("planning");
   plan.memory = peak_memory(plan);
-  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
-  plan.costs = stage_costs(input);
+  plan.costs = stage_costs(plan);
   if (plan.machine) {
-    plan.seconds = stage_seconds(input, plan.costs, *plan.machine);
+    plan.seconds = stage_seconds(plan, plan.costs, *plan.machine);
     time_disk(plan);
   }
 

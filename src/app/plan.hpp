@@ -1,7 +1,6 @@
 // A plan: what a job will need, known before it runs.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,9 +23,8 @@ struct CopiesChoice {
 /// Counted where that is possible. Whether it fits, and what would, is judged as a run is: from
 /// degrees (memory_verdict.hpp).
 struct Plan : PlannedJob {
-  MemoryOffer offer;                          ///< of a rank
-  std::array<std::vector<double>, 3> judged;  ///< vertices of each split, by rank
-  Threads threads_chosen;                     ///< and by whose word
+  MemoryOffer offer;       ///< of a rank
+  Threads threads_chosen;  ///< and by whose word
   std::optional<Machine> machine;
 
   PeakMemory memory;                 ///< as counted

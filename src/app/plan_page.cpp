@@ -122,9 +122,9 @@ std::string choices(const Plan& plan) {
       fmt::format("  judged by degrees, as a run is, {} ({}): {}\n", bytes_in_words(plan.by_degrees.bytes()),
                   plan.by_degrees.fullest().name, plan.does_not_fit.empty() ? "fits" : "DOES NOT FIT");
   if (plan.job.gpu)
-    text +=
-        fmt::format("  of its GPU {} without minibatches, it has {}\n", bytes_in_words(device_bytes(plan)),
-                    bytes_in_words(static_cast<double>(plan.job.device_memory)));
+    text += fmt::format("  of its GPU {} without minibatches, it has {}\n",
+                        bytes_in_words(bytes_on_device(plan.job, plan.epoch.replication)),
+                        bytes_in_words(static_cast<double>(plan.job.device_memory)));
   constexpr std::size_t kShown = 6;
   std::int64_t largest = 0;
   std::string list;
@@ -171,7 +171,6 @@ std::string reads(const Plan& plan) {
 
 std::string volumes(const Plan& plan) {
   if (plan.epoch.ranks == 1) return "\nnothing is sent: one rank\n";
-  const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
   std::string text = fmt::format("\n{:<28}{:>9}{:>12}{:>12}{:>14}\n", "between ranks, an epoch", "rounds",
                                  "messages", "MB", "MB fullest");
   if (!moves_samples(plan)) {
@@ -180,7 +179,7 @@ std::string volumes(const Plan& plan) {
     const auto& asked = plan.job.config.grid.schedule;
     for (const auto schedule : kMovingSchedules) {
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
-      text += volume_line(fmt::format("sample  {}", name_of(schedule)), volume_of(sample_costs(input, all)),
+      text += volume_line(fmt::format("sample  {}", name_of(schedule)), volume_of(sample_costs(plan, all)),
                           asked == name_of(schedule) ? "<- this job" : "");
     }
     if (asked == "auto")
@@ -287,10 +286,9 @@ std::string plan_json(const Plan& plan) {
     details["peak_by_replication"][std::to_string(choice.replication)] = std::llround(choice.bytes);
   details["largest_bulk"] = plan.largest_bulk;
   if (moves_samples(plan)) {
-    const StageInput input{plan.job, plan.epoch, plan.work, plan.evaluations, plan.judged};
     for (const auto schedule : kMovingSchedules) {
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
-      details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(input, all)));
+      details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(plan, all)));
     }
   }
   if (plan.machine) details["machine"] = plan.machine->name;

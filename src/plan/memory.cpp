@@ -108,64 +108,29 @@ double rows_of_input(const GraphInfo& graph, const Config& config, double of_ver
   return config.model.edge_features ? features + of_edges * edge_store_bytes(graph) : features;
 }
 
-std::vector<PlannedPart> parts_of(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                                  std::int64_t replication, double share, double rows_ahead) {
-  const auto batches = batches_of_epoch(graph, config);
-  const double nodes = static_cast<double>(std::max<std::int64_t>(1, graph.nodes)),
-               mean_degree = static_cast<double>(graph.edges) / nodes + (adds_self_loops(config) ? 1 : 0),
-               seeds = static_cast<double>(
-                   std::min(seeds_of_batch(graph, config), seeds_of_epoch(graph, config)));
-  return planned_parts(
-      {.graph = graph,
-       .config = config,
-       .ranks = ranks,
-       .replication = replication,
-       .share = share,
-       .batches = batches,
-       .together =
-           std::max<std::int64_t>(1, std::min(resolved_batches_per_step(graph, config, ranks), batches)),
-       .parameters = network_size(network_shape(graph, config)).parameters,
-       .rows = rough_size(sampler_kind_of(config.sampler.kind), shape_of_picks(graph, config, ranks).fanout,
-                          seeds, nodes, mean_degree)
-                   .rows,
-       .rows_ahead = rows_ahead});
-}
-
-}  // namespace
-
-ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                               std::int64_t replication, bool training, LargestPart part) {
-  const double even = static_cast<double>(replication) / static_cast<double>(ranks),
-               share = even * part.vertices;
-  const double of_graph =
-      config.grid.topology == "replicated" ? 1 : even * std::max(part.vertices, part.edges);
-  ResidentMemory memory;
-  if (!config.graph.order.empty())
-    memory.owners = static_cast<double>(graph.nodes) * (ranks / replication <= 1 << 8 ? 1.25 : 2.25);
-  memory.topology = topology_bytes(graph, matrix_has_values(graph, config)) * of_graph;
-  if (adds_self_loops(config)) memory.loading = topology_bytes(graph, graph.weighted) * of_graph;
-  if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
-    memory.exchange = memory.topology;
-  if (!training) return memory;
+void add_training(const JobSize& job, std::int64_t replication, double even, LargestPart part,
+                  ResidentMemory& memory) {
+  const auto& graph = job.graph;
+  const auto& config = job.config;
+  const double share = even * part.vertices;
   memory.features = rows_of_input(graph, config, share, even * part.edges);
-  for (auto& planned : parts_of(graph, config, ranks, replication, share, 0))
+  for (auto& planned : planned_parts(job, replication))
     std::ranges::move(planned.kept, std::back_inserter(memory.parts));
+  const auto network = network_shape(graph, config);
   const bool jumps = config.model.jumping != "none";
   const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
-  const double widest = std::max(hidden, static_cast<double>(network_shape(graph, config).classes));
-  const double kept =
-      jumps ? static_cast<double>(network_layers(network_shape(graph, config)).back().layer.in) : 0;
+  const double widest = std::max(hidden, static_cast<double>(network.classes));
+  const double kept = jumps ? static_cast<double>(network_layers(network).back().layer.in) : 0;
   memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
                       (hidden + widest + (widest + kept) / static_cast<double>(replication));
-  memory.model = 6 * 4 * network_size(network_shape(graph, config)).parameters;
-  return memory;
+  memory.model = 6 * 4 * network_size(network).parameters;
 }
 
-ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                                std::int64_t replication, LargestPart part) {
-  auto memory = resident_memory(graph, config, ranks, replication, false, part);
+void add_inference(const JobSize& job, std::int64_t replication, LargestPart part, ResidentMemory& memory) {
+  const auto& graph = job.graph;
+  const auto& config = job.config;
   const double block_rows = static_cast<double>(graph.nodes) * part.vertices *
-                            static_cast<double>(replication) / static_cast<double>(ranks);
+                            static_cast<double>(replication) / static_cast<double>(job.ranks);
   const double share = block_rows / static_cast<double>(std::max<std::int64_t>(1, graph.nodes));
   memory.features = rows_of_input(graph, config, share, share);
   memory.parts = {{"embeddings", share * table_bytes(input_tables(graph, config), graph.nodes, true)}};
@@ -179,6 +144,28 @@ ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, st
   if (config.model.layers > 1) memory.evaluation = kept;
   if (config.model.layers > 2) memory.evaluation = std::max(kept, hidden + kept - memory.features);
   memory.model = 4 * network_size(network_shape(graph, config)).parameters;
+}
+
+}  // namespace
+
+ResidentMemory resident_memory(const JobSize& job, std::int64_t replication) {
+  const auto& graph = job.graph;
+  const auto& config = job.config;
+  const auto part = largest_part(job, replication);
+  const double even = static_cast<double>(replication) / static_cast<double>(job.ranks);
+  const double of_graph =
+      config.grid.topology == "replicated" ? 1 : even * std::max(part.vertices, part.edges);
+  ResidentMemory memory;
+  if (!config.graph.order.empty())
+    memory.owners = static_cast<double>(graph.nodes) * (job.ranks / replication <= 1 << 8 ? 1.25 : 2.25);
+  memory.topology = topology_bytes(graph, matrix_has_values(graph, config)) * of_graph;
+  if (adds_self_loops(config)) memory.loading = topology_bytes(graph, graph.weighted) * of_graph;
+  if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
+    memory.exchange = memory.topology;
+  if (job.inference)
+    add_inference(job, replication, part, memory);
+  else if (job.training)
+    add_training(job, replication, even, part, memory);
   return memory;
 }
 
@@ -191,33 +178,40 @@ LargestPart largest_part(const JobSize& job, std::int64_t replication) {
 
 std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replication, double rows_ahead) {
   if (!job.training || job.inference) return {};
-  const double share = static_cast<double>(replication) / static_cast<double>(job.ranks) *
-                       largest_part(job, replication).vertices;
-  return parts_of(job.graph, job.config, job.ranks, replication, share, rows_ahead);
+  const auto& graph = job.graph;
+  const auto& config = job.config;
+  const auto ranks = job.ranks;
+  const auto batches = batches_of_epoch(graph, config);
+  const double nodes = static_cast<double>(std::max<std::int64_t>(1, graph.nodes)),
+               mean_degree = static_cast<double>(graph.edges) / nodes + (adds_self_loops(config) ? 1 : 0),
+               seeds = static_cast<double>(
+                   std::min(seeds_of_batch(graph, config), seeds_of_epoch(graph, config)));
+  return planned_parts(
+      {.graph = graph,
+       .config = config,
+       .ranks = ranks,
+       .replication = replication,
+       .share = static_cast<double>(replication) / static_cast<double>(ranks) *
+                largest_part(job, replication).vertices,
+       .batches = batches,
+       .together =
+           std::max<std::int64_t>(1, std::min(resolved_batches_per_step(graph, config, ranks), batches)),
+       .parameters = network_size(network_shape(graph, config)).parameters,
+       .rows = rough_size(sampler_kind_of(config.sampler.kind), shape_of_picks(graph, config, ranks).fanout,
+                          seeds, nodes, mean_degree)
+                   .rows,
+       .rows_ahead = rows_ahead});
 }
 
 namespace {
-
-ResidentMemory resident(const JobSize& job, std::int64_t replication) {
-  const auto part = largest_part(job, replication);
-  if (job.inference) return inference_memory(job.graph, job.config, job.ranks, replication, part);
-  return resident_memory(job.graph, job.config, job.ranks, replication, job.training, part);
-}
 
 bool features_on_device(const JobSize& job) {
   return job.config.graph.features_on != "host";
 }
 
-// Bytes of a GPU that minibatches and activations may take.
-double room_on_device(const JobSize& job, std::int64_t replication) {
-  const double graph = topology_fits_device(job, replication) ? resident(job, replication).topology : 0;
-  return std::max(0.0, static_cast<double>(job.device_memory) - bytes_on_device(job, replication) - graph);
-}
-
-}  // namespace
-
-double bytes_on_device(const JobSize& job, std::int64_t replication) {
-  const auto memory = resident(job, replication);
+// Of a GPU, but for the graph.
+double rows_on_device(const JobSize& job, std::int64_t replication) {
+  const auto memory = resident_memory(job, replication);
   const double narrow = job.config.train.precision == "bf16" && job.config.graph.feature_bits == 32 &&
                                 !job.graph.half_features && job.graph.pairs == 0
                             ? 0.5
@@ -226,13 +220,35 @@ double bytes_on_device(const JobSize& job, std::int64_t replication) {
          (features_on_device(job) ? narrow * memory.features : 0);
 }
 
+double graph_on_device(const JobSize& job, std::int64_t replication) {
+  return topology_fits_device(job, replication) ? resident_memory(job, replication).topology : 0;
+}
+
+// Bytes of a GPU that minibatches and activations may take.
+double room_on_device(const JobSize& job, std::int64_t replication) {
+  return std::max(0.0, static_cast<double>(job.device_memory) - rows_on_device(job, replication) -
+                           graph_on_device(job, replication));
+}
+
+// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in.
+std::int64_t sample_memory(const JobSize& job, std::int64_t replication) {
+  const auto room = job.gpu ? static_cast<std::int64_t>(room_on_device(job, replication)) : job.host_memory;
+  return room / (job.samples_ahead ? 8 : 4);  // one window, or two
+}
+
+}  // namespace
+
+double bytes_on_device(const JobSize& job, std::int64_t replication) {
+  return rows_on_device(job, replication) + graph_on_device(job, replication);
+}
+
 bool topology_fits_device(const JobSize& job, std::int64_t replication) {
-  return resident(job, replication).topology + bytes_on_device(job, replication) <=
+  return resident_memory(job, replication).topology + rows_on_device(job, replication) <=
          static_cast<double>(job.device_memory) / 2;
 }
 
 double bytes_on_host(const JobSize& job, std::int64_t replication) {
-  const auto memory = resident(job, replication);
+  const auto memory = resident_memory(job, replication);
   if (!job.gpu) return memory.total();
   const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
                features = memory.features * (features_on_device(job) ? 1 : 2);
@@ -244,16 +260,10 @@ std::int64_t automatic_replication(const JobSize& job) {
   std::int64_t best = 1;
   for (std::int64_t c = 1; c <= job.ranks; ++c) {
     if (job.ranks % c != 0) continue;
-    const bool fits_device =
-        !job.gpu || bytes_on_device(job, c) <= static_cast<double>(job.device_memory) / 2;
+    const bool fits_device = !job.gpu || rows_on_device(job, c) <= static_cast<double>(job.device_memory) / 2;
     if (bytes_on_host(job, c) <= static_cast<double>(job.host_memory) / 2 && fits_device) best = c;
   }
   return best;
-}
-
-std::int64_t sample_memory(const JobSize& job, std::int64_t replication) {
-  const auto room = job.gpu ? static_cast<std::int64_t>(room_on_device(job, replication)) : job.host_memory;
-  return room / (job.samples_ahead ? 8 : 4);  // one window, or two
 }
 
 std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/graph/degrees.hpp"
+#include "espalier/infer/prediction_list.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -18,14 +20,28 @@ constexpr double kRuntimeBytes = 11e6;
 // What a rank has from its launcher and for its neighbours, and a process alone has not.
 constexpr double kLaunchedBytes = 3 << 20;
 
+// What an inference keeps beside the graph, rows and network, until it ends.
+void add_kept_by_inference(const JobSize& job, std::int64_t replication, std::vector<MemoryItem>& items) {
+  const double own = static_cast<double>(job.graph.nodes) / static_cast<double>(job.ranks) *
+                     largest_part(job, replication).vertices;
+  if (job.targets) {
+    const auto& task = task_kind_of(job.config.train.task);
+    const TaskSize size = {job.graph, job.config, static_cast<int>(job.ranks),
+                           static_cast<int>(job.ranks / replication)};
+    items.push_back({"labels, splits", task.label_bytes(size) + task.judging_bytes(size)});
+    const auto width = static_cast<double>(network_shape(job.graph, job.config).classes);
+    items.push_back({"rows of the last layer", 4 * width * own});
+  }
+  if (job.lists)
+    items.push_back({"predictions of --csv", static_cast<double>(PredictionList::kLineBytes) * own});
+}
+
 // Of the host: what stays; of an inference, or with a GPU, whose copies are here, too.
 MemoryPhase resident_phase(const PlannedJob& planned) {
   MemoryPhase phase = {"resident",
                        {{"program, libraries, MPI", planned.program},
                         {"graph, rows and network", bytes_on_host(planned.job, planned.epoch.replication)}}};
-  if (planned.job.inference)
-    std::ranges::move(kept_by_inference(planned.job, planned.epoch.replication),
-                      std::back_inserter(phase.items));
+  if (planned.job.inference) add_kept_by_inference(planned.job, planned.epoch.replication, phase.items);
   return phase;
 }
 
@@ -88,7 +104,13 @@ PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const J
   planned.epoch.replication = static_cast<int>(*job.config.grid.replication.value);
   if (job.inference) return planned;
   planned.epoch = planned_epoch(job);
-  estimate(planned, read_degrees(comm, file, loops_of_rows(job.config)));
+  auto epoch = planned.epoch;
+  if (!sampler_kind_of(epoch.sampler).layer_wise)
+    epoch.shape.fanout = shape_of_picks(job.graph, job.config, job.ranks).fanout;
+  const auto degrees = read_degrees(comm, file, adds_self_loops(job.config) ? 1 : 0);
+  planned.work = estimate_epoch(degrees, matrix_has_values(job.graph, job.config) ? 4 : 0, epoch,
+                                seeds_of_epoch(job.graph, job.config));
+  planned.evaluations = estimate_evaluations(job, planned.epoch, planned.epoch.replication);
   return planned;
 }
 
@@ -102,17 +124,17 @@ PeakMemory judged_memory(const PlannedJob& planned) {
 MemoryVerdict judge_memory(const PlannedJob& planned, const MemoryOffer& offer) {
   const auto& job = planned.job;
   const auto peak = judged_memory(planned);
-  const auto has = static_cast<double>(offer.bytes), of_gpu = static_cast<double>(job.device_memory);
+  const auto has = static_cast<double>(offer.bytes), of_gpu = static_cast<double>(job.device_memory),
+             on_gpu = bytes_on_device(job, planned.epoch.replication);
   if (peak.bytes() > has)
     return {fmt::format("does not fit: a rank needs {} ({}) and has {} ({}); {}",
                         bytes_in_words(peak.bytes()), items_in_words(peak.fullest()), bytes_in_words(has),
                         offer.source, cures_of(planned, has)),
             offer.binding};
-  if (job.gpu && device_bytes(planned) > of_gpu)
-    return {
-        fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}",
-                    bytes_in_words(device_bytes(planned)), bytes_in_words(of_gpu), cures_of(planned, has)),
-        true};
+  if (job.gpu && on_gpu > of_gpu)
+    return {fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}", bytes_in_words(on_gpu),
+                        bytes_in_words(of_gpu), cures_of(planned, has)),
+            true};
   return {};
 }
 

@@ -1,15 +1,14 @@
-#include "espalier/plan/peak_memory.hpp"
-
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/infer/prediction_list.hpp"
 #include "espalier/nn/network_work.hpp"
+#include "espalier/plan/planned_job.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
@@ -20,11 +19,10 @@ namespace {
 
 // What is asked of the rooms. Numbers are doubles, sizes bytes.
 struct Estimate {
-  const JobSize& job;
-  const PlannedEpoch& epoch;
-  const EpochWork& work;
-  const std::vector<EvaluationWork>& evaluations;
-  LargestPart part;
+  const PlannedJob& planned;
+  const JobSize& job = planned.job;
+  const PlannedEpoch& epoch = planned.epoch;
+  const EpochWork& work = planned.work;
   std::vector<InputTable> tables = input_tables(job.graph, job.config);
   NetworkShape network = network_shape(job.graph, job.config);
 
@@ -133,18 +131,19 @@ TaskSize task_size(const Estimate& e) {
 
 Footprint evaluation(const Estimate& e) {
   const auto edges = edge_table(e.job.graph);
-  const EvaluatedRows rows = {.block_rows = e.n() / e.epoch.rows() * e.part.vertices,
-                              .replication = e.epoch.replication,
-                              .input_width = e.input_width(),
-                              .input_row_bytes = e.stored_row(),
-                              .id_bytes = e.id(),
-                              .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
-                              .reads_disk = e.on_disk(),
-                              .spills = !e.job.config.run.spill.empty(),
-                              .reads_edges = !e.epoch.edges.empty(),
-                              .edge_row_bytes = static_cast<double>(edges.row_bytes()),
-                              .edge_width = static_cast<double>(edges.width)};
-  return evaluation_footprint(e.network, rows, e.evaluations,
+  const EvaluatedRows rows = {
+      .block_rows = e.n() / e.epoch.rows() * largest_part(e.job, e.epoch.replication).vertices,
+      .replication = e.epoch.replication,
+      .input_width = e.input_width(),
+      .input_row_bytes = e.stored_row(),
+      .id_bytes = e.id(),
+      .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
+      .reads_disk = e.on_disk(),
+      .spills = !e.job.config.run.spill.empty(),
+      .reads_edges = !e.epoch.edges.empty(),
+      .edge_row_bytes = static_cast<double>(edges.row_bytes()),
+      .edge_width = static_cast<double>(edges.width)};
+  return evaluation_footprint(e.network, rows, e.planned.evaluations,
                               task_kind_of(e.job.config.train.task).judging_bytes(task_size(e)));
 }
 
@@ -156,6 +155,13 @@ double labels_bytes(const Estimate& e) {
   return task_kind_of(e.job.config.train.task).label_bytes(task_size(e));
 }
 
+using Items = std::vector<std::pair<std::string, Footprint>>;
+
+Items operator+(Items a, const Items& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
 // The phases of a job, each with what lives in it.
 class Phases {
  public:
@@ -164,10 +170,9 @@ class Phases {
   /// From now on.
   void keep(const std::string& name, const Footprint& footprint) { stays_.emplace_back(name, footprint); }
 
-  void phase(const char* name, std::vector<std::pair<std::string, Footprint>> items, double freed) {
-    items.insert(items.begin(), stays_.begin(), stays_.end());
+  void phase(const char* name, const Items& items, double freed) {
     MemoryPhase phase = {name, {{"program, libraries, MPI", program_}}};
-    for (const auto& [item, footprint] : items)
+    for (const auto& [item, footprint] : stays_ + items)
       if (footprint.bytes() > 0) phase.items.push_back({item, footprint.bytes()});
     if (freed > 0) phase.items.push_back({"freed, not reused", freed});
     phases.push_back(std::move(phase));
@@ -177,7 +182,7 @@ class Phases {
 
  private:
   double program_;
-  std::vector<std::pair<std::string, Footprint>> stays_;
+  Items stays_;
 };
 
 }  // namespace
@@ -195,23 +200,6 @@ ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::
                      on_disk && !job.gpu);
 }
 
-std::vector<MemoryItem> kept_by_inference(const JobSize& job, std::int64_t replication) {
-  const double own = static_cast<double>(job.graph.nodes) / static_cast<double>(job.ranks) *
-                     largest_part(job, replication).vertices;
-  std::vector<MemoryItem> items;
-  if (job.targets) {
-    const auto& task = task_kind_of(job.config.train.task);
-    const TaskSize size = {job.graph, job.config, static_cast<int>(job.ranks),
-                           static_cast<int>(job.ranks / replication)};
-    items.push_back({"labels, splits", task.label_bytes(size) + task.judging_bytes(size)});
-    const auto width = static_cast<double>(network_shape(job.graph, job.config).classes);
-    items.push_back({"rows of the last layer", 4 * width * own});
-  }
-  if (job.lists)
-    items.push_back({"predictions of --csv", static_cast<double>(PredictionList::kLineBytes) * own});
-  return items;
-}
-
 double MemoryPhase::total() const {
   return std::accumulate(items.begin(), items.end(), 0.0,
                          [](double sum, const MemoryItem& item) { return sum + item.bytes; });
@@ -221,17 +209,15 @@ const MemoryPhase& PeakMemory::fullest() const {
   return *std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.total(); });
 }
 
-PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const EpochWork& work,
-                       const std::vector<EvaluationWork>& layers, double program, int threads) {
-  const auto part = largest_part(job, epoch.replication);
-  const Estimate e{job, epoch, work, layers, part};
-  const auto resident =
-      resident_memory(job.graph, job.config, job.ranks, epoch.replication, job.training, part);
+PeakMemory peak_memory(const PlannedJob& planned) {
+  const Estimate e{planned};
+  const auto& [job, epoch, work] = std::tie(e.job, e.epoch, e.work);
+  const auto resident = resident_memory(job, epoch.replication);
   const double of_sampler = sampler_bytes(epoch, static_cast<double>(job.graph.columns));
   const double wide =
       job.graph.wide_indices && e.id() == 4 ? 8.0 * static_cast<double>(job.graph.edges) / epoch.parts() : 0;
   const Footprint nothing;
-  Phases phases(program);
+  Phases phases(planned.program);
   if (resident.owners > 0) phases.keep("owners", Footprint().add(resident.owners));
   phases.keep("graph", Footprint().add(resident.topology));
   phases.phase("load",
@@ -247,7 +233,7 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
   const auto of_window = on_host ? window(e) : nothing,
-             of_sampling = on_host ? sampling_footprint(epoch, work, matrix_of(e), threads) : nothing;
+             of_sampling = on_host ? sampling_footprint(epoch, work, matrix_of(e), planned.threads) : nothing;
   const auto of_step = network_on_host ? input_rows(e) + embedding_update(e) : nothing;
   const auto of_network = network_on_host ? activations(e) : nothing;
   const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;
@@ -265,30 +251,16 @@ PeakMemory peak_memory(const JobSize& job, const PlannedEpoch& epoch, const Epoc
   const double freed = of_window.heap + of_sampling.heap;
   const double reused = std::min(of_evaluation.heap, kReused * freed);
   const bool again = job.training && (job.config.train.epochs > 1 || epoch.bulk < work.batches);
-  phases.phase("sample",
-               {{"minibatches of a window", of_window},
-                {"sampling", of_sampling},
-                {"exchange", Footprint().add(resident.exchange)},
-                {"input rows of a step", again ? of_step : nothing},
-                {"steps ahead", again ? of_ahead : nothing},
-                {"activations", again ? of_network : nothing},
-                {"outgrown by them", again ? outgrown : nothing}},
+  const Items windows = {{"minibatches of a window", of_window}}, steps = {{"input rows of a step", of_step},
+                                                                           {"steps ahead", of_ahead},
+                                                                           {"activations", of_network},
+                                                                           {"outgrown by them", outgrown}};
+  const Items sampling = {{"sampling", of_sampling}, {"exchange", Footprint().add(resident.exchange)}};
+  phases.phase("sample", windows + sampling + (again ? steps : Items()),
                again ? of_evaluation.heap - reused : 0);
   if (!job.training) return {std::move(phases.phases)};
-  phases.phase("step",
-               {{"minibatches of a window", of_window},
-                {"input rows of a step", of_step},
-                {"steps ahead", of_ahead},
-                {"activations", of_network},
-                {"outgrown by them", outgrown}},
-               of_sampling.heap);
-  phases.phase("evaluate",
-               {{"input rows of a step", of_step},
-                {"steps ahead", of_ahead},
-                {"activations", of_network},
-                {"outgrown by them", outgrown},
-                {"evaluation", of_evaluation}},
-               freed - reused);
+  phases.phase("step", windows + steps, of_sampling.heap);
+  phases.phase("evaluate", steps + Items{{"evaluation", of_evaluation}}, freed - reused);
   return {std::move(phases.phases)};
 }
 

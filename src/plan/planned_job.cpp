@@ -50,25 +50,6 @@ std::vector<EvaluationWork> estimate_evaluations(const JobSize& job, const Plann
   return layers;
 }
 
-std::int64_t loops_of_rows(const Config& config) {
-  return adds_self_loops(config) ? 1 : 0;
-}
-
-void estimate(PlannedJob& planned, const DegreeHistogram& degrees) {
-  const auto& job = planned.job;
-  const int value_bytes = matrix_has_values(job.graph, job.config) ? 4 : 0;
-  auto epoch = planned.epoch;
-  if (!sampler_kind_of(epoch.sampler).layer_wise)
-    epoch.shape.fanout = shape_of_picks(job.graph, job.config, job.ranks).fanout;
-  planned.work = estimate_epoch(degrees, value_bytes, epoch, seeds_of_epoch(job.graph, job.config));
-  planned.evaluations = estimate_evaluations(job, planned.epoch, planned.epoch.replication);
-}
-
-PeakMemory peak_memory(const PlannedJob& planned) {
-  return peak_memory(planned.job, planned.epoch, planned.work, planned.evaluations, planned.program,
-                     planned.threads);
-}
-
 namespace {
 
 // The largest number in [1, most] that fits, by bisection; 0: none does.
@@ -116,17 +97,6 @@ std::int64_t largest_bulk(const PlannedJob& planned, double bytes) {
     return peak_memory(other).bytes() <= bytes;
   };
   return largest_that(fits, planned.work.batches);
-}
-
-double device_bytes(const PlannedJob& planned) {
-  const auto& job = planned.job;
-  const auto replication = planned.epoch.replication;
-  const double graph = topology_fits_device(job, replication)
-                           ? resident_memory(job.graph, job.config, job.ranks, replication, job.training,
-                                             largest_part(job, replication))
-                                 .topology
-                           : 0;
-  return bytes_on_device(job, replication) + graph;
 }
 
 }  // namespace espalier

@@ -16,23 +16,23 @@ namespace espalier {
 
 namespace {
 
-double steps_of(const StageInput& in) {
+double steps_of(const PlannedJob& in) {
   return static_cast<double>(count_batches(in.work.batches, in.epoch.batches_per_step));
 }
 
-double id_bytes(const StageInput& in) {
+double id_bytes(const PlannedJob& in) {
   return index_bytes(in.job.graph.nodes);
 }
 
-std::vector<InputTable> tables_of(const StageInput& in) {
+std::vector<InputTable> tables_of(const PlannedJob& in) {
   return input_tables(in.job.graph, in.job.config);
 }
 
-NetworkShape network_of(const StageInput& in) {
+NetworkShape network_of(const PlannedJob& in) {
   return network_shape(in.job.graph, in.job.config);
 }
 
-double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]; of 0 on average
+double width_of(const PlannedJob& in, std::size_t layer) {  // of H[layer]; of 0 on average
   double width = 0;
   const auto tables = tables_of(in);
   for (std::size_t k = 0; layer == 0 && k < tables.size(); ++k)
@@ -44,7 +44,7 @@ double width_of(const StageInput& in, std::size_t layer) {  // of H[layer]; of 0
 
 // feature/embedding_store.hpp, of a rank in a step: gradients of rows on their way to the shards,
 // rows that changed on their way to the copies; row_store.hpp: those that were fetched too early.
-Cost update_cost(const StageInput& in, const InputTable& table, double sent) {
+Cost update_cost(const PlannedJob& in, const InputTable& table, double sent) {
   const int rows = in.epoch.rows(), c = in.epoch.replication;
   const double id = id_bytes(in), row = static_cast<double>(table.row_bytes()), ranks = in.epoch.ranks;
   auto cost = row_update_cost(rows, c, sent, in.work.changed_rows / ranks, id, row);
@@ -58,7 +58,7 @@ Cost update_cost(const StageInput& in, const InputTable& table, double sent) {
 struct Foretellings {
   double times = 0, steps = 0;
 };
-Foretellings foretellings(const StageInput& in) {
+Foretellings foretellings(const PlannedJob& in) {
   const auto batches = in.work.batches, together = in.epoch.batches_per_step, bulk = in.epoch.bulk;
   Foretellings sum;
   std::int64_t told = 0;  // batches below
@@ -74,7 +74,7 @@ Foretellings foretellings(const StageInput& in) {
 }
 
 // What that costs, where a rank has to choose which rows on its disk it keeps.
-std::vector<Cost> foretelling_costs(const StageInput& in) {
+std::vector<Cost> foretelling_costs(const PlannedJob& in) {
   const auto& config = in.job.config;
   const int rows = in.epoch.rows();
   std::vector<Cost> costs;
@@ -92,9 +92,18 @@ std::vector<Cost> foretelling_costs(const StageInput& in) {
 }
 
 // train/trainer.hpp: every step asks once for the rows of its minibatches, of each table.
-std::vector<Cost> fetch_costs(const StageInput& in) {
+std::vector<Cost> fetch_costs(const PlannedJob& in) {
   const int rows = in.epoch.rows();
   std::vector<Cost> costs(in.epoch.ranks);
+  const auto empty = feature_fetch_cost(rows, 0, 0, 0);
+  // `remote`: rows of others that each rank needs.
+  const auto add = [&](const std::vector<double>& remote, double id, double row) {
+    for (std::size_t rank = 0; rank < costs.size() && rows > 1; ++rank) {
+      costs[rank] += steps_of(in) * empty;
+      costs[rank].bytes +=
+          feature_fetch_cost(rows, remote[rank] / crossing(rows), id, row).bytes - empty.bytes;
+    }
+  };
   const auto tables = tables_of(in);
   for (std::size_t k = 0; k < tables.size(); ++k) {
     if (tables[k].learnt && in.epoch.ranks > 1) {
@@ -102,39 +111,25 @@ std::vector<Cost> fetch_costs(const StageInput& in) {
                    sent = in.work.mean.fetched[k] * static_cast<double>(in.work.batches) / in.epoch.ranks;
       for (auto& cost : costs) cost += steps * update_cost(in, tables[k], sent / steps);
     }
-    if (rows == 1) continue;
-    const auto empty = feature_fetch_cost(rows, 0, 0, 0);
-    for (std::size_t rank = 0; rank < costs.size(); ++rank) {
-      costs[rank] += steps_of(in) * empty;
-      const auto full = feature_fetch_cost(rows, in.work.remote_input_rows[k][rank] / crossing(rows),
-                                           id_bytes(in), static_cast<double>(tables[k].row_bytes()));
-      costs[rank].bytes += full.bytes - empty.bytes;
-    }
+    add(in.work.remote_input_rows[k], id_bytes(in), static_cast<double>(tables[k].row_bytes()));
   }
-  if (in.epoch.edges.empty() || rows == 1) return costs;
+  if (in.epoch.edges.empty()) return costs;
   // feature/edge_store.hpp: and once for the features of their edges.
   const auto& graph = in.job.graph;
-  const double number = index_bytes(graph.nodes * graph.columns),
-               row = static_cast<double>(edge_table(graph).row_bytes());
-  const auto empty = feature_fetch_cost(rows, 0, 0, 0);
-  for (std::size_t rank = 0; rank < costs.size(); ++rank) {
-    costs[rank] += steps_of(in) * empty;
-    costs[rank].bytes +=
-        feature_fetch_cost(rows, in.work.remote_edges[rank] / crossing(rows), number, row).bytes -
-        empty.bytes;
-  }
+  add(in.work.remote_edges, index_bytes(graph.nodes * graph.columns),
+      static_cast<double>(edge_table(graph).row_bytes()));
   return costs;
 }
 
 // train/gradient_reduction.cpp: floats, or integers after a bound for each tensor; statistics in
 // the same way.
-Cost reduce_cost(const StageInput& in) {
+Cost reduce_cost(const PlannedJob& in) {
   const auto size = network_size(network_of(in));
   const bool exact = in.job.config.train.reproducible;
   Cost step;
   const auto reduce = [&](double numbers, std::int64_t tensors) {
     if (tensors == 0) return;
-    if (exact)       step += all_reduce_cost(8 * tensors, in.epoch.ranks);
+    if (exact) step += all_reduce_cost(8 * tensors, in.epoch.ranks);
     step += all_reduce_cost(static_cast<std::int64_t>((exact ? 8 : 4) * numbers), in.epoch.ranks);
   };
   reduce(size.parameters, size.tensors);
@@ -144,7 +139,7 @@ Cost reduce_cost(const StageInput& in) {
 
 // infer/layerwise_pass.inl.hpp: in each layer the chunks' rows down the column, the block's parts
 // along the row.
-std::vector<Cost> evaluate_costs(const StageInput& in) {
+std::vector<Cost> evaluate_costs(const PlannedJob& in) {
   const int p = in.epoch.ranks, rows = in.epoch.rows(), c = in.epoch.replication;
   Cost same, most;
   for (std::size_t layer = 1; layer <= in.evaluations.size(); ++layer) {
@@ -186,7 +181,7 @@ std::vector<Cost> evaluate_costs(const StageInput& in) {
 
 }  // namespace
 
-std::vector<Cost> sample_costs(const StageInput& in, const std::vector<Schedule>& schedules) {
+std::vector<Cost> sample_costs(const PlannedJob& in, const std::vector<Schedule>& schedules) {
   const auto& task = task_kind_of(in.job.config.train.task);
   const auto windows = static_cast<double>(count_batches(in.work.batches, in.epoch.bulk));
   std::vector<Cost> costs(in.epoch.ranks);
@@ -205,7 +200,7 @@ std::vector<Cost> sample_costs(const StageInput& in, const std::vector<Schedule>
   return costs;
 }
 
-StageCosts stage_costs(const StageInput& in) {
+StageCosts stage_costs(const PlannedJob& in) {
   StageCosts costs;
   costs["sample"] = sample_costs(in, in.work.schedules);
   if (!in.job.training) return costs;
@@ -262,7 +257,7 @@ double most_bytes(const std::vector<Cost>& costs) {
 }
 
 struct SecondsModel {
-  const StageInput& in;
+  const PlannedJob& in;
   const StageCosts& costs;
   const Machine& m;
 
@@ -333,11 +328,11 @@ struct SecondsModel {
 
 }  // namespace
 
-std::map<std::string, double> stage_seconds(const StageInput& input, const StageCosts& costs,
+std::map<std::string, double> stage_seconds(const PlannedJob& planned, const StageCosts& costs,
                                             const Machine& machine) {
-  const SecondsModel model{input, costs, machine};
+  const SecondsModel model{planned, costs, machine};
   std::map<std::string, double> seconds = {{"sample", model.sample()}};
-  if (input.job.training) {
+  if (planned.job.training) {
     seconds["fetch"] = model.fetch();
     seconds["forward"] = model.network(&LayerCosts::forward);
     seconds["backward"] = model.network(&LayerCosts::backward);

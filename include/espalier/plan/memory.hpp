@@ -78,16 +78,6 @@ struct ResidentMemory {
   }
 };
 
-/// With c = `replication` copies on `ranks` ranks. `training` false: sampling alone.
-ResidentMemory resident_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                               std::int64_t replication, bool training, LargestPart part = {});
-
-/// The same of `espalier infer`, where a layer's input is freed when the next one begins, features
-/// included, and the last layer keeps nothing: `evaluation` is what the largest layer needs beyond
-/// the features.
-ResidentMemory inference_memory(const GraphInfo& graph, const Config& config, std::int64_t ranks,
-                                std::int64_t replication, LargestPart part = {});
-
 /// A job as far as its memory depends on it, and what each rank has.
 struct JobSize {
   GraphInfo graph;
@@ -106,13 +96,18 @@ struct JobSize {
 
 LargestPart largest_part(const JobSize& job, std::int64_t replication);
 
+/// With c = `replication` copies. In `espalier infer` a layer's input is freed when the next one
+/// begins, features included, and the last layer keeps nothing: `evaluation` is what the largest
+/// layer needs beyond the features.
+ResidentMemory resident_memory(const JobSize& job, std::int64_t replication);
+
 /// What the parts of a step answer beforehand; none without training. `rows_ahead`:
 /// PlannedTraining.
 std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replication, double rows_ahead = 0);
 
-/// Bytes of a rank in memory of the host, and in its GPU, from beginning to end. The graph lies in
-/// the GPU where half of the memory is left to minibatches and activations; what a kernel reads in
-/// memory of the host is a copy there.
+/// Bytes of a rank in memory of the host, and in its GPU, from beginning to end, without
+/// minibatches and activations. The graph lies in the GPU where half of the memory is left to
+/// those; what a kernel reads in memory of the host is a copy there.
 double bytes_on_host(const JobSize& job, std::int64_t replication);
 double bytes_on_device(const JobSize& job, std::int64_t replication);
 bool topology_fits_device(const JobSize& job, std::int64_t replication);
@@ -121,12 +116,10 @@ bool topology_fits_device(const JobSize& job, std::int64_t replication);
 /// samples and activations.
 std::int64_t automatic_replication(const JobSize& job);
 
-/// Bytes that minibatches sampled at once may take on a rank, of the memory that they lie in, and
-/// the input rows of one chunk of exact evaluation.
-std::int64_t sample_memory(const JobSize& job, std::int64_t replication);
+/// Bytes that the input rows of one chunk of exact evaluation may take on a rank.
 std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication);
 
-/// What sampler.bulk stands for: as many minibatches as fit in sample_memory when it is "auto";
+/// What sampler.bulk stands for: with "auto" as many minibatches as fit in a share of the memory;
 /// never more than an epoch has; a step's where a part of steps draws them.
 std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 
