@@ -47,7 +47,7 @@ void measure_adam(GpuBench& bench, const Cuda& cuda, const Shapes& shapes) {
     device_gradients.push_back(on_gpu(cuda, gradients.back()));
     elements += static_cast<double>(value.data.size());
   }
-  Optimizer<float> adam({}, parameters);
+  Optimizer<float> adam(Cpu{}, {}, parameters);
   Optimizer<float, Cuda> device_adam(cuda, {}, device_parameters);
   const auto run = [&] { device_adam.step(cuda, 0.003, device_gradients, device_parameters); };
   for (int step = 0; step < 3; ++step) {

@@ -173,10 +173,10 @@ void measure_update(const Communicator& self, Machine& machine) {
   constexpr std::int64_t kParameters = 1 << 20;
   std::vector<Parameter<float>> parameters = {{"weights", 1, true, numbers(1024, kParameters / 1024)}};
   std::vector<Matrix<float>> gradients = {numbers(1024, kParameters / 1024)};
-  Optimizer<float> optimizer({}, parameters);
+  Optimizer<float> optimizer(Cpu{}, {}, parameters);
   machine.parameters = static_cast<double>(kParameters) /
                        least_seconds([&] { optimizer.step({}, 1e-3, gradients, parameters); }) / 1e6;
-  GradientReduction reduction(self, true);  // the slower of the two
+  GradientReduction reduction(Cpu{}, self, true);  // the slower of the two
   machine.gradients = static_cast<double>(kParameters) / least_seconds([&] {
                         reduction.add({&gradients[0]});
                         reduction.finish(1, {&gradients[0]});

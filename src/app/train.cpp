@@ -13,7 +13,6 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/train/divergence.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "run_output.hpp"

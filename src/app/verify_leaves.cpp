@@ -96,7 +96,7 @@ std::string dense_products(int threads) {
 // Of seven minibatches, dealt to the ranks.
 std::string gradient_sum(const Communicator& world) {
   constexpr int kMinibatches = 7;
-  GradientReduction reduction(world, true);
+  GradientReduction reduction(Cpu{}, world, true);
   for (int k = world.rank(); k < kMinibatches; k += world.size()) {
     const auto gradient = random_matrix(9, 5, static_cast<std::uint64_t>(k), 30);
     reduction.add({&gradient}, 0.25f);
@@ -120,7 +120,7 @@ double exact_sum(const Communicator& world) {
 
 std::string optimizer(const char* kind) {
   std::vector<Parameter<float>> parameters = {{"weights", 1, true, random_matrix(8, 8, 1, 3)}};
-  Optimizer<float> steps({.kind = kind, .weight_decay = 0.01}, parameters);
+  Optimizer<float> steps(Cpu{}, {.kind = kind, .weight_decay = 0.01}, parameters);
   for (std::uint64_t k = 0; k < 5; ++k) steps.step({}, 0.01, {random_matrix(8, 8, 2 + k, 6)}, parameters);
   Digest digest;
   digest.add(parameters[0].value);

@@ -1,5 +1,5 @@
-// One cache of history for the grid, for every space: grid_history.cpp and grid_history.cu
-// instantiate it. Keys, and what is said about them, go from host to host; rows go in the memory of
+// One cache of history for the grid, for every space: training_history.cpp and .cu instantiate
+// it. Keys, and what is said about them, go from host to host; rows go in the memory of
 // the space.
 #pragma once
 
@@ -9,7 +9,6 @@
 #include "espalier/base/id_map.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/history/grid_history.hpp"
-#include "espalier/history/history_model.hpp"
 #include "history_cache.inl.hpp"
 
 namespace espalier {
@@ -136,7 +135,7 @@ void GridHistoryOn<Space>::find(const Space& space, std::span<const MinibatchOn<
                  [&](int l, std::int64_t i) { return (of_list[i] >> (l - 1) & 1) != 0 ? 0 : -1; }));
     for (auto& slots : found.back().slots) slots.clear();
   }
-  const auto cost = history_find_cost(world.size(), static_cast<double>(asked.keys.size()));
+  const auto cost = history_question_cost(world.size(), static_cast<double>(asked.keys.size()), 1);
   grid_->traffic().predict(label, cost.messages, cost.bytes);
 }
 
@@ -174,8 +173,8 @@ void GridHistoryOn<Space>::read(const Space& space, std::span<const HistoryReadO
     rows.resize(std::ssize(places), shape().width);
     read_rows(space, shape().precision, arrived.data(), words, from.data(), nullptr, rows);
   }
-  const auto cost = history_read_cost(world.size(), static_cast<double>(asked.keys.size()),
-                                      4.0 * static_cast<double>(words));
+  const auto cost = history_question_cost(world.size(), static_cast<double>(asked.keys.size()),
+                                          4.0 * static_cast<double>(words));
   grid_->traffic().predict(label, cost.messages, cost.bytes);
 }
 

@@ -54,11 +54,7 @@ template <class Space, class SlotOf>
 HistoryFoundOn<Space> flags_of(const Space& space, const HistoryShape& shape, std::int64_t step,
                                const MinibatchOn<Space>& minibatch, std::span<const std::int64_t> vertices,
                                const SlotOf& slot) {
-  HistoryFoundOn<Space> found;
-  found.hits.resize(minibatch.blocks.size() - 1);
-  found.slots.resize(minibatch.blocks.size() - 1);
-  found.recomputed.resize(minibatch.blocks.size() - 1);
-  const auto first = shape.seeds_hit ? 0 : minibatch.seeds();
+  HistoryFoundOn<Space> found(minibatch.blocks.size() - 1);
   std::vector<std::uint8_t> hits, recomputed;
   std::vector<std::int32_t> slots;
   for (int layer = 1; layer <= shape.layers; ++layer) {
@@ -66,14 +62,13 @@ HistoryFoundOn<Space> flags_of(const Space& space, const HistoryShape& shape, st
     hits.assign(static_cast<std::size_t>(size), 0);
     recomputed.assign(shape.recompute > 0 ? static_cast<std::size_t>(size) : 0, 0);
     slots.assign(static_cast<std::size_t>(size), -1);
-    for (auto i = first; i < size; ++i) {
+    for (std::int64_t i = 0; i < size; ++i) {
       slots[i] = static_cast<std::int32_t>(slot(layer, i));
       hits[i] = slots[i] >= 0;
       if (hits[i] != 0 && computes_anyway(shape, step, minibatch.number, layer, vertices[i])) {
         recomputed[i] = 1;
         hits[i] = 0;
       }
-      found.hit_rows += hits[i];
     }
     found.hits[layer - 1] = copy_to(space, std::span<const std::uint8_t>(hits));
     found.slots[layer - 1] = copy_to(space, std::span<const std::int32_t>(slots));

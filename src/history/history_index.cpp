@@ -8,15 +8,6 @@
 
 namespace espalier {
 
-namespace {
-
-/// How many of the entries a shard may hold.
-std::int64_t quota_of(std::int64_t entries, int shard) {
-  return entries / kHistoryShards + (shard < entries % kHistoryShards);
-}
-
-}  // namespace
-
 void keep_lowest(std::vector<IndexedWrite>& writes) {
   const auto out_of_order = [](const IndexedWrite& a, const IndexedWrite& b) { return a.key >= b.key; };
   if (std::ranges::adjacent_find(writes, out_of_order) == writes.end()) return;
@@ -156,20 +147,14 @@ void HistoryIndex::commit_bounded(std::int64_t step, std::vector<IndexedWrite>& 
     auto& mine = of_shards[s];
     std::ranges::sort(mine, {}, [](const IndexedWrite& write) { return std::pair(~write.score, write.key); });
     auto& shard = shards_[s];
-    const auto quota = quota_of(entries_, s), kept = std::min(std::ssize(mine), quota);
+    const auto quota = entries_ / kHistoryShards + (s < entries_ % kHistoryShards),
+               kept = std::min(std::ssize(mine), quota);
     make_room(shard, oldest, quota - kept);
     for (auto write = mine.end() - kept; write != mine.end(); ++write) {
       placed.push_back({write->source, take_slot({write->key, step, write->score})});
       shard.queue.push_back({write->key, step});
     }
   }
-}
-
-std::vector<HistoryIndex::Placed> HistoryIndex::held() const {
-  std::vector<Placed> held;
-  for (std::int64_t slot = 0; slot < slots(); ++slot)
-    if (slots_[slot].key >= 0) held.push_back({slots_[slot], slot});
-  return held;
 }
 
 void HistoryIndex::restore(std::vector<Entry> entries) {

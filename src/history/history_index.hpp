@@ -59,16 +59,11 @@ class HistoryIndex {
 
   /// The slot of a key, or -1.
   std::int64_t find(std::int64_t key) const;
+  /// Of a free slot one with key -1.
   const Entry& entry(std::int64_t slot) const { return slots_[slot]; }
   std::int64_t size() const { return size_; }
   /// Slots are less than this.
   std::int64_t slots() const { return std::ssize(slots_); }
-
-  /// An entry and its slot.
-  struct Placed {
-    Entry entry;
-    std::int64_t slot;
-  };
 
   /// One step: evictions of rows stamped `seen` or before, then writes (the lowest batch of a key),
   /// then all stamped before `oldest` go, then what is too much for its shard. `placed`: the writes
@@ -76,8 +71,6 @@ class HistoryIndex {
   void commit(std::int64_t step, std::span<const std::int64_t> evictions, std::int64_t seen,
               std::vector<IndexedWrite> writes, std::int64_t oldest, std::vector<PlacedRow>& placed);
 
-  /// What is held, in no order.
-  std::vector<Placed> held() const;
   /// Instead of all that is held: entry k, in any order, gets slot k.
   void restore(std::vector<Entry> entries);
 

@@ -14,9 +14,10 @@ std::vector<HistoryRecord> HistoryCacheOn<Space>::held(const Space& space, std::
   ESPALIER_CHECK(step_ <= next, "what step {} finds of history, after step {} has begun", next, step_);
   commit_for(space, next);
   std::vector<HistoryRecord> records;
-  for (const auto& [entry, slot] : kept_->index.held())
-    records.push_back({HistoryRecord::Kind::kHeld, layer_of(entry.key), vertex_of(entry.key), entry.stamp, 0,
-                       entry.score, slot});
+  for (std::int64_t slot = 0; slot < kept_->index.slots(); ++slot)
+    if (const auto& entry = kept_->index.entry(slot); entry.key >= 0)
+      records.push_back({HistoryRecord::Kind::kHeld, layer_of(entry.key), vertex_of(entry.key), entry.stamp,
+                         0, entry.score, slot});
   return records;
 }
 

@@ -92,8 +92,9 @@ class PrunedMaker {
   /// `seeds`: the runs of types of the seeds.
   PrunedMaker(std::int64_t number, std::size_t layers, const SharedList<std::int64_t, Space>& type_ends,
               std::span<const TypeRun> seeds)
-      : type_ends_(type_ends), runs_of_rows_(seeds.begin(), seeds.end()), kept_(std::make_shared<Kept>()) {
-    kept_->layers.resize(layers);
+      : type_ends_(type_ends),
+        runs_of_rows_(seeds.begin(), seeds.end()),
+        kept_(std::make_shared<std::vector<Layer>>(layers)) {
     pruned_.number = number;
     pruned_.layers.resize(layers);
     pruned_.blocks.resize(layers);
@@ -105,7 +106,7 @@ class PrunedMaker {
   /// All of it is kept by `memory` but the hits, which are read here only. On a GPU the host waits.
   void add(const Space& space, std::size_t l, const BlockView<Space>& block, const std::int64_t* vertices,
            const std::int64_t* positions, const std::uint8_t* hits, std::shared_ptr<const void> memory) {
-    auto& kept = kept_->layers[l];
+    auto& kept = (*kept_)[l];
     kept.memory = std::move(memory);
     const std::span<const std::int64_t> list(vertices, static_cast<std::size_t>(block.columns));
     kept.runs = runs_of_rows_;
@@ -155,9 +156,6 @@ class PrunedMaker {
               {cached[0].data(), cached[1].data(), cached[2].data()}};
     }
   };
-  struct Kept {
-    std::vector<Layer> layers;
-  };
 
   // Of ascending vertices that begin at `begin`.
   void append_runs(const Space& space, std::span<const std::int64_t> vertices, std::int64_t begin,
@@ -190,7 +188,7 @@ class PrunedMaker {
 
   SharedList<std::int64_t, Space> type_ends_;
   std::vector<TypeRun> runs_of_rows_;  // of N[l+1] of the list that comes next
-  std::shared_ptr<Kept> kept_;
+  std::shared_ptr<std::vector<Layer>> kept_;
   PrunedMinibatchOn<Space> pruned_;
 };
 

@@ -118,12 +118,8 @@ void TrainingHistoryOn<Space>::draw(const Space& space, std::int64_t step, Sampl
   const auto layers = static_cast<std::size_t>(layers_);
   std::vector<SeedBatch> seeds;
   for (const auto batch : batches) seeds.push_back(plan.batch(batch));
-  std::vector<HistoryFoundOn<Space>> found(batches.size());
-  for (auto& of : found) {
-    of.hits.resize(layers - 1);
-    of.slots.resize(layers - 1);
-    of.recomputed.resize(layers - 1);
-  }
+  std::vector<HistoryFoundOn<Space>> found;
+  for (std::size_t m = 0; m < batches.size(); ++m) found.emplace_back(layers - 1);
   const auto find_hits = [&](int layer, std::span<const std::span<const std::int64_t>> lists) {
     std::vector<std::span<const std::uint8_t>> hits(lists.size());
     // As minibatches that have this list alone.

@@ -122,24 +122,18 @@ std::vector<StateTensor> TrainingHistoryOn<Space>::state(const Space& space, std
           {tensor_name("rows"), total, words, mine, write_rows, true}};
 }
 
-// All that this rank keeps.
 template <class Space>
-std::vector<HistoryCacheOn<Space>*> TrainingHistoryOn<Space>::caches() {
-  std::vector<HistoryCacheOn<Space>*> caches;
-  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
-    caches.push_back(&of_grid->part());
-  else
-    for (auto& [number, cache] : std::get<Lanes>(cache_)) caches.push_back(&cache);
-  return caches;
-}
-
-template <class Space>
-std::vector<HeldRow> TrainingHistoryOn<Space>::held(const Space& space, std::int64_t next) {
+std::vector<HeldHistory> TrainingHistoryOn<Space>::held(const Space& space, std::int64_t next) {
   std::vector<HeldRow> held;
-  for (auto* const cache : caches())
-    for (const auto& record : cache->readable(space, next))
-      held.push_back({record.layer, record.vertex, next - record.stamp});
-  return held;
+  const auto add = [&](HistoryCacheOn<Space>& cache) {
+    for (const auto& record : cache.readable(space, next))
+      held.push_back({record.layer, next - record.stamp});
+  };
+  if (auto* const of_grid = std::get_if<GridHistoryOn<Space>>(&cache_))
+    add(of_grid->part());
+  else
+    for (auto& [number, cache] : std::get<Lanes>(cache_)) add(cache);
+  return count_held(grid_->host().world(), held);
 }
 
 template <class Space>

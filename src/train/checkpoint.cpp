@@ -31,12 +31,12 @@ void require(bool good, const char* what) {
                     fmt::format("cannot make a checkpoint: {}: {}", what, hdf5::reason()));
 }
 
-template <class T>
-void write_array(const hdf5::Handle& file, const std::string& name, std::vector<std::int64_t> shape,
-                 const T* values, hid_t file_type, hid_t memory_type) {
+void write_numbers(const hdf5::Handle& file, const std::string& name, const std::vector<std::int64_t>& shape,
+                   const std::vector<double>& values) {
   const hdf5::Slab slab{0, shape[0], shape.size() > 1 ? shape[1] : 1};
-  const auto dataset = hdf5::reserve_dataset(file, name, file_type, shape);
-  require(dataset.exists() && (slab.end == 0 || hdf5::write_slab(dataset, memory_type, slab, values)),
+  const auto dataset = hdf5::reserve_dataset(file, name, H5T_IEEE_F64LE, shape);
+  require(dataset.exists() &&
+              (slab.end == 0 || hdf5::write_slab(dataset, H5T_NATIVE_DOUBLE, slab, values.data())),
           name.c_str());
 }
 
@@ -128,12 +128,9 @@ hdf5::WrittenBytes frame_of(const Checkpoint& checkpoint, Places& places) {
     places.push_back(hdf5::place_of(dataset));
     require(tensor.size() == 0 || places.back() > 0, tensor.name.c_str());
   }
-  write_array(file, "/losses", {std::ssize(checkpoint.state.losses)}, checkpoint.state.losses.data(),
-              H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE);
+  write_numbers(file, "/losses", {std::ssize(checkpoint.state.losses)}, checkpoint.state.losses);
   visit_standardization(checkpoint, [&](const std::string& name, const std::vector<double>& values) {
-    if (!values.empty())
-      write_array(file, "/" + name, {1, std::ssize(values)}, values.data(), H5T_IEEE_F64LE,
-                  H5T_NATIVE_DOUBLE);
+    if (!values.empty()) write_numbers(file, "/" + name, {1, std::ssize(values)}, values);
   });
   require(file.close(), "its end");
   places.push_back(bytes.size());
@@ -194,17 +191,6 @@ void write_rows(const StateTensor& tensor, std::int64_t place, Writing& writing)
     }
 }
 
-// The file as rank 0 begins it.
-Places begin_file(const Checkpoint& checkpoint, const std::string& path, Writing& writing) {
-  const auto& tensors = checkpoint.state.tensors;
-  Places places;
-  writing.file = RangedFile::create(path);
-  const auto frame = frame_of(checkpoint, places);
-  writing.file.resize(frame.size());
-  write_frame(frame, places, tensors, writing);
-  return places;
-}
-
 }  // namespace
 
 void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, const std::string& path) {
@@ -213,7 +199,11 @@ void write_checkpoint(const Communicator& world, const Checkpoint& checkpoint, c
   Writing writing;
   Places places(tensors.size() + 1);
   agree(world, [&] {
-    if (world.rank() == 0) places = begin_file(checkpoint, path, writing);
+    if (world.rank() != 0) return;
+    writing.file = RangedFile::create(path);
+    const auto frame = frame_of(checkpoint, places);
+    writing.file.resize(frame.size());
+    write_frame(frame, places, tensors, writing);
   });
   world.broadcast(std::span(places), 0, "checkpoint");
   agree(world, [&] {

@@ -38,7 +38,8 @@ constinit const TaskKind kClassesKind = {
     .label_bytes = [](const TaskSize& size) { return example_bytes(size, 4) + judged_bytes(size); },
     .judging_bytes = judged_bytes,
     // Three counts of each class, of three splits.
-    .judging = [](const TaskSize& size, int) { return all_reduce_cost(72 * size.graph.classes, size.ranks); }};
+    .judging = [](const TaskSize& size,
+                  int) { return all_reduce_cost(72 * size.graph.classes, size.ranks); }};
 
 std::vector<double> balanced_weights(std::span<const std::int32_t> labels, std::int64_t classes) {
   std::vector<double> counts(static_cast<std::size_t>(classes), 0.0);

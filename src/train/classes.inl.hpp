@@ -1,7 +1,7 @@
-// The task "classes", for every space. Softmax and cross-entropy, averaged over the seeds of a step (nn/softmax_cross_entropy.hpp), with
-// train.class_weights or train.label_smoothing nn/weighted_cross_entropy.hpp, where the mean
-// divides by the sum of the seeds' weights; accuracy and macro-F1 from counts that ranks add
-// (metrics.hpp).
+// The task "classes", for every space. Softmax and cross-entropy, averaged over the seeds of a step
+// (nn/softmax_cross_entropy.hpp), with train.class_weights or train.label_smoothing
+// nn/weighted_cross_entropy.hpp, where the mean divides by the sum of the seeds' weights; accuracy
+// and macro-F1 from counts that ranks add (metrics.hpp).
 #pragma once
 
 #include "espalier/base/arrays.hpp"

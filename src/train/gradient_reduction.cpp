@@ -6,11 +6,6 @@
 
 namespace espalier {
 
-template <class Space, class T>
-void make_zeros(const Space&, std::int64_t size, Array<Space, T>& zeros) {
-  zeros.assign(size, T{0});
-}
-
 template <>
 void raise_bounds<Cpu>(const Cpu&, const std::vector<Tensor<const float>>& tensors,
                        Buffer<std::uint64_t>& bounds) {

@@ -6,10 +6,55 @@
 #include <cmath>
 #include <limits>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/train/gradient_reduction.hpp"
-#include "tensor_list.hpp"
+
+// A list of tensors whose elements are visited one by one, by every space.
+namespace espalier::tensor_list {
+
+template <class T>
+struct Tensor {
+  T* data;
+  std::int64_t size;
+  std::int64_t at;  ///< its place in an array of all tensors one after another
+  int number;       ///< its place in the list
+};
+
+template <class T>
+std::int64_t total_size(const std::vector<Tensor<T>>& tensors) {
+  return tensors.empty() ? 0 : tensors.back().at + tensors.back().size;
+}
+
+/// Matrices or constant matrices by pointers.
+template <class T, class MatrixPointer>
+std::vector<Tensor<T>> list_of(const std::vector<MatrixPointer>& matrices) {
+  std::vector<Tensor<T>> list;
+  for (const auto* matrix : matrices)
+    list.push_back({const_cast<T*>(matrix->data.data()), static_cast<std::int64_t>(matrix->data.size()),
+                    total_size(list), static_cast<int>(list.size())});
+  return list;
+}
+
+/// Tensors of the same sizes that lie one after another from `flat` on.
+template <class T, class U>
+std::vector<Tensor<T>> list_like(const std::vector<Tensor<U>>& tensors, T* flat) {
+  std::vector<Tensor<T>> list;
+  for (const auto& t : tensors) list.push_back({flat + t.at, t.size, t.at, t.number});
+  return list;
+}
+
+/// function(tensor, place, element) for every element: the number of its tensor, its place in an
+/// array of all tensors one after another, and itself. `name`: of the kernel on a GPU.
+template <class T, class Function>
+void for_each_element(const Cpu&, const char*, const std::vector<Tensor<T>>& tensors,
+                      const Function& function) {
+  for (const Tensor<T> tensor : tensors)
+    for (std::int64_t k = 0; k < tensor.size; ++k) function(tensor.number, tensor.at + k, tensor.data[k]);
+}
+
+}  // namespace espalier::tensor_list
 
 namespace espalier {
 
@@ -20,8 +65,11 @@ inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 inline constexpr double kNoUnit = std::numeric_limits<double>::quiet_NaN();
 
 /// `size` zeros.
-template <class Space, class T>
-void make_zeros(const Space& space, std::int64_t size, Array<Space, T>& zeros);
+template <class Space, class Numbers>
+void make_zeros(const Space& space, std::int64_t size, Numbers& zeros) {
+  zeros.resize(size);
+  fill_zero(space, zeros);
+}
 
 /// bounds[t] = the bits of the largest magnitude of tensor t and of bounds[t].
 template <class Space>
@@ -112,7 +160,7 @@ void GradientReductionOn<Space>::finish_float(const std::vector<Matrix<float, Sp
   if (kept_.empty()) kept_.emplace_back();
   auto& flat = kept_.front();
   const auto to = list_of<float>(sums);
-  if (contributions_ == 0) make_zeros<Space, float>(space_, total_size(to), flat);
+  if (contributions_ == 0) make_zeros(space_, total_size(to), flat);
   reduce_flat(comm_, flat, Reduction::kSum);
   copy_flat(space_, flat.data(), to);
 }
@@ -122,12 +170,12 @@ void GradientReductionOn<Space>::finish_exact(std::int64_t contributions,
                                               const std::vector<Matrix<float, Space>*>& sums) {
   const auto to = list_of<float>(sums);
   const auto kept = [&](std::size_t m) { return list_like<const float>(to, kept_[m].data()); };
-  make_zeros<Space, std::uint64_t>(space_, std::ssize(to), bounds_);
+  make_zeros(space_, std::ssize(to), bounds_);
   for (std::size_t m = 0; m < contributions_; ++m) raise_bounds<Space>(space_, kept(m), bounds_);
   reduce_flat(comm_, bounds_, Reduction::kMax);
   units_.resize(to.size());
   find_units<Space>(space_, bounds_, contributions, units_);
-  make_zeros<Space, std::int64_t>(space_, total_size(to), fixed_);
+  make_zeros(space_, total_size(to), fixed_);
   for (std::size_t m = 0; m < contributions_; ++m) add_fixed(space_, kept(m), units_.data(), fixed_.data());
   reduce_flat(comm_, fixed_, Reduction::kSum);
   from_fixed(space_, fixed_.data(), units_.data(), to);

@@ -2,11 +2,22 @@
 // what history makes needless; the network reads rows that history has; rows of later use are kept.
 #pragma once
 
-#include "espalier/history/held_rows.hpp"
 #include "espalier/history/training_history.hpp"
+#include "espalier/train/planned_parts.hpp"
 #include "espalier/train/step_part.hpp"
 
 namespace espalier {
+
+/// "held" of the group "history": what caches held, by layer and age.
+void say_held(std::span<const HeldHistory> held, EpochReport& report);
+
+/// What history spared. Empty without.
+std::string history_lines(std::span<const EpochReport> epochs);
+
+/// Rows that it holds, and that steps have written which it does not hold yet
+/// (history/history_cache.hpp), as many as training will ever have at once; none where no row can
+/// be read.
+PlannedPart plan_history(const PlannedTraining& training, double rows_kept_before);
 
 template <class Space>
 class HistoryPartOn final : public StepPartOn<Space> {
@@ -66,7 +77,7 @@ class HistoryPartOn final : public StepPartOn<Space> {
   }
 
   void report(const Space& space, std::int64_t next, EpochReport& report) override {
-    say_held(count_held(job_.grid.host().world(), history_.held(space, next)), report);
+    say_held(history_.held(space, next), report);
   }
 
   void state(const Space& space, std::int64_t next, bool, std::vector<StateTensor>& to) override {

@@ -1,16 +1,18 @@
-// What history is expected to keep, and what is to be said of it before a job runs.
-#include <fmt/core.h>
+#include "history_part.inl.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/history/training_history.hpp"
-#include "history_part.hpp"
 
 namespace espalier {
 
 namespace {
+
+double percent(std::int64_t part, std::int64_t all) {
+  return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0.0;
+}
 
 // Rows, and what they are found by.
 KeptMemory kept_by_history(const PlannedTraining& training) {
@@ -72,6 +74,26 @@ std::string warning_of(const HistoryConfig& history, std::int64_t steps, std::in
 }
 
 }  // namespace
+
+void say_held(std::span<const HeldHistory> held, EpochReport& report) {
+  auto lines = nlohmann::ordered_json::array();
+  for (const auto& some : held)
+    lines.push_back({{"layer", some.layer}, {"ages", {some.youngest, some.oldest}}, {"rows", some.rows}});
+  report.remarks.push_back({kHistoryGroup, "held", lines.dump()});
+}
+
+std::string history_lines(std::span<const EpochReport> epochs) {
+  const auto sum = [&](const char* name) { return total(epochs, kHistoryGroup, name); };
+  if (sum("needed_rows").value_or(0) == 0) return {};
+  const auto inputs = sum("input_rows_of_sample"), edges = sum("edges_of_sample");
+  return fmt::format("history: {:.0f} % of the hidden rows were read, not computed; {}\n",
+                     percent(*sum("hits"), *sum("needed_rows")),
+                     inputs && edges
+                         ? fmt::format("left of the sample: {:.0f} % of its input rows, {:.0f} % of its "
+                                       "edges",
+                                       percent(*sum("input_rows"), *inputs), percent(*sum("edges"), *edges))
+                         : "what they alone need was not drawn");
+}
 
 PlannedPart plan_history(const PlannedTraining& training, double) {
   const auto& history = training.config.history;

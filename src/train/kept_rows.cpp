@@ -1,4 +1,4 @@
-#include "kept_rows.hpp"
+#include "kept_rows.inl.hpp"
 
 #include <algorithm>
 

@@ -11,9 +11,9 @@ namespace espalier {
 namespace {
 
 constexpr MetricKind kLabelMetrics[] = {{"roc_auc", "ROC-AUC"},
-                                   {"average_precision", "average precision"},
-                                   {"micro_f1", "micro-F1"},
-                                   {"macro_f1", "macro-F1"}};
+                                        {"average_precision", "average precision"},
+                                        {"micro_f1", "micro-F1"},
+                                        {"macro_f1", "macro-F1"}};
 
 double columns_of(const TaskSize& size, int rank) {
   return static_cast<double>(block_partition(size.graph.classes, size.ranks).size(rank));
@@ -52,43 +52,28 @@ Cost judging_labels(const TaskSize& size, int rank) {
   return cost;
 }
 
-// What a label is known to be: of the training vertices, and on the validation split.
-struct LabelFacts {
-  explicit LabelFacts(std::int64_t labels) : found(3 * labels, 0) {}
-  std::int32_t& known(std::int64_t label) { return found[3 * label]; }
-  std::int32_t& seen(std::int64_t label, std::uint8_t value) { return found[3 * label + 1 + value]; }
-  std::vector<std::int32_t> found;  // 0 or 1
-};
-
-// Calls visit(row of labels) for the vertices of a split that lie in [begin, end).
-template <class Visit>
-void visit_rows(const Matrix<std::uint8_t>& labels, std::int64_t begin, std::span<const std::int64_t> split,
-                const Visit& visit) {
-  for (auto v = std::ranges::lower_bound(split, begin); v != split.end() && *v < begin + labels.rows; ++v)
-    visit(labels.row(*v - begin));
-}
-
-// Collective.
-LabelFacts label_facts(const Communicator& comm, const GraphFile& file) {
+// Collective. Of each label three numbers, 0 or 1: is it known of a training vertex? Is it 0, and
+// is it 1, of one on the validation split?
+std::vector<std::int32_t> label_facts(const Communicator& comm, const GraphFile& file) {
   const auto& info = file.info();
   const auto& of = info.schema.types()[info.target];
   const auto train = file.read_split(Split::kTrain), valid = file.read_split(Split::kValid);
-  LabelFacts facts(info.classes);
+  std::vector<std::int32_t> facts(3 * info.classes, 0);
+  const auto note = [&](const Matrix<std::uint8_t>& labels, std::int64_t begin,
+                        std::span<const std::int64_t> split, bool values) {
+    for (auto v = std::ranges::lower_bound(split, begin); v != split.end() && *v < begin + labels.rows; ++v)
+      for (std::int64_t j = 0; j < info.classes; ++j)
+        if (const auto label = labels(*v - begin, j); label <= 1) facts[3 * j + (values ? 1 + label : 0)] = 1;
+  };
   in_row_parts(
       comm, of.size(),
       [&](std::int64_t begin, std::int64_t end) {
         const auto labels = file.read_multi_labels(of.begin + begin, of.begin + end);
-        visit_rows(labels, of.begin + begin, train, [&](const std::uint8_t* row) {
-          for (std::int64_t j = 0; j < info.classes; ++j)
-            if (row[j] <= 1) facts.known(j) = 1;
-        });
-        visit_rows(labels, of.begin + begin, valid, [&](const std::uint8_t* row) {
-          for (std::int64_t j = 0; j < info.classes; ++j)
-            if (row[j] <= 1) facts.seen(j, row[j]) = 1;
-        });
+        note(labels, of.begin + begin, train, false);
+        note(labels, of.begin + begin, valid, true);
       },
       info.classes);
-  comm.all_reduce(std::span(facts.found), Reduction::kMax, "setup");
+  comm.all_reduce(std::span(facts), Reduction::kMax, "setup");
   return facts;
 }
 
@@ -96,15 +81,15 @@ LabelFacts label_facts(const Communicator& comm, const GraphFile& file) {
 // ranked on the validation split.
 void check_columns(const Communicator& comm, const GraphFile& file, const Config& config) {
   const auto& info = file.info();
-  auto facts = label_facts(comm, file);
+  const auto facts = label_facts(comm, file);
   bool ranked = info.valid == 0;
   for (std::int64_t j = 0; j < info.classes; ++j) {
-    if (facts.known(j) == 0)
+    if (facts[3 * j] == 0)
       input_error(
           "{}: column {} of /nodes/labels is unknown ({}) for all {} vertices of /split/train, so there is "
           "nothing to learn of it; leave it out",
           file.path(), j, kUnknownLabel, info.train);
-    ranked |= facts.seen(j, 0) + facts.seen(j, 1) == 2;
+    ranked |= facts[3 * j + 1] + facts[3 * j + 2] == 2;
   }
   const auto& metric = metric_of(config.train);
   const std::string_view name = metric.name;
@@ -116,7 +101,7 @@ void check_columns(const Communicator& comm, const GraphFile& file, const Config
 }
 
 std::unique_ptr<Targets> read_label_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                             const Config&, const BatchGroups*) {
+                                            const Config&, const BatchGroups*) {
   auto targets = std::make_unique<LabelTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
@@ -138,7 +123,7 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .outputs = count_classes,
                                         .splits = count_vertices,
                                         .read_examples = read_training_vertices,
-.read_targets = read_label_targets,
+                                        .read_targets = read_label_targets,
                                         .label_bytes = labels_bytes,
                                         .judging_bytes = split_bytes,
                                         .judging = judging_labels,

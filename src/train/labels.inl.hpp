@@ -1,4 +1,5 @@
-// The task "labels", for every space. Sigmoid and cross-entropy (nn/sigmoid_cross_entropy.hpp), averaged over the known labels of a step:
+// The task "labels", for every space. Sigmoid and cross-entropy (nn/sigmoid_cross_entropy.hpp),
+// averaged over the known labels of a step:
 //
 //     loss = sum over seeds i, labels j with y_ij known of loss_ij / number of such (i, j)
 //

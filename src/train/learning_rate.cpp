@@ -3,31 +3,17 @@
 #include <algorithm>
 
 #include "espalier/base/elementary.hpp"
-#include "espalier/base/error.hpp"
 
 namespace espalier {
 
-double learning_rate(const LearningRateSchedule& s, std::int64_t epoch) {
-  if (epoch < s.warmup) return s.base * static_cast<double>(epoch + 1) / static_cast<double>(s.warmup);
-  const std::int64_t t = epoch - s.warmup;
-  if (s.kind == "constant") return s.base;
-  if (s.kind == "step") return s.base * power_of(s.factor, t / std::max<std::int64_t>(s.every, 1));
-  if (s.kind == "cosine") {
-    const auto length = static_cast<double>(std::max<std::int64_t>(s.epochs - s.warmup, 1));
-    const double progress = std::min(static_cast<double>(t) / length, 1.0);
-    return s.minimum + (s.base - s.minimum) * (1 + cosine_of_turn(progress)) / 2;
-  }
-  usage_error("lr_schedule \"{}\" is not one of constant, step, cosine", s.kind);
-}
-
 double rate_of_epoch(const TrainConfig& train, double base, std::int64_t epoch) {
-  const LearningRateSchedule schedule = {.kind = train.lr_schedule,
-                                         .base = base,
-                                         .epochs = train.epochs,
-                                         .warmup = train.lr_warmup,
-                                         .every = train.lr_step,
-                                         .factor = train.lr_decay};
-  return learning_rate(schedule, epoch - 1);
+  if (epoch <= train.lr_warmup)
+    return base * static_cast<double>(epoch) / static_cast<double>(train.lr_warmup);
+  const auto t = epoch - 1 - train.lr_warmup;
+  if (train.lr_schedule == "constant") return base;
+  if (train.lr_schedule == "step") return base * power_of(train.lr_decay, t / train.lr_step);
+  const auto length = static_cast<double>(std::max<std::int64_t>(train.epochs - train.lr_warmup, 1));
+  return base * (1 + cosine_of_turn(std::min(static_cast<double>(t) / length, 1.0))) / 2;
 }
 
 }  // namespace espalier

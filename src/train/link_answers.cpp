@@ -37,7 +37,7 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
   const auto& world = grid.world();
   const auto store = store_of_rows(grid, targets.blocks, own, kAnswers);
   Scorer scores(cpu, link_score_of(train), tensors);
-  std::vector<Matrix<float>> fetched;
+  RowsOfVertices fetched(cpu, store, kAnswers);
   std::vector<LinkAnswer> answers;
   const auto at_once = std::clamp<std::int64_t>(kOfferedAtOnce / (k * world.size()), 1, kOpenAtOnce);
   const auto better = [](const LinkAnswer& a, const LinkAnswer& b) {
@@ -47,13 +47,11 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
     const auto some = heads.subspan(from, std::min(at_once, std::ssize(heads) - from));
     std::vector<std::int64_t> ends;
     for (const auto& of : some) ends.push_back(of.head);
-    const DistinctVertices distinct(std::move(ends));
-    const auto list = distinct.ids();
-    store.fetch(cpu, std::span(&list, 1), fetched, kAnswers);
+    fetched.fetch(std::move(ends));
     // My rows, and behind them those of the heads.
-    Matrix<float> rows(own.rows + std::ssize(list), own.columns);
+    Matrix<float> rows(own.rows + fetched.rows().rows, own.columns);
     std::copy_n(own.data, own.rows * own.columns, rows.data.begin());
-    std::ranges::copy(fetched[0].data, rows.row(own.rows));
+    std::ranges::copy(fetched.rows().data, rows.row(own.rows));
     std::vector<LinkAnswer> mine;
     std::vector<std::int32_t> places;
     for (const auto& of : some) {
@@ -62,7 +60,7 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
       places.resize(static_cast<std::size_t>(range.size()));
       std::iota(places.begin(), places.end(), static_cast<std::int32_t>(range.begin));
       const auto found = scores(rows, of.relation,
-                                static_cast<std::int32_t>(own.rows) + distinct.place(of.head), places, false);
+                                static_cast<std::int32_t>(own.rows) + fetched.place(of.head), places, false);
       std::vector<LinkAnswer> best;
       for (std::size_t n = 0; n < found.size(); ++n) {
         const auto vertex = targets.judges.vertex(world.rank(), places[n]);
@@ -83,7 +81,6 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
           if (const auto& answer = all[(rank * std::ssize(some) + q) * k + n]; answer.vertex >= 0)
             best.push_back(answer);
       std::ranges::sort(best, better);
-      best.resize(static_cast<std::size_t>(std::min(k, std::ssize(best))));
       best.resize(static_cast<std::size_t>(k), {-1, 0});
       answers.insert(answers.end(), best.begin(), best.end());
     }

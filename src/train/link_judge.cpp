@@ -13,7 +13,7 @@
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/train/gradient_reduction.hpp"
-#include "link_scorer.hpp"
+#include "links.inl.hpp"
 
 namespace espalier {
 
@@ -48,8 +48,6 @@ struct Counts {
 
 // Of the links of this rank, one end after the other.
 struct LinkJudge::Ranks {
-  std::int64_t links = 0;  // of all ranks
-  bool knows_filtered = false;
   std::vector<double> raw, filtered;
   std::vector<double> shares;  // of candidates below, ties half
 
@@ -72,14 +70,13 @@ struct LinkJudge::Known {
   }
 };
 
-LinkJudge::LinkJudge(const Grid& grid, const LinkTargets& targets, const LinkScore& score, bool of_both_ends,
-                     std::int64_t against, std::uint64_t seed)
+LinkJudge::LinkJudge(const Grid& grid, const LinkTargets& targets, const TrainConfig& train)
     : grid_(grid),
       targets_(targets),
-      score_(score),
-      of_both_ends_(of_both_ends),
-      against_(against),
-      seed_(seed) {
+      score_(link_score_of(train)),
+      of_both_ends_(train.negatives_of == "both"),
+      against_(train.ranked_against),
+      seed_(static_cast<std::uint64_t>(train.seed)) {
   const auto of_all = [&](Split split) { return targets.links(split).count > 0 && ranks_all(split); };
   if (of_all(Split::kValid) || of_all(Split::kTest)) known_ = know();
 }
@@ -114,8 +111,7 @@ std::shared_ptr<const LinkJudge::Known> LinkJudge::know() const {
   return known;
 }
 
-LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows,
-                                            std::span<const ConstMatrixView<float>> tensors,
+LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& store, Scorer& scores,
                                             Split split) const {
   const auto& links = targets_.links(split);
   const auto& given = targets_.given(split);
@@ -142,7 +138,7 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
   };
   const auto most =
       given.any() ? given.of_heads.columns + given.of_tails.columns : against_ * (of_both_ends_ ? 2 : 1);
-  const auto step = candidates_at_once(rows.width(), most);
+  const auto step = candidates_at_once(store.width(), most);
   const auto mine = std::ssize(links.heads);
   const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kJudging);
 
@@ -152,9 +148,7 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
     std::vector<std::int64_t> candidates;
   };
   Ranks ranks;
-  ranks.links = links.count;
-  Scorer scores(cpu, score_, tensors);
-  std::vector<Matrix<float>> fetched;
+  RowsOfVertices fetched(cpu, store, kJudging);
   std::vector<std::int32_t> places;
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto from = std::min(round * step, mine), to = std::min(from + step, mine);
@@ -170,16 +164,14 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
         sides.push_back({k, of_head, std::move(candidates)});
       }
     }
-    const DistinctVertices distinct(std::move(all));
-    const auto list = distinct.ids();
-    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kJudging);
+    fetched.fetch(std::move(all));
     for (const auto& side : sides) {
       const auto [head, tail, relation] = links.link(side.link);
       // The link itself, then its candidates.
-      places = {distinct.place(side.of_head ? head : tail)};
-      for (const auto vertex : side.candidates) places.push_back(distinct.place(vertex));
+      places = {fetched.place(side.of_head ? head : tail)};
+      for (const auto vertex : side.candidates) places.push_back(fetched.place(vertex));
       const auto found =
-          scores(fetched[0], relation, distinct.place(side.of_head ? tail : head), places, side.of_head);
+          scores(fetched.rows(), relation, fetched.place(side.of_head ? tail : head), places, side.of_head);
       Counts counts;
       for (std::size_t j = 1; j < found.size(); ++j) counts.add(found[j], found[0]);
       ranks.add(counts, std::ssize(side.candidates));
@@ -188,24 +180,21 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& rows
   return ranks;
 }
 
-LinkJudge::Ranks LinkJudge::rank_among_pairs(const Cpu& cpu, const RowStore& rows,
-                                             std::span<const ConstMatrixView<float>> tensors,
+LinkJudge::Ranks LinkJudge::rank_among_pairs(const Cpu& cpu, const RowStore& store, Scorer& scores,
                                              Split split) const {
   const auto& given = targets_.given(split);
   std::vector<LinkTriple> pairs;
   for (std::int64_t k = 0; k < given.pairs.rows; ++k)
     pairs.push_back({given.pairs.row(k)[0], given.pairs.row(k)[1], 0});
-  Scorer scores(cpu, score_, tensors);
-  const auto step = candidates_at_once(rows.width(), 0);
-  const auto of_mine = score_each(cpu, grid_.world(), rows, scores, pairs, step, kJudging);
+  const auto step = candidates_at_once(store.width(), 0);
+  const auto of_mine = score_each(cpu, grid_.world(), store, scores, pairs, step, kJudging);
   auto others = grid_.world().all_gather_v(std::span<const float>(of_mine), kJudging);
   // Those that are no numbers are below none.
   const auto numbers = std::ranges::partition(others, [](float score) { return !std::isnan(score); }).begin();
   std::sort(others.begin(), numbers);
   Ranks ranks;
-  ranks.links = targets_.links(split).count;
   const auto links = triples_of(targets_.links(split));
-  for (const float score : score_each(cpu, grid_.world(), rows, scores, links, step, kJudging)) {
+  for (const float score : score_each(cpu, grid_.world(), store, scores, links, step, kJudging)) {
     Counts counts = {std::ssize(others), 0};
     if (!std::isnan(score)) {
       const auto [first, last] = std::equal_range(others.begin(), numbers, score);
@@ -233,7 +222,7 @@ static_assert(sizeof(Sums) == 4 * sizeof(std::int64_t));
 }  // namespace
 
 LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
-                                     std::span<const ConstMatrixView<float>> tensors, Split split) const {
+                                     Scorer& scores, Split split) const {
   const auto& world = grid_.world();
   const auto& links = targets_.links(split);
   const auto& ends = targets_.train_links->ends();
@@ -242,15 +231,12 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
   const auto width = own.columns, mine = std::ssize(links.heads), step = links_at_once(world.size());
   const auto rounds = world.all_reduce(count_batches(mine, step), Reduction::kMax, kJudging);
   Ranks ranks;
-  ranks.links = links.count;
-  ranks.knows_filtered = true;
-  Scorer scores(cpu, score_, tensors);
   // My rows, and behind them those of the fixed ends of a round.
   Matrix<float> rows(own.rows + step * world.size() * (of_both_ends_ ? 2 : 1), width);
   std::copy_n(own.data, own.rows * width, rows.data.begin());
   std::vector<std::int32_t> places(static_cast<std::size_t>(own.rows));
   std::iota(places.begin(), places.end(), 0);
-  std::vector<Matrix<float>> fetched;
+  RowsOfVertices fetched(cpu, store, kJudging);
   Buffer<Query> queries;
   Buffer<float> fixed_rows;
   for (std::int64_t round = 0; round < rounds; ++round) {
@@ -261,20 +247,18 @@ LinkJudge::Ranks LinkJudge::rank_all(const Cpu& cpu, const RowStore& store, Cons
       all.push_back(links.heads[k]);
       all.push_back(links.tails[k]);
     }
-    const DistinctVertices distinct(std::move(all));
-    const auto list = distinct.ids();
-    store.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, kJudging);
+    fetched.fetch(std::move(all));
     std::vector<Query> my_queries;
     std::vector<float> my_rows;
     for (auto k = from; k < to; ++k) {
       const auto [head, tail, relation] = links.link(k);
-      const std::int32_t at = distinct.place(tail);
-      const float score = scores(fetched[0], relation, distinct.place(head), std::span(&at, 1), false)[0];
+      const std::int32_t at = fetched.place(tail);
+      const float score = scores(fetched.rows(), relation, fetched.place(head), std::span(&at, 1), false)[0];
       for (const bool of_head : {false, true}) {
         if (of_head && !of_both_ends_) continue;
         const auto fixed = of_head ? tail : head;
         my_queries.push_back({fixed, of_head ? head : tail, relation, score, of_head});
-        const auto* row = fetched[0].row(distinct.place(fixed));
+        const auto* row = fetched.rows().row(fetched.place(fixed));
         my_rows.insert(my_rows.end(), row, row + width);
       }
     }
@@ -338,24 +322,26 @@ void add_means(const Communicator& world, const std::vector<double>& ranks, cons
 
 }  // namespace
 
-Metrics LinkJudge::metrics_of(const Ranks& ranks) const {
+Metrics LinkJudge::metrics_of(const Ranks& ranks, Split split) const {
   const auto& world = grid_.world();
-  Metrics metrics = {.scores = {}, .vertices = ranks.links};
-  if (ranks.links == 0) return metrics;
+  Metrics metrics = {.scores = {}, .vertices = targets_.links(split).count};
+  if (metrics.vertices == 0) return metrics;
   add_means(world, ranks.raw, "", metrics);
   const auto count = world.all_reduce(std::ssize(ranks.shares), Reduction::kSum, kJudging);
   metrics.scores.push_back({"auc", reproducible_sum(world, ranks.shares) / static_cast<double>(count)});
-  if (ranks.knows_filtered) add_means(world, ranks.filtered, "filtered_", metrics);
+  if (ranks_all(split)) add_means(world, ranks.filtered, "filtered_", metrics);
   return metrics;
 }
 
 Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
                             std::span<const ConstMatrixView<float>> tensors) const {
   const auto store = store_of_rows(grid_, targets_.blocks, own, kJudging);
+  Scorer scores(cpu, score_, tensors);
   const auto metrics = [&](Split split) {
-    return metrics_of(ranks_all(split)                      ? rank_all(cpu, store, own, tensors, split)
-                      : targets_.given(split).non_links > 0 ? rank_among_pairs(cpu, store, tensors, split)
-                                                            : rank_candidates(cpu, store, tensors, split));
+    const auto ranks = ranks_all(split)                      ? rank_all(cpu, store, own, scores, split)
+                       : targets_.given(split).non_links > 0 ? rank_among_pairs(cpu, store, scores, split)
+                                                             : rank_candidates(cpu, store, scores, split);
+    return metrics_of(ranks, split);
   };
   Evaluation evaluation;
   evaluation.valid = metrics(Split::kValid);
@@ -397,7 +383,8 @@ Cost ranking_cost(const RankingSize& size) {
                                     : links_at_once(ranks);
   const auto rounds = rounds_of(mine, step);
   cost += fetch_cost(size, mine * (2 + size.sides * size.others), rounds);
-  cost += (size.others > 0 ? 3 : 4) * all_reduce_cost(8, ranks);  // rounds, and counts for the means
+  // Rounds, and counts for the means.
+  cost += (size.others > 0 ? 3 : 4) * all_reduce_cost(8, ranks);
   if (size.others > 0) return cost;
   const double queries = mine * size.sides;
   cost += rounds * cost_of(all_gather_volume(8, ranks));

@@ -10,10 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "espalier/feature/row_store.hpp"
-#include "espalier/nn/link_decoder.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/train/links.hpp"
+#include "link_scorer.hpp"
 
 namespace espalier {
 
@@ -35,10 +34,8 @@ double ranking_bytes(const RankingSize& size);
 
 class LinkJudge {
  public:
-  /// Collective over the grid. Both must outlive it. `against`: how many candidates are drawn
-  /// where the file gives none; 0: all vertices.
-  LinkJudge(const Grid& grid, const LinkTargets& targets, const LinkScore& score, bool of_both_ends,
-            std::int64_t against, std::uint64_t seed);
+  /// Collective over the grid. Grid and targets must outlive it.
+  LinkJudge(const Grid& grid, const LinkTargets& targets, const TrainConfig& train);
 
   /// Collective. `own`: rows of the vertices that this rank judges.
   Evaluation judge(const Cpu& cpu, ConstMatrixView<float> own,
@@ -48,21 +45,19 @@ class LinkJudge {
   struct Ranks;
   struct Known;
 
-  Ranks rank_candidates(const Cpu& cpu, const RowStore& rows, std::span<const ConstMatrixView<float>> tensors,
-                        Split split) const;
-  Ranks rank_among_pairs(const Cpu& cpu, const RowStore& rows,
-                         std::span<const ConstMatrixView<float>> tensors, Split split) const;
-  Ranks rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own,
-                 std::span<const ConstMatrixView<float>> tensors, Split split) const;
+  Ranks rank_candidates(const Cpu& cpu, const RowStore& store, Scorer& scores, Split split) const;
+  Ranks rank_among_pairs(const Cpu& cpu, const RowStore& store, Scorer& scores, Split split) const;
+  Ranks rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own, Scorer& scores,
+                 Split split) const;
   bool ranks_all(Split split) const { return against_ == 0 && !targets_.given(split).any(); }
-  Metrics metrics_of(const Ranks& ranks) const;
+  Metrics metrics_of(const Ranks& ranks, Split split) const;
   std::shared_ptr<const Known> know() const;
 
   const Grid& grid_;
   const LinkTargets& targets_;
   LinkScore score_;
   bool of_both_ends_;
-  std::int64_t against_;
+  std::int64_t against_;  ///< candidates that are drawn where the file gives none; 0: all vertices
   std::uint64_t seed_;
   std::shared_ptr<const Known> known_;  ///< where all vertices are candidates
 };

@@ -15,7 +15,7 @@ std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const Ro
                               const std::string& label) {
   const auto mine = std::ssize(links);
   const auto rounds = comm.all_reduce(count_batches(mine, at_once), Reduction::kMax, label);
-  std::vector<Matrix<float>> fetched;
+  RowsOfVertices fetched(cpu, rows, label);
   std::vector<float> found;
   for (std::int64_t round = 0; round < rounds; ++round) {
     const auto from = std::min(round * at_once, mine), to = std::min(from + at_once, mine);
@@ -24,12 +24,10 @@ std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const Ro
       ends.push_back(links[k].head);
       ends.push_back(links[k].tail);
     }
-    const DistinctVertices distinct(std::move(ends));
-    const auto list = distinct.ids();
-    rows.fetch(cpu, std::span(&list, from < to ? std::size_t{1} : 0), fetched, label);
+    fetched.fetch(std::move(ends));
     for (auto k = from; k < to; ++k) {
-      const std::int32_t tail = distinct.place(links[k].tail);
-      found.push_back(scores(fetched[0], links[k].relation, distinct.place(links[k].head),
+      const std::int32_t tail = fetched.place(links[k].tail);
+      found.push_back(scores(fetched.rows(), links[k].relation, fetched.place(links[k].head),
                              std::span(&tail, 1), false)[0]);
     }
   }

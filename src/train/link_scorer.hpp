@@ -14,20 +14,31 @@
 
 namespace espalier {
 
-// Distinct vertices, and where each of some stands among them.
-class DistinctVertices {
+// The rows of some vertices, each once.
+class RowsOfVertices {
  public:
-  explicit DistinctVertices(std::vector<std::int64_t> vertices) : ids_(std::move(vertices)) {
+  RowsOfVertices(const Cpu& cpu, const RowStore& store, std::string_view label)
+      : cpu_(cpu), store_(store), label_(label) {}
+
+  /// Collective. Of these, in place of those before.
+  void fetch(std::vector<std::int64_t> vertices) {
+    ids_ = std::move(vertices);
     std::ranges::sort(ids_);
     ids_.erase(std::ranges::unique(ids_).begin(), ids_.end());
+    const std::span<const std::int64_t> list = ids_;
+    store_.fetch(cpu_, std::span(&list, list.empty() ? 0 : 1), rows_, label_);
   }
-  std::span<const std::int64_t> ids() const { return ids_; }
+  const Matrix<float>& rows() const { return rows_.front(); }
   std::int32_t place(std::int64_t vertex) const {
     return static_cast<std::int32_t>(std::ranges::lower_bound(ids_, vertex) - ids_.begin());
   }
 
  private:
+  const Cpu& cpu_;
+  const RowStore& store_;
+  std::string_view label_;
   std::vector<std::int64_t> ids_;
+  std::vector<Matrix<float>> rows_;
 };
 
 // Links of one relation, scored together.

@@ -15,18 +15,18 @@ namespace {
 constexpr std::int64_t kMostScores = (std::int64_t{1} << 30) - 1;
 
 constexpr MetricKind kLinkMetrics[] = {{"mrr", "MRR"},
-                                   {"hits_1", "Hits@1"},
-                                   {"hits_3", "Hits@3"},
-                                   {"hits_10", "Hits@10"},
-                                   {"hits_50", "Hits@50"},
-                                   {"hits_100", "Hits@100"},
-                                   {"auc", "AUC"},
-                                   {"filtered_mrr", "filtered MRR", true},
-                                   {"filtered_hits_1", "filtered Hits@1", true},
-                                   {"filtered_hits_3", "filtered Hits@3", true},
-                                   {"filtered_hits_10", "filtered Hits@10", true},
-                                   {"filtered_hits_50", "filtered Hits@50", true},
-                                   {"filtered_hits_100", "filtered Hits@100", true}};
+                                       {"hits_1", "Hits@1"},
+                                       {"hits_3", "Hits@3"},
+                                       {"hits_10", "Hits@10"},
+                                       {"hits_50", "Hits@50"},
+                                       {"hits_100", "Hits@100"},
+                                       {"auc", "AUC"},
+                                       {"filtered_mrr", "filtered MRR", true},
+                                       {"filtered_hits_1", "filtered Hits@1", true},
+                                       {"filtered_hits_3", "filtered Hits@3", true},
+                                       {"filtered_hits_10", "filtered Hits@10", true},
+                                       {"filtered_hits_50", "filtered Hits@50", true},
+                                       {"filtered_hits_100", "filtered Hits@100", true}};
 
 const SplitLinks& links_of(const GraphInfo& graph, Split split) {
   return graph.links.splits[static_cast<std::size_t>(split)];
@@ -115,7 +115,7 @@ GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file,
 }
 
 std::unique_ptr<Targets> read_link_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                            const Config& config, const BatchGroups* groups) {
+                                           const Config& config, const BatchGroups* groups) {
   auto targets = std::make_unique<LinkTargets>();
   const auto& world = grid.world();
   place_targets(grid, blocks, {}, *targets);
@@ -141,7 +141,9 @@ RankingSize ranking_of(const TaskSize& size, Split split, double width) {
   const auto& train = size.config.train;
   const bool heads = of.negative_heads > 0, tails = of.negative_tails > 0;
   const double given = static_cast<double>(of.negative_heads + of.negative_tails),
-               sides = given > 0 ? heads + tails : train.negatives_of == "both" ? 2 : 1;
+               sides = given > 0                      ? heads + tails
+                       : train.negatives_of == "both" ? 2
+                                                      : 1;
   return {.ranks = size.ranks,
           .rows = size.rows,
           .links = count_of(size, split),
@@ -312,7 +314,7 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .seeds = count_seeds,
                                        .read_examples = read_examples,
                                        .read_targets = read_link_targets,
-.places = read_places,
+                                       .places = read_places,
                                        .label_bytes = links_bytes,
                                        .loss_bytes = loss_bytes,
                                        .judging_bytes = ranks_bytes,

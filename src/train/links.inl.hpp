@@ -24,8 +24,7 @@ class LinksOn final : public TaskOn<Space> {
         decoder_(make_link_decoder(space, score_)),
         loss_(link_loss_of(train)),
         negatives_(train.negatives),
-        judge_(grid, targets, score_, train.negatives_of == "both", train.ranked_against,
-               static_cast<std::uint64_t>(train.seed)) {}
+        judge_(grid, targets, train) {}
 
   std::int64_t outputs() const override { return targets_.outputs; }
   std::vector<TensorShape> tensors() const override {

@@ -1,7 +1,5 @@
 #include "espalier/train/optimizer.hpp"
 
-#include <algorithm>
-
 #include "optimizer.inl.hpp"
 
 namespace espalier {
@@ -28,11 +26,6 @@ void update(const Cpu& cpu, const TensorUpdate<T, AdamStep<T>>& tensor) {
 }
 
 }  // namespace
-
-template <class T>
-void fill_zero(const Cpu&, Matrix<T>& matrix) {
-  std::ranges::fill(matrix.data, T{0});
-}
 
 template <class T, class Step>
 void update_tensors(const Cpu& cpu, std::span<const TensorUpdate<T, Step>> updates) {

@@ -33,11 +33,6 @@ __global__ void __launch_bounds__(kBlockThreads) update_kernel(Updates<T, Step> 
 
 }  // namespace
 
-template <class T>
-void fill_zero(const Cuda& cuda, Matrix<T, Cuda>& matrix) {
-  fill_zero(cuda, matrix.data);
-}
-
 template <class T, class Step>
 void update_tensors(const Cuda& cuda, std::span<const TensorUpdate<T, Step>> updates) {
   for (std::size_t begin = 0; begin < updates.size(); begin += kTensorsOfLaunch) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "espalier/base/arrays.hpp"
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/host_device.hpp"
@@ -47,11 +48,6 @@ struct TensorUpdate {
   T* weight;
 };
 
-template <class T>
-void fill_zero(const Cpu&, Matrix<T>& matrix);
-template <class T>
-void fill_zero(const Cuda&, Matrix<T, Cuda>& matrix);
-
 /// Updates all the tensors. Step: SgdStep or AdamStep.
 template <class T, class Step>
 void update_tensors(const Cpu&, std::span<const TensorUpdate<T, Step>> updates);
@@ -62,7 +58,7 @@ template <class T, class Space>
 NamedMatrix<T, Space> zeros_like(const Space& space, const Parameter<T, Space>& parameter, const char* what) {
   NamedMatrix<T, Space> state{parameter.name + "/" + what,
                               Matrix<T, Space>(parameter.value.rows, parameter.value.columns)};
-  fill_zero(space, state.value);
+  fill_zero(space, state.value.data);
   return state;
 }
 
@@ -70,10 +66,6 @@ template <class T, class Space>
 Optimizer<T, Space>::Optimizer(const Space& space, const OptimizerOptions& options,
                                const std::vector<Parameter<T, Space>>& parameters)
     : options_(options) {
-  if (options.kind != "adam" && options.kind != "sgd")
-    usage_error("optimizer \"{}\" is not one of adam, sgd", options.kind);
-  if (options.weight_decay_on != "all" && options.weight_decay_on != "first")
-    usage_error("weight_decay_on \"{}\" is not one of all, first", options.weight_decay_on);
   for (const auto& parameter : parameters) {
     if (options.kind == "sgd") {
       state_.push_back(zeros_like(space, parameter, "velocity"));

@@ -4,9 +4,7 @@
 
 #include "average_weights.inl.hpp"
 #include "clip_norm.inl.hpp"
-#include "history_part.hpp"
 #include "history_part.inl.hpp"
-#include "kept_rows.hpp"
 #include "kept_rows.inl.hpp"
 #include "learnt_rows.inl.hpp"
 #include "running_statistics.inl.hpp"

@@ -1,5 +1,5 @@
-// The table of tasks. A new one is a description, a class over the space and its targets in files of
-// their own, and a line here.
+// The table of tasks. A new one is a description, a class over the space and its targets in files
+// of their own, and a line here.
 #pragma once
 
 #include "classes.inl.hpp"

@@ -4,9 +4,7 @@ namespace espalier {
 
 // Asking for the answer would make the host wait for the step.
 bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& gradients, int* flag) {
-  std::vector<const Matrix<float, Cuda>*> tensors;
-  for (const auto& gradient : gradients) tensors.push_back(&gradient);
-  note_not_finite(cuda, tensors, flag);
+  note_not_finite(cuda, pointers_to<const Matrix<float, Cuda>>(gradients), flag);
   return false;
 }
 

@@ -8,7 +8,6 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/train/divergence.hpp"
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
@@ -21,13 +20,6 @@ namespace espalier {
 // GPU is not asked inside of an epoch.
 bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag);
 bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradients, int* flag);
-
-inline OptimizerOptions optimizer_of(const TrainConfig& train) {
-  return {.kind = train.optimizer,
-          .momentum = train.momentum,
-          .weight_decay = train.weight_decay,
-          .weight_decay_on = train.weight_decay_on};
-}
 
 // The stage of an epoch that changes weights.
 inline constexpr const char* kOptimizer = "optimizer";
@@ -53,7 +45,12 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
                              job.input_shape.width == 0 ? InputShape(job.input.width()) : job.input_shape,
                              job.task.outputs(), job.task.tensors()),
                static_cast<std::uint64_t>(job.config.train.seed)),
-      optimizer_(space, optimizer_of(job.config.train), network_.parameters()),
+      optimizer_(space,
+                 {.kind = job.config.train.optimizer,
+                  .momentum = job.config.train.momentum,
+                  .weight_decay = job.config.train.weight_decay,
+                  .weight_decay_on = job.config.train.weight_decay_on},
+                 network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       clock_(space, timers_),
       pipeline_(space, job_, parts_, clock_) {

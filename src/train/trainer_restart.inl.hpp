@@ -82,17 +82,10 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   state.confusion = whole_confusion("checkpoint");
   if (!within_epoch) return state;
   state.losses = losses_of_done(pipeline_.plan());
-  state.counts = counts_of_done();
+  state.counts = sum_over_ranks(pipeline_.counts_of_taken(), grid_.world());
+  state.counts.add(restored_counts_);
   state.counters = counters_of_done().sums();
   return state;
-}
-
-// Collective. What was sampled for the steps done: all that was sampled but for what waits.
-template <class Space>
-SampleCounts TrainerOn<Space>::counts_of_done() {
-  auto counts = sum_over_ranks(pipeline_.counts_of_taken(), grid_.world());
-  counts.add(restored_counts_);
-  return counts;
 }
 
 // Collective. What the parts of steps have counted.

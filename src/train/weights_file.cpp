@@ -1,14 +1,17 @@
 #include "espalier/train/weights_file.hpp"
 
+#include <zlib.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "espalier/base/ranged_file.hpp"
+#include "checkpoint_seal.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/dense/matrix.hpp"
+#include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "known_graph.hpp"
-#include "sealed_hdf5.hpp"
 
 namespace espalier {
 
@@ -19,6 +22,62 @@ constexpr const char* kMean = "features/mean";
 constexpr const char* kDeviation = "features/deviation";
 constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/",
                            kEmbedding = "weights/embedding.";
+
+bool has_title(const std::string& bytes) {
+  return bytes.starts_with(fmt::format("{}\n", kTitle));
+}
+
+// The seal that fits the bytes behind it.
+std::string seal_of_bytes(const std::string& bytes) {
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  const auto checksum = crc32_z(crc32_z(0, nullptr, 0), data + kUserBlock, bytes.size() - kUserBlock);
+  return seal_of(kTitle, std::ssize(bytes), static_cast<std::uint32_t>(checksum));
+}
+
+// Throws UserError(kInput), naming `path` and the damage, where the bytes are not, or no longer, a
+// weights.h5.
+void check_bytes(const std::string& bytes, const std::string& path) {
+  if (std::ssize(bytes) < kUserBlock || !has_title(bytes))
+    input_error("{}: its first bytes are not \"{}\"", path, kTitle);
+  const std::string found = bytes.c_str();  // the block ends with zeros
+  if (found.find(fmt::format("\nbytes {}\n", bytes.size())) == std::string::npos)
+    input_error("{}: is damaged: it has {} bytes, not as many as were written", path, bytes.size());
+  if (!bytes.starts_with(seal_of_bytes(bytes)))
+    input_error("{}: is damaged: its checksum does not fit its bytes", path);
+}
+
+void require_made(bool good, const std::string& what) {
+  if (!good)
+    throw UserError(ExitCode::kInternal,
+                    fmt::format("cannot make a file in memory: {}: {}", what, hdf5::reason()));
+}
+
+template <class T>
+hid_t native_type() {
+  return std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
+
+template <class T>
+void write_matrix(const hdf5::Handle& file, const std::string& name, std::int64_t rows, std::int64_t columns,
+                  const T* values) {
+  const auto type = std::is_same_v<T, float> ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+  const auto dataset = hdf5::create_dataset(file, "/" + name, type, {rows, columns});
+  require_made(dataset.exists() && hdf5::write_slab(dataset, native_type<T>(), {0, rows, columns}, values),
+               name);
+}
+
+// An empty one where there is none.
+template <class T>
+Matrix<T> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path) {
+  const auto dataset = hdf5::open_dataset(file, "/" + name);
+  if (!dataset.exists()) return {};
+  if (dataset.shape.size() != 2 || !dataset.is_float())
+    input_error("{}: {} is no matrix of numbers", path, name);
+  Matrix<T> matrix(dataset.rows(), dataset.columns());
+  if (!hdf5::read_slab(dataset, native_type<T>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
+    input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
+  return matrix;
+}
 
 bool is_trained(std::string_view name) {
   return name.starts_with(kWeights) || name.starts_with(kStatistics);
@@ -39,33 +98,7 @@ void write_row(const hdf5::Handle& file, const char* name, const std::vector<dou
 std::vector<double> read_row(const hdf5::Handle& file, const char* name, const std::string& path) {
   const auto row = read_matrix<double>(file, name, path);
   if (row.rows > 1) input_error("{}: {} is no row of numbers", path, name);
-  return {row.values.begin(), row.values.end()};
-}
-
-TrainedWeights from_weights_file(const std::string& bytes, const std::string& path) {
-  const auto file = open_sealed(bytes, kTitle, path);
-  TrainedWeights weights;
-  std::string graph;
-  std::int64_t version = 0;
-  if (!hdf5::read_integer_attribute(file, "version", version) || version != 1)
-    input_error("{}: its attribute version is {}; this program reads version 1", path,
-                hdf5::describe_attribute(file, "version"));
-  if (!hdf5::read_integer_attribute(file, "epoch", weights.epoch) ||
-      !hdf5::read_text_attribute(file, "config", weights.config) ||
-      !hdf5::read_text_attribute(file, "graph", graph))
-    input_error("{}: one of its attributes epoch, config and graph is missing", path);
-  try {
-    read_graph(graph, weights.graph);
-  } catch (const std::exception& error) {
-    input_error("{}: its attribute graph cannot be understood: {}", path, error.what());
-  }
-  for (const auto& name : hdf5::dataset_names(file)) {
-    if (!is_trained(name)) continue;
-    auto matrix = read_matrix<float>(file, name, path);
-    weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.values)});
-  }
-  weights.standardization = {read_row(file, kMean, path), read_row(file, kDeviation, path)};
-  return weights;
+  return {row.data.begin(), row.data.end()};
 }
 
 // Collective.
@@ -76,12 +109,6 @@ TrainedWeights from_checkpoint(const Communicator& world, const std::string& pat
   weights.graph = std::move(checkpoint.graph);
   weights.standardization = std::move(checkpoint.standardization);
   return weights;
-}
-
-void check_standardization(const TrainedWeights& weights, const std::string& path) {
-  const auto& [mean, deviation] = weights.standardization;
-  if (mean.size() != deviation.size())
-    input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
 }
 
 // Collective. The embeddings beside a weights.h5.
@@ -156,7 +183,10 @@ Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
 }
 
 std::string weights_bytes(const TrainedWeights& weights) {
-  const auto file = create_sealed();
+  hdf5::silence();
+  hdf5::WrittenBytes written;
+  auto file = hdf5::create_in_memory(written, kUserBlock);
+  require_made(file.valid(), "its beginning");
   if (!hdf5::write_long_text_attribute(file, "format", "espalier-weights") ||
       !hdf5::write_integer_attribute(file, "version", 1) ||
       !hdf5::write_long_text_attribute(file, "espalier", kVersion) ||
@@ -168,19 +198,50 @@ std::string weights_bytes(const TrainedWeights& weights) {
     write_matrix(file, tensor.name, tensor.rows, tensor.columns, tensor.values.data());
   write_row(file, kMean, weights.standardization.mean);
   write_row(file, kDeviation, weights.standardization.deviation);
-  return sealed_bytes(file, kTitle);
+  require_made(file.close(), "its end");
+  std::string bytes(static_cast<std::size_t>(written.size()), '\0');
+  written.read(0, written.size(), bytes.data());
+  return bytes.replace(0, kUserBlock, seal_of_bytes(bytes));
 }
 
 bool is_weights_file(const std::string& path) {
   const auto file = RangedFile::open(path);
   std::string beginning(64, '\0');
   file.read(0, beginning.data(), std::ssize(beginning));
-  return has_seal(beginning, kTitle);
+  return has_title(beginning);
 }
 
 TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
-  auto weights = from_weights_file(bytes, path);
-  check_standardization(weights, path);
+  check_bytes(bytes, path);
+  hdf5::silence();
+  hdf5::WrittenBytes image;
+  image.write(0, std::ssize(bytes), bytes.data());
+  const auto file = hdf5::open_in_memory(image);
+  if (!file.valid()) input_error("{}: is no HDF5 file behind its first {} bytes", path, kUserBlock);
+  TrainedWeights weights;
+  std::string graph;
+  std::int64_t version = 0;
+  if (!hdf5::read_integer_attribute(file, "version", version) || version != 1)
+    input_error("{}: its attribute version is {}; this program reads version 1", path,
+                hdf5::describe_attribute(file, "version"));
+  if (!hdf5::read_integer_attribute(file, "epoch", weights.epoch) ||
+      !hdf5::read_text_attribute(file, "config", weights.config) ||
+      !hdf5::read_text_attribute(file, "graph", graph))
+    input_error("{}: one of its attributes epoch, config and graph is missing", path);
+  try {
+    read_graph(graph, weights.graph);
+  } catch (const std::exception& error) {
+    input_error("{}: its attribute graph cannot be understood: {}", path, error.what());
+  }
+  for (const auto& name : hdf5::dataset_names(file)) {
+    if (!is_trained(name)) continue;
+    auto matrix = read_matrix<float>(file, name, path);
+    weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.data)});
+  }
+  weights.standardization = {read_row(file, kMean, path), read_row(file, kDeviation, path)};
+  const auto& [mean, deviation] = weights.standardization;
+  if (mean.size() != deviation.size())
+    input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
   return weights;
 }
 
@@ -195,9 +256,7 @@ TrainedWeights read_weights(const Communicator& world, const std::string& path) 
     read_embeddings(world, path, from_file);
     return from_file;
   }
-  auto weights = from_checkpoint(world, path);
-  check_standardization(weights, path);
-  return weights;
+  return from_checkpoint(world, path);
 }
 
 }  // namespace espalier

@@ -36,7 +36,7 @@ void expect_found(const Space& space, const GridHistoryOn<Space>& cache, const M
       layer_of_list.push_back(layer);
       for (std::int64_t i = 0; i < std::ssize(flags); ++i) {
         const auto v = lists[b].vertices[i];
-        const bool expected = (shape.seeds_hit || i >= lists[b].sizes.back()) && map.hit(layer, v) != nullptr;
+        const bool expected = map.hit(layer, v) != nullptr;
         EXPECT_EQ(flags[i] != 0, expected) << "layer " << layer << " vertex " << v;
         if (expected && random() % 3 > 0) wanted.back().push_back(v);
       }
@@ -117,7 +117,7 @@ inline std::vector<HistoryShape> grid_history_shapes() {
        {HistoryPrecision::kFloat32, HistoryPrecision::kFloat16, HistoryPrecision::kUint8})
     for (const std::int64_t entries : {0, 1100})
       shapes.push_back({.layers = 2, .width = 7, .precision = precision, .t_stale = 6, .entries = entries});
-  shapes.push_back({.layers = 2, .width = 3, .t_stale = 4, .seeds_hit = false});
+  shapes.push_back({.layers = 2, .width = 3, .t_stale = 4});
   shapes.push_back({.layers = 2, .width = 1, .t_stale = 50, .entries = 40});
   shapes.push_back({.layers = 2, .width = 1, .t_stale = 0});
   return shapes;

@@ -4,7 +4,6 @@
 // batches used, on every grid; each row is held once; what moves is what the model expects.
 #include "espalier/history/grid_history.hpp"
 
-#include "espalier/history/history_model.hpp"
 #include "history/grid_history_cases.hpp"
 
 namespace espalier {
@@ -48,7 +47,7 @@ TEST(GridHistory, PredictsWhatItMoves) {
   std::vector<HistoryFoundOn<Cpu>> found;
   const std::vector<Minibatch> minibatches = {minibatch_of<Cpu>(lists, lists.vertices)};
   cache.find({}, minibatches, found, "find");
-  EXPECT_EQ(found[0].hit_rows, kVertices);
+  EXPECT_EQ(std::ranges::count(found[0].hits[0], 1), kVertices);
   Matrix<float> read;
   const std::vector<HistoryReadOn<Cpu>> reads = {{1, lists.vertices, &read}, {1, lists.vertices, &read}};
   cache.read({}, reads, "read");
@@ -58,8 +57,8 @@ TEST(GridHistory, PredictsWhatItMoves) {
   cache.end({}, 2, "evict");
   const double n = kVertices;
   const std::vector<std::pair<std::string, Cost>> steps = {
-      {"find", history_find_cost(p, n)},
-      {"read", history_read_cost(p, n, 4 * kWidth)},
+      {"find", history_question_cost(p, n, 1)},
+      {"read", history_question_cost(p, n, 4 * kWidth)},
       {"end", history_write_cost(p, n, n / p, 0, 4 * kWidth)},
       {"evict", history_write_cost(p, 0, 0, n, 4 * kWidth)}};
   for (const auto& [label, cost] : steps) {

@@ -1,13 +1,12 @@
 // ranks: 1 3 4
 // Laws: every held row is counted once, by layer and age; nothing depends on who holds what.
-#include "espalier/history/held_rows.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <random>
 
+#include "espalier/history/training_history.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -20,7 +19,7 @@ TEST(HeldRows, AreCountedByLayerAndAge) {
   std::map<std::pair<int, int>, std::int64_t> expected;  // by layer and floor(log2(age))
   for (const int layer : {1, 3})
     for (std::int64_t v = 0; v < 700; ++v) {
-      all.push_back({layer, v, 1 + static_cast<std::int64_t>(random() % 40)});
+      all.push_back({layer, 1 + static_cast<std::int64_t>(random() % 40)});
       ++expected[{layer, static_cast<int>(std::floor(std::log2(all.back().age)))}];
     }
   ASSERT_EQ(expected.size(), 12U) << "ages 1, 2-3, .. 32-63 of two layers";

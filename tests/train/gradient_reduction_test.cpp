@@ -33,7 +33,7 @@ std::vector<Matrix<float>> contribution(std::int64_t batch) {
 
 std::vector<Matrix<float>> reduce(bool reproducible, std::int64_t rotation) {
   const auto& world = test_world();
-  GradientReduction reduction(world, reproducible);
+  GradientReduction reduction(Cpu{}, world, reproducible);
   for (std::int64_t b = 0; b < kBatches; ++b) {
     if ((b + rotation) % world.size() != world.rank()) continue;
     const auto tensors = contribution(b);
@@ -62,7 +62,7 @@ TEST(GradientReduction, IsTheSum) {
 // must give.
 TEST(GradientReduction, ReproducibleBitsDoNotDependOnWhoContributes) {
   const auto alone_world = test_world().split(test_world().rank(), 0);
-  GradientReduction alone(alone_world, true);
+  GradientReduction alone(Cpu{}, alone_world, true);
   for (std::int64_t b = kBatches; b-- > 0;) {
     const auto tensors = contribution(b);
     alone.add({&tensors[0], &tensors[1]}, 0.25f);
@@ -83,7 +83,7 @@ TEST(GradientReduction, ReproducibleBitsDoNotDependOnWhoContributes) {
 TEST(GradientReduction, TensorsOfFarApartMagnitudesKeepTheirBits) {
   const auto ranks = static_cast<float>(test_world().size());
   for (const auto& [first, second] : {std::pair{0x1.8p60f, 0x1.8p-60f}, {0x1.8p-60f, 0x1.8p60f}}) {
-    GradientReduction reduction(test_world(), true);
+    GradientReduction reduction(Cpu{}, test_world(), true);
     Matrix<float> tensors[2] = {Matrix<float>(1, 3), Matrix<float>(1, 2)}, sums[2] = {tensors[0], tensors[1]};
     std::ranges::fill(tensors[0].data, first);
     std::ranges::fill(tensors[1].data, second);
@@ -95,7 +95,7 @@ TEST(GradientReduction, TensorsOfFarApartMagnitudesKeepTheirBits) {
 }
 
 TEST(GradientReduction, NotFiniteStaysNotFinite) {
-  GradientReduction reduction(test_world(), true);
+  GradientReduction reduction(Cpu{}, test_world(), true);
   Matrix<float> tensor(1, 2);
   for (const float bad : {NAN, INFINITY}) {
     for (const bool first : {true, false}) {  // finite numbers before and after it must not hide it

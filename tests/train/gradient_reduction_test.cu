@@ -52,7 +52,7 @@ struct Sums {
   Sums(bool reproducible, bool by_nccl, std::int64_t rotation, const Spoil& spoil) {
     const auto& world = test_world();
     const DeviceCommunicator comm(own_gpu(), world, by_nccl);
-    GradientReduction cpu(world, reproducible);
+    GradientReduction cpu(Cpu{}, world, reproducible);
     GradientReductionOn<Cuda> gpu(own_gpu(), comm, reproducible);
     auto sums = all_to_device(own_gpu(), expected);
     for (int step = 0; step < 2; ++step) {  // the second finds nothing of the first

@@ -33,9 +33,9 @@ TEST(Metrics, HandChecked) {
 TEST(Metrics, AgreeWithScikitLearn) {
   for (const auto& json : read_fixture("metrics")) {
     const std::int64_t classes = json.at("classes");
-    const auto counts = class_counts(
-        Cpu{1}, logits_of(json.at("predictions").get<std::vector<std::int32_t>>(), classes),
-        json.at("labels").get<std::vector<std::int32_t>>());
+    const auto counts =
+        class_counts(Cpu{1}, logits_of(json.at("predictions").get<std::vector<std::int32_t>>(), classes),
+                     json.at("labels").get<std::vector<std::int32_t>>());
     EXPECT_DOUBLE_EQ(accuracy(counts), json.at("accuracy").get<double>());
     EXPECT_DOUBLE_EQ(macro_f1(counts), json.at("macro_f1").get<double>());
   }

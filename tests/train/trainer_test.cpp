@@ -49,7 +49,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
   options.momentum = t.momentum;
   options.weight_decay = t.weight_decay;
   options.weight_decay_on = t.weight_decay_on;
-  Optimizer<double> optimizer(options, network.parameters());
+  Optimizer<double> optimizer(Cpu{}, options, network.parameters());
   PlainRun run;
   for (std::uint64_t epoch = 1; epoch <= static_cast<std::uint64_t>(t.epochs); ++epoch) {
     const EpochPlan plan(problem.train, config.sampler.batch_size, 1, 1, 5, epoch);

@@ -12,8 +12,8 @@
 //             evictions
 //
 // each once for all of a rank's batches, whose lists are put together first, by all-to-all-v over
-// the whole grid. Bytes are booked under the caller's label beside what the model expects
-// (history/history_model.hpp).
+// the whole grid. Bytes are booked under the caller's label beside what is expected of a rank where
+// every rank does the same: keys lie evenly, as their shards are those of a hash.
 //
 // Law: hits, rows and contents are those of one HistoryCacheOn that all batches used, for every
 // grid.
@@ -23,6 +23,7 @@
 
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/history/history_cache.hpp"
+#include "espalier/product/schedule.hpp"
 
 namespace espalier {
 
@@ -85,5 +86,27 @@ class GridHistoryOn {
   std::unique_ptr<Outgoing> outgoing_;
 };
 using GridHistory = GridHistoryOn<Cpu>;
+
+/// Bytes of a key, and of what travels beside a written row: key, score, batch.
+inline constexpr double kHistoryKeyBytes = 8, kHistoryWriteBytes = 24;
+
+/// Of distinct items that go to their shards' ranks, and of what comes back for each: counts,
+/// items, answers. To find, an id goes and a byte comes; to read, a key goes and a row comes.
+inline Cost history_question_cost(int ranks, double items, double answer_bytes) {
+  const double others = ranks - 1;
+  return {3 * others, 8 * others + items * others / ranks * (kHistoryKeyBytes + answer_bytes),
+          ranks > 1 ? 3.0 : 0.0};
+}
+
+/// Rows that are written, of which those that will be held travel, and rows that are evicted:
+/// counts of both, what stands beside the rows, a byte for each back, the rows, keys.
+inline Cost history_write_cost(int ranks, double writes, double rows, double evictions, double row_bytes) {
+  const double others = ranks - 1;
+  return {
+      6 * others,
+      16 * others + others / ranks *
+                        (writes * (kHistoryWriteBytes + 1) + rows * row_bytes + evictions * kHistoryKeyBytes),
+      ranks > 1 ? 6.0 : 0.0};
+}
 
 }  // namespace espalier

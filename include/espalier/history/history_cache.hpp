@@ -65,7 +65,6 @@ struct HistoryShape {
   HistoryPrecision precision = HistoryPrecision::kFloat32;
   std::int64_t t_stale = 200;
   std::int64_t entries = 0;     ///< rows of all layers, all shards together; 0: as many as come
-  bool seeds_hit = true;        ///< may the rows of seeds hit too?
   std::uint64_t recompute = 0;  ///< of 2^32: the share of hits that are computed all the same
   std::uint64_t seed = 0;       ///< of the draws that say which
 };
@@ -89,7 +88,9 @@ struct HistoryFoundOn {
   std::vector<Array<Space, std::int32_t>> slots;       ///< beside them: where the row is, or -1
   std::vector<Array<Space, std::uint8_t>> recomputed;  ///< beside them, not 0: could hit, and is
                                                        ///< computed; empty where none is to be
-  std::int64_t hit_rows = 0;                           ///< of all layers, needed or not
+
+  HistoryFoundOn() = default;
+  explicit HistoryFoundOn(std::size_t layers) : hits(layers), slots(layers), recomputed(layers) {}
 
   /// As prune (history/prune.hpp) takes them.
   std::vector<std::span<const std::uint8_t>> spans() const {

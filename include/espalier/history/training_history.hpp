@@ -10,7 +10,7 @@
 //     end       all minibatches of the step are done
 //
 //     state     what a checkpoint holds; `restore` goes on from it, on any grid
-//     held      what there is, for the report (history/held_rows.hpp)
+//     held      what there is, for the report
 //
 // Law: which rows hit, and with what bits, depends on (config, graph) only: step t reads what steps
 // up to t - 2 have left, and steps are counted from the first of the job. So prefetching changes no
@@ -31,7 +31,6 @@
 #include "espalier/comm/counters.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/history/grid_history.hpp"
-#include "espalier/history/held_rows.hpp"
 #include "espalier/history/history_policy.hpp"
 #include "espalier/history/needed_sample.hpp"
 #include "espalier/history/prune.hpp"
@@ -64,6 +63,22 @@ Counters history_counters();
 
 /// What the keys say of a cache.
 HistoryShape history_shape(const Config& config);
+
+/// Rows of one layer that ranks hold when a step begins, of ages from `youngest` = 2^k to
+/// `oldest` = 2^(k+1) - 1.
+struct HeldHistory {
+  int layer = 0;
+  std::int64_t youngest = 0, oldest = 0, rows = 0;
+};
+
+/// A row that a rank holds.
+struct HeldRow {
+  int layer = 0;
+  std::int64_t age = 0;  ///< 1 or more
+};
+
+/// Collective. What all ranks hold, by layer and age, the same on every grid; none that are empty.
+std::vector<HeldHistory> count_held(const Communicator& world, std::span<const HeldRow> held);
 
 /// Minibatches that were pruned, and H[l] of the rows that they read.
 template <class Space>
@@ -128,8 +143,8 @@ class TrainingHistoryOn {
   /// next `begin` or `end`.
   std::vector<StateTensor> state(const Space& space, std::int64_t next);
 
-  /// Not collective. What step `next` may read of the caches of this rank. `next` as above.
-  std::vector<HeldRow> held(const Space& space, std::int64_t next);
+  /// Collective. What step `next` may read, of all caches. `next` as above.
+  std::vector<HeldHistory> held(const Space& space, std::int64_t next);
 
   /// What gradients through rows that were computed by a draw count (history.recompute).
   double recomputed_weight() const {
@@ -153,7 +168,6 @@ class TrainingHistoryOn {
 
   std::int64_t lane_number(std::int64_t batch) const;
   HistoryCacheOn<Space>& lane(std::int64_t number);
-  std::vector<HistoryCacheOn<Space>*> caches();
   HistoryCacheOn<Space>& lane_of(std::int64_t batch) { return lane(lane_number(batch)); }
   void begin_step(const Space& space, std::int64_t step, std::span<const std::int64_t> batches);
   std::vector<HistoryFoundOn<Space>> find(const Space& space, std::span<const MinibatchOn<Space>> minibatches,

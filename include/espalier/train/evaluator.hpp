@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
@@ -22,12 +23,19 @@ class EvaluatorOn {
   /// What the pass is made of; all must outlive it. `ownership`: of the vertices.
   EvaluatorOn(const GridOn<Space>& grid, SamplerOn<Space>& whole_rows, const InputStoresOn<Space>& input,
               const Ownership& ownership, const TaskOn<Space>& task, const EntriesOfRows& entries,
-              PassMemory memory);
+              PassMemory memory)
+      : input_(input), task_(task), pass_(grid, whole_rows, ownership, entries, std::move(memory)) {}
 
   /// Collective over the grid. `goes_on` is asked when a chunk of a layer is done, on all ranks
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.
   std::optional<Evaluation> evaluate(const Space& space, const Network<float, Space>& network,
-                                     const std::function<bool()>& goes_on) const;
+                                     const std::function<bool()>& goes_on) const {
+    KeptRowsOn<Space> logits(pass_.rows(), network.output_width(network.stages()));
+    std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
+    sinks.back() = &logits;
+    if (!pass_.run(space, network, input_, sinks, goes_on)) return {};
+    return task_.judge(space, logits.release(), network.task_tensors());
+  }
   /// The same, to its end.
   Evaluation evaluate(const Space& space, const Network<float, Space>& network) const {
     return *evaluate(space, network, {});

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 #include "espalier/comm/device_communicator.hpp"
@@ -22,8 +21,6 @@ class GradientReductionOn {
   /// `comm` must outlive it.
   GradientReductionOn(const Space& space, const CommunicatorOn<Space>& comm, bool reproducible)
       : space_(space), comm_(comm), reproducible_(reproducible) {}
-  GradientReductionOn(const Communicator& comm, bool reproducible) requires std::is_same_v<Space, Cpu>
-      : GradientReductionOn(Cpu{}, comm, reproducible) {}
 
   /// Adds one minibatch's tensors, each multiplied by `scale`. On a GPU they may change when what
   /// was launched so far is done.

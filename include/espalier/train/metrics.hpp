@@ -17,8 +17,9 @@
 
 namespace espalier {
 
-/// The counts of `logits` [rows, classes] against `labels` [rows], host memory: [3 * classes], class
-/// after class (tp, fp, fn). The prediction is the largest logit, the lowest class of equal ones.
+/// The counts of `logits` [rows, classes] against `labels` [rows], host memory: [3 * classes],
+/// class after class (tp, fp, fn). The prediction is the largest logit, the lowest class of
+/// equal ones.
 /// Rows without a label (-1) do not count. On a GPU the host waits.
 std::vector<std::int64_t> class_counts(const Cpu&, const Matrix<float>& logits,
                                        std::span<const std::int32_t> labels);

@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
@@ -41,12 +40,9 @@ struct NamedMatrix {
 template <class T, class Space = Cpu>
 class Optimizer {
  public:
-  /// State of zeros for each parameter. Throws UserError (usage) for an unknown kind.
+  /// State of zeros for each parameter.
   Optimizer(const Space& space, const OptimizerOptions& options,
             const std::vector<Parameter<T, Space>>& parameters);
-  Optimizer(const OptimizerOptions& options,
-            const std::vector<Parameter<T, Space>>& parameters) requires std::is_same_v<Space, Cpu>
-      : Optimizer(Cpu{}, options, parameters) {}
 
   /// One update of all parameters; gradients in their order and shapes.
   void step(const Space&, double learning_rate, const std::vector<Matrix<T, Space>>& gradients,

@@ -21,9 +21,6 @@ struct BatchGroups;  // sample/examples.hpp
 
 /// What all tasks have in common; each adds its own (classes.hpp).
 struct Targets {
-  Targets() = default;
-  Targets(const Targets&) = default;
-  Targets& operator=(const Targets&) = default;
   virtual ~Targets() = default;
 
   std::int64_t outputs = 0;    ///< columns of the logits

@@ -60,6 +60,11 @@ struct TrainingResult {
                                       ///< of that moment
 };
 
+/// What to change where the loss grows: the keys that are set beyond what is usual, those furthest
+/// beyond first, or else the learning rate and the features. "lower train.weight_decay (1e+30; 0.1
+/// is a lot)".
+std::string remedy_for_divergence(const Config& config);
+
 /// On a GPU the host does not wait inside of a step, where all rows of H are local: losses stay on
 /// the device until the epoch ends, and a gradient that is not finite is noticed then.
 template <class Space>
@@ -92,7 +97,6 @@ class TrainerOn {
   bool done() const;
   void take_up_losses(const EpochPlan& plan);
   TrainingState state(bool within_epoch);
-  SampleCounts counts_of_done();
   Counters counters_of_done();
   std::vector<double> losses_of_done(const EpochPlan& plan);
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);

@@ -1,7 +1,0 @@
-#include "evaluator.inl.hpp"
-
-namespace espalier {
-
-template class EvaluatorOn<Cpu>;
-
-}  // namespace espalier
