@@ -100,7 +100,7 @@ class StepProducts {
   };
 
   // Z = X_d W_self + (B X) W_neighbour in the cheaper order, and the gradients of both sides
-  // (nn/sage.hpp). Layer 1 needs no gradient of its input.
+  // (nn/sage.inl.hpp). Layer 1 needs no gradient of its input.
   void add_layer(std::size_t place, std::int64_t in, std::int64_t out) {
     const auto& block = blocks_[place];
     const bool needs_input_gradient = place > 0;

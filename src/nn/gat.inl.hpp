@@ -117,10 +117,6 @@ class GatLayer final : public Layer<T, Space> {
   M all_;  ///< of all heads, where they are averaged; then its gradient
 };
 
-inline MatrixForm gat_matrix(std::string_view) {
-  return MatrixForm::kMean;
-}
-
 inline std::vector<TensorShape> gat_tensors(const LayerShape& s) {
   const std::int64_t width = head_width(s);
   std::vector<TensorShape> tensors = {{"weight", s.in, s.heads * width},
@@ -154,16 +150,11 @@ inline LayerCosts gat_costs(const LayerShape& s, const BlockSize& b) {
 inline constexpr LayerKind kGat = {
     .name = "gat",
     .about = "graph attention (Velickovic et al. 2018): softmax over the picks and the vertex itself",
-    .matrix = gat_matrix,
     .drops_input = true,
     .activation = "elu",
     .takes_heads = true,
     .drops_attention = true,
     .takes_edges = true,
-    .takes_aggregator = false,
-    .multiplies_block = false,
-    .takes_relations = false,
-    .takes_bases = false,
     .takes_entries = true,
     .tensors = gat_tensors,
     .costs = gat_costs};

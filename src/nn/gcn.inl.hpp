@@ -1,45 +1,55 @@
-// The passes of GCN (espalier/nn/gcn.hpp), composed of leaves that every space has, and the layer
-// that they make.
+// The graph convolution of Kipf and Welling (Semi-supervised classification with graph
+// convolutional networks, ICLR 2017).
+//
+//     Z = B X W + b
+//
+//     X [columns, in] the sources, B [rows, columns] the block: rows of the normalised adjacency
+//     matrix with self entries, or an unbiased estimate of them; W [in, out], b [1, out],
+//     Z [rows, out]
 #pragma once
 
-#include "espalier/nn/gcn.hpp"
 #include "espalier/nn/layer.hpp"
 #include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {
 
+/// Z, resized. `product` receives B X [rows, in] when aggregating first, which backward reads, else
+/// X W.
 template <class T, class Space>
 void gcn_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order,
-                 const InputOn<Space, T>& x, GcnTensors<const MatrixOn<Space, T>> weights,
+                 const InputOn<Space, T>& x, const MatrixOn<Space, T>& weight, const MatrixOn<Space, T>& bias,
                  MatrixOn<Space, T>& product, MatrixOn<Space, T>& z) {
-  z.resize(block.rows, weights.weight.columns);
+  z.resize(block.rows, weight.columns);
   if (order == ProductOrder::kMultiplyFirst) {
-    product.resize(x.rows, weights.weight.columns);
-    multiply<T>(space, x, weights.weight, product);
-    fill_rows<T>(space, weights.bias, z);
+    product.resize(x.rows, weight.columns);
+    multiply<T>(space, x, weight, product);
+    fill_rows<T>(space, bias, z);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
     product.resize(block.rows, x.columns);
     spmm<T>(space, block, x, product);
-    gemm_plus_row<T>(space, weights.bias, product, weights.weight, z);
+    gemm_plus_row<T>(space, bias, product, weight, z);
   }
 }
 
+/// Overwrites the gradient of W and, unless `dx` is null, of X (resized to [columns, in]):
+///     dW = (B X)^T dZ = X^T (B^T dZ)      dX = B^T dZ W^T
+/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
+/// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void gcn_backward(const Space& space, const BlockViewOn<Space>& transposed, ProductOrder order,
-                  const InputOn<Space, T>& x, GcnTensors<const MatrixOn<Space, T>> weights,
-                  MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight,
-                  MatrixOn<Space, T>* dx) {
+                  const InputOn<Space, T>& x, const MatrixOn<Space, T>& weight, MatrixOn<Space, T>& product,
+                  const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dweight, MatrixOn<Space, T>* dx) {
   if (dx != nullptr) dx->resize(transposed.rows, x.columns);
   if (order == ProductOrder::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W) = B^T dZ
     multiply_transposed<T>(space, x, product, dweight);
-    if (dx != nullptr) gemm_nt<T>(space, product, weights.weight, *dx);
+    if (dx != nullptr) gemm_nt<T>(space, product, weight, *dx);
   } else {
     gemm_tn<T>(space, product, dz, dweight);
     if (dx == nullptr) return;
-    gemm_nt<T>(space, dz, weights.weight, product);  // d(B X) = dZ W^T
+    gemm_nt<T>(space, dz, weight, product);  // d(B X) = dZ W^T
     spmm<T>(space, transposed, product, *dx);
   }
 }
@@ -54,7 +64,7 @@ class GcnLayer final : public Layer<T, Space> {
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream&, M& z) override {
-    gcn_forward<T>(space, block, order_of(block), x, tensors(weights), product_, z);
+    gcn_forward<T>(space, block, order_of(block), x, weights[0].value, weights[1].value, product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
@@ -62,25 +72,21 @@ class GcnLayer final : public Layer<T, Space> {
                 M* dx) override {
     const ProductOrder order = order_of(block);
     if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    gcn_backward<T>(space, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0], dx);
+    gcn_backward<T>(space, scratch.transposed, order, x, weights[0].value, product_, dz, gradients[0], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
-    gcn_forward<T>(space, block, evaluation_order(shape_), x, tensors(weights), scratch.matrices[0], z);
+    gcn_forward<T>(space, block, evaluation_order(shape_), x, weights[0].value, weights[1].value,
+                   scratch.matrices[0], z);
   }
 
  private:
-  static GcnTensors<const M> tensors(Tensors weights) { return {weights[0].value, weights[1].value}; }
   ProductOrder order_of(const BlockView<Space>& block) const { return training_order(shape_, block); }
 
   LayerShape shape_;
   M product_;  ///< B X, or X W where that is multiplied first
 };
-
-inline MatrixForm gcn_matrix(std::string_view) {
-  return MatrixForm::kNormalized;
-}
 
 inline std::vector<TensorShape> gcn_tensors(const LayerShape& s) {
   return {{"weight", s.in, s.out}, {"bias", 1, s.out, Start::kZero}};
@@ -94,27 +100,11 @@ inline LayerCosts gcn_costs(const LayerShape& s, const BlockSize& b) {
 inline constexpr LayerKind kGcn = {
     .name = "gcn",
     .about = "graph convolution (Kipf and Welling 2017): (D^-1/2 (A + I) D^-1/2 X) W + b",
-    .matrix = gcn_matrix,
+    .matrix = [](std::string_view) { return MatrixForm::kNormalized; },
     .drops_input = true,
-    .activation = "relu",
-    .takes_heads = false,
-    .drops_attention = false,
-    .takes_edges = false,
-    .takes_aggregator = false,
     .multiplies_block = true,
-    .takes_relations = false,
-    .takes_bases = false,
     .takes_entries = true,
     .tensors = gcn_tensors,
     .costs = gcn_costs};
-
-#define ESPALIER_INSTANTIATE_GCN(T, Space)                                                              \
-  template void gcn_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,              \
-                                      const LayerInput<T, Space>&, GcnTensors<const Matrix<T, Space>>,  \
-                                      Matrix<T, Space>&, Matrix<T, Space>&);                            \
-  template void gcn_backward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,             \
-                                       const LayerInput<T, Space>&, GcnTensors<const Matrix<T, Space>>, \
-                                       Matrix<T, Space>&, const Matrix<T, Space>&, Matrix<T, Space>&,   \
-                                       Matrix<T, Space>*);
 
 }  // namespace espalier

@@ -73,10 +73,6 @@ class GinLayer final : public Layer<T, Space> {
   M inner_;  ///< relu(Y W_1 + b_1)
 };
 
-inline MatrixForm gin_matrix(std::string_view) {
-  return MatrixForm::kSum;
-}
-
 inline std::vector<TensorShape> gin_tensors(const LayerShape& s) {
   return {{"eps", 1, 1, Start::kZero},
           {"inner_weight", s.in, s.out},
@@ -102,17 +98,8 @@ inline LayerCosts gin_costs(const LayerShape& s, const BlockSize& b) {
 inline constexpr LayerKind kGin = {
     .name = "gin",
     .about = "graph isomorphism (Xu et al. 2019): MLP((1 + eps) X_v + sum of X_u)",
-    .matrix = gin_matrix,
-    .drops_input = false,
-    .activation = "relu",
-    .takes_heads = false,
-    .drops_attention = false,
-    .takes_edges = false,
-    .takes_aggregator = false,
+    .matrix = [](std::string_view) { return MatrixForm::kSum; },
     .multiplies_block = true,
-    .takes_relations = false,
-    .takes_bases = false,
-    .takes_entries = false,
     .tensors = gin_tensors,
     .costs = gin_costs};
 

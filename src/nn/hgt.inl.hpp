@@ -311,10 +311,6 @@ class HgtLayer final : public Layer<T, Space> {
   M key_, value_, query_, scaled_, scores_, weights_, first_, second_, aggregated_, activated_, mapped_;
 };
 
-inline MatrixForm hgt_matrix(std::string_view) {
-  return MatrixForm::kMean;
-}
-
 inline std::vector<TensorShape> hgt_tensors(const LayerShape& s) {
   const std::int64_t width = hgt_width(s), head = width / s.heads, parts = s.relations * s.heads;
   std::vector<TensorShape> tensors = {{"key", s.types * s.in, width, Start::kGlorot, s.types},
@@ -367,17 +363,9 @@ inline constexpr LayerKind kHgt = {
     .about =
         "heterogeneous graph transformer (Hu et al. 2020): maps of each type, attention over all relations "
         "together, a gate",
-    .matrix = hgt_matrix,
-    .drops_input = false,
-    .activation = "relu",
     .takes_heads = true,
-    .drops_attention = false,
     .takes_edges = true,
-    .takes_aggregator = false,
-    .multiplies_block = false,
     .takes_relations = true,
-    .takes_bases = false,
-    .takes_entries = false,
     .tensors = hgt_tensors,
     .costs = hgt_costs};
 

@@ -6,7 +6,7 @@
 
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
-#include "espalier/nn/layer_input.hpp"
+#include "espalier/nn/layer.hpp"
 #include "espalier/sparse/transpose.hpp"
 
 namespace espalier {

@@ -20,11 +20,6 @@ const LayerKind& layer_kind_of(std::string_view name) {
   return name == kNoLayer.name ? kNoLayer : entry_named(layer_kinds(), std::string(name), "model.kind =");
 }
 
-ESPALIER_INSTANTIATE_SAGE(float, Cpu)
-ESPALIER_INSTANTIATE_SAGE(double, Cpu)
-ESPALIER_INSTANTIATE_GCN(float, Cpu)
-ESPALIER_INSTANTIATE_GCN(double, Cpu)
-
 template class Network<float>;
 template class Network<double>;
 

@@ -14,9 +14,6 @@ void copy_weights(const Cuda& cuda, const Network<float>& from, Network<float, C
     upload(cuda, from.running_statistics()[k], to.running_statistics()[k]);
 }
 
-ESPALIER_INSTANTIATE_SAGE(float, Cuda)
-ESPALIER_INSTANTIATE_GCN(float, Cuda)
-
 template class Network<float, Cuda>;
 
 }  // namespace espalier

@@ -40,33 +40,15 @@ class NoLayer final : public Layer<T, Space> {
   }
 };
 
-inline MatrixForm no_matrix(std::string_view) {
-  return MatrixForm::kMean;
-}
-
-inline std::vector<TensorShape> no_tensors(const LayerShape&) {
-  return {};
-}
-
 inline LayerCosts no_costs(const LayerShape& s, const BlockSize& b) {
   const double numbers = b.rows * static_cast<double>(s.out);
   return {.forward = {0, 0, numbers}, .backward = {0, 0, numbers}, .evaluation = {0, 0, numbers}};
 }
 
-inline constexpr LayerKind kNoLayer = {.name = "none",
-                                       .about = "no layer: a vertex's own row",
-                                       .matrix = no_matrix,
-                                       .drops_input = false,
-                                       .activation = "relu",
-                                       .takes_heads = false,
-                                       .drops_attention = false,
-                                       .takes_edges = false,
-                                       .takes_aggregator = false,
-                                       .multiplies_block = false,
-                                       .takes_relations = false,
-                                       .takes_bases = false,
-                                       .takes_entries = false,
-                                       .tensors = no_tensors,
-                                       .costs = no_costs};
+inline constexpr LayerKind kNoLayer = {
+    .name = "none",
+    .about = "no layer: a vertex's own row",
+    .tensors = [](const LayerShape&) { return std::vector<TensorShape>(); },
+    .costs = no_costs};
 
 }  // namespace espalier

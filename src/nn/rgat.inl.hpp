@@ -207,10 +207,6 @@ class RgatLayer final : public Layer<T, Space> {
   M vectors_, scores_, weights_, summed_, messages_;
 };
 
-inline MatrixForm rgat_matrix(std::string_view) {
-  return MatrixForm::kMean;
-}
-
 inline std::vector<TensorShape> rgat_tensors(const LayerShape& s) {
   const std::int64_t width = head_width(s), parts = s.relations * s.heads;
   // What relations give is added up: together they begin as one matrix [R in, width] for each head.
@@ -259,17 +255,9 @@ inline LayerCosts rgat_costs(const LayerShape& s, const BlockSize& b) {
 inline constexpr LayerKind kRgat = {
     .name = "rgat",
     .about = "relational attention (MLPerf's R-GAT): X_v W_self + a softmax over the picks of each relation",
-    .matrix = rgat_matrix,
-    .drops_input = false,
-    .activation = "relu",
     .takes_heads = true,
-    .drops_attention = false,
     .takes_edges = true,
-    .takes_aggregator = false,
-    .multiplies_block = false,
     .takes_relations = true,
-    .takes_bases = false,
-    .takes_entries = false,
     .tensors = rgat_tensors,
     .costs = rgat_costs};
 

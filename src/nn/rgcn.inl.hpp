@@ -69,10 +69,6 @@ class RgcnLayer final : public Layer<T, Space> {
   M sums_;  ///< M, until backward makes dM of it
 };
 
-inline MatrixForm rgcn_matrix(std::string_view) {
-  return MatrixForm::kMean;
-}
-
 inline std::vector<TensorShape> rgcn_tensors(const LayerShape& s) {
   return {{"self", s.in, s.out},
           {"basis", s.bases * s.in, s.out, Start::kGlorot, s.bases},
@@ -105,17 +101,8 @@ inline constexpr LayerKind kRgcn = {
     .about =
         "relational convolution (Schlichtkrull et al. 2018): X_v W_self + the mean over each relation, W_r "
         "of model.bases shared matrices",
-    .matrix = rgcn_matrix,
-    .drops_input = false,
-    .activation = "relu",
-    .takes_heads = false,
-    .drops_attention = false,
-    .takes_edges = false,
-    .takes_aggregator = false,
-    .multiplies_block = false,
     .takes_relations = true,
     .takes_bases = true,
-    .takes_entries = false,
     .tensors = rgcn_tensors,
     .costs = rgcn_costs};
 

@@ -1,47 +1,66 @@
-// The passes of GraphSAGE (espalier/nn/sage.hpp), composed of leaves that every space has, and the
-// layer that they make.
+// GraphSAGE (Hamilton, Ying, Leskovec: Inductive representation learning on large graphs, NeurIPS
+// 2017): the mean of the neighbours, their sum (the same passes with another matrix), or their
+// largest elements in the place of B X.
+//
+//     Z = X_d W_self + (B X) W_neighbour + b
+//
+//     X [columns, in]     the sources; its first `rows` rows X_d are the destinations
+//     B [rows, columns]   the block; with values 1 / |picks|, B X is the mean over the
+//                         sampled neighbours
+//     W_self, W_neighbour [in, out], b [1, out], Z [rows, out]
+//
+// (W_self, W_neighbour side by side are the paper's W applied to the concatenation of a vertex and
+// its neighbours' mean.)
 #pragma once
 
 #include "espalier/dense/gather_max.hpp"
 #include "espalier/nn/layer.hpp"
-#include "espalier/nn/sage.hpp"
 #include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {
 
+/// Z, resized. `product` receives B X [rows, in] when aggregating first, which backward reads, else
+/// X W_neighbour.
 template <class T, class Space>
 void sage_forward(const Space& space, const BlockViewOn<Space>& block, ProductOrder order,
-                  const InputOn<Space, T>& x, SageTensors<const MatrixOn<Space, T>> weights,
+                  const InputOn<Space, T>& x, const MatrixOn<Space, T>& self,
+                  const MatrixOn<Space, T>& neighbour, const MatrixOn<Space, T>& bias,
                   MatrixOn<Space, T>& product, MatrixOn<Space, T>& z) {
-  z.resize(block.rows, weights.self.columns);
-  multiply_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
+  z.resize(block.rows, self.columns);
+  multiply_plus_row<T>(space, bias, x.first_rows(block.rows), self, z);
   if (order == ProductOrder::kMultiplyFirst) {
-    product.resize(x.rows, weights.neighbour.columns);
-    multiply<T>(space, x, weights.neighbour, product);
+    product.resize(x.rows, neighbour.columns);
+    multiply<T>(space, x, neighbour, product);
     spmm<T>(space, block, product, z, Update::kAccumulate);
   } else {
     product.resize(block.rows, x.columns);
     spmm<T>(space, block, x, product);
-    gemm<T>(space, product, weights.neighbour, z, Update::kAccumulate);
+    gemm<T>(space, product, neighbour, z, Update::kAccumulate);
   }
 }
 
 /// Where products were aggregated first: dX, unless it is null, by way of `product`, [rows, in].
 template <class T, class Space>
 void sage_input_gradient(const Space& space, const BlockViewOn<Space>& transposed,
-                         SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
-                         const MatrixOn<Space, T>& dz, MatrixOn<Space, T>* dx) {
+                         const MatrixOn<Space, T>& self, const MatrixOn<Space, T>& neighbour,
+                         MatrixOn<Space, T>& product, const MatrixOn<Space, T>& dz, MatrixOn<Space, T>* dx) {
   if (dx == nullptr) return;
-  gemm_nt<T>(space, dz, weights.neighbour, product);  // d(B X) = dZ W_neighbour^T
+  gemm_nt<T>(space, dz, neighbour, product);  // d(B X) = dZ W_neighbour^T
   spmm<T>(space, transposed, product, *dx);
-  gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(dz.rows), Update::kAccumulate);
+  gemm_nt<T>(space, dz, self, MatrixView<T, Space>(*dx).first_rows(dz.rows), Update::kAccumulate);
 }
 
+/// Overwrites the gradients of the weights and, unless `dx` is null, of X (resized to
+/// [columns, in]):
+///     dW_self = X_d^T dZ    dW_neighbour = (B X)^T dZ = X^T (B^T dZ)
+///     dX      = B^T dZ W_neighbour^T, and its first rows += dZ W_self^T
+/// `order`, `x` and `product` as in forward; `product` is overwritten. `transposed` = B^T is read
+/// when multiplying first or when dx is asked for.
 template <class T, class Space>
 void sage_backward(const Space& space, const BlockViewOn<Space>& block, const BlockViewOn<Space>& transposed,
-                   ProductOrder order, const InputOn<Space, T>& x,
-                   SageTensors<const MatrixOn<Space, T>> weights, MatrixOn<Space, T>& product,
+                   ProductOrder order, const InputOn<Space, T>& x, const MatrixOn<Space, T>& self,
+                   const MatrixOn<Space, T>& neighbour, MatrixOn<Space, T>& product,
                    const MatrixOn<Space, T>& dz, MatrixOn<Space, T>& dself, MatrixOn<Space, T>& dneighbour,
                    MatrixOn<Space, T>* dx) {
   multiply_transposed<T>(space, x.first_rows(block.rows), dz, dself);
@@ -49,14 +68,13 @@ void sage_backward(const Space& space, const BlockViewOn<Space>& block, const Bl
   if (order == ProductOrder::kMultiplyFirst) {
     spmm<T>(space, transposed, dz, product);  // d(X W_neighbour) = B^T dZ
     multiply_transposed<T>(space, x, product, dneighbour);
-    if (dx != nullptr) gemm_nt<T>(space, product, weights.neighbour, *dx);
+    if (dx != nullptr) gemm_nt<T>(space, product, neighbour, *dx);
   } else {
     gemm_tn<T>(space, product, dz, dneighbour);
-    return sage_input_gradient<T>(space, transposed, weights, product, dz, dx);
+    return sage_input_gradient<T>(space, transposed, self, neighbour, product, dz, dx);
   }
   if (dx != nullptr)
-    gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(block.rows),
-               Update::kAccumulate);
+    gemm_nt<T>(space, dz, self, MatrixView<T, Space>(*dx).first_rows(block.rows), Update::kAccumulate);
 }
 
 // ---- Both products as one, on a GPU -------------------------------------------------------------
@@ -68,17 +86,17 @@ void sage_backward(const Space& space, const BlockViewOn<Space>& block, const Bl
 
 /// Z as above; `joined` becomes [X_d | B X].
 inline void sage_forward_joined(const Cuda& cuda, const BlockView<Cuda>& block,
-                                ConstMatrixView<float, Cuda> x,
-                                SageTensors<const Matrix<float, Cuda>> weights, Matrix<float, Cuda>& joined,
-                                Matrix<float, Cuda>& z) {
+                                ConstMatrixView<float, Cuda> x, const Matrix<float, Cuda>& self,
+                                const Matrix<float, Cuda>& neighbour, const Matrix<float, Cuda>& bias,
+                                Matrix<float, Cuda>& joined, Matrix<float, Cuda>& z) {
   joined.resize(block.rows, 2 * x.columns);
   spmm_beside_rows<float>(cuda, block, x, joined);
-  Matrix<float, Cuda> stacked(2 * x.columns, weights.self.columns);
-  const auto half = weights.self.data.size();
-  copy_bytes_on_device(cuda, weights.self.data.data(), stacked.data.data(), half * sizeof(float));
-  copy_bytes_on_device(cuda, weights.neighbour.data.data(), stacked.data.data() + half, half * sizeof(float));
+  Matrix<float, Cuda> stacked(2 * x.columns, self.columns);
+  const auto half = self.data.size();
+  copy_bytes_on_device(cuda, self.data.data(), stacked.data.data(), half * sizeof(float));
+  copy_bytes_on_device(cuda, neighbour.data.data(), stacked.data.data() + half, half * sizeof(float));
   z.resize(block.rows, stacked.columns);
-  gemm_plus_row<float>(cuda, weights.bias, joined, stacked, z);
+  gemm_plus_row<float>(cuda, bias, joined, stacked, z);
 }
 
 /// dW_self and dW_neighbour.
@@ -92,8 +110,6 @@ inline void sage_gradients_joined(const Cuda& cuda, const Matrix<float, Cuda>& j
   copy_bytes_on_device(cuda, stacked.data.data() + half, dneighbour.data.data(), half * sizeof(float));
 }
 
-/// GraphSAGE: the mean of the neighbours, their sum (the same passes with another matrix), or their
-/// largest elements.
 template <class T, class Space>
 class SageLayer final : public Layer<T, Space> {
   using M = Matrix<T, Space>;
@@ -104,18 +120,19 @@ class SageLayer final : public Layer<T, Space> {
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                Tensors weights, const RandomStream&, M& z) override {
-    const auto own = tensors(weights);
-    if (takes_largest_) return apply_to_largest(space, block, x, own, product_, winners_, z);
+    const M &self = weights[0].value, &neighbour = weights[1].value, &bias = weights[2].value;
+    if (takes_largest_) return apply_to_largest(space, block, x, weights, product_, winners_, z);
     if constexpr (kOnGpu)
-      if (joins(space, block, x)) return sage_forward_joined(space, block, x, own, product_, z);
-    sage_forward<T>(space, block, order_of(block), x, own, product_, z);
+      if (joins(space, block, x))
+        return sage_forward_joined(space, block, x, self, neighbour, bias, product_, z);
+    sage_forward<T>(space, block, order_of(block), x, self, neighbour, bias, product_, z);
   }
 
   void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
-    if (takes_largest_)
-      return backward_of_largest(space, block, x, tensors(weights), dz, scratch, gradients, dx);
+    if (takes_largest_) return backward_of_largest(space, block, x, weights, dz, scratch, gradients, dx);
+    const M &self = weights[0].value, &neighbour = weights[1].value;
     const ProductOrder order = order_of(block);
     if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
     if constexpr (kOnGpu)
@@ -123,24 +140,21 @@ class SageLayer final : public Layer<T, Space> {
         sage_gradients_joined(space, product_, dz, gradients[0], gradients[1]);
         product_.resize(block.rows, x.columns);
         if (dx != nullptr) dx->resize(block.columns, x.columns);
-        return sage_input_gradient<T>(space, scratch.transposed, tensors(weights), product_, dz, dx);
+        return sage_input_gradient<T>(space, scratch.transposed, self, neighbour, product_, dz, dx);
       }
-    sage_backward<T>(space, block, scratch.transposed, order, x, tensors(weights), product_, dz, gradients[0],
+    sage_backward<T>(space, block, scratch.transposed, order, x, self, neighbour, product_, dz, gradients[0],
                      gradients[1], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
                 Tensors weights, LayerScratch<T, Space>& scratch, M& z) const override {
     M& product = scratch.matrices[0];
-    if (takes_largest_)
-      return apply_to_largest(space, block, x, tensors(weights), product, scratch.winners, z);
-    sage_forward<T>(space, block, evaluation_order(shape_), x, tensors(weights), product, z);
+    if (takes_largest_) return apply_to_largest(space, block, x, weights, product, scratch.winners, z);
+    sage_forward<T>(space, block, evaluation_order(shape_), x, weights[0].value, weights[1].value,
+                    weights[2].value, product, z);
   }
 
  private:
-  static SageTensors<const M> tensors(Tensors weights) {
-    return {weights[0].value, weights[1].value, weights[2].value};
-  }
   ProductOrder order_of(const BlockView<Space>& block) const { return training_order(shape_, block); }
 
   static constexpr bool kOnGpu = std::is_same_v<Space, Cuda>;
@@ -151,27 +165,26 @@ class SageLayer final : public Layer<T, Space> {
   }
 
   // Z = X_d W_self + max(X_u) W_neighbour + b
-  static void apply_to_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
-                               SageTensors<const M> weights, M& largest, Array<Space, std::int32_t>& winners,
-                               M& z) {
+  void apply_to_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
+                        Tensors weights, M& largest, Array<Space, std::int32_t>& winners, M& z) const {
     largest.resize(block.rows, x.columns);
     gather_max<T>(space, block, x, largest, winners);
-    z.resize(block.rows, weights.self.columns);
-    gemm_plus_row<T>(space, weights.bias, x.first_rows(block.rows), weights.self, z);
-    gemm<T>(space, largest, weights.neighbour, z, Update::kAccumulate);
+    z.resize(block.rows, shape_.out);
+    gemm_plus_row<T>(space, weights[2].value, x.first_rows(block.rows), weights[0].value, z);
+    gemm<T>(space, largest, weights[1].value, z, Update::kAccumulate);
   }
 
   void backward_of_largest(const Space& space, const BlockView<Space>& block, ConstMatrixView<T, Space> x,
-                           SageTensors<const M> weights, const M& dz, LayerScratch<T, Space>& scratch,
+                           Tensors weights, const M& dz, LayerScratch<T, Space>& scratch,
                            std::span<M> gradients, M* dx) {
     gemm_tn<T>(space, x.first_rows(block.rows), dz, gradients[0]);
     gemm_tn<T>(space, product_, dz, gradients[1]);
     if (dx == nullptr) return;
     transpose(space, block, scratch.transposed, &scratch.positions);
-    gemm_nt<T>(space, dz, weights.neighbour, product_);  // by the largest
+    gemm_nt<T>(space, dz, weights[1].value, product_);  // by the largest
     dx->resize(block.columns, x.columns);
     gather_max_backward<T>(space, scratch.transposed, scratch.positions, winners_, product_, *dx);
-    gemm_nt<T>(space, dz, weights.self, MatrixView<T, Space>(*dx).first_rows(block.rows),
+    gemm_nt<T>(space, dz, weights[0].value, MatrixView<T, Space>(*dx).first_rows(block.rows),
                Update::kAccumulate);
   }
 
@@ -181,10 +194,6 @@ class SageLayer final : public Layer<T, Space> {
                ///< [X_d | B X]
   Array<Space, std::int32_t> winners_;
 };
-
-inline MatrixForm sage_matrix(std::string_view aggregator) {
-  return aggregator == "sum" ? MatrixForm::kSum : MatrixForm::kMean;
-}
 
 inline std::vector<TensorShape> sage_tensors(const LayerShape& s) {
   return {{"self", s.in, s.out}, {"neighbour", s.in, s.out}, {"bias", 1, s.out, Start::kZero}};
@@ -207,27 +216,14 @@ inline LayerCosts sage_costs(const LayerShape& s, const BlockSize& b) {
 inline constexpr LayerKind kSage = {
     .name = "sage",
     .about = "GraphSAGE (Hamilton et al. 2017): X_v W_self + AGG(X_u) W_neighbour + b",
-    .matrix = sage_matrix,
-    .drops_input = false,
-    .activation = "relu",
-    .takes_heads = false,
-    .drops_attention = false,
-    .takes_edges = false,
+    .matrix =
+        [](std::string_view aggregator) {
+          return aggregator == "sum" ? MatrixForm::kSum : MatrixForm::kMean;
+        },
     .takes_aggregator = true,
     .multiplies_block = true,
-    .takes_relations = false,
-    .takes_bases = false,
     .takes_entries = true,
     .tensors = sage_tensors,
     .costs = sage_costs};
-
-#define ESPALIER_INSTANTIATE_SAGE(T, Space)                                                              \
-  template void sage_forward<T, Space>(const Space&, const BlockView<Space>&, ProductOrder,              \
-                                       const LayerInput<T, Space>&, SageTensors<const Matrix<T, Space>>, \
-                                       Matrix<T, Space>&, Matrix<T, Space>&);                            \
-  template void sage_backward<T, Space>(                                                                 \
-      const Space&, const BlockView<Space>&, const BlockView<Space>&, ProductOrder,                      \
-      const LayerInput<T, Space>&, SageTensors<const Matrix<T, Space>>, Matrix<T, Space>&,               \
-      const Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>*);
 
 }  // namespace espalier

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include "../../src/nn/gcn.inl.hpp"
+#include "../../src/nn/sage.inl.hpp"
 #include "dense/random_matrices.hpp"
 #include "espalier/nn/convolution.hpp"
-#include "espalier/nn/gcn.hpp"
-#include "espalier/nn/sage.hpp"
 #include "space_arrays.hpp"
 
 namespace espalier {
@@ -31,17 +31,16 @@ void check_convolutions(const Space& space, const BlockViewOn<Space>& block,
   for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
     SCOPED_TRACE(testing::Message() << "order " << static_cast<int>(order));
     Matrix<T, Space> product, z, dself(1, 2), dweight(1, 2), dx;
-    sage_forward<T>(space, block, order, x, {self, weight, bias}, product, z);
+    sage_forward<T>(space, block, order, x, self, weight, bias, product, z);
     EXPECT_EQ(numbers(z), (Buffer<T>{10 + 3 + 0.5, 300 + 0.25, 20 + 4 + 0.5, 400 + 0.25}));
-    sage_backward<T>(space, block, transposed, order, x, {self, weight, bias}, product, dz, dself, dweight,
-                     &dx);
+    sage_backward<T>(space, block, transposed, order, x, self, weight, product, dz, dself, dweight, &dx);
     EXPECT_EQ(numbers(dself), (Buffer<T>{1, 4}));
     EXPECT_EQ(numbers(dweight), (Buffer<T>{3, 8}));
     EXPECT_EQ(numbers(dx), (Buffer<T>{10, 0.5, 0.5 + 200}));
 
-    gcn_forward<T>(space, block, order, x, {weight, bias}, product, z);
+    gcn_forward<T>(space, block, order, x, weight, bias, product, z);
     EXPECT_EQ(numbers(z), (Buffer<T>{3.5, 300.25, 4.5, 400.25}));
-    gcn_backward<T>(space, transposed, order, x, {weight, bias}, product, dz, dweight, &dx);
+    gcn_backward<T>(space, transposed, order, x, weight, product, dz, dweight, &dx);
     EXPECT_EQ(numbers(dweight), (Buffer<T>{3, 8}));
     EXPECT_EQ(numbers(dx), (Buffer<T>{0, 0.5, 0.5 + 200}));
   }

@@ -20,9 +20,9 @@ std::vector<Matrix<double>> sage_results(const BlockView<>& block, ProductOrder 
   const auto &x = in[0], &self = in[1], &neighbour = in[2], &bias = in[3], &dz = in[4];
   std::vector<Matrix<double>> out = {{}, {self.rows, self.columns}, {self.rows, self.columns}, {}};
   Matrix<double> product;
-  sage_forward<double>(Cpu{1}, block, order, x, {self, neighbour, bias}, product, out[0]);
-  sage_backward<double>(Cpu{1}, block, transpose(block), order, x, {self, neighbour, bias}, product, dz,
-                        out[1], out[2], &out[3]);
+  sage_forward<double>(Cpu{1}, block, order, x, self, neighbour, bias, product, out[0]);
+  sage_backward<double>(Cpu{1}, block, transpose(block), order, x, self, neighbour, product, dz, out[1],
+                        out[2], &out[3]);
   return out;
 }
 
@@ -32,8 +32,8 @@ std::vector<Matrix<double>> gcn_results(const BlockView<>& block, const BlockVie
   const auto &x = in[0], &weight = in[2], &bias = in[3], &dz = in[4];
   std::vector<Matrix<double>> out = {{}, {weight.rows, weight.columns}, {}};
   Matrix<double> product;
-  gcn_forward<double>(Cpu{1}, block, order, x, {weight, bias}, product, out[0]);
-  gcn_backward<double>(Cpu{1}, transposed_block, order, x, {weight, bias}, product, dz, out[1], &out[2]);
+  gcn_forward<double>(Cpu{1}, block, order, x, weight, bias, product, out[0]);
+  gcn_backward<double>(Cpu{1}, transposed_block, order, x, weight, product, dz, out[1], &out[2]);
   return out;
 }
 
@@ -43,7 +43,7 @@ Matrix<double> plus(Matrix<double> a, const Matrix<double>& b) {
   return a;
 }
 
-/// The formulas of gcn.hpp.
+/// The formulas of gcn.inl.hpp.
 std::vector<Matrix<double>> gcn_by_eigen(const Block& block, const std::vector<Matrix<double>>& in) {
   const auto &x = in[0], &weight = in[2], &bias = in[3], &dz = in[4];
   const auto aggregate = product_by_eigen(block, x);
@@ -53,7 +53,7 @@ std::vector<Matrix<double>> gcn_by_eigen(const Block& block, const std::vector<M
       product_by_eigen(transposed_product_by_eigen(block, dz), transposed(weight))};
 }
 
-/// The formulas of sage.hpp: those of GCN, and what the destinations' own rows add.
+/// The formulas of sage.inl.hpp: those of GCN, and what the destinations' own rows add.
 std::vector<Matrix<double>> sage_by_eigen(const Block& block, const std::vector<Matrix<double>>& in) {
   const auto &x = in[0], &self = in[1], &dz = in[4];
   const auto of_neighbours = gcn_by_eigen(block, in);

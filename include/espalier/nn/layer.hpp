@@ -20,8 +20,8 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/dense/paired_rows.hpp"
 #include "espalier/nn/convolution.hpp"
-#include "espalier/nn/layer_input.hpp"
 #include "espalier/nn/parameter.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "espalier/sparse/relation_segments.hpp"
@@ -94,18 +94,18 @@ struct LayerCosts {
 struct LayerKind {
   std::string_view name;
   const char* about;  ///< one line for users
-  MatrixForm (*matrix)(std::string_view aggregator);
-  bool drops_input;             ///< model.input_dropout = auto is model.dropout, not 0
-  std::string_view activation;  ///< what model.activation = auto stands for
-  bool takes_heads;             ///< knows model.heads, output_heads and attention_dropout
-  bool drops_attention;         ///< model.attention_dropout = auto is model.dropout, not 0
-  bool takes_edges;             ///< knows features of edges (model.edge_features)
-  bool takes_aggregator;        ///< knows model.aggregator
-  bool multiplies_block;        ///< calls dense/spmm, but with model.aggregator = max
-  bool takes_relations;         ///< knows the relations of a typed graph; others see one relation
-  bool takes_bases;             ///< knows model.bases
-  bool takes_entries;           ///< multiplies its input before anything else, so that this may be
-                                ///< sparse; not with model.aggregator = max
+  MatrixForm (*matrix)(std::string_view aggregator) = [](std::string_view) { return MatrixForm::kMean; };
+  bool drops_input = false;              ///< model.input_dropout = auto is model.dropout, not 0
+  std::string_view activation = "relu";  ///< what model.activation = auto stands for
+  bool takes_heads = false;              ///< knows model.heads, output_heads and attention_dropout
+  bool drops_attention = false;          ///< model.attention_dropout = auto is model.dropout, not 0
+  bool takes_edges = false;              ///< knows features of edges (model.edge_features)
+  bool takes_aggregator = false;         ///< knows model.aggregator
+  bool multiplies_block = false;         ///< calls dense/spmm, but with model.aggregator = max
+  bool takes_relations = false;          ///< knows the relations of a typed graph; others see one
+  bool takes_bases = false;              ///< knows model.bases
+  bool takes_entries = false;            ///< multiplies its input before anything else, so that
+                                         ///< this may be sparse; not with model.aggregator = max
   /// The last, where there are some, is the bias [1, out], which every row of Z is given
   /// at the end.
   std::vector<TensorShape> (*tensors)(const LayerShape&);
@@ -134,6 +134,28 @@ struct LayerScratch {
   Csr<std::int32_t, Space> entries;       ///< of a sparse input
   std::vector<Matrix<T, Space>> widened;  ///< tables of pairs
 };
+
+/// What a layer reads: a matrix, or the entries of a sparse one (dense/paired_rows.hpp).
+template <class T, class Space = Cpu>
+struct LayerInput : ConstMatrixView<T, Space> {
+  const Csr<std::int32_t, Space>* entries = nullptr;  ///< not null: the view has sizes alone
+  Csr<std::int32_t, Space>* transposed = nullptr;     ///< beside them, memory for a backward pass
+
+  LayerInput(const ConstMatrixView<T, Space>& view) : ConstMatrixView<T, Space>(view) {}
+  LayerInput(const Matrix<T, Space>& matrix) : ConstMatrixView<T, Space>(matrix) {}
+  LayerInput(const Csr<std::int32_t, Space>& entries_, Csr<std::int32_t, Space>* transposed_)
+      : ConstMatrixView<T, Space>(entries_.rows, entries_.columns, nullptr),
+        entries(&entries_),
+        transposed(transposed_) {}
+
+  LayerInput first_rows(std::int64_t count) const {
+    auto first = *this;
+    first.rows = count;
+    return first;
+  }
+};
+template <class Space, class T>
+using InputOn = LayerInput<T, std::type_identity_t<Space>>;
 
 template <class T, class Space = Cpu>
 class Layer {
