@@ -68,13 +68,18 @@ void gemm(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView
 }
 
 template <class T>
+void fill_rows(const Cpu& cpu, ConstMatrixView<T> row, MatrixView<T> c) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (c.rows > 1024)
+  for (std::int64_t i = 0; i < c.rows; ++i) std::copy_n(row.data, row.columns, c.row(i));
+}
+
+template <class T>
 void gemm_plus_row(const Cpu& cpu, ConstMatrixView<T> row, ConstMatrixView<T> a, ConstMatrixView<T> b,
                    MatrixView<T> c) {
   check_shapes(a, b, c);
   ESPALIER_CHECK(row.rows == 1 && row.columns == c.columns, "[{}, {}] is not a row of [{}, {}]", row.rows,
                  row.columns, c.rows, c.columns);
-  if (b.rows == 0)
-    for (std::int64_t i = 0; i < c.rows; ++i) std::copy_n(row.data, row.columns, c.row(i));
+  if (b.rows == 0) return fill_rows<T>(cpu, row, c);
   auto& packed = packing_room<T>();
   packed.pack(b);
   multiply<T>(cpu, a, packed, {row.data, 0}, c);
@@ -94,6 +99,7 @@ void gemm_nt(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixV
   template void gemm<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Update);      \
   template void gemm_plus_row<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, ConstMatrixView<T>, \
                                  MatrixView<T>);                                                         \
+  template void fill_rows<T>(const Cpu&, ConstMatrixView<T>, MatrixView<T>);                             \
   template void gemm_nt<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Update);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -9,26 +9,13 @@
 #include <bit>
 #include <limits>
 
+#include "device_rows.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {
 namespace {
-
-constexpr int kFilledRows = 64;  // by a thread block
-
-/// Every row of C becomes `row`. A thread has one column of the block's rows; a warp writes
-/// neighbouring columns.
-__global__ void __launch_bounds__(kBlockThreads)
-    fill_rows_kernel(const float* row, std::int64_t rows, std::int64_t columns, float* c) {
-  const auto j = static_cast<std::int64_t>(blockIdx.y) * kWarp + threadIdx.x;
-  if (j >= columns) return;
-  const float value = row[j];
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kFilledRows,
-                     end = begin + kFilledRows < rows ? begin + kFilledRows : rows;
-  for (std::int64_t i = begin + threadIdx.y; i < end; i += blockDim.y) c[i * columns + j] = value;
-}
 
 /// A factor as cuBLAS sees it: the transpose of a matrix in memory, or with kTransposed the matrix.
 struct Factor {
@@ -148,10 +135,14 @@ bool multiply_and_add_row(const Cuda& cuda, const float* row, ConstMatrixView<fl
   return true;
 }
 
-void fill_rows(const Cuda& cuda, const float* row, MatrixView<float, Cuda> c) {
-  const dim3 grid(blocks_for(c.rows, kFilledRows), blocks_for(c.columns, kWarp));
-  launch(cuda, "fill_rows", fill_rows_kernel, grid, dim3(kWarp, kBlockThreads / kWarp), row, c.rows,
-         c.columns, c.data);
+template <int kCount>
+void fill_packs(const Cuda& cuda, const float* row, MatrixView<float, Cuda> c) {
+  const std::int64_t packs = c.columns / kCount;
+  const Divisor by_packs(packs);
+  for_each(cuda, "fill_rows", c.rows * packs, [=] __device__(std::int64_t at) {
+    const std::int64_t pack = at - by_packs.quotient(at) * packs;
+    device_rows::store(c.data + at * kCount, device_rows::load<kCount>(row + pack * kCount));
+  });
 }
 
 void check_product(ConstMatrixView<float, Cuda> a, ConstMatrixView<float, Cuda> b,
@@ -171,6 +162,15 @@ void gemm(const Cuda& cuda, ConstMatrixView<T, Cuda> a, ConstMatrixView<T, Cuda>
 }
 
 template <class T>
+void fill_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> row, MatrixView<T, Cuda> c) {
+  using device_rows::aligned;
+  if (c.columns % 4 == 0 && aligned(row.data, 4 * sizeof(T)) && aligned(c.data, 4 * sizeof(T)))
+    fill_packs<4>(cuda, row.data, c);
+  else
+    fill_packs<1>(cuda, row.data, c);
+}
+
+template <class T>
 void gemm_plus_row(const Cuda& cuda, ConstMatrixView<T, Cuda> row, ConstMatrixView<T, Cuda> a,
                    ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c) {
   check_product(a, b, c);
@@ -178,7 +178,7 @@ void gemm_plus_row(const Cuda& cuda, ConstMatrixView<T, Cuda> row, ConstMatrixVi
                  row.columns, c.rows, c.columns);
   if (c.rows == 0 || c.columns == 0) return;
   if (a.columns > 0 && multiply_and_add_row(cuda, row.data, a, b, c)) return;
-  fill_rows(cuda, row.data, c);
+  fill_rows<float>(cuda, row, c);
   multiply(cuda, "gemm_plus_row", {a.data, a.columns, CUBLAS_OP_N}, {b.data, b.columns, CUBLAS_OP_N},
            a.columns, c, Update::kAccumulate);
 }
@@ -210,5 +210,6 @@ ESPALIER_INSTANTIATE(gemm_nt)
 #undef ESPALIER_INSTANTIATE
 template void gemm_plus_row<float>(const Cuda&, ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
                                    ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
+template void fill_rows<float>(const Cuda&, ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
 
 }  // namespace espalier

@@ -2,14 +2,16 @@
 // the elements.
 #include "espalier/nn/batch_norm.hpp"
 
+#include "../dense/device_rows.hpp"
 #include "device_row_sum.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
-#include "pack.hpp"
 
 namespace espalier {
 
 namespace {
+
+using device_rows::load, device_rows::store;
 
 __device__ double mean_of(double sum, std::int64_t rows) {
   return rows > 0 ? sum / static_cast<double>(rows) : 0.0;
@@ -21,16 +23,16 @@ struct Normalize {
   float *z, *y;
   template <int kCount>
   __device__ void run(std::int64_t e, std::int64_t j) const {
-    const auto m = load_pack<kCount>(mean + j), r = load_pack<kCount>(inverse_deviation + j),
-               a = load_pack<kCount>(scale + j), b = load_pack<kCount>(shift + j);
-    auto x = load_pack<kCount>(z + e), out = x;
+    const auto m = load<kCount>(mean + j), r = load<kCount>(inverse_deviation + j),
+               a = load<kCount>(scale + j), b = load<kCount>(shift + j);
+    auto x = load<kCount>(z + e), out = x;
 #pragma unroll
     for (int p = 0; p < kCount; ++p) {
-      x.at[p] = (x.at[p] - m.at[p]) * r.at[p];
-      out.at[p] = a.at[p] * x.at[p] + b.at[p];
+      x.element[p] = (x.element[p] - m.element[p]) * r.element[p];
+      out.element[p] = a.element[p] * x.element[p] + b.element[p];
     }
-    store_pack(z + e, x);
-    store_pack(y + e, out);
+    store(z + e, x);
+    store(y + e, out);
   }
 };
 
@@ -41,14 +43,15 @@ struct Backward {
   std::int64_t width;
   template <int kCount>
   __device__ void run(std::int64_t e, std::int64_t j) const {
-    const auto of_product = load_pack<kCount>(means + j), of_gradient = load_pack<kCount>(means + width + j),
-               r = load_pack<kCount>(inverse_deviation + j), a = load_pack<kCount>(scale + j),
-               x = load_pack<kCount>(normalized + e);
-    auto d = load_pack<kCount>(gradient + e);
+    const auto of_product = load<kCount>(means + j), of_gradient = load<kCount>(means + width + j),
+               r = load<kCount>(inverse_deviation + j), a = load<kCount>(scale + j),
+               x = load<kCount>(normalized + e);
+    auto d = load<kCount>(gradient + e);
 #pragma unroll
     for (int p = 0; p < kCount; ++p)
-      d.at[p] = a.at[p] * r.at[p] * (d.at[p] - of_gradient.at[p] - x.at[p] * of_product.at[p]);
-    store_pack(gradient + e, d);
+      d.element[p] = a.element[p] * r.element[p] *
+                     (d.element[p] - of_gradient.element[p] - x.element[p] * of_product.element[p]);
+    store(gradient + e, d);
   }
 };
 
@@ -58,12 +61,13 @@ struct Evaluate {
   float* z;
   template <int kCount>
   __device__ void run(std::int64_t e, std::int64_t j) const {
-    const auto m = load_pack<kCount>(mean + j), r = load_pack<kCount>(inverse_deviation + j),
-               a = load_pack<kCount>(scale + j), b = load_pack<kCount>(shift + j);
-    auto x = load_pack<kCount>(z + e);
+    const auto m = load<kCount>(mean + j), r = load<kCount>(inverse_deviation + j),
+               a = load<kCount>(scale + j), b = load<kCount>(shift + j);
+    auto x = load<kCount>(z + e);
 #pragma unroll
-    for (int p = 0; p < kCount; ++p) x.at[p] = a.at[p] * ((x.at[p] - m.at[p]) * r.at[p]) + b.at[p];
-    store_pack(z + e, x);
+    for (int p = 0; p < kCount; ++p)
+      x.element[p] = a.element[p] * ((x.element[p] - m.element[p]) * r.element[p]) + b.element[p];
+    store(z + e, x);
   }
 };
 

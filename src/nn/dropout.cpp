@@ -129,23 +129,6 @@ void dropout(const Cpu& cpu, const RandomStream& stream, double rate, ConstMatri
 }
 
 template <class T>
-void dropout_of_pairs(const Cpu& cpu, const RandomStream& stream, double rate, const PairedRows<T>& in,
-                      Matrix<T>& out) {
-  const auto& pairs = in.pairs;
-  out.resize(pairs.rows, pairs.columns);
-  const std::uint32_t threshold = dropout_threshold(rate);
-  const T scale = keep_scale<T>(rate);
-#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (pairs.rows > 64)
-  for (std::int64_t i = 0; i < pairs.rows; ++i)
-    for (std::int64_t k = 0; k < pairs.columns; k += 2) {
-      const T column = pairs(i, k);
-      out(i, k) = column;
-      out(i, k + 1) = after_dropout(of_row(stream, i), threshold, scale, static_cast<std::int64_t>(column),
-                                    pairs(i, k + 1));
-    }
-}
-
-template <class T>
 void relu_dropout(const Cpu& cpu, const RandomStream& stream, double rate, MatrixView<T> h) {
   const std::uint32_t threshold = dropout_threshold(rate);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (h.rows > 64)
@@ -172,8 +155,6 @@ void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, Ma
 
 #define ESPALIER_INSTANTIATE(T)                                                                      \
   template void dropout<T>(const Cpu&, const RandomStream&, double, ConstMatrixView<T>, Matrix<T>&); \
-  template void dropout_of_pairs<T>(const Cpu&, const RandomStream&, double, const PairedRows<T>&,   \
-                                    Matrix<T>&);                                                     \
   template void relu_dropout<T>(const Cpu&, const RandomStream&, double, MatrixView<T>);             \
   template void relu_dropout_backward<T>(const Cpu&, double, ConstMatrixView<T>, MatrixView<T>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)

@@ -1,13 +1,15 @@
 // Dropout on the GPU: a thread has eight elements of a row, which one Philox block decides. The
 // words, and so the masks, are the CPU's.
+#include "../dense/device_rows.hpp"
 #include "device_row_sum.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/nn/dropout.hpp"
-#include "pack.hpp"
 
 namespace espalier {
 
 namespace {
+
+using device_rows::load, device_rows::store;
 
 __device__ float relu(float x) {
   return x < 0 ? 0 : x;  // NaN stays
@@ -24,9 +26,9 @@ __device__ bool all_zero(const float (&x)[kMasksPerBlock]) {
 /// Eight elements, or the `count` that the row has left; the others are 0.
 __device__ void load_eight(const float* from, std::int64_t count, bool packed, float (&x)[kMasksPerBlock]) {
   if (packed && count >= kMasksPerBlock) {
-    const auto low = load_pack<4>(from), high = load_pack<4>(from + 4);
+    const auto low = load<4>(from), high = load<4>(from + 4);
 #pragma unroll
-    for (int p = 0; p < 4; ++p) x[p] = low.at[p], x[p + 4] = high.at[p];
+    for (int p = 0; p < 4; ++p) x[p] = low.element[p], x[p + 4] = high.element[p];
   } else {
 #pragma unroll
     for (int p = 0; p < kMasksPerBlock; ++p) x[p] = p < count ? from[p] : 0;
@@ -34,8 +36,8 @@ __device__ void load_eight(const float* from, std::int64_t count, bool packed, f
 }
 __device__ void store_eight(const float (&x)[kMasksPerBlock], std::int64_t count, bool packed, float* to) {
   if (packed && count >= kMasksPerBlock) {
-    store_pack<4>(to, {{x[0], x[1], x[2], x[3]}});
-    store_pack<4>(to + 4, {{x[4], x[5], x[6], x[7]}});
+    store<4>(to, {{x[0], x[1], x[2], x[3]}});
+    store<4>(to + 4, {{x[4], x[5], x[6], x[7]}});
   } else {
 #pragma unroll
     for (int p = 0; p < kMasksPerBlock; ++p)
@@ -80,10 +82,11 @@ struct DropEights {
 template <bool kRelu>
 void drop_eights(const Cuda& cuda, const char* name, const RandomStream& stream, double rate,
                  ConstMatrixView<float, Cuda> from, float* to) {
-  for_each_in_rows(
-      cuda, name, from.rows, (from.columns + kMasksPerBlock - 1) / kMasksPerBlock,
-      DropEights<kRelu>{stream, dropout_threshold(rate), keep_scale<float>(rate), from.columns,
-                        from.columns % 4 == 0 && holds_packs(from.data) && holds_packs(to), from.data, to});
+  const bool packed = from.columns % 4 == 0 && device_rows::aligned(from.data, 4 * sizeof(float)) &&
+                      device_rows::aligned(to, 4 * sizeof(float));
+  for_each_in_rows(cuda, name, from.rows, (from.columns + kMasksPerBlock - 1) / kMasksPerBlock,
+                   DropEights<kRelu>{stream, dropout_threshold(rate), keep_scale<float>(rate), from.columns,
+                                     packed, from.data, to});
 }
 
 }  // namespace
@@ -93,25 +96,6 @@ void dropout(const Cuda& cuda, const RandomStream& stream, double rate, ConstMat
              Matrix<T, Cuda>& out) {
   out.resize(in.rows, in.columns);
   drop_eights<false>(cuda, "dropout", stream, rate, in, out.data.data());
-}
-
-template <class T>
-void dropout_of_pairs(const Cuda& cuda, const RandomStream& stream, double rate,
-                      const PairedRows<T, Cuda>& in, Matrix<T, Cuda>& out) {
-  const auto pairs = in.pairs;
-  out.resize(pairs.rows, pairs.columns);
-  const MatrixView<T, Cuda> to(out);
-  const std::uint32_t threshold = dropout_threshold(rate);
-  const T scale = keep_scale<T>(rate);
-  for_each_in_rows(cuda, "dropout_of_pairs", pairs.rows, in.pairs_of_row(),
-                   [=] __device__(std::int64_t i, std::int64_t k) {
-                     auto of_row = stream;
-                     of_row.row = static_cast<std::uint64_t>(i);
-                     const T column = pairs(i, 2 * k);
-                     to(i, 2 * k) = column;
-                     to(i, 2 * k + 1) = after_dropout(of_row, threshold, scale,
-                                                      static_cast<std::int64_t>(column), pairs(i, 2 * k + 1));
-                   });
 }
 
 template <class T>
@@ -132,8 +116,6 @@ void relu_dropout_backward(const Cuda& cuda, double rate, ConstMatrixView<T, Cud
 
 template void dropout<float>(const Cuda&, const RandomStream&, double, ConstMatrixView<float, Cuda>,
                              Matrix<float, Cuda>&);
-template void dropout_of_pairs<float>(const Cuda&, const RandomStream&, double,
-                                      const PairedRows<float, Cuda>&, Matrix<float, Cuda>&);
 template void relu_dropout<float>(const Cuda&, const RandomStream&, double, MatrixView<float, Cuda>);
 template void relu_dropout_backward<float>(const Cuda&, double, ConstMatrixView<float, Cuda>,
                                            MatrixView<float, Cuda>, Matrix<float, Cuda>*);

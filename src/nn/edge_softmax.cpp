@@ -29,14 +29,6 @@ void largest_scores(const T* scores, std::int64_t count, std::int64_t heads, T* 
 }  // namespace
 
 template <class T>
-void head_scores(const Cpu& cpu, ConstMatrixView<T> p, const Matrix<T>& a, MatrixView<T> s) {
-#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (p.rows > 256)
-  for (std::int64_t i = 0; i < s.rows; ++i)
-    for (std::int64_t h = 0; h < a.rows; ++h)
-      s(i, h) = product_of(p.row(i) + h * a.columns, a.row(h), a.columns);
-}
-
-template <class T>
 void edge_softmax(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& source,
                   const Matrix<T>& target, const Matrix<T>* terms, const RandomStream& mask, double rate,
                   Matrix<T>& weights) {
@@ -187,30 +179,7 @@ void head_scores_backward(const Cpu& cpu, ConstMatrixView<T> p, const Matrix<T>&
   for (std::size_t e = 0; e < sums.size(); ++e) da.data[e] = static_cast<T>(sums[e]);
 }
 
-template <class T>
-void average_heads(const Cpu& cpu, const Matrix<T>& all, const Matrix<T>& bias, MatrixView<T> z) {
-  const std::int64_t heads = all.columns / z.columns;
-#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (z.rows > 1024)
-  for (std::int64_t i = 0; i < z.rows; ++i)
-    for (std::int64_t c = 0; c < z.columns; ++c) {
-      T sum = 0;
-      for (std::int64_t h = 0; h < heads; ++h) sum += all(i, h * z.columns + c);
-      z(i, c) = bias(0, c) + sum / static_cast<T>(heads);
-    }
-}
-
-template <class T>
-void average_heads_backward(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& dall) {
-  const std::int64_t heads = dall.columns / dz.columns;
-#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (dz.rows > 1024)
-  for (std::int64_t i = 0; i < dz.rows; ++i)
-    for (std::int64_t h = 0; h < heads; ++h)
-      for (std::int64_t c = 0; c < dz.columns; ++c)
-        dall(i, h * dz.columns + c) = dz(i, c) / static_cast<T>(heads);
-}
-
 #define ESPALIER_INSTANTIATE(T)                                                                            \
-  template void head_scores<T>(const Cpu&, ConstMatrixView<T>, const Matrix<T>&, MatrixView<T>);           \
   template void edge_softmax<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, const Matrix<T>&,     \
                                 const Matrix<T>*, const RandomStream&, double, Matrix<T>&);                \
   template void attend<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, double, ConstMatrixView<T>, \
@@ -222,9 +191,7 @@ void average_heads_backward(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& da
                                    const Matrix<T>&, double, const Matrix<T>&, const Matrix<T>&,           \
                                    const BlockView<Cpu>&, ConstMatrixView<T>, const Matrix<T>&,            \
                                    const Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
-  template void head_scores_backward<T>(const Cpu&, ConstMatrixView<T>, const Matrix<T>&, Matrix<T>&);     \
-  template void average_heads<T>(const Cpu&, const Matrix<T>&, const Matrix<T>&, MatrixView<T>);           \
-  template void average_heads_backward<T>(const Cpu&, ConstMatrixView<T>, Matrix<T>&);
+  template void head_scores_backward<T>(const Cpu&, ConstMatrixView<T>, const Matrix<T>&, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

@@ -52,16 +52,6 @@ struct Marks {
 }  // namespace
 
 template <class T>
-void head_scores(const Cuda& cuda, ConstMatrixView<T, Cuda> p, const Matrix<T, Cuda>& a,
-                 MatrixView<T, Cuda> s) {
-  const std::int64_t heads = a.rows, width = a.columns;
-  const T* const by = a.data.data();
-  for_each_in_rows(cuda, "head_scores", s.rows, heads, [=] __device__(std::int64_t i, std::int64_t h) {
-    s(i, h) = product_of(p.row(i) + h * width, by + h * width, width);
-  });
-}
-
-template <class T>
 void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda>& source,
                   const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const RandomStream& mask,
                   double rate, Matrix<T, Cuda>& weights) {
@@ -209,31 +199,6 @@ void head_scores_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> p, const Ma
       [=] __device__(std::int64_t c, double sum) { out[c] = static_cast<T>(sum); });
 }
 
-template <class T>
-void average_heads(const Cuda& cuda, const Matrix<T, Cuda>& all, const Matrix<T, Cuda>& bias,
-                   MatrixView<T, Cuda> z) {
-  const std::int64_t heads = all.columns / z.columns;
-  const T *const from = all.data.data(), *const row = bias.data.data();
-  for_each_in_rows(cuda, "average_heads", z.rows, z.columns, [=] __device__(std::int64_t i, std::int64_t c) {
-    T sum = 0;
-    for (std::int64_t h = 0; h < heads; ++h) sum += from[(i * heads + h) * z.columns + c];
-    z(i, c) = row[c] + sum / static_cast<T>(heads);
-  });
-}
-
-template <class T>
-void average_heads_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dall) {
-  const std::int64_t heads = dall.columns / dz.columns, columns = dall.columns;
-  T* const to = dall.data.data();
-  for_each_in_rows(cuda, "average_heads_backward", dall.rows, dz.columns,
-                   [=] __device__(std::int64_t i, std::int64_t c) {
-                     const T share = dz(i, c) / static_cast<T>(heads);
-                     for (std::int64_t h = 0; h < heads; ++h) to[i * columns + h * dz.columns + c] = share;
-                   });
-}
-
-template void head_scores<float>(const Cuda&, ConstMatrixView<float, Cuda>, const Matrix<float, Cuda>&,
-                                 MatrixView<float, Cuda>);
 template void edge_softmax<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
                                   const Matrix<float, Cuda>&, const Matrix<float, Cuda>*, const RandomStream&,
                                   double, Matrix<float, Cuda>&);
@@ -251,8 +216,5 @@ template void attend_backward<float>(const Cuda&, const BlockView<Cuda>&, const 
                                      const Matrix<float, Cuda>&, Matrix<float, Cuda>&, Matrix<float, Cuda>&);
 template void head_scores_backward<float>(const Cuda&, ConstMatrixView<float, Cuda>,
                                           const Matrix<float, Cuda>&, Matrix<float, Cuda>&);
-template void average_heads<float>(const Cuda&, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
-                                   MatrixView<float, Cuda>);
-template void average_heads_backward<float>(const Cuda&, ConstMatrixView<float, Cuda>, Matrix<float, Cuda>&);
 
 }  // namespace espalier

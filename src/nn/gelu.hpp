@@ -4,7 +4,7 @@
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
@@ -32,15 +32,11 @@ ESPALIER_HD inline T normal_density(T x) {
 }
 
 /// y = gelu(x), resized.
-template <class T>
-void gelu(const Cpu&, const Matrix<T>& x, Matrix<T>& y);
-template <class T>
-void gelu(const Cuda&, const Matrix<T, Cuda>& x, Matrix<T, Cuda>& y);
+template <class T, class Space>
+void gelu(const Space&, const MatrixOn<Space, T>& x, MatrixOn<Space, T>& y);
 
 /// dy becomes dx.
-template <class T>
-void gelu_backward(const Cpu&, const Matrix<T>& x, Matrix<T>& dy);
-template <class T>
-void gelu_backward(const Cuda&, const Matrix<T, Cuda>& x, Matrix<T, Cuda>& dy);
+template <class T, class Space>
+void gelu_backward(const Space&, const MatrixOn<Space, T>& x, MatrixOn<Space, T>& dy);
 
 }  // namespace espalier

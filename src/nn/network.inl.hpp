@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "drawn_rows.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
@@ -20,6 +19,7 @@
 #include "espalier/nn/dropout.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "espalier/nn/network.hpp"
+#include "espalier/nn/own_rows.hpp"
 #include "input_products.hpp"
 #include "layers.inl.hpp"
 #include "row_sum.hpp"

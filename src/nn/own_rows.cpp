@@ -5,13 +5,6 @@
 namespace espalier {
 
 template <class T>
-void add_rows(const Cpu& cpu, ConstMatrixView<T> x, MatrixView<T> y) {
-  const std::int64_t size = y.rows * y.columns;
-#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (size > 16384)
-  for (std::int64_t e = 0; e < size; ++e) y.data[e] += x.data[e];
-}
-
-template <class T>
 void add_own_rows(const Cpu& cpu, const Matrix<T>& eps, ConstMatrixView<T> x, MatrixView<T> y) {
   const T factor = T{1} + eps.data[0];
   const std::int64_t size = y.rows * y.columns;
@@ -29,8 +22,19 @@ void product_of_own_rows(const Cpu& cpu, ConstMatrixView<T> x, ConstMatrixView<T
   sum.data[0] = static_cast<T>(total);
 }
 
+template <class T>
+void scale_drawn_rows(const Cpu& cpu, const std::uint8_t* drawn, const std::int64_t* positions, double weight,
+                      MatrixView<T> rows) {
+  const auto factor = static_cast<T>(weight);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (rows.rows > 256)
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    if (drawn[positions[k]] != 0)
+      for (std::int64_t j = 0; j < rows.columns; ++j) rows(k, j) *= factor;
+}
+
 #define ESPALIER_INSTANTIATE(T)                                                                   \
-  template void add_rows<T>(const Cpu&, ConstMatrixView<T>, MatrixView<T>);                       \
+  template void scale_drawn_rows<T>(const Cpu&, const std::uint8_t*, const std::int64_t*, double, \
+                                    MatrixView<T>);                                               \
   template void add_own_rows<T>(const Cpu&, const Matrix<T>&, ConstMatrixView<T>, MatrixView<T>); \
   template void product_of_own_rows<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)

@@ -7,11 +7,6 @@
 namespace espalier {
 
 template <class T>
-void add_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> x, MatrixView<T, Cuda> y) {
-  for_each(cuda, "add_rows", y.rows * y.columns, [=] __device__(std::int64_t e) { y.data[e] += x.data[e]; });
-}
-
-template <class T>
 void add_own_rows(const Cuda& cuda, const Matrix<T, Cuda>& eps, ConstMatrixView<T, Cuda> x,
                   MatrixView<T, Cuda> y) {
   const T* const factor = eps.data.data();
@@ -40,7 +35,18 @@ void product_of_own_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> x, ConstMatr
   });
 }
 
-template void add_rows<float>(const Cuda&, ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
+template <class T>
+void scale_drawn_rows(const Cuda& cuda, const std::uint8_t* drawn, const std::int64_t* positions,
+                      double weight, MatrixView<T, Cuda> rows) {
+  const auto factor = static_cast<T>(weight);
+  for_each_in_rows(cuda, "scale_drawn_rows", rows.rows, rows.columns,
+                   [=] __device__(std::int64_t k, std::int64_t j) {
+                     if (drawn[positions[k]] != 0) rows(k, j) *= factor;
+                   });
+}
+
+template void scale_drawn_rows<float>(const Cuda&, const std::uint8_t*, const std::int64_t*, double,
+                                      MatrixView<float, Cuda>);
 template void add_own_rows<float>(const Cuda&, const Matrix<float, Cuda>&, ConstMatrixView<float, Cuda>,
                                   MatrixView<float, Cuda>);
 template void product_of_own_rows<float>(const Cuda&, ConstMatrixView<float, Cuda>,

@@ -3,23 +3,18 @@
 #pragma once
 
 #include "espalier/base/execution.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
 /// scaled [P * width, width], resized, of w of that shape and P numbers mu.
-template <class T>
-void scale_matrices(const Cpu&, const Matrix<T>& w, const Matrix<T>& mu, T factor, Matrix<T>& scaled);
-template <class T>
-void scale_matrices(const Cuda&, const Matrix<T, Cuda>& w, const Matrix<T, Cuda>& mu, T factor,
-                    Matrix<T, Cuda>& scaled);
+template <class T, class Space>
+void scale_matrices(const Space&, const MatrixOn<Space, T>& w, const MatrixOn<Space, T>& mu, T factor,
+                    MatrixOn<Space, T>& scaled);
 
 /// dscaled becomes dW; dmu_p = factor times the sum of W_p's elements times those of dscaled_p.
-template <class T>
-void scale_matrices_backward(const Cpu&, const Matrix<T>& w, const Matrix<T>& mu, T factor,
-                             Matrix<T>& dscaled, Matrix<T>& dmu);
-template <class T>
-void scale_matrices_backward(const Cuda&, const Matrix<T, Cuda>& w, const Matrix<T, Cuda>& mu, T factor,
-                             Matrix<T, Cuda>& dscaled, Matrix<T, Cuda>& dmu);
+template <class T, class Space>
+void scale_matrices_backward(const Space&, const MatrixOn<Space, T>& w, const MatrixOn<Space, T>& mu,
+                             T factor, MatrixOn<Space, T>& dscaled, MatrixOn<Space, T>& dmu);
 
 }  // namespace espalier

@@ -1,6 +1,7 @@
 // Gradients that are sums over rows: of a bias, and of the scale and shift of a normalisation.
 #pragma once
 
+#include "espalier/base/for_each.hpp"
 #include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/dense/matrix.hpp"
@@ -20,6 +21,15 @@ void sum_rows(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& sum) {
 /// The same on a GPU, bit for bit.
 template <class T>
 void sum_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& sum);
+
+/// gradient_ij = update(i, j, gradient_ij); unless `sums` [1, columns] is null, it becomes the sums
+/// over the rows. The twin is in device_row_sum.hpp.
+template <class T, class Update>
+void update_and_sum(const Cpu& cpu, MatrixView<T> gradient, Matrix<T>* sums, const Update& update) {
+  for_each_in_rows(cpu, "update", gradient.rows, gradient.columns,
+                   [=](std::int64_t i, std::int64_t j) { gradient(i, j) = update(i, j, gradient(i, j)); });
+  if (sums != nullptr) sum_rows<T>(cpu, gradient, *sums);
+}
 
 /// Of y = scale x^ + shift, row by row: dscale_j = sum_i dy_ij x^_ij and dshift_j = sum_i dy_ij,
 /// both [1, columns]. Returns the same sums in double, [2 * columns], dscale first, valid until the

@@ -2,17 +2,7 @@
 
 #include <algorithm>
 
-#include "edge_softmax_rules.hpp"
-
 namespace espalier {
-
-template <class T>
-void score_vectors(const Cpu& cpu, ConstMatrixView<T> w, ConstMatrixView<T> a, MatrixView<T> u) {
-#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (w.rows > 1024)
-  for (std::int64_t p = 0; p < u.rows; ++p)
-    for (std::int64_t i = 0; i < u.columns; ++i)
-      u(p, i) = product_of(w.row(p * u.columns + i), a.row(p), a.columns);
-}
 
 template <class T>
 void score_vectors_backward(const Cpu& cpu, ConstMatrixView<T> w, ConstMatrixView<T> a, ConstMatrixView<T> du,
@@ -32,9 +22,8 @@ void score_vectors_backward(const Cpu& cpu, ConstMatrixView<T> w, ConstMatrixVie
   }
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                      \
-  template void score_vectors<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>); \
-  template void score_vectors_backward<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>,        \
+#define ESPALIER_INSTANTIATE(T)                                                               \
+  template void score_vectors_backward<T>(const Cpu&, ConstMatrixView<T>, ConstMatrixView<T>, \
                                           ConstMatrixView<T>, MatrixView<T>, MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

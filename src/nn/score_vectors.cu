@@ -1,18 +1,9 @@
 #include "score_vectors.hpp"
 
-#include "edge_softmax_rules.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {
-
-template <class T>
-void score_vectors(const Cuda& cuda, ConstMatrixView<T, Cuda> w, ConstMatrixView<T, Cuda> a,
-                   MatrixView<T, Cuda> u) {
-  for_each_in_rows(cuda, "score_vectors", u.rows, u.columns, [=] __device__(std::int64_t p, std::int64_t i) {
-    u(p, i) = product_of(w.row(p * u.columns + i), a.row(p), a.columns);
-  });
-}
 
 template <class T>
 void score_vectors_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> w, ConstMatrixView<T, Cuda> a,
@@ -29,8 +20,6 @@ void score_vectors_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> w, ConstM
                    });
 }
 
-template void score_vectors<float>(const Cuda&, ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
-                                   MatrixView<float, Cuda>);
 template void score_vectors_backward<float>(const Cuda&, ConstMatrixView<float, Cuda>,
                                             ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
                                             MatrixView<float, Cuda>, MatrixView<float, Cuda>);

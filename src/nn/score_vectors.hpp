@@ -3,16 +3,13 @@
 #pragma once
 
 #include "espalier/base/execution.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
 /// u [P, in], u_p = W_p a_p, of w [P * in, width] and a [P, width].
-template <class T>
-void score_vectors(const Cpu&, ConstMatrixView<T> w, ConstMatrixView<T> a, MatrixView<T> u);
-template <class T>
-void score_vectors(const Cuda&, ConstMatrixView<T, Cuda> w, ConstMatrixView<T, Cuda> a,
-                   MatrixView<T, Cuda> u);
+template <class T, class Space>
+void score_vectors(const Space&, ConstViewOn<Space, T> w, ConstViewOn<Space, T> a, ViewOn<Space, T> u);
 
 /// da [P, width] = the sum over i of du_pi w_pi; dw += what comes by way of u. Added in one order.
 template <class T>

@@ -32,6 +32,12 @@ template <class T>
 void gemm_plus_row(const Cuda&, ConstMatrixView<T, Cuda> row, ConstMatrixView<T, Cuda> a,
                    ConstMatrixView<T, Cuda> b, MatrixView<T, Cuda> c);
 
+/// Every row of C becomes `row` [1, columns of C].
+template <class T>
+void fill_rows(const Cpu&, ConstMatrixView<T> row, MatrixView<T> c);
+template <class T>
+void fill_rows(const Cuda&, ConstMatrixView<T, Cuda> row, MatrixView<T, Cuda> c);
+
 /// C = A^T B, the gradient of a weight matrix. A [k, m], B [k, n], C [m, n]; meant for k much
 /// larger than m and n.
 template <class T>

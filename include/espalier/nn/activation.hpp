@@ -9,7 +9,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 #include "espalier/nn/dropout.hpp"
 
 namespace espalier {
@@ -24,19 +24,14 @@ inline Activation activation_of(std::string_view name) {
 }
 
 /// h = elu(h).
-template <class T>
-void elu(const Cpu&, MatrixView<T> h);
-template <class T>
-void elu(const Cuda&, MatrixView<T, Cuda> h);
+template <class T, class Space>
+void elu(const Space&, ViewOn<Space, T> h);
 
 /// gradient *= elu'(x), where h is elu(x) times `scale`, or 0 where it was dropped: there the
 /// gradient is 0 already. `sums`: as relu_dropout_backward's.
-template <class T>
-void elu_backward(const Cpu&, ConstMatrixView<T> h, T scale, MatrixView<T> gradient,
-                  Matrix<T>* sums = nullptr);
-template <class T>
-void elu_backward(const Cuda&, ConstMatrixView<T, Cuda> h, T scale, MatrixView<T, Cuda> gradient,
-                  Matrix<T, Cuda>* sums = nullptr);
+template <class T, class Space>
+void elu_backward(const Space&, ConstViewOn<Space, T> h, T scale, ViewOn<Space, T> gradient,
+                  MatrixOn<Space, T>* sums = nullptr);
 
 /// h = dropout(f(h)).
 template <class T, class Space>

@@ -10,8 +10,8 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/dense/matrix.hpp"
 #include "espalier/dense/paired_rows.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
@@ -52,12 +52,9 @@ void dropout(const Cuda&, const RandomStream& stream, double rate, ConstMatrixVi
              Matrix<T, Cuda>& out);
 
 /// out = the pairs of dropout of what `in` stands for, resized.
-template <class T>
-void dropout_of_pairs(const Cpu&, const RandomStream& stream, double rate, const PairedRows<T>& in,
-                      Matrix<T>& out);
-template <class T>
-void dropout_of_pairs(const Cuda&, const RandomStream& stream, double rate, const PairedRows<T, Cuda>& in,
-                      Matrix<T, Cuda>& out);
+template <class T, class Space>
+void dropout_of_pairs(const Space&, const RandomStream& stream, double rate,
+                      const PairedRows<T, std::type_identity_t<Space>>& in, MatrixOn<Space, T>& out);
 
 /// h = dropout(relu(h)). With rate 0 it is ReLU alone, and draws nothing. Keeps NaN, so that a
 /// diverged run shows.

@@ -22,8 +22,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/dense/matrix.hpp"
-#include "espalier/sparse/csr.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
@@ -31,10 +30,8 @@ inline constexpr double kLeakySlope = 0.2;
 
 /// s [n, heads]: s_ih = the product of part h of row i of p [n, heads * width] with row h of a
 /// [heads, width].
-template <class T>
-void head_scores(const Cpu&, ConstMatrixView<T> p, const Matrix<T>& a, MatrixView<T> s);
-template <class T>
-void head_scores(const Cuda&, ConstMatrixView<T, Cuda> p, const Matrix<T, Cuda>& a, MatrixView<T, Cuda> s);
+template <class T, class Space>
+void head_scores(const Space&, ConstViewOn<Space, T> p, const MatrixOn<Space, T>& a, ViewOn<Space, T> s);
 
 /// Of s and t as above the weights [entries + rows, heads], resized; source [columns, heads],
 /// target [rows, heads]. `mask`: what is dropped is drawn from it, row by row; nothing
@@ -93,14 +90,10 @@ void head_scores_backward(const Cuda&, ConstMatrixView<T, Cuda> p, const Matrix<
 
 /// z [rows, width] = the mean of the heads' parts of all [rows, heads * width], plus the row
 /// `bias`; and backwards: every part of dall becomes dz / heads.
-template <class T>
-void average_heads(const Cpu&, const Matrix<T>& all, const Matrix<T>& bias, MatrixView<T> z);
-template <class T>
-void average_heads(const Cuda&, const Matrix<T, Cuda>& all, const Matrix<T, Cuda>& bias,
-                   MatrixView<T, Cuda> z);
-template <class T>
-void average_heads_backward(const Cpu&, ConstMatrixView<T> dz, Matrix<T>& dall);
-template <class T>
-void average_heads_backward(const Cuda&, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& dall);
+template <class T, class Space>
+void average_heads(const Space&, const MatrixOn<Space, T>& all, const MatrixOn<Space, T>& bias,
+                   ViewOn<Space, T> z);
+template <class T, class Space>
+void average_heads_backward(const Space&, ConstViewOn<Space, T> dz, MatrixOn<Space, T>& dall);
 
 }  // namespace espalier

@@ -10,7 +10,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
@@ -25,32 +25,22 @@ inline Jumping jumping_of(std::string_view name) {
 }
 
 /// h [rows, f] becomes J[:, at .. at + f].
-template <class T>
-void place_columns(const Cpu&, ConstMatrixView<T> h, std::int64_t at, MatrixView<T> j);
-template <class T>
-void place_columns(const Cuda&, ConstMatrixView<T, Cuda> h, std::int64_t at, MatrixView<T, Cuda> j);
+template <class T, class Space>
+void place_columns(const Space&, ConstViewOn<Space, T> h, std::int64_t at, ViewOn<Space, T> j);
 
 /// gradient [rows, f] += dJ[:, at .. at + f].
-template <class T>
-void add_columns(const Cpu&, ConstMatrixView<T> dj, std::int64_t at, MatrixView<T> gradient);
-template <class T>
-void add_columns(const Cuda&, ConstMatrixView<T, Cuda> dj, std::int64_t at, MatrixView<T, Cuda> gradient);
+template <class T, class Space>
+void add_columns(const Space&, ConstViewOn<Space, T> dj, std::int64_t at, ViewOn<Space, T> gradient);
 
 /// J = max(J, h), and winners [rows * f] = `number` where h is larger; with number 1 J = h. Of
 /// equal elements the first layer's counts.
-template <class T>
-void take_larger(const Cpu&, ConstMatrixView<T> h, int number, MatrixView<T> j,
-                 Buffer<std::int32_t>& winners);
-template <class T>
-void take_larger(const Cuda&, ConstMatrixView<T, Cuda> h, int number, MatrixView<T, Cuda> j,
-                 DeviceArray<std::int32_t>& winners);
+template <class T, class Space>
+void take_larger(const Space&, ConstViewOn<Space, T> h, int number, ViewOn<Space, T> j,
+                 Array<Space, std::int32_t>& winners);
 
 /// gradient += dJ where layer `number` has won.
-template <class T>
-void add_where_larger(const Cpu&, ConstMatrixView<T> dj, int number, const Buffer<std::int32_t>& winners,
-                      MatrixView<T> gradient);
-template <class T>
-void add_where_larger(const Cuda&, ConstMatrixView<T, Cuda> dj, int number,
-                      const DeviceArray<std::int32_t>& winners, MatrixView<T, Cuda> gradient);
+template <class T, class Space>
+void add_where_larger(const Space&, ConstViewOn<Space, T> dj, int number,
+                      const Array<Space, std::int32_t>& winners, ViewOn<Space, T> gradient);
 
 }  // namespace espalier

@@ -1,0 +1,10 @@
+#include "elementwise.inl.hpp"
+
+#include "row_sum.hpp"
+
+namespace espalier {
+
+ESPALIER_INSTANTIATE_ELEMENTWISE(float, Cpu)
+ESPALIER_INSTANTIATE_ELEMENTWISE(double, Cpu)
+
+}  // namespace espalier

@@ -1,0 +1,10 @@
+#include "elementwise.inl.hpp"
+
+#include "device_row_sum.hpp"
+#include "espalier/base/launch.hpp"
+
+namespace espalier {
+
+ESPALIER_INSTANTIATE_ELEMENTWISE(float, Cuda)
+
+}  // namespace espalier
