@@ -16,10 +16,8 @@
 // as a launch; the case with 2^18 rows shows the kernel.
 //
 // Verification: dropout bit for bit against the CPU; the loss's gradient within 1e-6 of it.
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/nn/dropout.hpp"
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
-#include "espalier/nn/weighted_cross_entropy.hpp"
 #include "gpu_rates.hpp"
 
 namespace espalier::bench {

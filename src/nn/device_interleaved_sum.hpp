@@ -1,12 +1,21 @@
-// The twin of interleaved_sum.hpp: the same bits by a warp. For .cu files only.
+// Sums of a warp's lanes; the twin of interleaved_sum.hpp: the same bits by a warp. For .cu
+// files only.
 #pragma once
 
 #include <cstdint>
 
-#include "device_loss_sum.hpp"
+#include "espalier/base/launch.hpp"
 #include "interleaved_sum.hpp"
 
 namespace espalier {
+
+/// In every lane, what `combine` makes of all lanes' values.
+template <class T, class Combine>
+__device__ T over_warp(T value, const Combine& combine) {
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
+    value = combine(value, __shfl_xor_sync(kAllLanes, value, lanes));
+  return value;
+}
 
 /// term(0) + .. + term(count - 1), in every lane of a warp that calls this together.
 template <class Term>

@@ -20,8 +20,6 @@ std::int64_t link_network_numbers(const LinkScore& score, std::int64_t width) {
   return score.kind->has_network ? 3 * width : 0;
 }
 
-std::unique_ptr<LinkDecoder<Cpu>> make_link_decoder(const Cpu&, const LinkScore& score) {
-  return make_decoder<Cpu>(score);
-}
+template std::unique_ptr<LinkDecoder<Cpu>> make_link_decoder(const Cpu&, const LinkScore&);
 
 }  // namespace espalier

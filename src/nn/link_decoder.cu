@@ -2,8 +2,6 @@
 
 namespace espalier {
 
-std::unique_ptr<LinkDecoder<Cuda>> make_link_decoder(const Cuda&, const LinkScore& score) {
-  return make_decoder<Cuda>(score);
-}
+template std::unique_ptr<LinkDecoder<Cuda>> make_link_decoder(const Cuda&, const LinkScore&);
 
 }  // namespace espalier

@@ -76,7 +76,7 @@ class LinkMlp final : public LinkDecoder<Space> {
 };
 
 template <class Space>
-std::unique_ptr<LinkDecoder<Space>> make_decoder(const LinkScore& score) {
+std::unique_ptr<LinkDecoder<Space>> make_link_decoder(const Space&, const LinkScore& score) {
   if (score.kind->has_network) return std::make_unique<LinkMlp<Space>>();
   return std::make_unique<LinkSum<Space>>(score);
 }

@@ -1,7 +1,7 @@
 // What the program knows of scores and losses of links; the tables are in link_score_table.hpp and
-// link_loss_table.hpp.
+// link_loss_rules.hpp.
 #include "espalier/base/named.hpp"
-#include "link_loss_table.hpp"
+#include "link_loss_rules.hpp"
 #include "link_score_table.hpp"
 
 namespace espalier {

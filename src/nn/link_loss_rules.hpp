@@ -1,5 +1,6 @@
-// What each loss says of one positive and of one negative with its share, the weight of the
-// negative among those of its example. In double; s is the sigmoid.
+// The table of losses, and what each says of one positive and of one negative with its share, the
+// weight of the negative among those of its example. In double; s is the sigmoid. A new loss is its
+// rules and a line of the table.
 //
 //     of_positive(numbers, p, share)       its loss and gradient
 //     of_negative(numbers, p, n, share)    what a negative adds to the loss, and its gradient
@@ -9,11 +10,22 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "espalier/base/elementary.hpp"
+#include "espalier/base/for_each.hpp"
 #include "espalier/base/host_device.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/nn/link_losses.hpp"
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
+
+// clang-format off
+//    name              rules                 margin? temperature? is
+#define ESPALIER_LINK_LOSSES(loss) \
+  loss(sigmoid,          SigmoidLoss,          false,  false, "binary cross-entropy: is it a link? of the positive and of each negative") \
+  loss(margin,           MarginLoss,           true,   false, "how much less than `margin` the positive is above each negative") \
+  loss(softmax,          SoftmaxLoss,          false,  false, "cross-entropy: which of all is the link?") \
+  loss(self_adversarial, SelfAdversarialLoss,  true,   true,  "binary cross-entropy where negatives of high scores weigh more (Sun et al. 2019)")
+// clang-format on
 
 namespace espalier {
 
@@ -99,5 +111,54 @@ struct SelfAdversarialLoss {
     return {share * loss, share * gradient};
   }
 };
+
+/// use(the rules of a loss).
+template <class Use>
+void with_rules_of(const LinkLoss& loss, const Use& use) {
+  const std::string_view name = loss.kind->name;
+#define ESPALIER_USE(kind, rules, ...) \
+  if (name == #kind) return use(rules{});
+  ESPALIER_LINK_LOSSES(ESPALIER_USE)
+#undef ESPALIER_USE
+}
+
+/// The shares of an example. `sums` says how a thread or a warp adds over the negatives and finds
+/// their largest.
+template <Shares kShares, class Sums>
+ESPALIER_DEVICE ExampleShares<kShares> shares_of(const Sums& sums, const LinkLossNumbers& numbers,
+                                                 float positive, const float* negative, std::int64_t count) {
+  ExampleShares<kShares> share{1, 0, static_cast<double>(count)};
+  if constexpr (kShares != Shares::kEqual) {
+    constexpr bool kAll = kShares == Shares::kOfAll;
+    if (!kAll) share.by = numbers.temperature;
+    share.largest = sums.largest(share.exponent(kAll || count == 0 ? positive : negative[0]), count,
+                                 [&](std::int64_t j) { return share.exponent(negative[j]); });
+    share.total = sums.add(count, [&](std::int64_t j) { return share.power(negative[j]); });
+    if (kAll) share.total += share.power(positive);
+  }
+  return share;
+}
+
+/// The loss of an example and its gradient by the positive; dnegative [count] becomes scale *
+/// gradient.
+template <class Rules, class Sums>
+ESPALIER_DEVICE LabelLoss loss_of_example(const Sums& sums, const LinkLossNumbers& numbers, float positive,
+                                          const float* negative, std::int64_t count, double scale,
+                                          float* dnegative) {
+  const auto p = static_cast<double>(positive);
+  const auto share = shares_of<Rules::kShares>(sums, numbers, positive, negative, count);
+  const auto of_negative = [&](std::int64_t j) {
+    return Rules::of_negative(numbers, p, static_cast<double>(negative[j]), share(negative[j]));
+  };
+  const double loss = sums.add(count, [&](std::int64_t j) {
+    const auto of = of_negative(j);
+    dnegative[j] = static_cast<float>(scale * of.gradient);
+    return of.loss;
+  });
+  auto of = Rules::of_positive(numbers, p, share);
+  if constexpr (Rules::kDifferences)
+    of.gradient = -sums.add(count, [&](std::int64_t j) { return of_negative(j).gradient; });
+  return {of.loss + loss, of.gradient};
+}
 
 }  // namespace espalier

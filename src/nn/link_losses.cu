@@ -5,30 +5,26 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/device_column_sums.hpp"
-#include "link_loss_table.hpp"
+#include "link_loss_rules.hpp"
 
 namespace espalier {
 
 namespace {
 
-template <Shares kShares>
-__device__ ExampleShares<kShares> shares_of(const LinkLossNumbers& numbers, float positive,
-                                            const float* negative, std::int64_t count) {
-  ExampleShares<kShares> share{1, 0, static_cast<double>(count)};
-  if constexpr (kShares != Shares::kEqual) {
-    constexpr bool kAll = kShares == Shares::kOfAll;
-    if (!kAll) share.by = numbers.temperature;
-    double largest = share.exponent(kAll || count == 0 ? positive : negative[0]);
-    for (std::int64_t j = threadIdx.x % kWarp; j < count; j += kWarp) {
-      const double exponent = share.exponent(negative[j]);
-      largest = largest < exponent ? exponent : largest;
-    }
-    share.largest = over_warp(largest, [](double a, double b) { return a < b ? b : a; });
-    share.total = sum_by_warp(count, [&](std::int64_t j) { return share.power(negative[j]); });
-    if (kAll) share.total += share.power(positive);
+struct ByWarp {
+  template <class Term>
+  __device__ double add(std::int64_t count, const Term& term) const {
+    return sum_by_warp(count, term);
   }
-  return share;
-}
+  template <class Number>
+  __device__ double largest(double first, std::int64_t count, const Number& number) const {
+    for (std::int64_t j = threadIdx.x % kWarp; j < count; j += kWarp) {
+      const double next = number(j);
+      first = first < next ? next : first;
+    }
+    return over_warp(first, [](double a, double b) { return a < b ? b : a; });
+  }
+};
 
 template <class Rules>
 __global__ void __launch_bounds__(kBlockThreads)
@@ -37,24 +33,11 @@ __global__ void __launch_bounds__(kBlockThreads)
                        float* dnegatives, double* losses) {
   const std::int64_t i = warp_of_grid();
   if (i >= examples) return;  // a whole warp
-  const float* const negative = negatives + i * count;
-  float* const dnegative = dnegatives + i * count;
-  const auto p = static_cast<double>(positive[i]);
-  const auto share = shares_of<Rules::kShares>(numbers, positive[i], negative, count);
-  const auto of_negative = [&](std::int64_t j) {
-    return Rules::of_negative(numbers, p, static_cast<double>(negative[j]), share(negative[j]));
-  };
-  const double loss = sum_by_warp(count, [&](std::int64_t j) {
-    const auto of = of_negative(j);
-    dnegative[j] = static_cast<float>(scale * of.gradient);
-    return of.loss;
-  });
-  auto of = Rules::of_positive(numbers, p, share);
-  if constexpr (Rules::kDifferences)
-    of.gradient = -sum_by_warp(count, [&](std::int64_t j) { return of_negative(j).gradient; });
+  const auto of = loss_of_example<Rules>(ByWarp{}, numbers, positive[i], negatives + i * count, count, scale,
+                                         dnegatives + i * count);
   if (threadIdx.x % kWarp != 0) return;
   dpositive[i] = static_cast<float>(scale * of.gradient);
-  losses[i] = of.loss + loss;
+  losses[i] = of.loss;
 }
 
 }  // namespace

@@ -62,6 +62,30 @@ ESPALIER_HD inline double slope_at(const LinkRows& x, std::int64_t c) {
                        : Rules::template slope<kRow, 1>(x, c - x.count);
 }
 
+/// What the slopes of a link are multiplied with: the same for all numbers, or a row.
+struct OfAScore {
+  double by;
+  ESPALIER_HD double operator()(std::int64_t) const { return by; }
+};
+struct OfProducts {
+  const float* by;
+  ESPALIER_HD double operator()(std::int64_t c) const { return static_cast<double>(by[c]); }
+};
+
+/// That of link i, of gradients by scores, or by products.
+template <class Rules>
+struct ByScores {
+  const float *scores, *dscores;
+  ESPALIER_HD OfAScore operator()(std::int64_t i) const {
+    return {static_cast<double>(dscores[i]) * Rules::outer(static_cast<double>(scores[i]))};
+  }
+};
+struct ByProducts {
+  const float* dproducts;
+  std::int64_t width;
+  ESPALIER_HD OfProducts operator()(std::int64_t i) const { return {dproducts + i * width}; }
+};
+
 /// Number j of what `angles` [count] turn by: to [2 count].
 ESPALIER_HD inline void find_rotation(const float* angles, std::int64_t count, std::int64_t j, double* to) {
   const auto [sine, cosine] = sine_and_cosine(static_cast<double>(angles[j]));

@@ -1,14 +1,11 @@
-// The table of scores. A new one is a file with its rules (link_score_rules.hpp) and a line here.
+// The table of scores. A new one is its rules (link_score_rules.hpp) and a line here.
 #pragma once
 
 #include <string_view>
 
 #include "espalier/base/error.hpp"
-#include "link_complex.hpp"
-#include "link_distmult.hpp"
-#include "link_dot.hpp"
-#include "link_rotate.hpp"
-#include "link_transe.hpp"
+#include "link_distances.hpp"
+#include "link_products.hpp"
 
 // clang-format off
 //     name      rules, of norm 1   and of norm 2    norm?  angles? net?   is

@@ -41,16 +41,6 @@ void score_links(const Cpu& cpu, const LinkRowsOf& rows, float* scores) {
   }
 }
 
-/// What the slopes of a link are multiplied with: the same for all numbers, or a row.
-struct OfAScore {
-  double by;
-  double operator()(std::int64_t) const { return by; }
-};
-struct OfProducts {
-  const float* by;
-  double operator()(std::int64_t c) const { return static_cast<double>(by[c]); }
-};
-
 /// sums += by(number) times the slopes by one of the rows.
 template <class Rules, LinkRow kRow, class By>
 void add_slopes(const LinkRows& x, const By& by, double* sums) {
@@ -130,9 +120,7 @@ void link_scores_backward(const Cpu& cpu, const LinkScore& score, ConstMatrixVie
   check_link_widths(score, h.columns, relations.columns);
   with_rules_of(score, [&]<class Rules>(Rules) {
     const auto rows = rows_of<Rules>(cpu, h, relations, links);
-    const auto by = [&](std::int64_t i) {
-      return OfAScore{static_cast<double>(dscores[i]) * Rules::outer(static_cast<double>(scores[i]))};
-    };
+    const ByScores<Rules> by{scores, dscores};
     add_to_vertices<Rules>(cpu, rows, places.by_row, by, dh);
     if constexpr (Rules::kRelationNumbers > 0) add_to_relations<Rules>(cpu, rows, places, by, drelations);
   });
@@ -153,7 +141,7 @@ void link_products_backward(const Cpu& cpu, ConstMatrixView<float> h, ConstMatri
                             ConstMatrixView<float> dproducts, MatrixView<float> dh,
                             MatrixView<float> drelations) {
   const auto rows = rows_of<DistMultScore>(cpu, h, relations, links);
-  const auto by = [&](std::int64_t i) { return OfProducts{dproducts.row(i)}; };
+  const ByProducts by{dproducts.data, dproducts.columns};
   add_to_vertices<DistMultScore>(cpu, rows, places.by_row, by, dh);
   add_to_relations<DistMultScore>(cpu, rows, places, by, drelations);
 }

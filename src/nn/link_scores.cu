@@ -25,23 +25,6 @@ __global__ void __launch_bounds__(kBlockThreads) score_links(LinkRowsOf rows, fl
   if (threadIdx.x % kWarp == 0) scores[i] = static_cast<float>(Rules::score(sum));
 }
 
-/// Of a gradient by scores, what slopes are multiplied with.
-template <class Rules>
-struct OuterSlopes {
-  const float *scores, *dscores;
-  __device__ double operator()(std::int64_t i, std::int64_t) const {
-    return static_cast<double>(dscores[i]) * Rules::outer(static_cast<double>(scores[i]));
-  }
-};
-
-/// Of gradients by products.
-struct ProductSlopes {
-  ConstMatrixView<float, Cuda> dproducts;
-  __device__ double operator()(std::int64_t i, std::int64_t c) const {
-    return static_cast<double>(dproducts(i, c));
-  }
-};
-
 /// The rows that the rules read, and what they rotate by.
 template <class Rules>
 struct RowsRead {
@@ -77,7 +60,7 @@ void add_to_vertices(const Cuda& cuda, const LinkRowsOf& rows, const ListsOn<Cud
                      for (auto at = begins[u]; at < begins[u + 1]; ++at) {
                        const std::int64_t use = members[at], i = use / 2;
                        const LinkRows x = rows(i);
-                       sum += by(i, c) * (use % 2 == 0 ? slope_at<Rules, LinkRow::kHead>(x, c)
+                       sum += by(i)(c) * (use % 2 == 0 ? slope_at<Rules, LinkRow::kHead>(x, c)
                                                        : slope_at<Rules, LinkRow::kTail>(x, c));
                      }
                      dh(u, c) += static_cast<float>(sum);
@@ -102,7 +85,7 @@ void add_to_relations(const Cuda& cuda, const LinkRowsOf& rows, const LinkPlaces
         const auto end = first + kSummedRows < begins[r + 1] ? first + kSummedRows : begins[r + 1];
         double sum = 0;
         for (auto at = first; at < end; ++at)
-          sum += by(members[at], c) * slope_at<Rules, LinkRow::kRelation>(rows(members[at]), c);
+          sum += by(members[at])(c) * slope_at<Rules, LinkRow::kRelation>(rows(members[at]), c);
         partial[chunk * width + c] = sum;
       });
   for_each_in_rows(cuda, "add_to_relations", relations, width,
@@ -115,12 +98,6 @@ void add_to_relations(const Cuda& cuda, const LinkRowsOf& rows, const LinkPlaces
                    });
 }
 
-template <class Rules>
-void launch_scores(const Cuda& cuda, const LinkRowsOf& rows, float* scores) {
-  launch(cuda, "link_scores", score_links<Rules>, dim3(blocks_for(rows.links.count, kBlockWarps)),
-         dim3(kBlockThreads), rows, scores);
-}
-
 }  // namespace
 
 void link_scores(const Cuda& cuda, const LinkScore& score, ConstMatrixView<float, Cuda> h,
@@ -128,7 +105,8 @@ void link_scores(const Cuda& cuda, const LinkScore& score, ConstMatrixView<float
   check_link_widths(score, h.columns, relations.columns);
   with_rules_of(score, [&]<class Rules>(Rules) {
     const RowsRead<Rules> read(cuda, h, relations, links);
-    launch_scores<Rules>(cuda, read.rows, scores);
+    launch(cuda, "link_scores", score_links<Rules>, dim3(blocks_for(links.count, kBlockWarps)),
+           dim3(kBlockThreads), read.rows, scores);
   });
 }
 
@@ -139,7 +117,7 @@ void link_scores_backward(const Cuda& cuda, const LinkScore& score, ConstMatrixV
   check_link_widths(score, h.columns, relations.columns);
   with_rules_of(score, [&]<class Rules>(Rules) {
     const RowsRead<Rules> read(cuda, h, relations, links);
-    const OuterSlopes<Rules> by{scores, dscores};
+    const ByScores<Rules> by{scores, dscores};
     add_to_vertices<Rules>(cuda, read.rows, places.by_row, by, dh);
     if constexpr (Rules::kRelationNumbers > 0)
       add_to_relations<Rules>(cuda, read.rows, places, by, drelations);
@@ -161,7 +139,7 @@ void link_products_backward(const Cuda& cuda, ConstMatrixView<float, Cuda> h,
                             const LinkPlacesOn<Cuda>& places, ConstMatrixView<float, Cuda> dproducts,
                             MatrixView<float, Cuda> dh, MatrixView<float, Cuda> drelations) {
   const RowsRead<DistMultScore> read(cuda, h, relations, links);
-  const ProductSlopes by{dproducts};
+  const ByProducts by{dproducts.data, dproducts.columns};
   add_to_vertices<DistMultScore>(cuda, read.rows, places.by_row, by, dh);
   add_to_relations<DistMultScore>(cuda, read.rows, places, by, drelations);
 }

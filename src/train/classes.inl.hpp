@@ -1,12 +1,11 @@
-// The task "classes", for every space. Softmax and cross-entropy, averaged over the seeds of a step
-// (nn/softmax_cross_entropy.hpp), with train.class_weights or train.label_smoothing
-// nn/weighted_cross_entropy.hpp, where the mean divides by the sum of the seeds' weights; accuracy
-// and macro-F1 from counts that ranks add (metrics.hpp).
+// The task "classes", for every space. Softmax and cross-entropy (nn/cross_entropy.hpp), averaged
+// over the seeds of a step; with train.class_weights or train.label_smoothing the weighted one,
+// where the mean divides by the sum of the seeds' weights; accuracy and macro-F1 from counts that
+// ranks add (metrics.hpp).
 #pragma once
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
-#include "espalier/nn/weighted_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/train/classes.hpp"
 #include "espalier/train/metrics.hpp"
 #include "vertex_task.hpp"

@@ -1,4 +1,4 @@
-// The task "labels", for every space. Sigmoid and cross-entropy (nn/sigmoid_cross_entropy.hpp),
+// The task "labels", for every space. Sigmoid and cross-entropy (nn/cross_entropy.hpp),
 // averaged over the known labels of a step:
 //
 //     loss = sum over seeds i, labels j with y_ij known of loss_ij / number of such (i, j)
@@ -9,7 +9,7 @@
 
 #include <optional>
 
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/train/on_host.hpp"
 #include "label_judge.hpp"
 #include "vertex_task.hpp"

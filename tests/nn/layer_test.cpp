@@ -18,9 +18,9 @@
 #include "espalier/base/error.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/nn/edge_softmax.hpp"
 #include "espalier/nn/network.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
 #include "mpi_test.hpp"
 #include "nn/layer_shapes.hpp"
 #include "nn/network_case.hpp"
@@ -102,7 +102,7 @@ TEST(Layer, EvaluationOfARowDependsOnTheRowsItNeeds) {
   for (const auto& shape : shapes) {
     NetworkCase<float> c(shape, frontiers_of(shape, {200, 150, 100, 90}), 4);
     c.network.forward(Cpu{1}, c.blocks, c.input, {});
-    c.network.update_running_statistics(c.network.batch_statistics());
+    c.network.update_running_statistics(Cpu{1}, c.network.batch_statistics());
     for (int layer = 1; layer <= shape.layers; ++layer) {
       const BlockView<>& block = c.blocks[static_cast<std::size_t>(layer - 1)];
       const auto places = places_with_rows(shape, layer, block);

@@ -8,9 +8,7 @@
 #include <numeric>
 
 #include "dense/random_matrices.hpp"
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
-#include "espalier/nn/weighted_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "mpi_test.hpp"
 #include "oracle/fixture.hpp"
 

@@ -3,9 +3,7 @@
 // and log and the order of sums; what has no label counts for nothing; two runs give the same bits;
 // a label that is no class shows.
 #include "dense/device_matrices.hpp"
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
-#include "espalier/nn/weighted_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {

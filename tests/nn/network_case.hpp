@@ -7,8 +7,8 @@
 
 #include "dense/relation_blocks.hpp"
 #include "edges_beside.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/nn/network.hpp"
-#include "espalier/nn/softmax_cross_entropy.hpp"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 
 #include <numeric>
 
-#include "espalier/nn/weighted_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
 

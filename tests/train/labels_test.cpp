@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "espalier/nn/sigmoid_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "espalier/train/ranking.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"

@@ -12,7 +12,7 @@
 #include <numbers>
 #include <tuple>
 
-#include "espalier/nn/softmax_cross_entropy.hpp"
+#include "espalier/nn/cross_entropy.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
 

@@ -43,7 +43,7 @@ class LinkDecoder {
                         MatrixView<float, Space> dh, std::span<Matrix<float, Space>> gradients) = 0;
 };
 
-std::unique_ptr<LinkDecoder<Cpu>> make_link_decoder(const Cpu&, const LinkScore& score);
-std::unique_ptr<LinkDecoder<Cuda>> make_link_decoder(const Cuda&, const LinkScore& score);
+template <class Space>
+std::unique_ptr<LinkDecoder<Space>> make_link_decoder(const Space&, const LinkScore& score);
 
 }  // namespace espalier

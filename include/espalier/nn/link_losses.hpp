@@ -1,7 +1,7 @@
 // Losses of links: of each example the score of a link that is there, and those of k links that
 // are made up (*negatives*, of which it is to stand out).
 //
-// What a loss is stands in a table of kinds (src/nn/link_loss_table.hpp), each with its rules. An
+// What a loss is stands in a table of kinds (src/nn/link_loss_rules.hpp), each with its rules. An
 // example's loss is that of its positive and the mean of those of its negatives, or a weighted mean
 // of them, so that k does not change its size.
 //

@@ -1,7 +1,7 @@
 // Scores of links (head, relation, tail) and their gradients: how probable a link is by the rows h
 // and t of its two vertices, as a network has them, and by a trained row r of its relation.
 //
-// What a score is stands in a table of kinds (src/nn/link_score_table.hpp), each a file. All are a
+// What a score is stands in a table of kinds (src/nn/link_score_table.hpp). All are a
 // function of one sum over the numbers of a row, or over complex numbers: the first half of a row
 // is then the real parts, the second the imaginary ones. Or a small network takes the numbers in
 // the place of the sum: nn/link_decoder.hpp.
