@@ -13,18 +13,6 @@ using spmm_rows::add_row, spmm_rows::Entries;
 
 constexpr std::int64_t kRowsOfY = 32;  // handed to a thread
 
-template <class T>
-void multiply(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> x, MatrixView<T> y,
-              Update update) {
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsOfY) if (block.rows > kRowsOfY)
-  for (std::int64_t i = 0; i < block.rows; ++i) {
-    const std::int64_t begin = block.row_begin(i);
-    const Entries row{block.indices + begin, block.has_values() ? block.values + begin : nullptr,
-                      block.row_size(i), block.indptr[0] + block.entries() - begin};
-    add_row<T>(row, x, y.row(i), update == Update::kAccumulate);
-  }
-}
-
 }  // namespace
 
 template <class T>
@@ -32,7 +20,13 @@ void spmm(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> x, Mat
   ESPALIER_CHECK(block.columns == x.rows && block.rows == y.rows && x.columns == y.columns,
                  "[{}, {}] [{}, {}] -> [{}, {}]", block.rows, block.columns, x.rows, x.columns, y.rows,
                  y.columns);
-  multiply<T>(cpu, block, x, y, update);
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsOfY) if (block.rows > kRowsOfY)
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    const std::int64_t begin = block.row_begin(i);
+    const Entries row{block.indices + begin, block.has_values() ? block.values + begin : nullptr,
+                      block.row_size(i), block.indptr[0] + block.entries() - begin};
+    add_row<T>(row, x, y.row(i), update == Update::kAccumulate);
+  }
 }
 
 template void spmm<float>(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<float>, MatrixView<float>,

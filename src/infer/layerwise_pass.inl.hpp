@@ -1,5 +1,5 @@
 // What LayerwisePassOn does, for every space: layerwise_pass.cpp and layerwise_pass.cu instantiate
-// it. They say how the space copies rows and gathers a block (copy_rows_to, gather_block).
+// it.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,6 @@
 #include "spill_sink.hpp"
 
 namespace espalier {
-
-// block = the rows of all ranks of the group one after another, counts[r] numbers of rank r.
-// Collective.
-void gather_block(const Communicator& group, const Matrix<float>& mine, std::span<const std::int64_t> counts,
-                  Matrix<float>& block, const std::string& label);
-void gather_block(const DeviceCommunicator& group, const Matrix<float, Cuda>& mine,
-                  std::span<const std::int64_t> counts, Matrix<float, Cuda>& block, const std::string& label);
 
 // Of the rows of a table on this rank's disk those of the vertices with most entries, `most` of
 // them, as a cache knows them.
@@ -130,7 +123,11 @@ Matrix<float, Space> LayerwisePassOn<Space>::gathered(Matrix<float, Space> mine)
   std::vector<std::int64_t> counts;
   const int first = grid_.row() * grid_.replication();
   for (int r = 0; r < grid_.replication(); ++r) counts.push_back(shares_.size(first + r) * mine.columns);
-  gather_block(collectives_.row_comm(), mine, counts, block, label_);
+  const auto& group = collectives_.row_comm();
+  if constexpr (std::is_same_v<Space, Cpu>)
+    group.all_gather_v(std::span<const float>(mine.data), counts, block.data, label_);
+  else
+    group.all_gather_v(mine.data.data(), counts, block.data.data(), label_);
   return block;
 }
 

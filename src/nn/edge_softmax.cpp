@@ -179,21 +179,7 @@ void head_scores_backward(const Cpu& cpu, ConstMatrixView<T> p, const Matrix<T>&
   for (std::size_t e = 0; e < sums.size(); ++e) da.data[e] = static_cast<T>(sums[e]);
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                            \
-  template void edge_softmax<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, const Matrix<T>&,     \
-                                const Matrix<T>*, const RandomStream&, double, Matrix<T>&);                \
-  template void attend<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, double, ConstMatrixView<T>, \
-                          MatrixView<T>, Update);                                                          \
-  template void edge_softmax_backward<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, double,      \
-                                         const Matrix<T>&, const Matrix<T>&, const Matrix<T>*,             \
-                                         ConstMatrixView<T>, ConstMatrixView<T>, Matrix<T>&, Matrix<T>&);  \
-  template void attend_backward<T>(const Cpu&, const BlockView<Cpu>&, const Buffer<std::int64_t>&,         \
-                                   const Matrix<T>&, double, const Matrix<T>&, const Matrix<T>&,           \
-                                   const BlockView<Cpu>&, ConstMatrixView<T>, const Matrix<T>&,            \
-                                   const Matrix<T>&, Matrix<T>&, Matrix<T>&);                              \
-  template void head_scores_backward<T>(const Cpu&, ConstMatrixView<T>, const Matrix<T>&, Matrix<T>&);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(double)
-#undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_EDGE_SOFTMAX(float, Cpu)
+ESPALIER_INSTANTIATE_EDGE_SOFTMAX(double, Cpu)
 
 }  // namespace espalier

@@ -28,27 +28,6 @@ struct Neighbours {
   }
 };
 
-/// Draws the marks of a row one after another.
-struct Marks {
-  RandomStream stream;
-  std::uint32_t threshold;
-  double rate;
-
-  __device__ bool keeps(std::int64_t row, std::int64_t at) const {
-    if (rate <= 0) return true;
-    auto of_row = stream;
-    of_row.row = static_cast<std::uint64_t>(row);
-    const auto words = random_block(of_row, static_cast<std::uint64_t>(at / kMasksPerBlock));
-    const int position = static_cast<int>(at % kMasksPerBlock);
-    bool kept = true;
-    // Every place is known: an index into the words would put them on a stack.
-#pragma unroll
-    for (int k = 0; k < kMasksPerBlock; ++k)
-      if (k == position) kept = dropout_keeps(words, k, threshold);
-    return kept;
-  }
-};
-
 }  // namespace
 
 template <class T>
@@ -58,7 +37,7 @@ void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T
   const std::int64_t heads = source.columns;
   weights.resize(block.entries() + block.rows, heads);
   const Neighbours near(block);
-  const Marks marks{mask, dropout_threshold(rate), rate};
+  const std::uint32_t threshold = dropout_threshold(rate);
   const T *const from = source.data.data(), *const to = target.data.data();
   const T* const of_edges = terms == nullptr ? nullptr : terms->data.data();
   T* const result = weights.data.data();
@@ -79,7 +58,8 @@ void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T
       sum += weight;
     }
     for (std::int64_t k = 0; k < count; ++k)
-      row[k * heads] = marked(row[k * heads] / sum, marks.keeps(i, k * heads + h));
+      row[k * heads] =
+          marked(row[k * heads] / sum, rate <= 0 || keeps_weight(mask, i, threshold, k * heads + h));
   });
 }
 
@@ -199,22 +179,6 @@ void head_scores_backward(const Cuda& cuda, ConstMatrixView<T, Cuda> p, const Ma
       [=] __device__(std::int64_t c, double sum) { out[c] = static_cast<T>(sum); });
 }
 
-template void edge_softmax<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
-                                  const Matrix<float, Cuda>&, const Matrix<float, Cuda>*, const RandomStream&,
-                                  double, Matrix<float, Cuda>&);
-template void attend<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&, double,
-                            ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>, Update);
-template void edge_softmax_backward<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
-                                           double, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
-                                           const Matrix<float, Cuda>*, ConstMatrixView<float, Cuda>,
-                                           ConstMatrixView<float, Cuda>, Matrix<float, Cuda>&,
-                                           Matrix<float, Cuda>&);
-template void attend_backward<float>(const Cuda&, const BlockView<Cuda>&, const DeviceArray<std::int64_t>&,
-                                     const Matrix<float, Cuda>&, double, const Matrix<float, Cuda>&,
-                                     const Matrix<float, Cuda>&, const BlockView<Cuda>&,
-                                     ConstMatrixView<float, Cuda>, const Matrix<float, Cuda>&,
-                                     const Matrix<float, Cuda>&, Matrix<float, Cuda>&, Matrix<float, Cuda>&);
-template void head_scores_backward<float>(const Cuda&, ConstMatrixView<float, Cuda>,
-                                          const Matrix<float, Cuda>&, Matrix<float, Cuda>&);
+ESPALIER_INSTANTIATE_EDGE_SOFTMAX(float, Cuda)
 
 }  // namespace espalier

@@ -12,12 +12,12 @@
 namespace espalier {
 
 template <class T>
-ESPALIER_HD inline T leaky(T x) {
-  return x > 0 ? x : static_cast<T>(kLeakySlope) * x;
+ESPALIER_HD inline T leaky(T x, T slope = static_cast<T>(kLeakySlope)) {
+  return x > 0 ? x : slope * x;
 }
 template <class T>
-ESPALIER_HD inline T leaky_gradient(T x) {
-  return x > 0 ? T{1} : static_cast<T>(kLeakySlope);
+ESPALIER_HD inline T leaky_gradient(T x, T slope = static_cast<T>(kLeakySlope)) {
+  return x > 0 ? T{1} : slope;
 }
 
 /// What stands before the leaky ReLU, of a head; `terms`: what features of the edge add, or null.
@@ -39,6 +39,22 @@ ESPALIER_HD inline T weight_of(T marked) {
 template <class T>
 ESPALIER_HD inline T dropped(T marked, T scale) {
   return marked <= 0 ? T{0} : marked * scale;
+}
+
+/// Does dropout keep weight number `at` of a row?
+ESPALIER_HD inline bool keeps_weight(RandomStream stream, std::int64_t row, std::uint32_t threshold,
+                                     std::int64_t at) {
+  stream.row = static_cast<std::uint64_t>(row);
+  const auto words = random_block(stream, static_cast<std::uint64_t>(at / kMasksPerBlock));
+  const int position = static_cast<int>(at % kMasksPerBlock);
+  bool kept = true;
+  // Every place is known: an index into the words would put them on a stack.
+#if defined(__CUDACC__)
+#pragma unroll
+#endif
+  for (int k = 0; k < kMasksPerBlock; ++k)
+    if (k == position) kept = dropout_keeps(words, k, threshold);
+  return kept;
 }
 
 /// The product of two vectors: eight interleaved sums, then those in order.
@@ -65,5 +81,23 @@ inline void mark_dropped(RandomStream stream, std::int64_t row, std::uint32_t th
       weights[at + k] = marked(weights[at + k], dropout_keeps(words, k, threshold));
   }
 }
+
+#define ESPALIER_INSTANTIATE_EDGE_SOFTMAX(T, Space)                                                          \
+  template void edge_softmax<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&,              \
+                                const Matrix<T, Space>&, const Matrix<T, Space>*, const RandomStream&,       \
+                                double, Matrix<T, Space>&);                                                  \
+  template void attend<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&, double,            \
+                          ConstMatrixView<T, Space>, MatrixView<T, Space>, Update);                          \
+  template void edge_softmax_backward<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&,     \
+                                         double, const Matrix<T, Space>&, const Matrix<T, Space>&,           \
+                                         const Matrix<T, Space>*, ConstMatrixView<T, Space>,                 \
+                                         ConstMatrixView<T, Space>, Matrix<T, Space>&, Matrix<T, Space>&);   \
+  template void attend_backward<T>(const Space&, const BlockView<Space>&, const Array<Space, std::int64_t>&, \
+                                   const Matrix<T, Space>&, double, const Matrix<T, Space>&,                 \
+                                   const Matrix<T, Space>&, const BlockView<Space>&,                         \
+                                   ConstMatrixView<T, Space>, const Matrix<T, Space>&,                       \
+                                   const Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>&);           \
+  template void head_scores_backward<T>(const Space&, ConstMatrixView<T, Space>, const Matrix<T, Space>&,    \
+                                        Matrix<T, Space>&);
 
 }  // namespace espalier

@@ -28,6 +28,7 @@ template <class T>
 void add_edge_terms(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& u, EntryNumbers form,
                     Matrix<T>& scores) {
   const auto& edges = block.edges;
+  check_edges(edges, u.columns);
   const auto heads = scores.columns;
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (edges.count > 1024)
   for (std::int64_t k = 0; k < edges.count; ++k) {
@@ -57,13 +58,7 @@ void edge_terms_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Matr
   for (std::size_t e = 0; e < sums.size(); ++e) du.data[e] = static_cast<T>(sums[e]);
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                           \
-  template void add_edge_terms<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, EntryNumbers,      \
-                                  Matrix<T>&);                                                            \
-  template void edge_terms_backward<T>(const Cpu&, const BlockView<Cpu>&, const Matrix<T>&, EntryNumbers, \
-                                       Matrix<T>&);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(double)
-#undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_EDGE_TERMS(float, Cpu)
+ESPALIER_INSTANTIATE_EDGE_TERMS(double, Cpu)
 
 }  // namespace espalier

@@ -35,6 +35,7 @@ template <class T>
 void add_edge_terms(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda>& u,
                     EntryNumbers form, Matrix<T, Cuda>& scores) {
   const auto edges = block.edges;
+  check_edges(edges, u.columns);
   const EntryPlaces places(block, form);
   const std::int64_t heads = scores.columns;
   const T* const vectors = u.data.data();
@@ -71,9 +72,6 @@ void edge_terms_backward(const Cuda& cuda, const BlockView<Cuda>& block, const M
       [=] __device__(std::int64_t c, double sum) { out[c] = static_cast<T>(sum); });
 }
 
-template void add_edge_terms<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
-                                    EntryNumbers, Matrix<float, Cuda>&);
-template void edge_terms_backward<float>(const Cuda&, const BlockView<Cuda>&, const Matrix<float, Cuda>&,
-                                         EntryNumbers, Matrix<float, Cuda>&);
+ESPALIER_INSTANTIATE_EDGE_TERMS(float, Cuda)
 
 }  // namespace espalier

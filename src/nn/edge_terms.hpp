@@ -8,6 +8,7 @@
 // what is learnt here. Entries without features get nothing added.
 #pragma once
 
+#include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/nn/layer.hpp"
@@ -46,11 +47,16 @@ inline void add_edge_tensor(const LayerShape& s, std::vector<TensorShape>& tenso
                    {"edge", s.relations * s.heads, s.edge_features, Start::kGlorot, s.relations});
 }
 
-/// Of a block that must have features where the layer knows some.
-template <class Space>
-void check_edges(const LayerShape& s, const BlockView<Space>& block) {
-  ESPALIER_CHECK(block.edges.count == 0 || block.edges.width == s.edge_features,
-                 "edges have {} features, not {}", block.edges.width, s.edge_features);
+/// Of a block that must have as many features as u has columns.
+inline void check_edges(const EdgeRows& edges, std::int64_t columns) {
+  ESPALIER_CHECK(edges.count == 0 || edges.width == columns, "edges have {} features, not {}", edges.width,
+                 columns);
 }
+
+#define ESPALIER_INSTANTIATE_EDGE_TERMS(T, Space)                                                      \
+  template void add_edge_terms<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&,      \
+                                  EntryNumbers, Matrix<T, Space>&);                                    \
+  template void edge_terms_backward<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&, \
+                                       EntryNumbers, Matrix<T, Space>&);
 
 }  // namespace espalier

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "edge_softmax_rules.hpp"
+#include "entry_softmax.hpp"
+#include "entry_softmax_rules.hpp"
 #include "espalier/base/for_each.hpp"
 #include "espalier/nn/activation.hpp"
 #include "espalier/nn/jumping.hpp"
@@ -129,6 +131,28 @@ void average_heads_backward(const Space& space, ConstViewOn<Space, T> dz, Matrix
 }
 
 template <class T, class Space>
+void entry_softmax_backward(const Space& space, const BlockViewOn<Space>& block, SoftmaxOver over,
+                            const MatrixOn<Space, T>& scores, const MatrixOn<Space, T>& weights, double rate,
+                            MatrixOn<Space, T>& gradients) {
+  const std::int64_t heads = scores.columns;
+  const auto* const indptr = block.indptr;
+  const auto* const relations = block.relations;
+  const T *const score = scores.data.data(), *const weight = weights.data.data();
+  T* const gradient = gradients.data.data();
+  const T scale = keep_scale<T>(rate);
+  for_each_in_rows(space, "entry_softmax_backward", block.rows, heads,
+                   [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t h) {
+                     for (auto e = indptr[i]; e < indptr[i + 1];) {
+                       const auto next = part_end(relations, over.relations, e, indptr[i + 1]),
+                                  first = (e - indptr[0]) * heads + h;
+                       softmax_of_part_backward(score + first, weight + first, next - e, heads,
+                                                static_cast<T>(over.slope), scale, gradient + first);
+                       e = next;
+                     }
+                   });
+}
+
+template <class T, class Space>
 void score_vectors(const Space& space, ConstViewOn<Space, T> w, ConstViewOn<Space, T> a, ViewOn<Space, T> u) {
   for_each_in_rows(space, "score_vectors", u.rows, u.columns,
                    [=] ESPALIER_DEVICE(std::int64_t p, std::int64_t i) {
@@ -202,6 +226,9 @@ void scale_matrices_backward(const Space& space, const MatrixOn<Space, T>& w, co
   template void average_heads<T>(const Space&, const Matrix<T, Space>&, const Matrix<T, Space>&,             \
                                  MatrixView<T, Space>);                                                      \
   template void average_heads_backward<T>(const Space&, ConstMatrixView<T, Space>, Matrix<T, Space>&);       \
+  template void entry_softmax_backward<T>(const Space&, const BlockView<Space>&, SoftmaxOver,                \
+                                          const Matrix<T, Space>&, const Matrix<T, Space>&, double,          \
+                                          Matrix<T, Space>&);                                                \
   template void score_vectors<T>(const Space&, ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,         \
                                  MatrixView<T, Space>);                                                      \
   template void gelu<T>(const Space&, const Matrix<T, Space>&, Matrix<T, Space>&);                           \

@@ -38,26 +38,9 @@ void entry_softmax(const Cpu& cpu, const BlockView<Cpu>& block, SoftmaxOver over
   }
 }
 
-template <class T>
-void entry_softmax_backward(const Cpu& cpu, const BlockView<Cpu>& block, SoftmaxOver over,
-                            const Matrix<T>& scores, const Matrix<T>& weights, double rate,
-                            Matrix<T>& gradients) {
-  const std::int64_t heads = scores.columns;
-  const T scale = keep_scale<T>(rate);
-#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 64) if (block.entries() > 1024)
-  for (std::int64_t i = 0; i < block.rows; ++i)
-    for_each_part(block, over.relations, i, [&](std::int64_t first, std::int64_t count) {
-      for (std::int64_t h = 0; h < heads; ++h)
-        softmax_of_part_backward(scores.row(first) + h, weights.row(first) + h, count, heads,
-                                 static_cast<T>(over.slope), scale, gradients.row(first) + h);
-    });
-}
-
-#define ESPALIER_INSTANTIATE(T)                                                                             \
-  template void entry_softmax<T>(const Cpu&, const BlockView<Cpu>&, SoftmaxOver, const Matrix<T>&,          \
-                                 const RandomStream&, double, Matrix<T>&);                                  \
-  template void entry_softmax_backward<T>(const Cpu&, const BlockView<Cpu>&, SoftmaxOver, const Matrix<T>&, \
-                                          const Matrix<T>&, double, Matrix<T>&);
+#define ESPALIER_INSTANTIATE(T)                                                                    \
+  template void entry_softmax<T>(const Cpu&, const BlockView<Cpu>&, SoftmaxOver, const Matrix<T>&, \
+                                 const RandomStream&, double, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

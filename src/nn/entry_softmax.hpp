@@ -13,8 +13,7 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/dense/matrix.hpp"
-#include "espalier/sparse/csr.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
@@ -33,13 +32,9 @@ void entry_softmax(const Cuda&, const BlockView<Cuda>& block, SoftmaxOver over, 
                    const RandomStream& mask, double rate, Matrix<T, Cuda>& weights);
 
 /// gradients [entries, heads], of what weights become by dropout, become those of the scores.
-template <class T>
-void entry_softmax_backward(const Cpu&, const BlockView<Cpu>& block, SoftmaxOver over,
-                            const Matrix<T>& scores, const Matrix<T>& weights, double rate,
-                            Matrix<T>& gradients);
-template <class T>
-void entry_softmax_backward(const Cuda&, const BlockView<Cuda>& block, SoftmaxOver over,
-                            const Matrix<T, Cuda>& scores, const Matrix<T, Cuda>& weights, double rate,
-                            Matrix<T, Cuda>& gradients);
+template <class T, class Space>
+void entry_softmax_backward(const Space&, const BlockViewOn<Space>& block, SoftmaxOver over,
+                            const MatrixOn<Space, T>& scores, const MatrixOn<Space, T>& weights, double rate,
+                            MatrixOn<Space, T>& gradients);
 
 }  // namespace espalier

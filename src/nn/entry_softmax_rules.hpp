@@ -8,16 +8,11 @@
 namespace espalier {
 
 template <class T>
-ESPALIER_HD inline T sloped(T x, T slope) {
-  return x > 0 ? x : slope * x;
-}
-
-template <class T>
 ESPALIER_HD inline void softmax_of_part(const T* scores, std::int64_t count, std::int64_t heads, T slope,
                                         T* weights) {
-  T most = sloped(scores[0], slope), sum = 0;
+  T most = leaky(scores[0], slope), sum = 0;
   for (std::int64_t k = 0; k < count; ++k) {
-    const T score = sloped(scores[k * heads], slope);
+    const T score = leaky(scores[k * heads], slope);
     weights[k * heads] = score;
     most = score > most ? score : most;
   }
@@ -39,7 +34,7 @@ ESPALIER_HD inline void softmax_of_part_backward(const T* scores, const T* weigh
   }
   for (std::int64_t k = 0; k < count; ++k)
     gradients[k * heads] = weight_of(weights[k * heads]) * (gradients[k * heads] - mean) *
-                           (scores[k * heads] > 0 ? T{1} : slope);
+                           leaky_gradient(scores[k * heads], slope);
 }
 
 /// The end of the part of a row, [begin, row_end), that begins at `begin`; places in the arrays.

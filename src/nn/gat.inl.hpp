@@ -93,7 +93,6 @@ class GatLayer final : public Layer<T, Space> {
     head_scores<T>(space, projected, tensors[kSource].value, kept.source);
     head_scores<T>(space, projected.first_rows(block.rows), tensors[kTarget].value, kept.target);
     if (reads_edges()) {
-      check_edges(shape_, block);
       kept.terms.resize(block.entries() + block.rows, heads);
       fill_zero(space, kept.terms.data);
       add_edge_terms<T>(space, block, tensors[kEdge].value, EntryNumbers::kWithOwn, kept.terms);

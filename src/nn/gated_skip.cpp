@@ -38,15 +38,7 @@ void add_past_gate(const Cpu& cpu, const Matrix<T>& skip, std::int64_t gate, Con
   for (std::int64_t e = 0; e < size; ++e) dx.data[e] += past * dz.data[e];
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                            \
-  template void add_mixed_rows<T>(const Cpu&, const Matrix<T>&, std::int64_t, ConstMatrixView<T>,          \
-                                  ConstMatrixView<T>, MatrixView<T>);                                      \
-  template void mixed_rows_backward<T>(const Cpu&, const Matrix<T>&, std::int64_t, ConstMatrixView<T>,     \
-                                       ConstMatrixView<T>, ConstMatrixView<T>, MatrixView<T>, Matrix<T>&); \
-  template void add_past_gate<T>(const Cpu&, const Matrix<T>&, std::int64_t, ConstMatrixView<T>,           \
-                                 MatrixView<T>);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(double)
-#undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_GATED_SKIP(float, Cpu)
+ESPALIER_INSTANTIATE_GATED_SKIP(double, Cpu)
 
 }  // namespace espalier

@@ -50,14 +50,6 @@ void add_past_gate(const Cuda& cuda, const Matrix<T, Cuda>& skip, std::int64_t g
            [=] __device__(std::int64_t e) { dx.data[e] += (T{1} - gate_of(*s)) * dz.data[e]; });
 }
 
-template void add_mixed_rows<float>(const Cuda&, const Matrix<float, Cuda>&, std::int64_t,
-                                    ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
-                                    MatrixView<float, Cuda>);
-template void mixed_rows_backward<float>(const Cuda&, const Matrix<float, Cuda>&, std::int64_t,
-                                         ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
-                                         ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>,
-                                         Matrix<float, Cuda>&);
-template void add_past_gate<float>(const Cuda&, const Matrix<float, Cuda>&, std::int64_t,
-                                   ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
+ESPALIER_INSTANTIATE_GATED_SKIP(float, Cuda)
 
 }  // namespace espalier

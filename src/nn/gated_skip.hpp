@@ -39,4 +39,14 @@ template <class T>
 void add_past_gate(const Cuda&, const Matrix<T, Cuda>& skip, std::int64_t gate, ConstMatrixView<T, Cuda> dz,
                    MatrixView<T, Cuda> dx);
 
+#define ESPALIER_INSTANTIATE_GATED_SKIP(T, Space)                                                           \
+  template void add_mixed_rows<T>(const Space&, const Matrix<T, Space>&, std::int64_t,                      \
+                                  ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,                     \
+                                  MatrixView<T, Space>);                                                    \
+  template void mixed_rows_backward<T>(const Space&, const Matrix<T, Space>&, std::int64_t,                 \
+                                       ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,                \
+                                       ConstMatrixView<T, Space>, MatrixView<T, Space>, Matrix<T, Space>&); \
+  template void add_past_gate<T>(const Space&, const Matrix<T, Space>&, std::int64_t,                       \
+                                 ConstMatrixView<T, Space>, MatrixView<T, Space>);
+
 }  // namespace espalier

@@ -168,10 +168,8 @@ class HgtLayer final : public Layer<T, Space> {
     for (M* stack : {&kept.first, &kept.second}) stack->resize(at_once, head_width_);
     scale_matrices<T>(space, tensors[kAttention].value, tensors[kPrior].value, factor(), kept.scaled);
     score(space, block, kept);
-    if (reads_edges()) {
-      check_edges(shape_, block);
+    if (reads_edges())
       add_edge_terms<T>(space, block, tensors[bias() - 1].value, EntryNumbers::kAlone, kept.scores);
-    }
     entry_softmax<T>(space, block, kOver, kept.scores, attention, rate, kept.weights);
     sum_messages(space, block, tensors, rate, kept);
     gelu<T>(space, kept.aggregated, kept.activated);

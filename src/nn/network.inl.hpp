@@ -12,9 +12,9 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/dense/blend.hpp"
 #include "espalier/dense/device_matrix.hpp"
 #include "espalier/dense/gather.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/nn/layer_norm.hpp"
@@ -96,24 +96,9 @@ std::int64_t Network<T, Space>::parameter_count() const {
 }
 
 template <class T, class Space>
-std::int64_t Network<T, Space>::input_width(int layer) const {
-  return layer == 1 && typed_input_ ? shape_.inputs : shape_of(layer).layer.in;
-}
-
-template <class T, class Space>
-std::int64_t Network<T, Space>::output_width(int layer) const {
-  return shape_of(layer).layer.out;
-}
-
-template <class T, class Space>
 std::int64_t Network<T, Space>::input_rows(std::span<const TypeRun> runs, std::int64_t vertices,
                                            int table) const {
   return typed_input_ ? typed_input_->rows(runs, table) : vertices;
-}
-
-template <class T, class Space>
-Matrix<T, Space>& Network<T, Space>::output_of(int layer) {
-  return shape_of(layer).normalizes ? kept_of(layer).output : kept_of(layer).linear;
 }
 
 template <class T, class Space>
@@ -141,12 +126,6 @@ void Network<T, Space>::begin_with(const Space& space, const BlockView<Space>& f
     dropout<T>(space, mask, shape_.input_dropout, typed_input_ ? projected_ : input.only(), dropped_input_);
 }
 
-/// Do rows of a table come in pairs, and does a matrix have to be made of them?
-template <class T, class Space>
-bool Network<T, Space>::widens(std::size_t table) const {
-  return table < shape_.pairs.size() && shape_.pairs[table] > 0 && !reads_entries(shape_);
-}
-
 template <class T, class Space>
 void Network<T, Space>::widen(const Space& space, const InputRows<T, Space>& input,
                               std::vector<M>& widened) const {
@@ -163,28 +142,6 @@ InputRows<T, Space> Network<T, Space>::in_matrices(const InputRows<T, Space>& in
   for (std::size_t k = 0; k < all.tables.size(); ++k)
     if (widens(k)) all.tables[k] = &widened[k];
   return all;
-}
-
-template <class T, class Space>
-std::span<const Parameter<T, Space>> Network<T, Space>::tensors_of(int layer) const {
-  const auto& made = shape_of(layer);
-  return std::span(parameters_).subspan(made.first_tensor, made.tensors.size());
-}
-
-template <class T, class Space>
-std::span<Matrix<T, Space>> Network<T, Space>::gradients_of(int layer, std::vector<M>& gradients) const {
-  const auto& made = shape_of(layer);
-  return std::span(gradients).subspan(made.first_tensor, made.tensors.size());
-}
-
-template <class T, class Space>
-Matrix<T, Space>& Network<T, Space>::bias_of(int layer, std::vector<M>& gradients) const {
-  return gradients_of(layer, gradients)[shape_of(layer).own_tensors - 1];
-}
-
-template <class T, class Space>
-RandomStream Network<T, Space>::mask_of(const Pass& pass, Purpose purpose, int layer) const {
-  return {pass.seed, purpose, pass.epoch, pass.batch, static_cast<std::uint64_t>(layer), 0};
 }
 
 template <class T, class Space>
@@ -237,8 +194,8 @@ template <class T, class Space>
 void Network<T, Space>::follow(const Space& space, int layer, const Pass& pass) {
   auto& kept = kept_of(layer);
   if (shape_of(layer).normalizes) {
-    const auto tensors = tensors_of(layer);
-    const M &scale = tensors[tensors.size() - 2].value, &shift = tensors[tensors.size() - 1].value;
+    const auto affine = tensors_of(layer).last(2);
+    const M &scale = affine[0].value, &shift = affine[1].value;
     if (shape_.normalize == "batch") {
       auto* statistics = &batch_statistics_[2 * static_cast<std::size_t>(layer - 1)];
       batch_norm_forward<T>(space, kept.linear, scale, shift, kept.output, kept.inverse_deviation,
@@ -404,15 +361,12 @@ void Network<T, Space>::backward_of_activation(const Space& space, int layer, co
   activate_backward<T>(space, activation_, mask_of(pass, Purpose::kDropout, layer), dropout_after(),
                        output_of(layer), gradient, normalizes ? nullptr : &bias);
   if (!normalizes) return;
-  const auto tensors = tensors_of(layer);
-  const auto to = gradients_of(layer, gradients);
-  const std::size_t scale = tensors.size() - 2, shift = tensors.size() - 1;
+  const M& scale = tensors_of(layer).last(2)[0].value;
+  const auto to = gradients_of(layer, gradients).last(2);
   if (shape_.normalize == "batch")
-    batch_norm_backward<T>(space, kept.linear, kept.inverse_deviation, tensors[scale].value, gradient,
-                           to[scale], to[shift]);
+    batch_norm_backward<T>(space, kept.linear, kept.inverse_deviation, scale, gradient, to[0], to[1]);
   else
-    layer_norm_backward<T>(space, kept.linear, kept.inverse_deviation, tensors[scale].value, gradient,
-                           to[scale], to[shift]);
+    layer_norm_backward<T>(space, kept.linear, kept.inverse_deviation, scale, gradient, to[0], to[1]);
   sum_rows<T>(space, gradient, bias);
 }
 
@@ -442,8 +396,8 @@ void Network<T, Space>::evaluate_layer(const Space& space, int layer, const Bloc
   const auto& made = shape_of(layer);
   if (!made.activates) return;
   if (made.normalizes) {
-    const auto tensors = tensors_of(layer);
-    const M &scale = tensors[tensors.size() - 2].value, &shift = tensors[tensors.size() - 1].value;
+    const auto affine = tensors_of(layer).last(2);
+    const M &scale = affine[0].value, &shift = affine[1].value;
     if (shape_.normalize == "batch") {
       const auto* statistics = &running_statistics_[2 * static_cast<std::size_t>(layer - 1)];
       batch_norm_evaluate<T>(space, statistics[0], statistics[1], scale, shift, output);

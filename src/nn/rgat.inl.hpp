@@ -159,10 +159,8 @@ class RgatLayer final : public Layer<T, Space> {
     for (std::int64_t r = 0; r < shape_.relations; ++r)
       segment_dots<T>(space, block, kept.segments.of(r), vectors_of(kept.vectors, 0, r),
                       vectors_of(kept.vectors, 1, r), x, kept.scores);
-    if (reads_edges()) {
-      check_edges(shape_, block);
+    if (reads_edges())
       add_edge_terms<T>(space, block, tensors[kEdge].value, EntryNumbers::kAlone, kept.scores);
-    }
     entry_softmax<T>(space, block, kOver, kept.scores, attention, rate, kept.weights);
   }
 

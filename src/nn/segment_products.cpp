@@ -18,11 +18,6 @@ std::int64_t source_of(const BlockView<Cpu>& block, std::int64_t entry) {
   return block.indices[block.indptr[0] + entry];
 }
 
-/// Where head h reads a row of `columns` numbers.
-std::int64_t part(std::int64_t columns, std::int64_t width, std::int64_t h) {
-  return columns == width ? 0 : h * width;
-}
-
 template <class T>
 void add_scaled(T factor, const T* from, std::int64_t width, T* to) {
   for (std::int64_t c = 0; c < width; ++c) to[c] += factor * from[c];
@@ -37,16 +32,8 @@ void sum_segment(const BlockView<Cpu>& block, const SegmentsView& of, std::int64
   for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) {
     const T* const from = x.row(source_of(block, e));
     for (std::int64_t h = 0; h < w.heads; ++h)
-      add_scaled(w(e, h), from + part(x.columns, width, h), width, to + h * by_head);
+      add_scaled(w(e, h), from + part_of_head(x.columns, width, h), width, to + h * by_head);
   }
-}
-
-/// The sum of w_eh over the entries of segment k.
-template <class T>
-T weight_of_segment(const SegmentsView& of, std::int64_t k, const EntryWeights<T>& w, std::int64_t h) {
-  T sum = 0;
-  for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) sum += w(e, h);
-  return sum;
 }
 
 }  // namespace
@@ -74,7 +61,7 @@ void segment_dots(const Cpu& cpu, const BlockView<Cpu>& block, const SegmentsVie
       for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) {
         const T* const from = x.row(source_of(block, e));
         for (std::int64_t h = 0; h < heads; ++h)
-          products(e, h) = dot(g(k, h), from + part(x.columns, g.width, h), g.width) + of_row[h];
+          products(e, h) = dot(g(k, h), from + part_of_head(x.columns, g.width, h), g.width) + of_row[h];
       }
     }
   }
@@ -91,7 +78,7 @@ void add_to_sources(const Cpu& cpu, const BlockView<Cpu>& block, const SegmentsV
     for (auto at = first; at < order.count && source_of(block, order.entries[at]) == source; ++at) {
       const std::int64_t e = order.entries[at];
       for (std::int64_t h = 0; h < w.heads; ++h)
-        add_scaled(w(e, h), g(of.numbers[e], h), g.width, to + part(dx.columns, g.width, h));
+        add_scaled(w(e, h), g(of.numbers[e], h), g.width, to + part_of_head(dx.columns, g.width, h));
     }
   }
 }
@@ -115,7 +102,7 @@ void sum_relation(const Cpu& cpu, const BlockView<Cpu>& block, const SegmentsVie
     if (own)
       for (std::int64_t h = 0; h < heads; ++h) {
         const T weight = weight_of_segment(of, k, w, h);
-        const T* const from = x.row(of.rows[k]) + part(x.columns, width, h);
+        const T* const from = x.row(of.rows[k]) + part_of_head(x.columns, width, h);
         for (std::int64_t c = 0; c < width; ++c) of_segment[h * width + c] = weight * from[c];
       }
     else
@@ -146,21 +133,7 @@ void add_taken_rows(const Cpu& cpu, const SegmentsView& of, ConstMatrixView<T> s
       add_scaled(factor, stack.row(h * of.count + k), width, to.row(of.rows[k]) + h * width);
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                            \
-  template void sum_segments<T>(const Cpu&, const BlockView<Cpu>&, const SegmentsView&, EntryWeights<T>,   \
-                                ConstMatrixView<T>, MatrixView<T>);                                        \
-  template void segment_dots<T>(const Cpu&, const BlockView<Cpu>&, const SegmentsView&, HeadVectors<T>,    \
-                                HeadVectors<T>, ConstMatrixView<T>, Matrix<T>&);                           \
-  template void add_to_sources<T>(const Cpu&, const BlockView<Cpu>&, const SegmentsView&, EntriesBySource, \
-                                  EntryWeights<T>, HeadVectors<T>, MatrixView<T>);                         \
-  template void add_to_rows<T>(const Cpu&, const SegmentsView&, EntryWeights<T>, HeadVectors<T>,           \
-                               MatrixView<T>);                                                             \
-  template void sum_relation<T>(const Cpu&, const BlockView<Cpu>&, const SegmentsView&, EntryWeights<T>,   \
-                                bool, ConstMatrixView<T>, MatrixView<T>);                                  \
-  template void take_rows<T>(const Cpu&, const SegmentsView&, ConstMatrixView<T>, T, MatrixView<T>);       \
-  template void add_taken_rows<T>(const Cpu&, const SegmentsView&, ConstMatrixView<T>, T, MatrixView<T>);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(double)
-#undef ESPALIER_INSTANTIATE
+ESPALIER_INSTANTIATE_SEGMENT_PRODUCTS(float, Cpu)
+ESPALIER_INSTANTIATE_SEGMENT_PRODUCTS(double, Cpu)
 
 }  // namespace espalier

@@ -19,18 +19,6 @@ struct Sources {
   __device__ std::int64_t operator()(std::int64_t entry) const { return indices[indptr[0] + entry]; }
 };
 
-__device__ inline std::int64_t part(std::int64_t columns, std::int64_t width, std::int64_t h) {
-  return columns == width ? 0 : h * width;
-}
-
-template <class T>
-__device__ T weight_of_segment(const SegmentsView& of, std::int64_t k, const EntryWeights<T>& w,
-                               std::int64_t h) {
-  T sum = 0;
-  for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) sum += w(e, h);
-  return sum;
-}
-
 }  // namespace
 
 template <class T>
@@ -40,7 +28,7 @@ void sum_segments(const Cuda& cuda, const BlockView<Cuda>& block, const Segments
   const Sources source(block);
   const Divisor by_count(of.count);
   for_each_in_rows(cuda, "sum_segments", g.rows, g.columns, [=] __device__(std::int64_t i, std::int64_t c) {
-    const auto h = by_count.quotient(i), k = i - h * of.count, at = part(x.columns, g.columns, h) + c;
+    const auto h = by_count.quotient(i), k = i - h * of.count, at = part_of_head(x.columns, g.columns, h) + c;
     T sum = 0;
     for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) sum += w(e, h) * x(source(e), at);
     g(i, c) = sum;
@@ -55,7 +43,7 @@ void segment_dots(const Cuda& cuda, const BlockView<Cuda>& block, const Segments
   T* const out = products.data.data();
   for_each_in_rows(cuda, "segment_dots", of.count, heads, [=] __device__(std::int64_t k, std::int64_t h) {
     const T of_row = own.data == nullptr ? T{0} : product_of(own(k, h), x.row(of.rows[k]), own.width);
-    const auto at = part(x.columns, g.width, h);
+    const auto at = part_of_head(x.columns, g.width, h);
     for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e)
       out[e * heads + h] = product_of(g(k, h), x.row(source(e)) + at, g.width) + of_row;
   });
@@ -100,7 +88,7 @@ void sum_relation(const Cuda& cuda, const BlockView<Cuda>& block, const Segments
   sum_over_rows(
       cuda, of.count, out.rows * width,
       [=] __device__(std::int64_t k, std::int64_t j) {
-        const auto h = by_width.quotient(j), at = part(x.columns, width, h) + j - h * width;
+        const auto h = by_width.quotient(j), at = part_of_head(x.columns, width, h) + j - h * width;
         if (own) return static_cast<double>(weight_of_segment(of, k, w, h) * x(of.rows[k], at));
         T sum = 0;
         for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) sum += w(e, h) * x(source(e), at);
@@ -134,21 +122,6 @@ void add_taken_rows(const Cuda& cuda, const SegmentsView& of, ConstMatrixView<T,
                    });
 }
 
-template void sum_segments<float>(const Cuda&, const BlockView<Cuda>&, const SegmentsView&,
-                                  EntryWeights<float>, ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
-template void segment_dots<float>(const Cuda&, const BlockView<Cuda>&, const SegmentsView&,
-                                  HeadVectors<float>, HeadVectors<float>, ConstMatrixView<float, Cuda>,
-                                  Matrix<float, Cuda>&);
-template void add_to_sources<float>(const Cuda&, const BlockView<Cuda>&, const SegmentsView&, EntriesBySource,
-                                    EntryWeights<float>, HeadVectors<float>, MatrixView<float, Cuda>);
-template void add_to_rows<float>(const Cuda&, const SegmentsView&, EntryWeights<float>, HeadVectors<float>,
-                                 MatrixView<float, Cuda>);
-template void sum_relation<float>(const Cuda&, const BlockView<Cuda>&, const SegmentsView&,
-                                  EntryWeights<float>, bool, ConstMatrixView<float, Cuda>,
-                                  MatrixView<float, Cuda>);
-template void take_rows<float>(const Cuda&, const SegmentsView&, ConstMatrixView<float, Cuda>, float,
-                               MatrixView<float, Cuda>);
-template void add_taken_rows<float>(const Cuda&, const SegmentsView&, ConstMatrixView<float, Cuda>, float,
-                                    MatrixView<float, Cuda>);
+ESPALIER_INSTANTIATE_SEGMENT_PRODUCTS(float, Cuda)
 
 }  // namespace espalier

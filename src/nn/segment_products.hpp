@@ -75,6 +75,20 @@ HeadVectors<T> of_relation(const T* data, std::int64_t width) {
   return {data, width, width, 0};
 }
 
+/// Where head h reads a row of `columns` numbers.
+ESPALIER_HD inline std::int64_t part_of_head(std::int64_t columns, std::int64_t width, std::int64_t h) {
+  return columns == width ? 0 : h * width;
+}
+
+/// The sum of w_eh over the entries of segment k.
+template <class T>
+ESPALIER_HD T weight_of_segment(const SegmentsView& of, std::int64_t k, const EntryWeights<T>& w,
+                                std::int64_t h) {
+  T sum = 0;
+  for (std::int64_t e = of.begins[k]; e < of.ends[k]; ++e) sum += w(e, h);
+  return sum;
+}
+
 /// g = stacked sums over a segment's entries of w_eh x_j.
 template <class T>
 void sum_segments(const Cpu&, const BlockView<Cpu>& block, const SegmentsView& of, EntryWeights<T> w,
@@ -128,5 +142,21 @@ void add_taken_rows(const Cpu&, const SegmentsView& of, ConstMatrixView<T> stack
 template <class T>
 void add_taken_rows(const Cuda&, const SegmentsView& of, ConstMatrixView<T, Cuda> stack, T factor,
                     MatrixView<T, Cuda> to);
+
+#define ESPALIER_INSTANTIATE_SEGMENT_PRODUCTS(T, Space)                                                      \
+  template void sum_segments<T>(const Space&, const BlockView<Space>&, const SegmentsView&, EntryWeights<T>, \
+                                ConstMatrixView<T, Space>, MatrixView<T, Space>);                            \
+  template void segment_dots<T>(const Space&, const BlockView<Space>&, const SegmentsView&, HeadVectors<T>,  \
+                                HeadVectors<T>, ConstMatrixView<T, Space>, Matrix<T, Space>&);               \
+  template void add_to_sources<T>(const Space&, const BlockView<Space>&, const SegmentsView&,                \
+                                  EntriesBySource, EntryWeights<T>, HeadVectors<T>, MatrixView<T, Space>);   \
+  template void add_to_rows<T>(const Space&, const SegmentsView&, EntryWeights<T>, HeadVectors<T>,           \
+                               MatrixView<T, Space>);                                                        \
+  template void sum_relation<T>(const Space&, const BlockView<Space>&, const SegmentsView&, EntryWeights<T>, \
+                                bool, ConstMatrixView<T, Space>, MatrixView<T, Space>);                      \
+  template void take_rows<T>(const Space&, const SegmentsView&, ConstMatrixView<T, Space>, T,                \
+                             MatrixView<T, Space>);                                                          \
+  template void add_taken_rows<T>(const Space&, const SegmentsView&, ConstMatrixView<T, Space>, T,           \
+                                  MatrixView<T, Space>);
 
 }  // namespace espalier

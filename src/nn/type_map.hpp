@@ -47,17 +47,24 @@ class TypeMap {
   const M &matrix_, &row_;
 };
 
+/// drow += the sum of dy's rows. `sum` is memory to work in.
+template <class T, class Space>
+void add_row_sum(const Space& space, ConstMatrixView<T, Space> dy, ViewOn<Space, T> drow,
+                 Matrix<T, Space>& sum) {
+  sum.resize(1, dy.columns);
+  sum_rows<T>(space, dy, sum);
+  add_rows<T>(space, sum, drow);
+}
+
 /// What one run gives to the gradients of a map: dmatrix_t += x^T dy, drow_t += the sum of dy's
-/// rows. `sum` is memory to work in.
+/// rows.
 template <class T, class Space>
 void add_map_gradients(const Space& space, std::int64_t type, ConstMatrixView<T, Space> x,
                        ConstMatrixView<T, Space> dy, Matrix<T, Space>& dmatrix, Matrix<T, Space>& drow,
                        Matrix<T, Space>& sum) {
   using View = MatrixView<T, Space>;
   gemm_tn<T>(space, x, dy, rows_from(View(dmatrix), type * x.columns, x.columns), Update::kAccumulate);
-  sum.resize(1, dy.columns);
-  sum_rows<T>(space, dy, sum);
-  add_rows<T>(space, sum, rows_from(View(drow), type, 1));
+  add_row_sum<T>(space, dy, rows_from(View(drow), type, 1), sum);
 }
 
 }  // namespace espalier

@@ -11,8 +11,7 @@
 #include "espalier/nn/convolution.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/network_shape.hpp"
-#include "espalier/nn/parameter.hpp"
-#include "row_sum.hpp"
+#include "type_map.hpp"
 
 namespace espalier {
 
@@ -30,7 +29,6 @@ class TypedInput {
       (tensor.is_bias ? place.bias : place.weight.emplace()) = first++;
     }
   }
-  bool empty() const { return places_.empty(); }
 
   /// The rows of a table for a list with these runs.
   std::int64_t rows(std::span<const TypeRun> runs, int table) const {
@@ -46,10 +44,11 @@ class TypedInput {
     check_rows(runs, x);
     h.resize(runs.empty() ? 0 : runs.back().end, width_);
     for_each_run(runs, [&](const TypeRun& run, const Place& place, std::int64_t row) {
-      const auto to = rows_of(MatrixView<T, Space>(h), run);
+      const auto count = run.end - run.begin;
+      const auto to = rows_from(MatrixView<T, Space>(h), run.begin, count);
       const auto& bias = parameters[place.bias].value;
       if (place.weight)
-        gemm_plus_row<T>(space, bias, rows_from(table_of(x, place), row, run),
+        gemm_plus_row<T>(space, bias, rows_from(table_of(x, place), row, count),
                          parameters[*place.weight].value, to);
       else
         fill_rows<T>(space, bias, to);
@@ -68,16 +67,15 @@ class TypedInput {
     for (std::size_t k = 0; k < x.tables.size(); ++k)
       if (auto* const to = dx.of(static_cast<int>(k))) to->resize(x.tables[k]->rows, x.tables[k]->columns);
     for_each_run(runs, [&](const TypeRun& run, const Place& place, std::int64_t row) {
-      const auto of_run = rows_of(ConstMatrixView<T, Space>(dh), run);
+      const auto count = run.end - run.begin;
+      const auto of_run = rows_from(ConstMatrixView<T, Space>(dh), run.begin, count);
       if (place.weight)
-        gemm_tn<T>(space, rows_from(table_of(x, place), row, run), of_run, gradients[*place.weight],
+        gemm_tn<T>(space, rows_from(table_of(x, place), row, count), of_run, gradients[*place.weight],
                    Update::kAccumulate);
-      scratch.resize(1, width_);
-      sum_rows<T>(space, of_run, scratch);
-      add_to(space, scratch, gradients[place.bias]);
+      add_row_sum<T>(space, of_run, gradients[place.bias], scratch);
       if (auto* const to = dx.of(place.table); place.weight && to != nullptr)  // dX_v = dH_v W_t^T
         gemm_nt<T>(space, of_run, parameters[*place.weight].value,
-                   rows_from(MatrixView<T, Space>(*to), row, run));
+                   rows_from(MatrixView<T, Space>(*to), row, count));
     });
   }
 
@@ -106,17 +104,6 @@ class TypedInput {
       use(run, place, place.table < 0 ? 0 : rows[static_cast<std::size_t>(place.table)]);
       if (place.table >= 0) rows[static_cast<std::size_t>(place.table)] += run.end - run.begin;
     }
-  }
-  template <class U>
-  static MatrixView<U, Space> rows_of(MatrixView<U, Space> all, const TypeRun& run) {
-    return rows_from(all, run.begin, run);
-  }
-  template <class U>
-  static MatrixView<U, Space> rows_from(MatrixView<U, Space> all, std::int64_t first, const TypeRun& run) {
-    return {run.end - run.begin, all.columns, all.row(first)};
-  }
-  static void add_to(const Space& space, const M& from, M& to) {
-    add_rows<T>(space, ConstMatrixView<T, Space>(from), MatrixView<T, Space>(to));
   }
 
   std::vector<Place> places_;

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/dense/blend.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/train/planned_parts.hpp"
 #include "espalier/train/step_part.hpp"
 

@@ -3,7 +3,7 @@
 // are not clipped.
 #pragma once
 
-#include "espalier/dense/clip_to_norm.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/train/step_part.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-// Laws of dense/blend.hpp and dense/clip_to_norm.hpp, for a space.
+// Laws of dense/tensor_updates.hpp, for a space.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,8 +8,7 @@
 #include <random>
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/dense/blend.hpp"
-#include "espalier/dense/clip_to_norm.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 
 namespace espalier {
 

@@ -2,7 +2,7 @@
 // Laws: the bits of both normalisations on a GPU, forward, backward and evaluated, are the CPU's;
 // layer normalisation evaluated is its forward pass (normalization_test.cpp holds that).
 #include "dense/device_matrices.hpp"
-#include "espalier/dense/blend.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/nn/batch_norm.hpp"
 #include "espalier/nn/layer_norm.hpp"
 #include "mpi_test.hpp"

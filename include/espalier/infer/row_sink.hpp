@@ -28,10 +28,6 @@ class RowSinkOn {
 };
 using RowSink = RowSinkOn<Cpu>;
 
-/// to[..] = all rows of `rows`.
-void copy_rows_to(const Cpu&, const Matrix<float>& rows, float* to);
-void copy_rows_to(const Cuda&, const Matrix<float, Cuda>& rows, float* to);
-
 /// Keeps the rows of a share in one matrix, and gives them to `also`, too, unless that is null.
 template <class Space>
 class KeptRowsOn final : public RowSinkOn<Space> {
@@ -42,7 +38,7 @@ class KeptRowsOn final : public RowSinkOn<Space> {
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
     if (also_ == nullptr && rows.rows == rows_) return std::swap(kept_, rows);
     if (first == 0) kept_.resize(rows_, width_);
-    copy_rows_to(space, rows, kept_.row(first));
+    copy_within(space, rows.data.data(), rows.rows * width_, kept_.row(first));
     if (also_ != nullptr) also_->take(space, first, rows);
   }
 

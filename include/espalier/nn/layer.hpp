@@ -22,7 +22,6 @@
 #include "espalier/dense/matrix.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/nn/convolution.hpp"
-#include "espalier/nn/parameter.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "espalier/sparse/relation_segments.hpp"
 
@@ -69,6 +68,16 @@ struct TensorShape {
   Start start = Start::kGlorot;
   std::int64_t parts = 1;  ///< matrices one under the other, each of which begins so
   double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
+};
+
+/// One that is there.
+template <class T, class Space = Cpu>
+struct Parameter {
+  std::string name;        ///< "layer1.neighbour": unique, part of the checkpoint
+  int layer = 1;           ///< 1 .. L
+  bool decays = false;     ///< weight matrices only: weight decay on biases and normalisation would
+                           ///< fight the data
+  Matrix<T, Space> value;  ///< [in, out], or [1, out] for biases, scales and shifts
 };
 
 /// The most arrays that a layer works in at once.

@@ -35,7 +35,6 @@
 #include "espalier/nn/jumping.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/nn/network_shape.hpp"
-#include "espalier/nn/parameter.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -116,8 +115,10 @@ class Network {
   /// The number of trained numbers.
   std::int64_t parameter_count() const;
   /// Widths of what layer 1 .. L reads and writes; with jumping knowledge L + 1 makes the logits.
-  std::int64_t input_width(int layer) const;
-  std::int64_t output_width(int layer) const;
+  std::int64_t input_width(int layer) const {
+    return layer == 1 && typed_input_ ? shape_.inputs : shape_of(layer).layer.in;
+  }
+  std::int64_t output_width(int layer) const { return shape_of(layer).layer.out; }
 
   /// How many rows of a table go with a list of so many vertices, of these runs.
   std::int64_t input_rows(std::span<const TypeRun> runs, std::int64_t vertices, int table = 0) const;
@@ -176,10 +177,6 @@ class Network {
   /// running = 0.9 running + 0.1 mean_of_step, where mean_of_step is the mean of batch_statistics()
   /// over a step's minibatches.
   void update_running_statistics(const Space&, const std::vector<Matrix<T, Space>>& mean_of_step);
-  void update_running_statistics(
-      const std::vector<Matrix<T>>& mean_of_step) requires std::is_same_v<Space, Cpu> {
-    update_running_statistics(Cpu{}, mean_of_step);
-  }
 
  private:
   using M = Matrix<T, Space>;
@@ -199,11 +196,16 @@ class Network {
   void add_statistic(const Space&, int layer, const char* name, std::int64_t columns, T start);
   const NetworkLayer& shape_of(int layer) const { return shapes_[layer - 1]; }
   Kept& kept_of(int layer) { return layers_[layer - 1]; }
-  M& output_of(int layer);
+  M& output_of(int layer) {
+    return shape_of(layer).normalizes ? kept_of(layer).output : kept_of(layer).linear;
+  }
   LayerInput<T, Space> input_of(int layer, const InputRows<T, Space>& input);
   void begin_with(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
                   const Pass& pass);
-  bool widens(std::size_t table) const;
+  /// Do rows of a table come in pairs, and does a matrix have to be made of them?
+  bool widens(std::size_t table) const {
+    return table < shape_.pairs.size() && shape_.pairs[table] > 0 && !reads_entries(shape_);
+  }
   void widen(const Space&, const InputRows<T, Space>& input, std::vector<M>& widened) const;
   InputRows<T, Space> in_matrices(const InputRows<T, Space>& input, const std::vector<M>& widened) const;
   PairedRows<T, Space> pairs_of(const M& table, std::size_t number) const {
@@ -214,10 +216,18 @@ class Network {
   void backward_of_begin(const Space&, const BlockView<Space>& first_block, const InputRows<T, Space>& input,
                          const Pass& pass, std::vector<M>& gradients, const InputGradients<T, Space>& dinput);
   /// The tensors of a layer, and a gradient beside each.
-  std::span<const Parameter<T, Space>> tensors_of(int layer) const;
-  std::span<M> gradients_of(int layer, std::vector<M>& gradients) const;
-  M& bias_of(int layer, std::vector<M>& gradients) const;
-  RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) const;
+  std::span<const Parameter<T, Space>> tensors_of(int layer) const {
+    return std::span(parameters_).subspan(shape_of(layer).first_tensor, shape_of(layer).tensors.size());
+  }
+  std::span<M> gradients_of(int layer, std::vector<M>& gradients) const {
+    return std::span(gradients).subspan(shape_of(layer).first_tensor, shape_of(layer).tensors.size());
+  }
+  M& bias_of(int layer, std::vector<M>& gradients) const {
+    return gradients_of(layer, gradients)[shape_of(layer).own_tensors - 1];
+  }
+  static RandomStream mask_of(const Pass& pass, Purpose purpose, int layer) {
+    return {pass.seed, purpose, pass.epoch, pass.batch, static_cast<std::uint64_t>(layer), 0};
+  }
   void add_input(const Space&, int layer, std::int64_t rows, const LayerInput<T, Space>& x, M& z) const;
   void follow(const Space&, int layer, const Pass& pass);
   void join(const Space&, int layer, const Pass& pass);

@@ -8,7 +8,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/nn/parameter.hpp"
+#include "espalier/nn/layer.hpp"
 
 namespace espalier {
 

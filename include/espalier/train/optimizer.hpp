@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/nn/parameter.hpp"
+#include "espalier/nn/layer.hpp"
 
 namespace espalier {
 

@@ -20,7 +20,6 @@
 #include "espalier/comm/grid.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/nn/layer.hpp"
-#include "espalier/nn/parameter.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/evaluation.hpp"

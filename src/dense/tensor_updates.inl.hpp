@@ -1,0 +1,75 @@
+// For every space: tensor_updates.cpp and tensor_updates.cu instantiate it. The pieces of a matrix
+// are added up by a thread each, the pieces by one.
+#pragma once
+
+#include <cmath>
+
+#include "espalier/base/error.hpp"
+#include "espalier/base/for_each.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/dense/tensor_updates.hpp"
+
+namespace espalier {
+
+inline constexpr std::int64_t kNormPiece = 256;
+
+ESPALIER_HD inline double squares_of_piece(const float* values, std::int64_t size, std::int64_t piece) {
+  const std::int64_t begin = piece * kNormPiece, rest = size - begin,
+                     end = rest < kNormPiece ? size : begin + kNormPiece;
+  double sum = 0;
+  for (std::int64_t k = begin; k < end; ++k)
+    sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
+  return sum;
+}
+ESPALIER_HD inline double clip_factor(const double* pieces, std::int64_t count, double most) {
+  double sum = 0;
+  for (std::int64_t k = 0; k < count; ++k) sum += pieces[k];
+  const double factor = most / (std::sqrt(sum) + 1e-6);
+  return factor < 1 ? factor : 1;
+}
+ESPALIER_HD inline float scaled_by(double factor, float value) {
+  return factor < 1 ? static_cast<float>(factor * static_cast<double>(value)) : value;
+}
+
+template <class Space>
+void clip_to_norm(const Space& space, double most, std::vector<Matrix<float, Space>>& matrices,
+                  Array<Space, double>& scratch) {
+  const auto pieces_of = [](const auto& matrix) {
+    return (static_cast<std::int64_t>(matrix.data.size()) + kNormPiece - 1) / kNormPiece;
+  };
+  std::int64_t count = 0;
+  for (const auto& matrix : matrices) count += pieces_of(matrix);
+  scratch.resize(static_cast<std::size_t>(count + 1));
+  double* sums = scratch.data();
+  for (const auto& matrix : matrices) {
+    const auto size = static_cast<std::int64_t>(matrix.data.size());
+    const float* const values = matrix.data.data();
+    double* const of_matrix = sums;
+    for_each(space, "squares", pieces_of(matrix), [=] ESPALIER_DEVICE(std::int64_t piece) {
+      of_matrix[piece] = squares_of_piece(values, size, piece);
+    });
+    sums += pieces_of(matrix);
+  }
+  const double* const pieces = scratch.data();
+  double* const factor = sums;
+  for_each(space, "clip_factor", 1,
+           [=] ESPALIER_DEVICE(std::int64_t) { *factor = clip_factor(pieces, count, most); });
+  for (auto& matrix : matrices) {
+    float* const values = matrix.data.data();
+    for_each(space, "clip_to_norm", static_cast<std::int64_t>(matrix.data.size()),
+             [=] ESPALIER_DEVICE(std::int64_t k) { values[k] = scaled_by(*factor, values[k]); });
+  }
+}
+
+template <class T, class Space>
+void blend(const Space& space, double share, const Matrix<T, Space>& from, Matrix<T, Space>& to) {
+  ESPALIER_CHECK(from.data.size() == to.data.size(), "{} elements and {}", from.data.size(), to.data.size());
+  const T* const source = from.data.data();
+  T* const target = to.data.data();
+  for_each(space, "blend", static_cast<std::int64_t>(to.data.size()), [=] ESPALIER_DEVICE(std::int64_t k) {
+    target[k] =
+        static_cast<T>((1 - share) * static_cast<double>(target[k]) + share * static_cast<double>(source[k]));
+  });
+}
+
+}  // namespace espalier
