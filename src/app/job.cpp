@@ -124,23 +124,19 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .order = job.owners.order.value_or(OrderInfo())};
 }
 
-bool features_on_device(const Job& job) {
-  return job.config.graph.features_on != "host";
-}
-
 bool topology_on_device(const Job& job) {
   return topology_fits_device(size_of(job, job.grid->ranks()), job.grid->replication());
 }
 
 static bool shares_features(const Job& job) {
-  return job.config.graph.features_on == "node" && !job.device.gpu;
+  return job.config.graph.nodes_share_features() && !job.device.gpu;
 }
 
 InputFeatures read_job_features(const Job& job, const Standardization& standard) {
   note_activity("reading the features");
   auto features =
       read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job), job.config.graph.feature_norm,
-                    standard, job.config.graph.features_on == "disk", job.config.run.spill);
+                    standard, job.config.graph.features_on_disk(), job.config.run.spill);
   if (!shares_features(job)) return features;
   bool shared = true;
   for (auto& store : features.stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
@@ -276,9 +272,9 @@ void note_ignored_types(const Job& job) {
 
 void say_how_disks_are_read(const Job& job) {
   const auto& config = job.config;
-  if (config.graph.features_on != "disk" && config.run.spill.empty()) return;
+  if (!config.graph.features_on_disk() && config.run.spill.empty()) return;
   log::info("disk    rows are read {}", ParallelReads::in_words());
-  if (config.graph.features_on != "disk") return;
+  if (!config.graph.features_on_disk()) return;
   double bytes = 0;
   for (const auto& table : tables_of(job))
     if (table.in_fewer_bits())
@@ -392,7 +388,8 @@ void warn_of_surprises(const Job& job) {
   if (training && splits[2] == 0)
     log::warning("{}: /{}/test is empty or absent: there will be no test {}", config.graph.file, where,
                  metric_of(config.train).words);
-  if (training && config.graph.features_on == (job.device.gpu ? "node" : "host"))
+  const auto& graph = config.graph;
+  if (training && (job.device.gpu ? graph.nodes_share_features() : graph.features_on_host()))
     log::warning("graph.features_on = {} has no meaning {}", config.graph.features_on,
                  job.device.gpu ? "on GPUs" : job.device.words);
   if (training && config.train.early_stop > 0 && splits[1] == 0)

@@ -191,7 +191,6 @@ PassMemory pass_memory(const Job& job);
 /// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU?
 /// Otherwise kernels read it in pinned memory of the host.
 bool topology_on_device(const Job& job);
-bool features_on_device(const Job& job);
 /// Collective. The tables of features, as graph.feature_norm and graph.features_on say;
 /// `standard`: as for read_features.
 InputFeatures read_job_features(const Job& job, const Standardization& standard = {});

@@ -149,7 +149,7 @@ void fewer_bits(const JobFacts& job) {
 }
 
 void features_on_disk(const JobFacts& job) {
-  if (job.config.graph.features_on != "disk") return;
+  if (!job.config.graph.features_on_disk()) return;
   const auto tables = input_tables(*job.graph, job.config);
   if (std::ranges::any_of(tables, &InputTable::in_fewer_bits) && job.config.run.spill.empty())
     usage_error(
@@ -227,7 +227,7 @@ void groups(const JobFacts& job) {
 
 void keys_of_gpus(const JobFacts& job) {
   const auto& train = job.config.train;
-  if (job.size->gpu && job.config.graph.features_on == "disk")
+  if (job.size->gpu && job.config.graph.features_on_disk())
     usage_error("graph.features_on = disk is for CPUs, and this job computes {}; use host", job.device);
   if (job.size->gpu && !job.config.run.spill.empty())
     usage_error("run.spill = {} is for CPUs, and this job computes {}; leave it out", job.config.run.spill,

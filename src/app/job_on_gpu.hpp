@@ -33,7 +33,7 @@ inline std::vector<RowStoreOn<Cuda>> place_features(const Job& job, const Device
   std::vector<RowStoreOn<Cuda>> placed;
   for (std::size_t k = 0; k < on_host.size(); ++k)
     placed.push_back(to_device(gpu, grid, on_host[k],
-                               features_on_device(job) ? Placement::kDevice : Placement::kHost,
+                               job.config.graph.features_on_host() ? Placement::kHost : Placement::kDevice,
                                gpu.precision() == Precision::kBf16 && tables[k].pairs == 0));
   return placed;
 }
@@ -44,7 +44,7 @@ inline std::shared_ptr<const EdgeStoreOn<Cuda>> place_edges(const Job& job, cons
   if (!on_host) return nullptr;
   return std::make_shared<const EdgeStoreOn<Cuda>>(
       to_device(*job.device.gpu, grid, *on_host, job.graph.schema,
-                features_on_device(job) ? Placement::kDevice : Placement::kHost));
+                job.config.graph.features_on_host() ? Placement::kHost : Placement::kDevice));
 }
 
 }  // namespace espalier

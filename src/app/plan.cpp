@@ -115,7 +115,7 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   std::optional<DiskReadModel> reads;
   InputVisit visit;
   const auto parts = planned_parts(plan.job, plan.epoch.replication);
-  if (plan.job.training && plan.job.config.graph.features_on == "disk" &&
+  if (plan.job.training && plan.job.config.graph.features_on_disk() &&
       std::ranges::none_of(parts, &PlannedPart::holds_cache)) {
     reads.emplace(disk_reads(plan, a));
     visit = [&](auto batch, int rank, auto vertices) { reads->add(batch, rank, vertices); };

@@ -196,7 +196,7 @@ std::string volumes(const Plan& plan) {
                               : fmt::format("every {} epochs", plan.job.config.train.eval_every));
   for (const auto& part : planned_parts(plan.job, plan.epoch.replication))
     if (!part.not_foreseen.empty()) text += fmt::format("  (without {})\n", part.not_foreseen);
-  if (plan.job.config.graph.features_on == "node" && !plan.job.gpu)
+  if (plan.job.config.graph.nodes_share_features() && !plan.job.gpu)
     text +=
         "  (without graph.features_on = \"node\", which leaves out what ranks of one node fetch from each "
         "other)\n";

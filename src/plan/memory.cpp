@@ -95,7 +95,7 @@ namespace {
 double rows_of_input(const GraphInfo& graph, const Config& config, double of_vertices, double of_edges) {
   const auto tables = input_tables(graph, config);
   double features = 0;
-  if (config.graph.features_on != "disk") {
+  if (!config.graph.features_on_disk()) {
     features = of_vertices * table_bytes(tables, graph.nodes, false);
   } else {
     for (const auto& table : tables) {
@@ -137,7 +137,7 @@ void add_inference(const JobSize& job, std::int64_t replication, LargestPart par
   const auto row_bytes = 4 * static_cast<double>(config.model.hidden);
   const double hidden =
       config.run.spill.empty() ? block_rows * row_bytes : DiskRows::memory_bytes(block_rows, row_bytes);
-  if (config.graph.features_on == "disk" || !config.run.spill.empty())
+  if (config.graph.features_on_disk() || !config.run.spill.empty())
     memory.parts.push_back({"rows on disk", static_cast<double>(cache_memory(config.run))});
   // My share of the rows, and where others have some, too, the block that they are gathered in.
   const double kept = replication > 1 ? hidden * (1 + 1 / static_cast<double>(replication)) : hidden;
@@ -205,10 +205,6 @@ std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replicat
 
 namespace {
 
-bool features_on_device(const JobSize& job) {
-  return job.config.graph.features_on != "host";
-}
-
 // Of a GPU, but for the graph.
 double rows_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident_memory(job, replication);
@@ -217,7 +213,7 @@ double rows_on_device(const JobSize& job, std::int64_t replication) {
                             ? 0.5
                             : 1.0;
   return memory.evaluation + memory.model + memory.of_parts().on_device +
-         (features_on_device(job) ? narrow * memory.features : 0);
+         (job.config.graph.features_on_host() ? 0 : narrow * memory.features);
 }
 
 double graph_on_device(const JobSize& job, std::int64_t replication) {
@@ -251,7 +247,7 @@ double bytes_on_host(const JobSize& job, std::int64_t replication) {
   const auto memory = resident_memory(job, replication);
   if (!job.gpu) return memory.total();
   const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
-               features = memory.features * (features_on_device(job) ? 1 : 2);
+               features = memory.features * (job.config.graph.features_on_host() ? 2 : 1);
   return std::max(graph + features + memory.of_parts().on_host + memory.exchange,
                   memory.topology + memory.loading);
 }
@@ -271,7 +267,7 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
   if (job.gpu)
     return std::clamp(static_cast<std::int64_t>(room_on_device(job, replication)) / 8, kLeast, kMost);
   // From disk larger ones read less twice, and less is held beside them.
-  const bool on_disk = job.config.graph.features_on == "disk" || !job.config.run.spill.empty();
+  const bool on_disk = job.config.graph.features_on_disk() || !job.config.run.spill.empty();
   return job.host_memory / (on_disk ? 5 : 8);
 }
 

@@ -28,7 +28,7 @@ struct Estimate {
 
   double n() const { return static_cast<double>(job.graph.nodes); }
   double id() const { return index_bytes(job.graph.nodes); }
-  bool on_disk() const { return job.config.graph.features_on == "disk"; }
+  bool on_disk() const { return job.config.graph.features_on_disk(); }
   double relations() const { return static_cast<double>(network.relations); }
   /// The share of a minibatch's vertices that have rows in a table.
   double share(std::size_t table) const {
@@ -195,7 +195,7 @@ ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::
     features = features || !table.learnt;
   }
   const bool on_disk =
-      layer == 1 ? features && job.config.graph.features_on == "disk" : !job.config.run.spill.empty();
+      layer == 1 ? features && job.config.graph.features_on_disk() : !job.config.run.spill.empty();
   return chunk_limit(layer == 1 ? widest : job.config.model.hidden, evaluation_memory(job, replication),
                      on_disk && !job.gpu);
 }

@@ -78,7 +78,7 @@ std::vector<Cost> foretelling_costs(const PlannedJob& in) {
   const auto& config = in.job.config;
   const int rows = in.epoch.rows();
   std::vector<Cost> costs;
-  if (rows == 1 || config.graph.features_on != "disk" || cache_memory(config.run) == 0 ||
+  if (rows == 1 || !config.graph.features_on_disk() || cache_memory(config.run) == 0 ||
       row_rule_of(config.run.cache_policy) != RowRule::kBelady)
     return costs;
   costs.resize(in.epoch.ranks);

@@ -80,7 +80,7 @@ PlannedPart plan_kept_rows(const PlannedTraining& training, double rows_kept_bef
     choice += (8 + 24 + 24) * kept.found_by / static_cast<double>(RowCache::kFoundBy);
   };
   const double others = 1 - static_cast<double>(training.replication) / static_cast<double>(training.ranks);
-  const bool on_disk = config.graph.features_on == "disk", spills = !config.run.spill.empty();
+  const bool on_disk = config.graph.features_on_disk(), spills = !config.run.spill.empty();
   if (on_disk || spills) {
     const auto of_features = on_disk ? features_of(training, training.share) : std::pair(0.0, 0.0);
     const double hidden_rows = spills ? training.share * static_cast<double>(training.graph.nodes) : 0;

@@ -43,7 +43,7 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
         world_(job.grid.host().world()),
         before_(before),
         place_(before.size()),
-        on_disk_(job.config.graph.features_on == "disk") {
+        on_disk_(job.config.graph.features_on_disk()) {
     if (memory_ > 0) {
       caches_ = {job.input, row_rule_of(job.config.run.cache_policy), job.by_degree};
       this->counters_ = {{{kGroup, "needed"},
@@ -140,7 +140,7 @@ class KeptInputRowsOn final : public StepPartOn<Space> {
 template <class Space>
 std::unique_ptr<StepPartOn<Space>> make_kept_rows(const PartsOfJob<Space>& of) {
   const auto& config = of.job.config;
-  if (cache_memory(config.run) == 0 && config.graph.features_on != "disk") return nullptr;
+  if (cache_memory(config.run) == 0 && !config.graph.features_on_disk()) return nullptr;
   return std::make_unique<KeptInputRowsOn<Space>>(of.job, of.before);
 }
 

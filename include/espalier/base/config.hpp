@@ -32,6 +32,11 @@ struct GraphConfig {
   std::string split;   ///< empty: that of /split/train, or the only one
   std::string order;
   bool verify = true;
+
+  // What follows from features_on; nothing else asks for its words.
+  bool features_on_disk() const { return features_on == "disk"; }
+  bool features_on_host() const { return features_on == "host"; }
+  bool nodes_share_features() const { return features_on == "node"; }
 };
 
 struct GridConfig {
