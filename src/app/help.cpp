@@ -35,9 +35,10 @@ const std::map<std::string, Words>& words() {
       {"import",
        {"make a graph file from another format",
         "Examples:\n" + import_examples() + "\n" + import_layouts() +
-            R"(Edges that are listed more than once become one (--duplicates). With --symmetrize a line u,v stands for both
-directions, so a line v,u is the same edge listed again: --duplicates sum, which makes A + A^T, counts it twice, and
-a self loop too (--drop-self-loops leaves loops out, --duplicates max or first counts them once).
+            R"(Edges that are listed more than once become one (--duplicates). With --symmetrize a line u,v
+stands for both directions, so a line v,u is the same edge listed again: --duplicates sum, which makes
+A + A^T, counts it twice, and a self loop too (--drop-self-loops leaves loops out, --duplicates max or
+first counts them once).
 
 A graph file is HDF5; h5py can write one too. Without types:
   /                attributes format = "espalier-graph", version = 1; optional: name, source, directed (bool)
@@ -45,7 +46,8 @@ A graph file is HDF5; h5py can write one too. Without types:
   /graph/indices   int32 or int64 [m]: row v lists the sources of the edges into v, ascending, each once
   /graph/weights   float32 [m], optional
   /nodes/features  float32 or float16 [n, f]; integers become float32
-  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per label, 255 = unknown
+  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per label,
+                   255 = unknown
   /split/train, /split/valid, /split/test   int64, ascending ids
   /split/NAME/train, valid, test   further splits, or all of them: graph.split = NAME takes one
   /edges/features  float32 or float16 [m, f], optional: row k is of entry k of /graph/indices
@@ -53,24 +55,31 @@ A graph file is HDF5; h5py can write one too. Without types:
   /nodes/ids       fixed-length text [n], or int64 [n], optional: your own ids
   /labels/names    fixed-length text [C], optional: what the classes, or labels, are called
 With types version = 2, and for T types, R relations and q runs of one relation in a row:
-  /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are offset[t] .. offset[t+1]
-  /relations/name, /relations/source, target, inverse   fixed-length text [R]; int32 [R]: places in the lists, -1 = none
+  /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are
+                                 offset[t] .. offset[t+1]
+  /relations/name, /relations/source, target, inverse   fixed-length text [R]; int32 [R]: places in
+                                 the lists, -1 = none
   /graph/...                     as above, but the entries of a row ascend by (relation, source)
-  /graph/segment_ptr, segment_relation, segment_begin   int64 [n+1]; uint8 [q]; int64 [q]: run k of row v, with
-                                 segment_ptr[v] <= k < segment_ptr[v+1], begins at entry segment_begin[k]
-  /nodes/TYPE/..., /split/TYPE/..., /split/TYPE/NAME/...   as above, ids counted within the type; what a type has not is left out
-  /edges/SOURCE.RELATION.TARGET/features   float32 or float16 [m_r, f_r], optional: row k is of the relation's k-th
-                                 entry, row by row of the matrix; an inverse has its own, in its order
+  /graph/segment_ptr, segment_relation, segment_begin   int64 [n+1]; uint8 [q]; int64 [q]: run k of row
+                                 v, with segment_ptr[v] <= k < segment_ptr[v+1], begins at entry
+                                 segment_begin[k]
+  /nodes/TYPE/..., /split/TYPE/..., /split/TYPE/NAME/...   as above, ids counted within the
+                                 type; what a type has not is left out
+  /edges/SOURCE.RELATION.TARGET/features   float32 or float16 [m_r, f_r], optional: row k is of the
+                                 relation's k-th entry, row by row of the matrix; an inverse has
+                                 its own, in its order
   /edges/SOURCE.RELATION.TARGET/time       int64 [m_r], optional, in the same order
   /types/TYPE/ids, /labels/TYPE/names   as /nodes/ids and /labels/names, of the type
 Both may have links, edges that are learnt; a link is the entry in row tail, column head of the matrix:
-  /links                         attributes version = 1, directed (uint8: 0: a link and its reverse are the same)
+  /links                         attributes version = 1, directed (uint8: 0: a link and its reverse are
+                                 the same)
   /links/relations               fixed-length text [R], optional: names; without them there is one relation
   /links/graph_relations         int32 [R], optional, with types: which relation of the graph each is
-  /links/train, valid, test/head, tail, relation   int64 [e], int64 [e], int32 [e]: ids of the whole graph; relation may be
-                                 left out where all are of the first
+  /links/train, valid, test/head, tail, relation   int64 [e], int64 [e], int32 [e]: ids of the whole
+                                 graph; relation may be left out where all are of the first
   /links/valid, test/negative_tails, negative_heads   int64 [e, k], optional: what the link is ranked against
-  /links/valid, test/non_links   int64 [m, 2], instead, where there is one relation: pairs that all links are ranked against
+  /links/valid, test/non_links   int64 [m, 2], instead, where there is one relation: pairs
+                                 that all links are ranked against
 `espalier digest FILE --write` then adds the digests by which damage and changes are noticed.)"}},
       {"generate",
        {"make a graph file from a random model",
@@ -83,12 +92,12 @@ Both may have links, edges that are learnt; a link is the entry in row tail, col
     --relations author.writes.paper=60000,paper.cites.paper=90000,paper.about.field=40000 -o typed.h5
 
 The last has vertex types, each with its number of vertices and, behind a colon, of features; relations are
-SOURCE.NAME.TARGET=EDGES, and each gets an inverse, rev_NAME (--no-inverse: none). The first type has the labels
-and the splits; vertices of all types have a class, and --homophily is the fraction of a relation's edges that join
-vertices of one class.
+SOURCE.NAME.TARGET=EDGES, and each gets an inverse, rev_NAME (--no-inverse: none). The first type has the
+labels and the splits; vertices of all types have a class, and --homophily is the fraction of a relation's
+edges that join vertices of one class.
 
-Of --edge-features numbers the first is about 1 where an edge joins vertices of one class, about -1 where it does not,
-the others are about 0; deviation 1. Both directions of an edge have the same.)"}},
+Of --edge-features numbers the first is about 1 where an edge joins vertices of one class, about -1 where it
+does not, the others are about 0; deviation 1. Both directions of an edge have the same.)"}},
       {"prepare",
        {"make a raw graph fit, put its vertices into another order, choose links among its edges",
         R"(Examples:
@@ -97,28 +106,29 @@ the others are about 0; deviation 1. Both directions of an edge have the same.)"
   espalier prepare planted.h5 --split-links 0.8,0.1,0.1 --seed 1 -o planted_links.h5
   mpirun -np 4 espalier prepare debian_typed.h5 --split-links 0.9,0.05,0.05 --relations depends -o links.h5
 
-What is asked for is done in this order: loops go (--drop-loops); repeated edges become one (--drop-duplicates, which
-takes rows in any order); each edge gets its reverse (--symmetrise), with its own weight, features and time, where that
-is no edge, and where it is both keep theirs; the largest component stays (--largest-component), whichever way edges
-point; vertices get other numbers (--relabel); links are chosen (--split-links). Features, labels, splits, ids and links
-follow, and the same file is written by any number of ranks. With types loops, duplicates and reverses are possible;
-reverses within relations of a type to itself that have no inverse.
+What is asked for is done in this order: loops go (--drop-loops); repeated edges become one
+(--drop-duplicates, which takes rows in any order); each edge gets its reverse (--symmetrise), with its own
+weight, features and time, where that is no edge, and where it is both keep theirs; the largest component
+stays (--largest-component), whichever way edges point; vertices get other numbers (--relabel); links are
+chosen (--split-links). Features, labels, splits, ids and links follow, and the same file is written by any
+number of ranks. With types loops, duplicates and reverses are possible; reverses within relations of a type
+to itself that have no inverse.
 
---duplicates says what the weights and features of repeated edges become: those of the first, of the last, their sum,
-their mean; count gives a weight that says how many there were, and the first's features. The time is the first's, with
-last the last's.
+--duplicates says what the weights and features of repeated edges become: those of the first, of the last,
+their sum, their mean; count gives a weight that says how many there were, and the first's features. The
+time is the first's, with last the last's.
 
---relabel degree puts the vertices with most edges first, component the largest component; order:FILE goes by the
-clusters of an order of this file (`espalier partition`), order-degree:FILE by degree within each; random:7 by chance.
-Those that are alike stay in the order of the file. Where the file has no ids, the new one has the old numbers as ids,
-so that `infer --csv` speaks of the same vertices.
+--relabel degree puts the vertices with most edges first, component the largest component; order:FILE goes
+by the clusters of an order of this file (`espalier partition`), order-degree:FILE by degree within each;
+random:7 by chance. Those that are alike stay in the order of the file. Where the file has no ids, the new
+one has the old numbers as ids, so that `infer --csv` speaks of the same vertices.
 
-Links: of a graph in which every edge has its reverse each pair is a link once, of another each edge; of a graph with types
-those of the relations. A self loop is no link. The new file has all that FILE has, and /links (`espalier help import`
-has their layout), but the edges of the links in valid and test are left out: of each the edge, that of the inverse
-relation and, where every edge of the relation has its reverse, the reverse. Where only some have it, the reverse of a
-link is another edge, which may stay. A share of 0 is of a split that is not there. The same file, options and seed give
-the same links on any number of ranks.)"}},
+Links: of a graph in which every edge has its reverse each pair is a link once, of another each edge; of a
+graph with types those of the relations. A self loop is no link. The new file has all that FILE has, and
+/links (`espalier help import` has their layout), but the edges of the links in valid and test are left out:
+of each the edge, that of the inverse relation and, where every edge of the relation has its reverse, the
+reverse. Where only some have it, the reverse of a link is another edge, which may stay. A share of 0 is of
+a split that is not there. The same file, options and seed give the same links on any number of ranks.)"}},
       {"digest",
        {"check the digests of a graph file, or write them into one that another program made",
         "Examples:\n  espalier digest planted.h5\n  espalier digest made_by_h5py.h5 --write"}},
@@ -131,15 +141,17 @@ the same links on any number of ranks.)"}},
   espalier partition planted.h5
   mpirun -np 4 espalier partition rmat.h5 --method streaming -o rmat.order.h5
 
-An order is a sequence of small clusters; those close in number have many edges between them. One serves every
-number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of each split.
+An order is a sequence of small clusters; those close in number have many edges between them. One serves
+every number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of
+each split.
 
 The methods (--method):
 )" + list_of(order_methods()) +
             R"(
 
 An order is HDF5; h5py can write one too:
-  /              attributes format = "espalier-order", version = 1, method; pattern: digest of the graph's edges
+  /              attributes format = "espalier-order", version = 1, method; pattern: digest of the
+                 graph's edges
   /cluster       uint16 [n]: the cluster of each vertex
   /weights       int64 [clusters, 5]: vertices, edges, train, valid and test in each
 of several vertex types, where the method balances them, also an attribute types and
@@ -150,7 +162,8 @@ The same graph, options and seed give the same bytes on any number of ranks.)"}}
         R"(Example:
   mpirun -np 4 espalier sample inputs/debian.toml grid.replication=2 sampler.kind=ladies
 
---write keeps every minibatch, for espalier.Minibatches of the Python package and so for PyTorch (docs/data.md):
+--write keeps every minibatch, for espalier.Minibatches of the Python package and so for PyTorch
+(docs/data.md):
   mpirun -np 4 espalier sample inputs/debian.toml --epochs 10 --write batches output.dir=batches
 
 The samplers (sampler.kind):
@@ -164,19 +177,19 @@ The layers (model.kind):
 )" + list_of(layer_kinds()) +
             R"(
 
-The best weights are left in weights.h5 in output.dir, for `espalier infer`; scripts/to_pytorch.py gives them to
-PyTorch.)"}},
+The best weights are left in weights.h5 in output.dir, for `espalier infer`; scripts/to_pytorch.py gives
+them to PyTorch.)"}},
       {"infer",
        {"put the whole graph through a trained network",
         R"(Example:
   mpirun -np 4 espalier infer inputs/debian.toml --checkpoint output/debian/weights.h5 -o debian_rows.h5 --predictions --metrics
 
-CONFIG names the graph and describes the network as in training; grid.* and run.* may be others. Features are
-standardised as in training. The rows are those of exact evaluation: on CPUs the same bits on
-every grid and under every run.memory_limit.
+CONFIG names the graph and describes the network as in training; grid.* and run.* may be others. Features
+are standardised as in training. The rows are those of exact evaluation: on CPUs the same bits on every grid
+and under every run.memory_limit.
 
-With --sampled a layer reads, of each vertex, what sampler.kind = graphsage or labor draws by its fanout for that
-layer, and by train.seed: the same on every grid, and faster. The file says so.
+With --sampled a layer reads, of each vertex, what sampler.kind = graphsage or labor draws by its fanout for
+that layer, and by train.seed: the same on every grid, and faster. The file says so.
 
 The file (HDF5):
   /logits        float32 or float16 [rows, classes], or
@@ -184,28 +197,29 @@ The file (HDF5):
   /predictions   int32 [rows], with --predictions; of train.task = "labels" uint8 [rows, labels]
   /ids           int64 [rows], ascending, with --nodes: the vertex of each row; else row v is vertex v
   /types/NAME/   the same for each type of --types; attributes type, first, vertices, trained
-  /              attributes: espalier, checkpoint, epoch, weights_digest, config, config_digest, layer, layers, graph,
-                 with --sampled sampled, seed;
-                 graph_digest; with --metrics train_accuracy, train_macro_f1, train_vertices, valid_..., test_...;
+  /              attributes: espalier, checkpoint, epoch, weights_digest, config, config_digest, layer,
+                 layers, graph, graph_digest; with --sampled sampled, seed; with --metrics
+                 train_accuracy, train_macro_f1, train_vertices, valid_..., test_...;
                  of a graph with types: types, those whose rows these are, and target
 
-Of a graph with types the rows are the target's. --types author,paper or --types all writes those of other types, with
-predictions for the target alone:
+Of a graph with types the rows are the target's. --types author,paper or --types all writes those of other
+types, with predictions for the target alone:
   espalier infer inputs/debian_typed.toml --checkpoint output/debian_typed/weights.h5 -o rows.h5 --types all --layer 1
 Vertices, in /ids too, are counted within their type, as labels and splits are in the graph file.
 docs/typed-graphs.md has lines of h5py that judge the predictions, and says what rows of other types are.
 
-A line of --nodes is a vertex: where the graph has ids (/nodes/ids, /types/TYPE/ids) that are texts, its id; where it
-has none, its number within the type. Where ids are numbers, say which is meant: --named-by ids or --named-by numbers;
-the latter counts vertices on any graph.
+A line of --nodes is a vertex: where the graph has ids (/nodes/ids, /types/TYPE/ids) that are texts, its id;
+where it has none, its number within the type. Where ids are numbers, say which is meant: --named-by ids or
+--named-by numbers; the latter counts vertices on any graph.
 
---csv FILE writes predictions of the target as CSV, too: id,class,probability, a line for each vertex, ascending, with
-the graph's ids and names of classes (/labels/names), or numbers, and the softmax of the class. Of several labels a line
-for each that is more likely than not, with its sigmoid: a vertex may have none.
+--csv FILE writes predictions of the target as CSV, too: id,class,probability, a line for each vertex,
+ascending, with the graph's ids and names of classes (/labels/names), or numbers, and the softmax of the
+class. Of several labels a line for each that is more likely than not, with its sigmoid: a vertex may have
+none.
 
 Of train.task = "links" --links FILE scores links, lines of head, relation and tail (vertices as in --nodes;
-the relation, a name or a number, may be left out where there is one), and writes CSV. With --top 10 the lines have no
-tails, and the ten best of each are written:
+the relation, a name or a number, may be left out where there is one), and writes CSV. With --top 10 the
+lines have no tails, and the ten best of each are written:
   echo 17 > heads.txt && espalier infer inputs/debian_links.toml --checkpoint output/debian_links/weights.h5 \
     --links heads.txt --top 10 -o tails.csv)"}},
       {"plan",
@@ -213,7 +227,8 @@ tails, and the ten best of each are written:
         R"(Example:
   espalier plan inputs/debian.toml --ranks 16 --memory-per-rank 4GiB --machine inputs/machines/laptop.toml grid.replication=2
 
-Memory of each rank, bytes and messages of each stage for every schedule, and, with a machine file, seconds. Exit code 4: it does not fit.)"}},
+Memory of each rank, bytes and messages of each stage for every schedule, and, with a machine file, seconds.
+Exit code 4: it does not fit.)"}},
       {"calibrate",
        {"measure this machine for `espalier plan`",
         R"(Example:
@@ -226,11 +241,11 @@ Run it as a job will run: so many ranks on a node, with as many threads each (OM
   espalier verify
   mpirun -np 4 espalier verify --device cuda
 
-Half a minute, without a file: a graph made in memory, every sampler by every schedule and grid of so many ranks,
-every kind of layer, what stands around them, a restart. What comes out is compared with what is compiled in: the
-same bits for every number of ranks and threads, every instruction set, compiler and MPI library; on GPUs losses to
-4 digits, all else to the bit. Lines are in the order in which they build on each other: the first that differs names
-the fault. Exit code 1: something differs.)"}},
+Half a minute, without a file: a graph made in memory, every sampler by every schedule and grid of so many
+ranks, every kind of layer, what stands around them, a restart. What comes out is compared with what is
+compiled in: the same bits for every number of ranks and threads, every instruction set, compiler and MPI
+library; on GPUs losses to 4 digits, all else to the bit. Lines are in the order in which they build on each
+other: the first that differs names the fault. Exit code 1: something differs.)"}},
       {"help",
        {"explain a command, or the keys of an input file (help config)", "Example:\n  espalier help train"}},
       {"version", {"print the version", "Example:\n  espalier version"}}};
