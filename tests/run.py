@@ -3,7 +3,7 @@
 
 A C++ test file (tests/ROOM/OP_test.cpp) says in its first lines at which rank counts it runs, `// ranks: 1 2 3`; each test
 counts once per rank count. `// long ranks: 4` adds counts for --long, and for --np, which names them. A Python test file (tests/ROOM/OP_test.py, unittest) runs the built program; it finds
-it in ESPALIER. Several ranks are started by what ESPALIER_LAUNCHER names (tests/launcher.py). What it prints behind "note: " is shown. Tests whose name contains Long run with --long only.
+it in ESPALIER. Several ranks are started by what ESPALIER_LAUNCHER names (tests/launcher.py). What it prints behind "note: " is shown. Tests whose name begins with Long run with --long only.
 
 A test file of the GPU (tests/ROOM/OP_test.cu) gives a line per rank count for each of --kernels: `emulated` runs its kernels
 on the CPU as the C++ compiler makes them (build/emulated), `as compiled` as nvcc does (build/ptx), `approximate` the same with
@@ -122,7 +122,7 @@ def run_gtest(program, ranks, options, env):
         report = pathlib.Path(folder) / "report.json"
         command = [*program, f"--gtest_output=json:{report}", "--gtest_brief=1"]
         if not options.long:
-            command.append("--gtest_filter=-*Long*")
+            command.append("--gtest_filter=-*.Long*")
         code, output = run(LAUNCHER.command(ranks, *command), env, TIMEOUT_SECONDS[options.long])
         counts = gtest_counts(report) if report.exists() else (0, 0, 0)
     if code != 0 and counts[1] == 0:

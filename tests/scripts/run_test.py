@@ -26,6 +26,15 @@ json.dump({{"testsuites": [{{"testsuite": tests}}]}}, open(report, "w"))
 print({output!r})
 sys.exit({code})
 """
+# The same with a test that is long and one that only has the word in its name, as GoogleTest filters them.
+LONG = """\
+#!{python}
+import fnmatch, json, sys
+arguments = dict(a[2:].split("=", 1) for a in sys.argv[1:] if "=" in a)
+left_out = arguments.get("gtest_filter", "-").removeprefix("-")
+tests = [dict(result="COMPLETED") for name in ("Suite.LongCase", "Suite.IsNotTooLong") if not fnmatch.fnmatch(name, left_out)]
+json.dump(dict(testsuites=[dict(testsuite=tests)]), open(arguments["gtest_output"].split(":", 1)[1], "w"))
+"""
 PASSES = dict(tests='{"result": "COMPLETED"}', output="", code=0)
 SKIPS = dict(tests='{"result": "SKIPPED"}', output="x.hpp:9: Skipped\nno GPU: no driver\n\nx.hpp:9: Skipped\nno GPU: no driver\n",
              code=0)
@@ -99,6 +108,12 @@ class RunTest(FolderTest):
         code, output = self.run_tests()
         self.assertEqual(code, 1, output)
         self.assertRegex(output, r"emulated np 1 +0 passed, 1 FAILED")
+
+    @unittest.skipIf(GPU, "there is a GPU")
+    def test_a_test_is_long_when_its_name_begins_so(self):
+        self.script("build/emulated/tests/room/op_test", LONG.format(python=sys.executable))
+        for options, passed in (((), 1), (("--long",), 2)):
+            self.assertRegex(self.run_tests(*options)[1], rf"room/op_test emulated np 1 +{passed} passed  ")
 
     def test_on_a_busy_machine_a_test_has_longer(self):
         with mock.patch.object(run, "share_of_a_core", lambda: 0):
