@@ -108,7 +108,8 @@ class Batches {
  public:
   Batches(const Communicator& world, std::span<const std::int64_t> training, const Options& options) {
     const EpochPlan plan(training, std::ssize(training), 1, 1, options.seed, kEpoch);
-    const auto order = plan.batch(0).seeds;
+    const auto batch = plan.batch(0);
+    const auto order = batch.seeds();
     const auto size = std::min(options.batch, std::ssize(order));
     seeds_.reserve(static_cast<std::size_t>(options.batches_per_rank));
     for (std::int64_t k = 0; k < options.batches_per_rank; ++k) {
@@ -258,7 +259,7 @@ void compare_with_combblas(const Communicator& world, const GraphFile& file,
   std::vector<std::span<const std::int64_t>> seeds;
   std::vector<std::int64_t> numbers;
   for (const auto& batch : batches) {
-    seeds.emplace_back(batch.seeds);
+    seeds.emplace_back(batch.seeds());
     numbers.push_back(batch.number);
   }
   const auto first = stack_frontier(Cpu{1}, seeds, numbers);

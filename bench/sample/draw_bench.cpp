@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   std::vector<Comparison> comparisons;
   for (const std::int64_t fanout : {5, 10, 15}) {
     const RandomStream stream = {.seed = kSeed, .purpose = Purpose::kSample, .epoch = 1, .layer = 1};
-    const auto drawn = std::make_shared<DrawnRows>(a, fanout, stream, rows.all().front().seeds);
+    const auto drawn = std::make_shared<DrawnRows>(a, fanout, stream, rows.all().front().seeds());
     for (const int threads : thread_counts()) {
       const auto draw = [&a, drawn, threads] {
         constexpr std::int64_t kAtOnce = 4096;
@@ -73,6 +73,6 @@ int main(int argc, char** argv) {
   }
   const auto title =
       fmt::format("Uniform draws, {} rows of {} vertices, {} edges ({} MB); bound: gathers from those",
-                  rows.all().front().seeds.size(), a.rows, a.entries(), a.entries() * 4 / 1000000);
+                  rows.all().front().seeds().size(), a.rows, a.entries(), a.entries() * 4 / 1000000);
   return compare(argc, argv, title, "Gedge/s", comparisons);
 }

@@ -74,7 +74,7 @@ class Step {
         batches_(a.local, seeds, 1),
         network_(kShape, kSeed),
         optimizer_(Cpu{}, {}, network_.parameters()) {
-    for (std::size_t s = 0; s < batches_.all().front().seeds.size(); ++s)
+    for (std::size_t s = 0; s < batches_.all().front().seeds().size(); ++s)
       labels_.push_back(static_cast<std::int32_t>(s % static_cast<std::size_t>(kShape.classes)));
   }
 

@@ -28,13 +28,13 @@ JobLabels::JobLabels(const Job& job) {
 }
 
 SeedLabels JobLabels::of(const SeedBatch& batch) {
-  if (targets_ == nullptr) return {.links = batch.links};
-  if (places_.empty()) return {.classes = batch.tags};
+  if (targets_ == nullptr) return {.links = batch.links()};
+  if (places_.empty()) return {.classes = batch.tags()};
   const auto& labels = dynamic_cast<const LabelTargets&>(*targets_).train_labels;
-  several_.assign(batch.tags.size() * static_cast<std::size_t>(labels.columns), kUnknownLabel);
-  for (std::size_t k = 0; k < batch.tags.size(); ++k)
-    if (batch.tags[k] >= 0)
-      std::copy_n(labels.row(batch.tags[k]), labels.columns,
+  several_.assign(batch.tags().size() * static_cast<std::size_t>(labels.columns), kUnknownLabel);
+  for (std::size_t k = 0; k < batch.tags().size(); ++k)
+    if (batch.tags()[k] >= 0)
+      std::copy_n(labels.row(batch.tags()[k]), labels.columns,
                   several_.begin() + static_cast<std::ptrdiff_t>(k) * labels.columns);
   return {.several = several_, .columns = labels.columns};
 }

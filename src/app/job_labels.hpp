@@ -21,8 +21,9 @@ class JobLabels {
 
   /// The job's examples, whose tags of() reads.
   const ExampleSource& examples() const { return *examples_; }
-  /// Of the seeds of a batch, as long as this lives and until it is called again. Local.
+  /// Of the seeds of a batch, as long as both live and until it is called again. Local.
   SeedLabels of(const SeedBatch& batch);
+  SeedLabels of(const SeedBatch&&) = delete;
   /// "classes", "labels", "links", or "none".
   const char* kind() const { return kind_; }
 

@@ -35,7 +35,7 @@ NeededSampleOn<Space> sample_needed(const Space& space, SamplerOn<Space>& sample
     if (k == 0)
       for (std::size_t m = 0; m < batches.size(); ++m)
         makers.emplace_back(batches[m].number, layers, drawn[m].type_ends,
-                            runs_of(batches[m].seeds, drawn[m].type_ends.host()));
+                            runs_of(batches[m].seeds(), drawn[m].type_ends.host()));
     std::vector<std::span<const std::int64_t>> lists;
     for (const auto& minibatch : drawn) lists.push_back(minibatch.vertices);
     const auto hits = l == 0 ? std::vector<std::span<const std::uint8_t>>(lists.size())
@@ -47,7 +47,7 @@ NeededSampleOn<Space> sample_needed(const Space& space, SamplerOn<Space>& sample
       const auto& next = makers[m].computed(l).vertices;
       on_host[m].resize(next.size());
       copy_from(space, next.data(), std::ssize(next), on_host[m].data());
-      rows[m].seeds = on_host[m];
+      rows[m] = {batches[m].number, on_host[m]};
     }
   }
   for (auto& maker : makers) result.minibatches.push_back(maker.take());

@@ -32,9 +32,10 @@ struct WholePattern {
   std::vector<std::int64_t> type_ends;  ///< as OrderTask's
 
   std::int32_t nodes() const { return static_cast<std::int32_t>(weights.size()); }
-  std::span<const std::int32_t> row(std::int64_t v) const {
+  std::span<const std::int32_t> row(std::int64_t v) const& {
     return {indices.data() + indptr[v], static_cast<std::size_t>(indptr[v + 1] - indptr[v])};
   }
+  void row(std::int64_t) const&& = delete;
 };
 
 /// Collective. The values of all ranks on rank 0, rank after rank; nothing on the others.

@@ -38,9 +38,8 @@ class ShuffledExamples final : public Examples {
   SeedBatch batch(std::int64_t k) const override {
     const auto from = batches_.begin(k);
     const auto size = static_cast<std::size_t>(batches_.begin(k + 1) - from);
-    SeedBatch batch = {k, {order_.data() + from, size}};
-    if (!tags_.empty()) batch.tags = {tags_.data() + from, size};
-    return batch;
+    return {k, std::span(order_).subspan(from, size),
+            tags_.empty() ? std::span<const std::int32_t>() : std::span(tags_).subspan(from, size)};
   }
   std::span<const std::int32_t> groups() const override { return batches_.groups(); }
 

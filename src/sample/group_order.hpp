@@ -31,7 +31,8 @@ class EpochBatches {
     return begins_.empty() ? std::min(batch * size_, examples_) : begins_[batch];
   }
   /// [batches] the group of each; empty: of none.
-  std::span<const std::int32_t> groups() const { return groups_; }
+  std::span<const std::int32_t> groups() const& { return groups_; }
+  void groups() const&& = delete;
 
   /// From now on they are of groups with the examples begins[g] .. begins[g + 1): batches in order.
   std::vector<GroupBatch> order_by_group(std::span<const std::int64_t> begins, const RandomStream& epoch);

@@ -57,7 +57,7 @@ class LayerWise final : public SamplerOn<Space> {
     std::vector<RandomStream> streams;
     std::vector<std::int64_t> seeds;
     for (const auto& batch : batches) {
-      seeds.push_back(std::ssize(batch.seeds));
+      seeds.push_back(std::ssize(batch.seeds()));
       streams.push_back(stream);
       streams.back().batch = static_cast<std::uint64_t>(batch.number);
     }

@@ -141,7 +141,7 @@ void leave_out(const Space& space, std::span<const SeedBatch> batches,
   ESPALIER_CHECK(batches.size() == minibatches.size(), "{} minibatches of {} batches", minibatches.size(),
                  batches.size());
   for (std::size_t b = 0; b < batches.size(); ++b) {
-    if (!batches[b].left_out.empty()) thin(space, batches[b].left_out, minibatches[b]);
+    if (!batches[b].left_out().empty()) thin(space, batches[b].left_out(), minibatches[b]);
     minibatches[b].examples_digest = batches[b].digest;
   }
 }

@@ -124,15 +124,7 @@ class KeyedLinks final : public LinkExamples {
       prepared_.insert_or_assign(batch, std::move(made));
     }
   }
-  SeedBatch batch(std::int64_t k) const override {
-    const auto links = prepared(k);
-    return {.number = k,
-            .seeds = links->seeds,
-            .memory = links,
-            .left_out = links->left_out,
-            .links = links.get(),
-            .digest = links->digest()};
-  }
+  SeedBatch batch(std::int64_t k) const override { return {k, prepared(k)}; }
   const LinkBatch& links(std::int64_t batch) const override { return *prepared(batch); }
   void release(std::int64_t batch) const override {
     const std::lock_guard lock(mutex_);
@@ -306,6 +298,14 @@ LinkBatch KeyedLinks::make_batch(std::span<const LinkTriple> links,
 }
 
 }  // namespace
+
+SeedBatch::SeedBatch(std::int64_t number_, const std::shared_ptr<const LinkBatch>& links)
+    : number(number_),
+      digest(links->digest()),
+      seeds_(links->seeds),
+      left_out_(links->left_out),
+      links_(links.get()),
+      memory_(links) {}
 
 std::uint64_t LinkBatch::digest() const {
   std::uint64_t hash = 0;

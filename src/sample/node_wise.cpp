@@ -44,7 +44,7 @@ Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<In
   thread_local Buffer<Index> read;
   auto own = std::make_shared<OwnArrays>();
   auto& vertices = own->vertices;
-  vertices.assign(batch.seeds.begin(), batch.seeds.end());
+  vertices.assign(batch.seeds().begin(), batch.seeds().end());
   own->layers.resize(layers.size());
   Minibatch minibatch = {batch.number, {}, std::vector<BlockView<Cpu>>(layers.size()), own};
   for (std::size_t k = 0; k < layers.size(); ++k) {

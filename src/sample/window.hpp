@@ -43,7 +43,7 @@ class WindowOn {
     std::vector<std::span<const std::int64_t>> seeds;
     std::vector<std::int64_t> numbers;
     for (std::size_t b = 0; b < batches.size(); ++b) {
-      seeds.push_back(batches[b].seeds);
+      seeds.push_back(batches[b].seeds());
       numbers.push_back(batches[b].number);
       minibatches_[b].number = batches[b].number;
       minibatches_[b].blocks.resize(layers);

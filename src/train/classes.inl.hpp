@@ -30,7 +30,8 @@ class ClassesOn : public VertexTaskOn<Space> {
 
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             const TaskTensorsOn<Space>&, double scale, Matrix<float, Space>& dlogits, double* loss) override {
-    const auto labels = plan.batch(batch).tags;
+    const auto examples = plan.batch(batch);
+    const auto labels = examples.tags();
     const bool plain = !weighted_ && smoothing_ == 0;
     if constexpr (std::is_same_v<Space, Cpu>) {
       *loss = plain ? softmax_cross_entropy(space, logits, labels, scale, dlogits)

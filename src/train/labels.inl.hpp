@@ -40,9 +40,9 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             const TaskTensorsOn<Space>&, double scale, Matrix<float, Space>& dlogits, double* loss) override {
     const auto examples = plan.batch(batch);
-    batch_labels_.resize(examples.seeds.size() * static_cast<std::size_t>(targets_.outputs));
+    batch_labels_.resize(examples.seeds().size() * static_cast<std::size_t>(targets_.outputs));
     auto to = batch_labels_.begin();
-    for (const auto place : examples.tags)
+    for (const auto place : examples.tags())
       to = place < 0 ? std::fill_n(to, targets_.outputs, std::uint8_t{kUnknownLabel})
                      : std::copy_n(targets_.train_labels.row(place), targets_.outputs, to);
     if constexpr (std::is_same_v<Space, Cpu>) {

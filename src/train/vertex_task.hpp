@@ -28,7 +28,10 @@ class VertexTaskOn : public TaskOn<Space> {
              static_cast<double>(population);
     }
     double sum = 0;
-    for (auto batch = begin; batch < end; ++batch) sum = add_weights(sum, examples.batch(batch).tags);
+    for (auto k = begin; k < end; ++k) {
+      const auto batch = examples.batch(k);
+      sum = add_weights(sum, batch.tags());
+    }
     return sum;
   }
 

@@ -152,6 +152,13 @@ class Train(JobTest):
             for ranks, *layout in layouts if LONG else layouts[k % 2:][:1]:
                 self.assertEqual(self.losses(*sampler, *layout, ranks=ranks), expected, sampler)
 
+    def test_nothing_is_read_that_was_freed(self):
+        # A batch of a subgraph makes its own lists. Here what is freed is overwritten at once, by the C library.
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 900, "--features", 4, "--classes", 3))
+        job = ("sampler.kind=subgraph", "sampler.fanout=[-1,-1]", "sampler.batch_size=300", "train.batches_per_step=2")
+        overwritten = dict(os.environ, MALLOC_PERTURB_="85", GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
+        self.assertEqual(self.losses(*job, ranks=2, env=overwritten), self.losses(*job))
+
     def test_float_reduction_agrees_to_rounding(self):
         exact = self.losses()[0]
         quick = self.losses("train.reproducible=false", ranks=3)[0]

@@ -114,7 +114,7 @@ void expect_needed_is_pruned(const Space& space, SamplerOn<Space>& sampler, std:
       EXPECT_EQ(needed.minibatches[m].number, pruned.number);
       expect_same(comparable(space, needed.minibatches[m]), comparable(space, pruned));
       if (percent == 100) EXPECT_EQ(needed.minibatches[m].inputs().size(), 0u) << "seeds may hit too";
-      if (percent == 30 && !mine.batches[m].seeds.empty())
+      if (percent == 30 && !mine.batches[m].seeds().empty())
         EXPECT_LT(pruned.after.entries, pruned.before.entries) << "something has left";
     }
     if (percent == 0)

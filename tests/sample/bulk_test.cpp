@@ -119,7 +119,7 @@ class FakeSampler : public Sampler {
     for (const auto& batch : batches) {
       calls.back().push_back(batch.number);
       ledger->book("sample", {.messages = 1});
-      minibatches.push_back({batch.number, batch.seeds, {}, nullptr});
+      minibatches.push_back({batch.number, batch.seeds(), {}, nullptr});
     }
     return minibatches;
   }
@@ -153,7 +153,8 @@ TEST(EpochSampler, SamplesWindowsOfBulkBatchesWhenNeeded) {
         for (const auto& minibatch : sampler.take(begin, end)) {
           while (expected < end && plan.rank_of(expected) != test_world().rank()) ++expected;
           EXPECT_EQ(minibatch.number, expected);
-          EXPECT_TRUE(std::ranges::equal(minibatch.vertices, plan.batch(expected++).seeds));
+          const auto batch = plan.batch(expected++);
+          EXPECT_TRUE(std::ranges::equal(minibatch.vertices, batch.seeds()));
           ++taken;
         }
         EXPECT_TRUE(sampler.take(begin, end).empty()) << "taken batches are gone";

@@ -10,16 +10,42 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "espalier/base/philox.hpp"
 #include "espalier/partition/order.hpp"
 #include "mpi_test.hpp"
+#include "sample/batch_lists.hpp"
 #include "sample/graphsage_cases.hpp"
 
 namespace espalier {
 namespace {
+
+// A batch, or its examples, may be all that keeps the lists: they are not to be had of a temporary.
+template <class Batch>
+concept ShowsLists = requires(Batch&& batch) {
+  std::forward<Batch>(batch).seeds();
+}
+|| requires(Batch&& batch) {
+  std::forward<Batch>(batch).tags();
+}
+|| requires(Batch&& batch) {
+  std::forward<Batch>(batch).left_out();
+}
+|| requires(Batch&& batch) {
+  std::forward<Batch>(batch).links();
+};
+template <class Plan>
+concept ShowsBatches = requires(Plan&& plan) {
+  std::forward<Plan>(plan).batch(0);
+}
+|| requires(Plan&& plan) {
+  std::forward<Plan>(plan).examples();
+};
+static_assert(ShowsLists<const SeedBatch&> && !ShowsLists<SeedBatch> && !ShowsLists<const SeedBatch>);
+static_assert(ShowsBatches<const EpochPlan&> && !ShowsBatches<EpochPlan>);
 
 TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
   const auto training = training_vertices();
@@ -27,17 +53,17 @@ TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
   EXPECT_EQ(plan.batches(), 8);
   EXPECT_EQ(plan.steps(), 3);
   EXPECT_EQ(plan.step_end(2), 8) << "the last step is short";
-  EXPECT_EQ(plan.batch(7).seeds.size(), 9u) << "the last batch is short";
+  EXPECT_EQ(seeds_of(plan, 7).size(), 9u) << "the last batch is short";
   std::multiset<std::int64_t> seen;
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    seen.insert(plan.batch(b).seeds.begin(), plan.batch(b).seeds.end());
+    for (const auto v : seeds_of(plan, b)) seen.insert(v);
     EXPECT_LT(plan.rank_of(b), 2);
   }
   EXPECT_TRUE(std::equal(seen.begin(), seen.end(), training.begin(), training.end()));
   const EpochPlan again(training, 10, 5, 8, 1, 1), other(training, 10, 3, 2, 1, 2);
-  EXPECT_TRUE(std::ranges::equal(plan.batch(0).seeds, again.batch(0).seeds))
+  EXPECT_TRUE(std::ranges::equal(seeds_of(plan, 0), seeds_of(again, 0)))
       << "batches do not depend on ranks or steps";
-  EXPECT_FALSE(std::ranges::equal(plan.batch(0).seeds, other.batch(0).seeds));
+  EXPECT_FALSE(std::ranges::equal(seeds_of(plan, 0), seeds_of(other, 0)));
 }
 
 TEST(EpochPlan, TagsGoWithTheirVertices) {
@@ -46,10 +72,10 @@ TEST(EpochPlan, TagsGoWithTheirVertices) {
   for (const auto vertex : training) tags.push_back(static_cast<std::int32_t>(1000 - vertex));
   const EpochPlan plan(training, 10, 3, 2, 1, 1, tags), without(training, 10, 3, 2, 1, 1);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    const auto seeds = plan.batch(b).seeds;
-    EXPECT_TRUE(std::ranges::equal(seeds, without.batch(b).seeds)) << "tags change no batch";
-    ASSERT_EQ(plan.batch(b).tags.size(), seeds.size());
-    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(plan.batch(b).tags[k], 1000 - seeds[k]);
+    const auto seeds = seeds_of(plan, b);
+    EXPECT_TRUE(std::ranges::equal(seeds, seeds_of(without, b))) << "tags change no batch";
+    ASSERT_EQ(tags_of(plan, b).size(), seeds.size());
+    for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(tags_of(plan, b)[k], 1000 - seeds[k]);
   }
 }
 
@@ -80,7 +106,7 @@ std::vector<std::int64_t> vertices_of(std::int64_t count) {
 
 // Training vertex 3 k + 1 is number k.
 std::int32_t group_of_batch(const EpochPlan& plan, const BatchGroups& groups, std::int64_t batch) {
-  return groups.of[plan.batch(batch).seeds.front() / 3];
+  return groups.of[seeds_of(plan, batch).front() / 3];
 }
 
 TEST(LocalBatches, EveryVertexOnceInABatchOfItsGroup) {
@@ -94,11 +120,11 @@ TEST(LocalBatches, EveryVertexOnceInABatchOfItsGroup) {
   std::map<std::int32_t, std::int64_t> batches, members;
   for (const auto group : groups.of) ++members[group];
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
-    const auto seeds = plan.batch(b).seeds;
+    const auto seeds = seeds_of(plan, b);
     const auto group = group_of_batch(plan, groups, b);
     for (std::size_t k = 0; k < seeds.size(); ++k) {
       EXPECT_EQ(groups.of[seeds[k] / 3], group);
-      EXPECT_EQ(plan.batch(b).tags[k], 5000 - seeds[k]);
+      EXPECT_EQ(tags_of(plan, b)[k], 5000 - seeds[k]);
     }
     seen.insert(seeds.begin(), seeds.end());
     sizes[group].insert(seeds.size());
@@ -121,13 +147,13 @@ TEST(LocalBatches, DependOnSeedAndEpochAlone) {
       const EpochPlan again(training, 16, step, ranks, 1, 1, {}, &groups);
       ASSERT_EQ(again.batches(), plan.batches());
       for (std::int64_t b = 0; b < plan.batches(); ++b)
-        EXPECT_TRUE(std::ranges::equal(plan.batch(b).seeds, again.batch(b).seeds));
+        EXPECT_TRUE(std::ranges::equal(seeds_of(plan, b), seeds_of(again, b)));
     }
   for (const auto& other :
        {EpochPlan(training, 16, 5, 3, 1, 2, {}, &groups), EpochPlan(training, 16, 5, 3, 2, 1, {}, &groups)}) {
     std::int64_t equal = 0;
     for (std::int64_t b = 0; b < plan.batches(); ++b)
-      equal += std::ranges::equal(plan.batch(b).seeds, other.batch(b).seeds);
+      equal += std::ranges::equal(seeds_of(plan, b), seeds_of(other, b));
     EXPECT_EQ(equal, 0);
   }
 }
@@ -193,7 +219,7 @@ TEST(LocalBatches, DrawABatchUniformly) {
     const EpochPlan plan(training, 1, 1, 1, test_seed(8), static_cast<std::uint64_t>(epoch), {}, &groups);
     int place = 0;
     for (std::int64_t b = 0; b < plan.batches(); ++b)
-      if (group_of_batch(plan, groups, b) == 0) ++counts[plan.batch(b).seeds.front() / 6][place++];
+      if (group_of_batch(plan, groups, b) == 0) ++counts[seeds_of(plan, b).front() / 6][place++];
   }
   double chi_square = 0;
   for (const auto& of_vertex : counts)
@@ -216,13 +242,13 @@ TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const auto batch = plan.batch(b);
     EXPECT_EQ(batch.number, b);
-    EXPECT_EQ(plan.examples().count_seeds(b, b + 1), std::ssize(batch.seeds));
-    EXPECT_TRUE(batch.seeds.size() == 19 || batch.seeds.size() == 20) << batch.seeds.size();
-    EXPECT_TRUE(std::ranges::is_sorted(batch.seeds));
-    seen.insert(batch.seeds.begin(), batch.seeds.end());
-    ASSERT_EQ(batch.tags.size(), batch.seeds.size());
-    for (std::size_t k = 0; k < batch.seeds.size(); ++k)
-      if (batch.tags[k] >= 0) tagged[batch.seeds[k]] = batch.tags[k];
+    EXPECT_EQ(plan.examples().count_seeds(b, b + 1), std::ssize(batch.seeds()));
+    EXPECT_TRUE(batch.seeds().size() == 19 || batch.seeds().size() == 20) << batch.seeds().size();
+    EXPECT_TRUE(std::ranges::is_sorted(batch.seeds()));
+    seen.insert(batch.seeds().begin(), batch.seeds().end());
+    ASSERT_EQ(batch.tags().size(), batch.seeds().size());
+    for (std::size_t k = 0; k < batch.seeds().size(); ++k)
+      if (batch.tags()[k] >= 0) tagged[batch.seeds()[k]] = batch.tags()[k];
   }
   EXPECT_EQ(plan.examples().count_seeds(0, plan.batches()), 157);
   ASSERT_EQ(seen.size(), 157u);
@@ -232,9 +258,8 @@ TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
 }
 
 TEST(VertexPartition, BatchesDependOnSeedAndEpochAlone) {
-  const auto seeds_of = [](const EpochShape& shape) {
-    const auto batch = EpochPlan(LearntVertices{}, shape).batch(1);
-    return std::vector(batch.seeds.begin(), batch.seeds.end());
+  const auto seeds_with = [](const EpochShape& shape) {
+    return seeds_of(EpochPlan(LearntVertices{}, shape), 1);
   };
   const EpochShape shape = {
       .batch_size = 20, .batches_per_step = 3, .ranks = 2, .seed = 1, .epoch = 1, .population = 157};
@@ -243,9 +268,9 @@ TEST(VertexPartition, BatchesDependOnSeedAndEpochAlone) {
   elsewhere.batches_per_step = 1;
   epoch.epoch = 2;
   seed.seed = 2;
-  EXPECT_EQ(seeds_of(shape), seeds_of(elsewhere));
-  EXPECT_NE(seeds_of(shape), seeds_of(epoch));
-  EXPECT_NE(seeds_of(shape), seeds_of(seed));
+  EXPECT_EQ(seeds_with(shape), seeds_with(elsewhere));
+  EXPECT_NE(seeds_with(shape), seeds_with(epoch));
+  EXPECT_NE(seeds_with(shape), seeds_with(seed));
 }
 
 // Two of 11 vertices are in one of the batches of 3, 4 and 4 with probability (6 + 12 + 12) / 110.
@@ -260,8 +285,8 @@ TEST(VertexPartition, AnyTwoVerticesMeetEquallyOften) {
     ASSERT_EQ(plan.batches(), 3);
     for (std::int64_t b = 0; b < 3; ++b) {
       const auto batch = plan.batch(b);
-      for (std::size_t i = 0; i < batch.seeds.size(); ++i)
-        for (std::size_t k = 0; k < i; ++k) ++met[{batch.seeds[k], batch.seeds[i]}];
+      for (std::size_t i = 0; i < batch.seeds().size(); ++i)
+        for (std::size_t k = 0; k < i; ++k) ++met[{batch.seeds()[k], batch.seeds()[i]}];
     }
   }
   ASSERT_EQ(met.size(), 55u);

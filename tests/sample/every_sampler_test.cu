@@ -72,7 +72,7 @@ void expect_same_without_some(std::vector<SeedBatch> batches, std::vector<Miniba
         if (block.indices[e] < block.rows && e % 2 == 0)
           pairs[b].push_back({row, block.indices[e], block.relation(e)});
     std::ranges::sort(pairs[b]);
-    batches[b].left_out = pairs[b];
+    batches[b].leave_out(pairs[b]);
   }
   leave_out(Cpu{1}, batches, cpu);
   leave_out(own_gpu(), batches, gpu);

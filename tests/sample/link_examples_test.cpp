@@ -128,11 +128,11 @@ TEST(LinkExamples, ABatchIsTheSameOnEveryGrid) {
     for (const auto b : mine) {
       const auto batch = plan.batch(b), other = expected.batch(b);
       EXPECT_EQ(batch.digest, other.digest);
-      EXPECT_TRUE(std::ranges::equal(batch.seeds, other.seeds));
-      EXPECT_TRUE(std::ranges::equal(batch.left_out, other.left_out));
+      EXPECT_TRUE(std::ranges::equal(batch.seeds(), other.seeds()));
+      EXPECT_TRUE(std::ranges::equal(batch.left_out(), other.left_out()));
       EXPECT_EQ(links_of(plan).links(b).negative_heads, links_of(expected).links(b).negative_heads);
       plan.examples().release(b);
-      EXPECT_EQ(batch.seeds.size(), other.seeds.size()) << "kept by the batch";
+      EXPECT_EQ(batch.seeds().size(), other.seeds().size()) << "kept by the batch";
     }
     EXPECT_EQ(links_of(plan).count_links(0, plan.batches()), kLinks);
     EXPECT_EQ(links_of(plan).count_links(15, 16), kLinks - 300);

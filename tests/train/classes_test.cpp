@@ -10,6 +10,7 @@
 
 #include "espalier/nn/cross_entropy.hpp"
 #include "mpi_test.hpp"
+#include "sample/batch_lists.hpp"
 #include "train/small_training.hpp"
 
 namespace espalier {
@@ -41,7 +42,7 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
     std::vector<std::int32_t> labels;
     double weight = 0;
-    for (const auto v : plan.batch(batch).seeds) {
+    for (const auto v : seeds_of(plan, batch)) {
       labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
       weight += weights[static_cast<std::size_t>(labels.back())];
     }
@@ -91,9 +92,10 @@ TEST(Classes, ABatchOfAllVerticesIsDividedByItsShareOfAllWeights) {
   EXPECT_NEAR(task->weight(sets, 0, sets.batches()), weight, 1e-12 * weight);
   const auto logits = random_matrix<float>(97, 3, *std::make_unique<std::mt19937_64>(6));
   const auto loss_of = [&](const EpochPlan& of, std::int64_t batch, const auto& note) {
-    Matrix<float> mine(std::ssize(of.batch(batch).seeds), 3), dlogits;
+    const auto seeds = seeds_of(of, batch);
+    Matrix<float> mine(std::ssize(seeds), 3), dlogits;
     for (std::int64_t i = 0; i < mine.rows; ++i)
-      std::copy_n(logits.row(of.batch(batch).seeds[static_cast<std::size_t>(i)]), 3, mine.row(i));
+      std::copy_n(logits.row(seeds[static_cast<std::size_t>(i)]), 3, mine.row(i));
     double loss = 0;
     task->loss(Cpu{1}, of, batch, mine, {}, 1, dlogits, &loss);
     note(dlogits);
@@ -103,13 +105,42 @@ TEST(Classes, ABatchOfAllVerticesIsDividedByItsShareOfAllWeights) {
   for (std::int64_t b = 0; b < plan.batches(); ++b) expected += loss_of(plan, b, [](const auto&) {});
   for (std::int64_t b = 0; b < sets.batches(); ++b) {
     EXPECT_NEAR(task->weight(sets, b, b + 1),
-                weight * static_cast<double>(std::ssize(sets.batch(b).seeds)) / 97, 1e-12 * weight);
+                weight * static_cast<double>(sets.examples().count_seeds(b, b + 1)) / 97, 1e-12 * weight);
     sum += loss_of(sets, b, [&](const Matrix<float>& dlogits) {
       for (std::int64_t i = 0; i < dlogits.rows; ++i)
-        if (sets.batch(b).tags[static_cast<std::size_t>(i)] < 0) EXPECT_EQ(dlogits(i, 0), 0) << "no example";
+        if (tags_of(sets, b)[static_cast<std::size_t>(i)] < 0) EXPECT_EQ(dlogits(i, 0), 0) << "no example";
     });
   }
   EXPECT_NEAR(sum, expected, 1e-9 * expected);
+}
+
+// Batches that make their own lists, which are gone with them: large ones, whose memory others get.
+TEST(Classes, ABatchOfAllVerticesIsLearntByItsOwnLabels) {
+  const auto problem = small_problem(900, 4, 3, test_seed(8));
+  const Grid grid(test_world(), 1);
+  const auto targets = small_classes(grid, problem);
+  std::vector<std::int32_t> label_of(900, -1);
+  for (std::size_t k = 0; k < targets->train.size(); ++k)
+    label_of[targets->train[k]] = targets->train_labels[k];
+  for (const auto& config : {TrainConfig(), weighted_config()}) {
+    const auto task = make_task(Cpu{1}, grid, *targets, config);
+    const EpochPlan plan(task->examples(), {.batch_size = 300, .seed = 4, .epoch = 2, .population = 900});
+    const auto weights = balanced_weights(targets->train_labels, 3);
+    std::mt19937_64 random(6);
+    for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+      std::vector<std::int32_t> labels;
+      for (const auto v : seeds_of(plan, batch)) labels.push_back(label_of[static_cast<std::size_t>(v)]);
+      const auto logits = random_matrix<float>(std::ssize(labels), 3, random);
+      Matrix<float> dlogits, expected;
+      double loss = 0;
+      task->loss(Cpu{1}, plan, batch, logits, {}, 0.5, dlogits, &loss);
+      EXPECT_EQ(loss,
+                config.class_weights == "none"
+                    ? softmax_cross_entropy<float>(Cpu{1}, logits, labels, 0.5, expected)
+                    : weighted_cross_entropy<float>(Cpu{1}, logits, labels, weights, 0.2, 0.5, expected));
+      EXPECT_TRUE(same_bits(dlogits, expected));
+    }
+  }
 }
 
 }  // namespace

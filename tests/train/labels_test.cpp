@@ -9,6 +9,7 @@
 #include "espalier/nn/cross_entropy.hpp"
 #include "espalier/train/ranking.hpp"
 #include "mpi_test.hpp"
+#include "sample/batch_lists.hpp"
 #include "train/small_training.hpp"
 
 namespace espalier {
@@ -32,7 +33,7 @@ TEST(Labels, ABatchIsLearntByTheLabelsOfItsSeeds) {
   std::mt19937_64 random(6);
   std::int64_t all_known = 0;
   for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
-    const auto seeds = plan.batch(batch).seeds;
+    const auto seeds = seeds_of(plan, batch);
     const auto logits = random_matrix<float>(std::ssize(seeds), 3, random);
     Matrix<float> dlogits;
     double loss = 0, expected = 0;

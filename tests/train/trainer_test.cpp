@@ -67,7 +67,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
           std::copy_n(problem.features.row(minibatch.vertices[static_cast<std::size_t>(i)]), input.columns,
                       input.row(i));
         std::vector<std::int32_t> labels;
-        for (const auto v : batch.seeds) labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
+        for (const auto v : batch.seeds()) labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
         const Pass pass = {5, epoch, static_cast<std::uint64_t>(b)};
         loss += softmax_cross_entropy<double>(Cpu{1}, network.forward(Cpu{1}, minibatch.blocks, input, pass),
                                               labels, 1.0, dlogits);

@@ -14,7 +14,7 @@
 
 namespace espalier {
 
-/// Never changed once made; copies share the memory.
+/// Never changed once made; copies share the memory. What it shows is asked of a list that stays.
 template <class T, class Space = Cpu>
 class SharedList {
  public:
@@ -26,18 +26,20 @@ class SharedList {
   }
 
   /// For leaves of the space.
-  const T* data() const {
+  const T* data() const& {
     if (lists_ == nullptr) return nullptr;
     if constexpr (std::is_same_v<Space, Cuda>)
       return lists_->device.data();
     else
       return lists_->host.data();
   }
+  void data() const&& = delete;
 
   // For the host.
-  std::span<const T> host() const {
+  std::span<const T> host() const& {
     return lists_ == nullptr ? std::span<const T>() : std::span<const T>(lists_->host);
   }
+  void host() const&& = delete;
   std::int64_t size() const { return std::ssize(host()); }
   T operator[](std::int64_t k) const { return lists_->host[k]; }
   T back() const { return lists_->host.back(); }

@@ -46,7 +46,8 @@ class InputCachesOn {
     return !empty() && (disk_.empty() ? others_ : disk_).front().cache->policy().foresees();
   }
   /// One for each table.
-  std::span<const KeptCopiesOn<Space>> of_tables() const { return copies_; }
+  std::span<const KeptCopiesOn<Space>> of_tables() const& { return copies_; }
+  void of_tables() const&& = delete;
 
   /// All together take no more from now on: those of rows on disk, then those of rows of others,
   /// each its share by the bytes that it could hold.

@@ -48,7 +48,8 @@ class IdRoute {
   }
 
   /// What others asked me for: places among my rows, rank after rank.
-  std::span<const std::int64_t> places() const { return places_; }
+  std::span<const std::int64_t> places() const& { return places_; }
+  void places() const&& = delete;
 
   /// Collective. values[k] becomes the owner's mine[place of ids[k]]. Room for all ids.
   template <class T>

@@ -93,11 +93,12 @@ struct HistoryFoundOn {
   explicit HistoryFoundOn(std::size_t layers) : hits(layers), slots(layers), recomputed(layers) {}
 
   /// As prune (history/prune.hpp) takes them.
-  std::vector<std::span<const std::uint8_t>> spans() const {
+  std::vector<std::span<const std::uint8_t>> spans() const& {
     std::vector<std::span<const std::uint8_t>> all;
     for (const auto& of_layer : hits) all.emplace_back(of_layer.data(), of_layer.size());
     return all;
   }
+  void spans() const&& = delete;
 };
 
 /// What a cache knows of a row, as a checkpoint sees it: the row is held, or a step that has not

@@ -76,7 +76,8 @@ struct PrunedMinibatchOn {
   std::shared_ptr<const void> memory;  ///< keeps what the others point to
 
   /// D[0]: whose features are needed, in the order of the columns of B'[1].
-  std::span<const std::int64_t> inputs() const { return layers.front().computed.vertices; }
+  std::span<const std::int64_t> inputs() const& { return layers.front().computed.vertices; }
+  void inputs() const&& = delete;
   std::int64_t seeds() const { return blocks.back().rows; }
 };
 

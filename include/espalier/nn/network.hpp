@@ -106,12 +106,14 @@ class Network {
       : Network(Cpu{}, shape, seed) {}
 
   const NetworkShape& shape() const { return shape_; }
-  std::vector<Parameter<T, Space>>& parameters() { return parameters_; }
-  const std::vector<Parameter<T, Space>>& parameters() const { return parameters_; }
+  std::vector<Parameter<T, Space>>& parameters() & { return parameters_; }
+  const std::vector<Parameter<T, Space>>& parameters() const& { return parameters_; }
+  void parameters() const&& = delete;
   /// The last of them: NetworkShape::task_tensors. Their gradients are not backward's to write.
-  std::span<const Parameter<T, Space>> task_tensors() const {
+  std::span<const Parameter<T, Space>> task_tensors() const& {
     return std::span(parameters_).last(shape_.task_tensors.size());
   }
+  void task_tensors() const&& = delete;
   /// The number of trained numbers.
   std::int64_t parameter_count() const;
   /// Widths of what layer 1 .. L reads and writes; with jumping knowledge L + 1 makes the logits.
@@ -147,7 +149,7 @@ class Network {
 
   /// Of the forward pass with joined rows just before: H[l] of those computed as it is before
   /// dropout, and, when backward is done, the derivatives by H[l] of all rows that layers[l] joins.
-  const Matrix<T, Space>& computed_rows(int layer) { return output_of(layer); }
+  const Matrix<T, Space>& computed_rows(int layer) & { return output_of(layer); }
   const Matrix<T, Space>& needed_gradients(int layer) { return kept_of(layer).joined_gradient; }
 
   /// Layer 1 .. L without dropout, with running statistics: what follows it included. rows: of

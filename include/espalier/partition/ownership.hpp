@@ -107,11 +107,12 @@ struct OwnersOn {
   PartPlaces<Space> places(const Space& space, int part) const {
     return part == mine ? my_places : make_places(space, part);
   }
-  OwnerOf owners() const {
+  OwnerOf owners() const& {
     OwnerOf of{bounds.data(), parts()};
     if (is_map()) of = {of.bounds, of.parts, bytes->narrow.data(), bytes->wide.data(), group.data()};
     return of;
   }
+  void owners() const&& = delete;
   /// Owners of groups of parts, in order: group g has the parts groups.begin(g) .. groups.end(g).
   /// It is not asked for places.
   OwnersOn grouped(const Space& space, const RowPartition& groups) const;

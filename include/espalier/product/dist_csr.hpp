@@ -30,9 +30,10 @@ struct ColumnsOn {
   /// Do columns say a relation?
   bool typed() const { return begins.size() > 0; }
   int relations() const { return typed() ? static_cast<int>(shifts.size()) : 1; }
-  ColumnsOf leaf() const {
+  ColumnsOf leaf() const& {
     return typed() ? ColumnsOf{begins.data(), shifts.data(), relations()} : ColumnsOf{};
   }
+  void leaf() const&& = delete;
 };
 
 template <class Index, class Space = Cpu>

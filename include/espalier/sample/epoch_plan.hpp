@@ -34,9 +34,12 @@ class EpochPlan {
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
-  const Examples& examples() const { return *examples_; }
+  const Examples& examples() const& { return *examples_; }
   std::int64_t batches() const { return examples_->batches(); }
-  SeedBatch batch(std::int64_t k) const { return examples_->batch(k); }
+  /// As long as this lives.
+  SeedBatch batch(std::int64_t k) const& { return examples_->batch(k); }
+  void examples() const&& = delete;
+  void batch(std::int64_t) const&& = delete;
   std::int64_t steps() const { return count_batches(batches(), batches_per_step_); }
   std::int64_t step_begin(std::int64_t step) const { return step * batches_per_step_; }
   std::int64_t step_end(std::int64_t step) const {

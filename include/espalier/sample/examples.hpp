@@ -44,16 +44,42 @@ struct Order;      // partition/order.hpp
 struct LinkBatch;  // link_examples.hpp
 
 /// A batch: its number, and the distinct vertices that it begins with, as the logits' rows stand.
-struct SeedBatch {
+/// Its lists may lie in memory of its own, so they are asked of a batch that has a name: what
+/// plan.batch(k).tags() could show would be gone at the semicolon. Copies share the memory.
+class SeedBatch {
+ public:
   std::int64_t number = 0;
-  std::span<const std::int64_t> seeds;
+  std::uint64_t digest = 0;  ///< of what its examples are beside their seeds
+
+  SeedBatch() = default;
+  /// `memory` keeps the lists, where nobody else does.
+  SeedBatch(std::int64_t number_, std::span<const std::int64_t> seeds,
+            std::span<const std::int32_t> tags = {}, std::shared_ptr<const void> memory = {})
+      : number(number_), seeds_(seeds), tags_(tags), memory_(std::move(memory)) {}
+  /// Of links.
+  SeedBatch(std::int64_t number_, const std::shared_ptr<const LinkBatch>& links);
+
+  std::span<const std::int64_t> seeds() const& { return seeds_; }
   /// Beside the seeds what their task knows them by; -1: a vertex that is no example. Or empty.
-  std::span<const std::int32_t> tags = {};
-  std::shared_ptr<const void> memory = {};  ///< keeps them, where nobody else does
+  std::span<const std::int32_t> tags() const& { return tags_; }
   /// Entries of A between seeds that its blocks must not have, ascending; or none.
-  std::span<const SeedPair> left_out = {};
-  const LinkBatch* links = nullptr;  ///< where its examples are links
-  std::uint64_t digest = 0;          ///< of what its examples are beside their seeds
+  std::span<const SeedPair> left_out() const& { return left_out_; }
+  /// Where its examples are links; or null.
+  const LinkBatch* links() const& { return links_; }
+  void seeds() const&& = delete;
+  void tags() const&& = delete;
+  void left_out() const&& = delete;
+  void links() const&& = delete;
+
+  /// Its blocks must not have these, which must outlive it.
+  void leave_out(std::span<const SeedPair> pairs) { left_out_ = pairs; }
+
+ private:
+  std::span<const std::int64_t> seeds_;
+  std::span<const std::int32_t> tags_;
+  std::span<const SeedPair> left_out_;
+  const LinkBatch* links_ = nullptr;
+  std::shared_ptr<const void> memory_;
 };
 
 /// Training examples in groups that are close in the graph.
@@ -90,7 +116,7 @@ class Examples {
   virtual void release(std::int64_t /*batch*/) const {}
   /// How many seeds batches [begin, end) have.
   virtual std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const = 0;
-  /// Local. Batch k; may be asked for by several threads at once.
+  /// Local. Batch k, as long as these live; may be asked for by several threads at once.
   virtual SeedBatch batch(std::int64_t k) const = 0;
   /// 0: every seed is an example. Else batches are random sets of so many vertices, some learnt.
   virtual std::int64_t population() const { return 0; }

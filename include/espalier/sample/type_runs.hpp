@@ -58,8 +58,8 @@ void add_type_runs(const Space& space, const SharedList<std::int64_t, Space>& ty
     const auto type_of = [&](std::int64_t v) {
       return static_cast<int>(std::ranges::upper_bound(type_ends.host(), v) - type_ends.host().begin());
     };
-    for (std::size_t k = 0; k < batches[b].seeds.size(); ++k)
-      extend(0, static_cast<std::int64_t>(k) + 1, type_of(batches[b].seeds[k]));
+    for (std::size_t k = 0; k < batches[b].seeds().size(); ++k)
+      extend(0, static_cast<std::int64_t>(k) + 1, type_of(batches[b].seeds()[k]));
     const auto layers = minibatch.blocks.size();
     std::vector<std::size_t> counts(layers);
     for (auto l = layers; l-- > 0;) {  // from the seeds on

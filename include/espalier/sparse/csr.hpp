@@ -41,14 +41,16 @@ struct Csr {
   std::int64_t row_begin(std::int64_t row) const { return indptr[row]; }
   std::int64_t row_end(std::int64_t row) const { return indptr[row + 1]; }
   std::int64_t row_size(std::int64_t row) const { return row_end(row) - row_begin(row); }
-  std::span<const Index> row_indices(std::int64_t row) const {
+  std::span<const Index> row_indices(std::int64_t row) const& {
     return {indices.data() + row_begin(row), static_cast<std::size_t>(row_size(row))};
   }
   /// The values of a row; empty for a matrix without values.
-  std::span<const float> row_values(std::int64_t row) const {
+  std::span<const float> row_values(std::int64_t row) const& {
     if (!has_values()) return {};
     return {values.data() + row_begin(row), static_cast<std::size_t>(row_size(row))};
   }
+  void row_indices(std::int64_t) const&& = delete;
+  void row_values(std::int64_t) const&& = delete;
 };
 
 /// One row of a matrix that lies elsewhere.
@@ -61,6 +63,8 @@ struct RowView {
   std::span<const Index> columns() const { return {indices, static_cast<std::size_t>(size)}; }
 };
 
+template <class Index>
+RowView<Index> row_view(const Csr<Index>&&, std::int64_t) = delete;
 template <class Index>
 RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
   return {matrix.indices.data() + matrix.row_begin(row),

@@ -33,7 +33,8 @@ class TensorsOnHost {
   TensorsOnHost(const TensorsOnHost&) = delete;
   TensorsOnHost& operator=(const TensorsOnHost&) = delete;
 
-  std::span<const ConstMatrixView<float>> views() const { return views_; }
+  std::span<const ConstMatrixView<float>> views() const& { return views_; }
+  void views() const&& = delete;
 
  private:
   std::deque<Buffer<float>> copies_;
