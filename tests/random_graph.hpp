@@ -16,6 +16,7 @@ template <class Index>
 Csr<Index> random_graph(std::int64_t n, std::int64_t degree, bool weighted, std::uint64_t seed) {
   Csr<Index> a;
   a.rows = a.columns = n;
+  a.weighted = weighted;
   for (std::int64_t v = 0; v < n; ++v) {
     const RandomStream stream = {.seed = seed, .row = static_cast<std::uint64_t>(v)};
     std::vector<Index> columns;

@@ -34,6 +34,7 @@ Csr<Index> typed_graph(const Schema& schema, std::int64_t degree, bool weighted,
   Csr<Index> a;
   a.rows = n;
   a.columns = schema.columns();
+  a.weighted = weighted;
   for (std::int64_t v = 0; v < n; ++v) {
     for (int r = 0; r < std::ssize(of_relation); ++r) {
       const auto& relation = schema.relations()[r];

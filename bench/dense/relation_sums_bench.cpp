@@ -49,7 +49,7 @@ struct RelatedBlock {
   }
   BlockView<> view() const {
     BlockView<> view = block;
-    view.relations = relations.data();
+    view.relations = Beside<const std::uint8_t>(relations);
     return view;
   }
 };

@@ -59,8 +59,7 @@ std::int64_t sum_relations(const BlockView<Cpu>& block, ConstMatrixView<T> x, st
   std::int64_t count = 0;
   for (auto e = block.row_begin(v); e < block.row_end(v); ++count) {
     const auto end = segment_end(block, e, block.row_end(v));
-    const spmm_rows::Entries entries{block.indices + e, block.has_values() ? block.values + e : nullptr,
-                                     end - e, all - e};
+    const spmm_rows::Entries entries{block.indices + e, block.values + e, end - e, all - e};
     spmm_rows::add_row<T>(entries, x, room.sums.data() + count * x.columns, false);
     room.relations[count] = block.relation(e);
     e = end;

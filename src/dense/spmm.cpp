@@ -23,8 +23,8 @@ void spmm(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> x, Mat
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsOfY) if (block.rows > kRowsOfY)
   for (std::int64_t i = 0; i < block.rows; ++i) {
     const std::int64_t begin = block.row_begin(i);
-    const Entries row{block.indices + begin, block.has_values() ? block.values + begin : nullptr,
-                      block.row_size(i), block.indptr[0] + block.entries() - begin};
+    const Entries row{block.indices + begin, block.values + begin, block.row_size(i),
+                      block.indptr[0] + block.entries() - begin};
     add_row<T>(row, x, y.row(i), update == Update::kAccumulate);
   }
 }

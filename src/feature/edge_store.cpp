@@ -45,7 +45,7 @@ std::int64_t list_edges(const Cpu&, const BlockView<Cpu>& block, const std::int6
   std::int64_t listed = 0;
   for (std::int64_t row = 0; row < block.rows; ++row)
     for (auto e = block.row_begin(row); e < block.row_end(row); ++e) {
-      const int relation = block.relations == nullptr ? 0 : block.relations[e];
+      const int relation = block.relation(e);
       if (columns.held[relation] == 0) continue;
       numbers[listed] = vertices[row] * all_columns + vertices[block.indices[e]] - columns.shifts[relation];
       entries[listed++] = static_cast<std::int32_t>(e - block.indptr[0]);

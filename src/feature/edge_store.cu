@@ -13,7 +13,7 @@ std::int64_t list_edges(const Cuda& cuda, const BlockView<Cuda>& block, const st
   const auto count = block.entries(), rows = block.rows;
   const auto *const indptr = block.indptr, *const shifts = columns.shifts.data();
   const auto* const indices = block.indices;
-  const auto *const relations = block.relations, *const held = columns.held.data();
+  const std::uint8_t *const relations = block.relations, *const held = columns.held.data();
   const auto put = [=] __device__(std::int64_t e, std::int64_t to) {
     const std::int64_t entry = indptr[0] + e, row = segment_of(indptr, rows, entry);
     const int relation = relations == nullptr ? 0 : relations[entry];

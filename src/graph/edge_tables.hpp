@@ -41,6 +41,7 @@ class EdgeTables {
   /// weigh becomes its values.
   void set_weights(const Buffer<float>& weights, PlacedRows<Index>& placed) const {
     placed.rows.values.resize(placed.rows.indices.size());
+    placed.rows.weighted = true;
     for (int r = 0; r < std::ssize(starts_); ++r) {
       Matrix<float> table(std::ssize(weights), 1);
       table.data = weights;

@@ -254,6 +254,7 @@ Csr<Index> GraphFile::read_rows(std::int64_t begin, std::int64_t end) const {
         slab);
   }
   if (h.info.weighted) rows.values = read_weights(h, slab);
+  rows.weighted = h.info.weighted;
   if (h.info.typed) h.view.apart ? set_apart(h.info.schema, segments, rows) : merge_relations(rows);
   return rows;
 }

@@ -75,6 +75,7 @@ bool place_entries(const Edges& edges, const RowRange& range, bool weighted, con
   const auto entries = indptr.back();
   matrix.indices.resize(entries);
   if (weighted) matrix.values.resize(entries);
+  matrix.weighted = weighted;
   bool good = true;
   for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t, bool reversed) {
     const auto local = static_cast<std::int64_t>(row) - range.begin;

@@ -236,17 +236,19 @@ PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& min
     number_entries(space, block, row_positions, rows, list->indptr);
     const auto entries = read_at(space, list->indptr.data(), std::span(&rows, 1))[0];
     list->indices.resize(entries);
-    // Some memory in any case: null would say that there are none.
-    list->values.reserve(block.has_values() ? entries + 1 : 0);
-    list->relations.reserve(block.relations != nullptr ? entries + 1 : 0);
     list->values.resize(block.has_values() ? entries : 0);
-    list->relations.resize(block.relations != nullptr ? entries : 0);
-    auto* const values = block.has_values() ? list->values.data() : nullptr;
-    auto* const relations = block.relations == nullptr ? nullptr : list->relations.data();
-    copy_rows(space, block, row_positions, rows, list->indptr.data(), column_of.data(),
-              {list->indices.data(), values, relations});
+    list->relations.resize(block.has_relations() ? entries : 0);
+    copy_rows(
+        space, block, row_positions, rows, list->indptr.data(), column_of.data(),
+        {list->indices.data(), {block.has_values(), list->values}, {block.has_relations(), list->relations}});
     maker.add(space, l,
-              {rows, columns, entries, list->indptr.data(), list->indices.data(), values, relations},
+              {rows,
+               columns,
+               entries,
+               list->indptr.data(),
+               list->indices.data(),
+               {block.has_values(), list->values},
+               {block.has_relations(), list->relations}},
               list->vertices.data(), list->positions.data(), of_layer.empty() ? nullptr : flags.data(), list);
     before.rows += block.rows;
     before.entries += block.entries();

@@ -47,15 +47,15 @@ struct LayerLists {
 /// Where entries are written.
 struct EntriesTo {
   std::int32_t* indices;
-  float* values;            ///< or null
-  std::uint8_t* relations;  ///< or null
+  Beside<float> values;
+  Beside<std::uint8_t> relations;
 };
 
 /// What a block has beside its rows; small, for kernels.
 struct EntriesOf {
   const std::int32_t* indices;
-  const float* values;
-  const std::uint8_t* relations;
+  Beside<const float> values;
+  Beside<const std::uint8_t> relations;
 };
 
 /// An entry as it is, with another column.

@@ -136,7 +136,7 @@ void entry_softmax_backward(const Space& space, const BlockViewOn<Space>& block,
                             MatrixOn<Space, T>& gradients) {
   const std::int64_t heads = scores.columns;
   const auto* const indptr = block.indptr;
-  const auto* const relations = block.relations;
+  const std::uint8_t* const relations = block.relations;
   const T *const score = scores.data.data(), *const weight = weights.data.data();
   T* const gradient = gradients.data.data();
   const T scale = keep_scale<T>(rate);

@@ -14,7 +14,7 @@ void entry_softmax(const Cuda& cuda, const BlockView<Cuda>& block, SoftmaxOver o
   const std::int64_t heads = scores.columns;
   weights.resize(scores.rows, heads);
   const auto* const indptr = block.indptr;
-  const auto* const relations = block.relations;
+  const std::uint8_t* const relations = block.relations;
   const T* const score = scores.data.data();
   T* const weight = weights.data.data();
   const std::uint32_t threshold = dropout_threshold(rate);

@@ -121,6 +121,7 @@ Csr<Index> OwnedReader::rows() const {
     if (info.weighted) piece.values = deal.send(read.indptr, read.values);
   });
   all.indices.reserve(all.indptr.back());
+  all.weighted = info.weighted;
   all.values.reserve(info.weighted ? all.indptr.back() : 0);
   for (auto& piece : pieces) {
     append(all.indices, piece.indices);

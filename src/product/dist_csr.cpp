@@ -115,7 +115,7 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Owner
   auto a = empty_dist_csr<Index>(grid, ownership);
   a.local.rows = ownership.size(a.part);
   a.local.columns = whole.columns;
-  a.has_values = whole.has_values();
+  a.has_values = a.local.weighted = whole.has_values();
   for (std::int64_t k = 0; k < a.local.rows; ++k) {
     const auto v = ownership.vertex(a.part, k);
     const auto columns = whole.row_indices(v);
@@ -130,7 +130,7 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Owner
 template <class Index>
 DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
   a.local = add_identity(a);
-  a.has_values = true;
+  a.has_values = a.local.weighted = true;
   const auto mine = row_sums(a.local);
   for (int part = 0; part < a.parts(); ++part) {
     std::vector<double> theirs = mine;
@@ -146,7 +146,7 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   ESPALIER_CHECK(!self_loops || !a.columns.typed(), "{} relations have no self loops", a.columns.relations());
   if (!weighted || !a.has_values) a.local.values.assign(a.local.indices.size(), 1.0f);
   if (self_loops) a.local = add_identity(a);
-  a.has_values = true;
+  a.has_values = a.local.weighted = true;
   const auto columns = a.columns.leaf();
   for (std::int64_t row = 0; row < a.local.rows; ++row)
     for (auto k = a.local.row_begin(row); k < a.local.row_end(row);) {
@@ -160,7 +160,7 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
 template <class Index>
 DistCsr<Index> with_values(DistCsr<Index> a) {
   if (!a.has_values) a.local.values.assign(a.local.indices.size(), 1.0f);
-  a.has_values = true;
+  a.has_values = a.local.weighted = true;
   return a;
 }
 

@@ -95,6 +95,7 @@ class FetchedRows {
     const auto entries = read_at(space, block.indptr.data(), {&rows, 1})[0];
     if (!mine) block.indices.resize(entries);
     if (!mine && a_.has_values) block.values.resize(entries);
+    block.weighted = a_.has_values;
     // The root's own arrays are only read.
     const auto* const from = mine ? &a_.local : &block;
     column.broadcast(const_cast<Index*>(from->indices.data()), entries, stage, back);
@@ -134,7 +135,7 @@ class FetchedRows {
 
  private:
   void keep(const Space& space, int first, Entries<Index, Space> rows) {
-    view_entries(space, rows, nullptr, views_.data() + begins_[first]);
+    view_entries(space, rows, a_.has_values, nullptr, views_.data() + begins_[first]);
     fetched_.push_back(std::move(rows));
   }
 

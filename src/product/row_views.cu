@@ -26,24 +26,23 @@ void view_rows(const Cuda& cuda, const Id* ids, std::int64_t count, const Csr<In
                PlaceOf place, RowView<Index>* rows) {
   const auto* const indptr = block.indptr.data();
   const auto* const indices = block.indices.data();
-  const auto* const values = block.has_values() ? block.values.data() : nullptr;
+  const auto values = block.values_beside();
   for_each(cuda, "view_rows", count, [=] __device__(std::int64_t k) {
     const auto row = place(ids[k]);
     const auto begin = indptr[row];
-    rows[k] = {indices + begin, values == nullptr ? nullptr : values + begin, indptr[row + 1] - begin};
+    rows[k] = {indices + begin, values + begin, indptr[row + 1] - begin};
   });
 }
 
 template <class Index>
-void view_entries(const Cuda& cuda, const Entries<Index, Cuda>& entries, const std::int64_t* order,
-                  RowView<Index>* rows) {
+void view_entries(const Cuda& cuda, const Entries<Index, Cuda>& entries, bool values,
+                  const std::int64_t* order, RowView<Index>* rows) {
   const auto* const offsets = entries.offsets.data();
   const auto* const ids = entries.ids.data();
-  const auto* const values = entries.values_or_null();
+  const Beside<const float> beside(values, entries.values);
   for_each(cuda, "view_entries", entries.rows(), [=] __device__(std::int64_t r) {
     const auto begin = offsets[r];
-    rows[order == nullptr ? r : order[r]] = {ids + begin, values == nullptr ? nullptr : values + begin,
-                                             offsets[r + 1] - begin};
+    rows[order == nullptr ? r : order[r]] = {ids + begin, beside + begin, offsets[r + 1] - begin};
   });
 }
 
@@ -189,7 +188,7 @@ DeviceArray<Index> copy_lists(const Cuda& cuda, const Index* ids,
   template DistinctIds<Index, Cuda> find_distinct<From, Index>(const Cuda&, const From*, std::int64_t, \
                                                                const OwnersOn<Cuda>&, int);
 #define ESPALIER_INSTANTIATE(Index)                                                                        \
-  template void view_entries(const Cuda&, const Entries<Index, Cuda>&, const std::int64_t*,                \
+  template void view_entries(const Cuda&, const Entries<Index, Cuda>&, bool, const std::int64_t*,          \
                              RowView<Index>*);                                                             \
   template void take(const Cuda&, const RowView<Index>*, const std::int64_t*, std::int64_t,                \
                      RowView<Index>*);                                                                     \

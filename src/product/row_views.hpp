@@ -38,20 +38,19 @@ template <class Id, class Index>
 void view_rows(const Cuda& cuda, const Id* ids, std::int64_t count, const Csr<Index, Cuda>& block,
                PlaceOf place, RowView<Index>* rows);
 
-/// rows[order[r]] = row r of `entries`; rows[r] when `order` is null.
+/// rows[order[r]] = row r of `entries`, with values or without; rows[r] when `order` is null.
 template <class Index>
-void view_entries(const Cpu&, const Entries<Index>& entries, const std::int64_t* order,
+void view_entries(const Cpu&, const Entries<Index>& entries, bool values, const std::int64_t* order,
                   RowView<Index>* rows) {
+  const Beside<const float> beside(values, entries.values);
   for (std::int64_t r = 0; r < entries.rows(); ++r) {
     const auto begin = entries.begin(r);
-    rows[order == nullptr ? r : order[r]] = {entries.ids.data() + begin,
-                                             entries.values.empty() ? nullptr : entries.values.data() + begin,
-                                             entries.size(r)};
+    rows[order == nullptr ? r : order[r]] = {entries.ids.data() + begin, beside + begin, entries.size(r)};
   }
 }
 template <class Index>
-void view_entries(const Cuda& cuda, const Entries<Index, Cuda>& entries, const std::int64_t* order,
-                  RowView<Index>* rows);
+void view_entries(const Cuda& cuda, const Entries<Index, Cuda>& entries, bool values,
+                  const std::int64_t* order, RowView<Index>* rows);
 
 /// to[k] = from[places[k]] for k < count.
 template <class T>
@@ -72,7 +71,7 @@ Entries<Index> copy_rows(const Cpu& cpu, const RowView<Index>* rows, std::int64_
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t r = 0; r < count; ++r) {
     std::copy_n(rows[r].indices, rows[r].size, copies.ids.begin() + copies.begin(r));
-    if (values) std::copy_n(rows[r].values, rows[r].size, copies.values.begin() + copies.begin(r));
+    if (values) std::copy_n(rows[r].values.data(), rows[r].size, copies.values.begin() + copies.begin(r));
   }
   return copies;
 }

@@ -79,14 +79,15 @@ class ServedProduct : public Product<Index, Space> {
   /// Answers, in the order of the question, put into the order of Q's rows.
   template <class Id>
   Entries<Id, Space> in_order(const Space& space, const Entries<Id, Space>& answers, bool values) const {
-    const auto rows = in_order_of_q(space, answers);
+    const auto rows = in_order_of_q(space, answers, values);
     a_.grid->traffic().count(MemoryStep::kInOrder, {.rows = q_.rows(), .bytes = answers.bytes()});
     return copy_rows(space, rows.data(), q_.rows(), values);
   }
   template <class Id>
-  Array<Space, RowView<Id>> in_order_of_q(const Space& space, const Entries<Id, Space>& answers) const {
+  Array<Space, RowView<Id>> in_order_of_q(const Space& space, const Entries<Id, Space>& answers,
+                                          bool values) const {
     Array<Space, RowView<Id>> rows(q_.rows());
-    view_entries(space, answers, inquiry_.order(), rows.data());
+    view_entries(space, answers, values, inquiry_.order(), rows.data());
     return rows;
   }
 
@@ -159,7 +160,7 @@ class StagedProduct final : public ServedProduct<Index, Space> {
     this->a_.grid->traffic().count(MemoryStep::kWholeRows,
                                    {.rows = this->served_rows(), .bytes = whole.bytes()});
     const auto mine = this->inquiry_.send_back(space, whole, this->a_.has_values, this->label_back_);
-    const auto rows = this->in_order_of_q(space, mine);
+    const auto rows = this->in_order_of_q(space, mine, this->a_.has_values);
     const auto keys = make_keys(space, this->q_.vertices.data(), this->q_.offsets, this->q_.numbers);
     Entries<Index, Space> out;
     operation.apply(space, rows.data(), keys.data(), this->q_.rows(), out);

@@ -231,7 +231,7 @@ class EpochCount {
       for (std::int64_t row = 0; row < block.rows; ++row) {
         double read = 0;
         for (auto e = block.row_begin(row); e < block.row_end(row); ++e)
-          read += job_.edges[block.relations == nullptr ? 0 : block.relations[e]];
+          read += job_.edges[block.relation(e)];
         all += read;
         if (blocks_.owner(minibatch.vertices[row]) != rank / job_.replication) remote += read;
       }

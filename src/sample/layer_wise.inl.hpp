@@ -108,6 +108,7 @@ class LayerWise final : public SamplerOn<Space> {
     auto layer = value_layer(space, std::move(entries), offsets, frontier.offsets, picks, local.data(),
                              distribution_->normalizes_rows());
     layer.relations = std::move(relations);
+    layer.typed = typed;
     window.add_layer(std::move(layer), offsets.host(), std::move(next));
   }
 

@@ -121,15 +121,15 @@ void thin(const Space& space, std::span<const SeedPair> pairs, MinibatchOn<Space
     count_kept(space, thinned, block.rows, layer.indptr);
     const auto entries = read_at(space, layer.indptr.data(), std::span(&block.rows, 1))[0];
     layer.indices.resize(entries);
-    if (block.values != nullptr) layer.values.resize(entries);
-    if (block.relations != nullptr) layer.relations.resize(entries);
+    if (block.has_values()) layer.values.resize(entries);
+    if (block.has_relations()) layer.relations.resize(entries);
     write_kept(space, thinned, block.rows, layer.indptr.data(), layer.indices.data(), layer.values.data(),
                layer.relations.data());
     block.entry_count = entries;
     block.indptr = layer.indptr.data();
     block.indices = layer.indices.data();
-    if (block.values != nullptr) block.values = layer.values.data();
-    if (block.relations != nullptr) block.relations = layer.relations.data();
+    block.values = {block.has_values(), layer.values};
+    block.relations = {block.has_relations(), layer.relations};
   }
   memory->before = std::exchange(minibatch.memory, nullptr);
   minibatch.memory = std::move(memory);

@@ -46,7 +46,7 @@ std::uint64_t sample_digest(const Minibatch& minibatch, std::int64_t first) {
       const auto of_row = absorb(of_layer, minibatch.vertices[row]);
       for (auto k = block.row_begin(row); k < block.row_end(row); ++k) {
         const auto source = minibatch.vertices[block.indices[k]];
-        const std::uint64_t relation = block.relations == nullptr ? 0 : block.relations[k];
+        const auto relation = static_cast<std::uint64_t>(block.relation(k));
         hashes.add(with_source(of_row, source, relation), block.values[k]);
       }
     }

@@ -41,14 +41,15 @@ void MinibatchFile::append(std::int64_t epoch, const Minibatch& minibatch, const
       std::array<std::int64_t, 6>{0, 0, epoch, minibatch.number, std::ssize(minibatch.blocks), columns});
   for (const auto& block : minibatch.blocks)
     put<std::int64_t>(std::array<std::int64_t, 4>{block.rows, block.columns, block.entries(),
-                                                  block.relations == nullptr ? 0 : 1});
+                                                  block.has_relations() ? 1 : 0});
   put(minibatch.vertices);
   for (const auto& block : minibatch.blocks) {
     ESPALIER_CHECK(block.has_values(), "a block of batch {}", minibatch.number);
     put<std::int64_t>(row_starts(block));
     put(array_of(block.indices + block.indptr[0], block.entries()));
-    put(array_of(block.values + block.indptr[0], block.entries()));
-    if (block.relations != nullptr) put(array_of(block.relations + block.indptr[0], block.entries()));
+    put(array_of<float>(block.values + block.indptr[0], block.entries()));
+    if (block.has_relations())
+      put(array_of<std::uint8_t>(block.relations + block.indptr[0], block.entries()));
   }
   put(labels.classes);
   put(labels.several);

@@ -58,20 +58,15 @@ Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<In
     if (draw.has_values()) blocks.values = picks.values;
     auto* const means = draw.has_values() ? nullptr : &blocks.values;
     const auto* sources = &picks.ids;
-    if (a.columns.typed()) {
+    blocks.typed = a.columns.typed();
+    if (blocks.typed) {
       read_columns(inner, a.columns.leaf(), blocks.offsets, picks.ids, read, blocks.relations, means);
       sources = &read;
     } else if (means != nullptr) {
       *means = mean_values(inner, blocks.offsets, picks.entries());
     }
     kept_local_ids(a.rows()).extend(inner, std::span<const Index>(*sources), vertices, blocks.ids.data());
-    minibatch.blocks[layers.size() - 1 - k] = {rows,
-                                               std::ssize(vertices),
-                                               picks.entries(),
-                                               blocks.offsets.data(),
-                                               blocks.ids.data(),
-                                               blocks.values.data(),
-                                               blocks.relations_or_null()};
+    minibatch.blocks[layers.size() - 1 - k] = blocks.block(0, rows, std::ssize(vertices), picks.entries());
   }
   minibatch.vertices = vertices;
   return minibatch;

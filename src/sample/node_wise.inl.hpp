@@ -126,7 +126,8 @@ class NodeWise final : public SamplerOn<Space> {
     blocks.ids.resize(picks.ids.size());
     if (draw_->has_values()) blocks.values = std::move(picks.values);
     auto* const means = draw_->has_values() ? nullptr : &blocks.values;
-    if (a_.columns.typed()) {
+    blocks.typed = a_.columns.typed();
+    if (blocks.typed) {
       Array<Space, Index> vertices;
       read_columns(space, a_.columns.leaf(), picks.offsets, picks.ids, vertices, blocks.relations, means);
       picks.ids = std::move(vertices);

@@ -22,7 +22,7 @@ struct Parts {
     places.clear();
   }
   void add(const RowView<Index>& row, const RowKey& key, int relation, std::int64_t begin, std::int64_t end) {
-    rows.push_back({row.indices + begin, row.values == nullptr ? nullptr : row.values + begin, end - begin});
+    rows.push_back({row.indices + begin, row.values + begin, end - begin});
     keys.push_back({key.vertex, key.batch, relation});
   }
 };

@@ -78,8 +78,7 @@ void cut_by_relation(const Cuda& cuda, const ColumnsOf& columns, const RowView<I
     auto at = begins[r];
     const auto row = rows[r];
     for_each_part(columns, row, uncut, [&](int relation, std::int64_t begin, std::int64_t end) {
-      part_rows[at] = {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin,
-                       end - begin};
+      part_rows[at] = {row.indices + begin, row.values + begin, end - begin};
       part_keys[at++] = {keys[r].vertex, keys[r].batch, relation};
     });
   });

@@ -29,9 +29,20 @@ struct LayerOn : Entries<std::int32_t, Space> {
   LayerOn() = default;
   LayerOn(Entries<std::int32_t, Space> entries) : Entries<std::int32_t, Space>(std::move(entries)) {}
 
-  Array<Space, std::uint8_t> relations;  ///< beside ids, of a typed graph; else empty
+  Array<Space, std::uint8_t> relations;  ///< beside ids, of a typed graph
+  bool typed = false;
 
-  const std::uint8_t* relations_or_null() const { return relations.empty() ? nullptr : relations.data(); }
+  /// A block with the rows offsets[first] .. offsets[first + rows], which has values.
+  BlockView<Space> block(std::int64_t first, std::int64_t rows, std::int64_t columns,
+                         std::int64_t entries) const& {
+    return {rows,
+            columns,
+            entries,
+            this->offsets.data() + first,
+            this->ids.data(),
+            Beside<const float>(this->values),
+            {typed, relations}};
+  }
 };
 
 template <class Space>
@@ -60,13 +71,8 @@ class WindowOn {
     ESPALIER_CHECK(layers_left_ > 0, "a layer too many in a window of {}", memory_->layers.size());
     const auto at = --layers_left_;
     for (std::int64_t b = 0; b < frontier_.batches(); ++b)
-      minibatches_[b].blocks[at] = {frontier_.size(b),
-                                    next.size(b),
-                                    entries[b + 1] - entries[b],
-                                    layer.offsets.data() + frontier_.begin(b),
-                                    layer.ids.data(),
-                                    layer.values.data(),
-                                    layer.relations_or_null()};
+      minibatches_[b].blocks[at] =
+          layer.block(frontier_.begin(b), frontier_.size(b), next.size(b), entries[b + 1] - entries[b]);
     memory_->layers[at] = std::move(layer);
     frontier_ = std::move(next);
   }

@@ -25,7 +25,7 @@ void write_pieces(const Cuda& cuda, const RowView<Index>* rows, std::int64_t cou
     std::int64_t begin = 0;
     for (auto k = of_row[r]; k < of_row[r + 1]; ++k, begin += kPieceEntries) {
       const auto left = row.size - begin;
-      pieces[k] = {row.indices + begin, row.values == nullptr ? nullptr : row.values + begin,
+      pieces[k] = {row.indices + begin, row.values + begin,
                    static_cast<std::int32_t>(left < kPieceEntries ? left : kPieceEntries), segment};
     }
   });

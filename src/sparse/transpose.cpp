@@ -59,6 +59,7 @@ void transpose(const Cpu& cpu, const BlockView<Cpu>& block, Block& result, Buffe
   result.columns = block.rows;
   result.indices.resize(entries);
   result.values.resize(block.has_values() ? entries : 0);
+  result.weighted = block.has_values();
   if (positions != nullptr) positions->resize(entries);
   const std::int64_t parts = std::clamp<std::int64_t>(block.entries() / kEntriesPerPart, 1, cpu.threads);
   const auto counts =

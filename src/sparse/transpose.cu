@@ -81,6 +81,7 @@ void transpose(const Cuda& cuda, const BlockView<Cuda>& block, Csr<std::int32_t,
   result.indptr.resize(block.columns + 1);
   result.indices.resize(entries);
   result.values.resize(block.has_values() ? entries : 0);
+  result.weighted = block.has_values();
   const int bits = std::bit_width(static_cast<std::uint64_t>(block.columns));
   DeviceArray<std::uint32_t> columns(entries), sorted(entries);
   if (positions != nullptr) {

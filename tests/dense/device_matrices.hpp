@@ -41,6 +41,7 @@ inline Block to_host(const Cuda& cuda, const Csr<std::int32_t, Cuda>& block) {
   result.indptr = download(cuda, block.indptr);
   result.indices = download(cuda, block.indices);
   result.values = download(cuda, block.values);
+  result.weighted = block.weighted;
   return result;
 }
 

@@ -96,7 +96,7 @@ struct SharedBlock {
             from.entries(),
             arrays.indptr.data(),
             arrays.indices.data(),
-            from.has_values() ? arrays.values.data() : nullptr};
+            {from.has_values(), arrays.values}};
   }
 };
 

@@ -33,8 +33,8 @@ inline Buffer<std::uint8_t> behind(std::int64_t before, const Buffer<std::uint8_
 
 /// The view with relations beside its entries; both must stay.
 template <class Space>
-BlockView<Space> with_relations(BlockView<Space> block, const std::uint8_t* relations) {
-  block.relations = relations;
+BlockView<Space> with_relations(BlockView<Space> block, const auto& relations) {
+  block.relations = Beside<const std::uint8_t>(relations);
   return block;
 }
 
@@ -79,7 +79,7 @@ struct RelationsAndTypes {
   /// Of blocks that lie by themselves.
   void show(std::vector<BlockView<>>& blocks) const {
     for (std::size_t l = 0; l < blocks.size(); ++l) {
-      if (!relations.empty()) blocks[l].relations = relations[l].data();
+      if (!relations.empty()) blocks[l].relations = Beside<const std::uint8_t>(relations[l]);
       blocks[l].runs = runs_of(blocks[l].columns);
     }
   }

@@ -25,7 +25,7 @@ struct RelationCase {
         a(random_matrix<T>(relations, bases, random)),
         x(random_matrix<T>(block.columns, f, random)),
         dm(random_matrix<T>(block.rows, bases * f, random)) {}
-  BlockView<> view() const { return with_relations<Cpu>(block, of_entries.data()); }
+  BlockView<> view() const { return with_relations<Cpu>(block, of_entries); }
 };
 
 template <class T>

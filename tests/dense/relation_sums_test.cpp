@@ -103,7 +103,7 @@ TEST(RelationSums, NeitherThreadsNorThePlaceInCommonArraysMatter) {
         const Case<float> c(block, f, 11, bases, random);
         const SharedBlock shared(block, 1000);
         const auto relations = behind(1000, c.of_entries);
-        const auto in_common = with_relations<Cpu>(shared.block, relations.data());
+        const auto in_common = with_relations<Cpu>(shared.block, relations);
         const auto expected = results_of(c, c.view());
         for (const int threads : {1, 2, 3, 8}) {
           EXPECT_TRUE(results_of(c, c.view(), threads) == expected) << threads << " threads, f " << f;
@@ -129,8 +129,8 @@ TEST(RelationSums, RowsDoNotKnowWhereTheyStand) {
         std::copy_n(c.x.row(c.block.row_indices(v)[static_cast<std::size_t>(e)]), f, named.row(e));
       }
       row.indptr.push_back(row.columns);
-      relation_sums<float>(Cpu{1}, with_relations<Cpu>(row, c.of_entries.data() + c.block.row_begin(v)), c.a,
-                           named, alone);
+      const auto relations = std::span(c.of_entries).subspan(static_cast<std::size_t>(c.block.row_begin(v)));
+      relation_sums<float>(Cpu{1}, with_relations<Cpu>(row, relations), c.a, named, alone);
       ASSERT_TRUE(std::equal(alone.data.begin(), alone.data.end(), whole.row(v)))
           << "row " << v << " f " << f;
     }

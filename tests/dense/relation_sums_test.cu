@@ -19,7 +19,7 @@ using Case = RelationCase<float>;
 RelationResults<float> on_gpu(const Cuda& gpu, const Case& c, std::int64_t before, bool related = true) {
   const SharedDeviceBlock stored(gpu, c.block, before);
   const auto relations = upload(gpu, behind(before, c.of_entries));
-  return results_of(gpu, c, with_relations(stored.block, related ? relations.data() : nullptr));
+  return results_of(gpu, c, related ? with_relations(stored.block, relations) : stored.block);
 }
 
 void expect_right(const Cuda& gpu, const Case& c) {

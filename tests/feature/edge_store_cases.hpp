@@ -130,7 +130,7 @@ struct EdgeMinibatch {
     Minibatch shown{0, vertices, {}, nullptr};
     for (std::size_t l = 0; l < blocks; ++l) {
       shown.blocks.emplace_back(storage[l]);
-      shown.blocks.back().relations = relations[l].data();
+      shown.blocks.back().relations = Beside<const std::uint8_t>(relations[l]);
     }
     return shown;
   }

@@ -26,7 +26,7 @@ struct DeviceMinibatch {
       behind.insert(behind.end(), of.relations[l].begin(), of.relations[l].end());
       relations.push_back(upload(gpu, behind));
       shown.blocks.push_back(storage.back().block);
-      shown.blocks.back().relations = relations.back().data();
+      shown.blocks.back().relations = Beside<const std::uint8_t>(relations.back());
     }
   }
 };

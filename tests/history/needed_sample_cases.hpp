@@ -70,8 +70,8 @@ HostPruned comparable(const Space& space, PrunedMinibatchOn<Space> pruned) {
     auto& own = indptr.emplace_back(read(space, block.indptr, block.rows + 1));
     for (auto& offset : own) offset -= first;
     block.indices += first;
-    if (block.values != nullptr) block.values += first;
-    if (block.relations != nullptr) block.relations += first;
+    block.values = block.values + first;
+    block.relations = block.relations + first;
   }
   auto host = to_host(space, pruned);
   for (std::size_t l = 0; l < host.blocks.size(); ++l) host.blocks[l].indptr = indptr[l];

@@ -119,8 +119,8 @@ struct PruneInput {
       if (!of.typed.relations.empty()) to.relations = put(behind(of.before[l], of.typed.relations[l]));
       const auto& block = of.blocks[l];
       minibatch.blocks.emplace_back(block.rows, block.columns, block.entries(), to.indptr.data(),
-                                    to.indices.data(), of.shape.values ? to.values.data() : nullptr,
-                                    of.typed.relations.empty() ? nullptr : to.relations.data());
+                                    to.indices.data(), Beside<const float>(of.shape.values, to.values),
+                                    Beside<const std::uint8_t>(!of.typed.relations.empty(), to.relations));
       minibatch.blocks.back().runs = of.typed.runs_of(block.columns);
     }
     for (const auto& flags : of.hits) {
@@ -188,10 +188,11 @@ HostPruned to_host(const Space& space, const PrunedMinibatchOn<Space>& pruned) {
     copy.columns = block.columns;
     copy.indptr = read(space, block.indptr, block.rows + 1);
     copy.indices = read(space, block.indices, block.entries());
-    if (block.has_values()) copy.values = read(space, block.values, block.entries());
+    copy.weighted = block.has_values();
+    if (block.has_values()) copy.values = read(space, block.values.data(), block.entries());
     host.blocks.push_back(std::move(copy));
-    host.relations.push_back(block.relations == nullptr ? Buffer<std::uint8_t>()
-                                                        : read(space, block.relations, block.entries()));
+    host.relations.push_back(block.has_relations() ? read(space, block.relations.data(), block.entries())
+                                                   : Buffer<std::uint8_t>());
     host.runs.emplace_back(block.runs.begin(), block.runs.end());
   }
   return host;
@@ -281,7 +282,7 @@ inline void expect_pruned(const PruneCase& of, const HostPruned& pruned) {
     EXPECT_EQ(block.rows, std::ssize(sets.computed[l + 1]));
     EXPECT_EQ(block.indptr[0], 0);
     EXPECT_EQ(block.indptr[block.rows], block.entries());
-    EXPECT_EQ(block.has_values(), of.shape.values && block.entries() > 0);
+    EXPECT_EQ(block.has_values(), of.shape.values);
     after.rows += block.rows;
     after.entries += block.entries();
     std::set<std::int64_t> read;

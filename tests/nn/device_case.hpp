@@ -38,7 +38,7 @@ struct DeviceCase {
     block.runs = blocks[l].runs;
     if (!host.beside.relations.empty()) {
       device_relations.push_back(upload(gpu, behind(5, host.beside.relations[l])));
-      block.relations = device_relations.back().data();
+      block.relations = Beside<const std::uint8_t>(device_relations.back());
     }
     if (host.edges.entries.empty()) return;
     device_entries.push_back(upload(gpu, host.edges.entries[l]));

@@ -158,7 +158,7 @@ TEST(LayerCosts, AreWhatTheLayerDoes) {
                                      .bases = bases};
               const Block block = random_block_matrix(rows, columns, most, random);
               const auto relations = random_relations(block, shape.relations, random);
-              expect_as_said(kind, shape, with_relations<Cpu>(block, relations.data()));
+              expect_as_said(kind, shape, with_relations<Cpu>(block, relations));
               const BlockSize size{static_cast<double>(block.rows), static_cast<double>(block.columns),
                                    static_cast<double>(block.entries())};
               ++(cheaper_order(size, in, out, gives_dx) == ProductOrder::kMultiplyFirst ? multiply

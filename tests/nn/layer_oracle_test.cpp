@@ -54,7 +54,7 @@ struct OracleMinibatch {
       block.runs = {runs.begin(),
                     std::ranges::find_if(runs, [&](const TypeRun& run) { return run.end > block.columns; })};
     for (std::size_t l = 0; l < blocks.size(); ++l)
-      if (!relations[l].empty()) blocks[l].relations = relations[l].data();
+      blocks[l].relations = {!relations[l].empty(), relations[l]};
   }
 };
 

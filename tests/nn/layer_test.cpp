@@ -342,7 +342,7 @@ TEST(Layer, FeaturesOfEdgesTakeEntriesAway) {
       block.edges = {std::ssize(entries[l]), 1, entries[l].data(), rows[l].data()};
       without[l] = fewer[l];
       without[l].runs = block.runs;
-      if (block.relations != nullptr) without[l].relations = relations[l].data();
+      without[l].relations = {block.has_relations(), relations[l]};
     }
     EXPECT_GT(taken, 30);
     const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
@@ -371,7 +371,7 @@ TEST(Layer, PlacesOfBlocksInCommonArraysDoNotMatter) {
       c.blocks[l].edges = shown.edges;
       if (shape.relations == 1) continue;
       relations[l] = behind(before, c.beside.relations[l]);
-      c.blocks[l].relations = relations[l].data();
+      c.blocks[l].relations = Beside<const std::uint8_t>(relations[l]);
     }
     EXPECT_EQ(c.loss(), loss) << in_words(shape);
     const auto again = c.gradients();

@@ -100,7 +100,7 @@ inline std::vector<std::int64_t> places_with_rows(const NetworkShape& shape, int
 struct LoneRow {
   Block block;
   std::vector<TypeRun> runs;
-  const std::uint8_t* relations = nullptr;
+  Beside<const std::uint8_t> relations = {};
   std::vector<std::int32_t> edges;  ///< entries with features, which stand beside
   EdgeRows of_edges;
 
@@ -132,7 +132,7 @@ inline LoneRow row_alone(const BlockView<>& block, std::int64_t i, std::vector<s
   row.rows = 1;
   row.columns = static_cast<std::int64_t>(needed.size());
   row.indptr.push_back(row.entries());
-  if (block.relations != nullptr) alone.relations = block.relations + block.row_begin(i);
+  alone.relations = block.relations + block.row_begin(i);
   alone.of_edges = {0, block.edges.width, nullptr, block.edges.rows};
   for (std::int64_t k = 0; k < block.edges.count; ++k) {
     const auto at = block.indptr[0] + block.edges.entries[k];

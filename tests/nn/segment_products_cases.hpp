@@ -36,7 +36,7 @@ struct SegmentCase {
         vectors(random_matrix<T>(relations * heads, width, random)),
         added_to(random_matrix<T>(block.columns, x.columns, random)) {}
   std::int64_t part(std::int64_t h) const { return whole ? 0 : h * width; }
-  BlockView<> view() const { return with_relations<Cpu>(block, of_entries.data()); }
+  BlockView<> view() const { return with_relations<Cpu>(block, of_entries); }
 };
 
 /// Of all relations.

@@ -32,7 +32,7 @@ TEST(SegmentProducts, NeitherThreadsNorThePlaceInCommonArraysMatter) {
     const auto expected = on_cpu(c, c.view());
     for (const int threads : {2, 5}) {
       expect_near(on_cpu(c, c.view(), threads), expected, 1e-300);
-      expect_near(on_cpu(c, with_relations<Cpu>(shared.block, relations.data()), threads), expected, 1e-300);
+      expect_near(on_cpu(c, with_relations<Cpu>(shared.block, relations), threads), expected, 1e-300);
     }
   }
 }

@@ -13,7 +13,7 @@ class SegmentProductsCuda : public CudaTest {
   SegmentResults on_gpu(const SegmentCase<float>& c) {
     const SharedDeviceBlock stored(gpu(), c.block, 9);
     const auto relations = upload(gpu(), behind(9, c.of_entries));
-    return by_segments(gpu(), c, with_relations(stored.block, relations.data()));
+    return by_segments(gpu(), c, with_relations(stored.block, relations));
   }
 };
 
@@ -39,7 +39,7 @@ TEST_F(SegmentProductsCuda, SoftmaxesAgreeWithTheCpu) {
         entry_softmax_backward<float>(Cpu{1}, c.view(), over, c.w, weights, rate, gradients);
         const SharedDeviceBlock stored(gpu(), c.block, 9);
         const auto relations = upload(gpu(), behind(9, c.of_entries));
-        const auto view = with_relations(stored.block, relations.data());
+        const auto view = with_relations(stored.block, relations);
         const auto scores = to_device(gpu(), c.w);
         Matrix<float, Cuda> of_device;
         auto back = to_device(gpu(), c.w);

@@ -76,7 +76,7 @@ class Identity final : public RowOperation<Index> {
              Entries<Index>& out) const override {
     for (std::int64_t r = 0; r < count; ++r) {
       out.ids.insert(out.ids.end(), rows[r].indices, rows[r].indices + rows[r].size);
-      out.values.insert(out.values.end(), rows[r].values, rows[r].values + rows[r].size);
+      out.values.insert(out.values.end(), rows[r].values.data(), rows[r].values.data() + rows[r].size);
       out.end_row();
     }
   }

@@ -171,7 +171,7 @@ inline ListedRow keep_some(const ListedRow& row, RowKey key, std::int64_t n) {
     values.push_back(value);
   }
   ListedRow kept;
-  const RowView<std::int64_t> view = {ids.data(), values.data(), std::ssize(row)};
+  const RowView<std::int64_t> view = {ids.data(), Beside<const float>(values), std::ssize(row)};
   for (std::int64_t k = 0; k <= view.size; ++k)
     if (const auto entry = RowRule{false, n}.entry(view, key, k); entry.kept)
       kept.emplace_back(entry.id, entry.value);

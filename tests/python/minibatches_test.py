@@ -17,7 +17,7 @@ import sys
 import h5py
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest, awkward_graph, needs_emulation, on_gpus
+from tests.app.program import ROOT, ProgramTest, awkward_graph, needs_emulation, on_gpus, write_graph
 from tests.python.loops import entries_of_file
 
 import espalier
@@ -91,6 +91,19 @@ class Laws(Written):
         self.succeed("-q", "sample", self.config, "--epochs", 2)
         for with_folder, without in zip(report["epochs"], self.report(self.output)["epochs"]):
             self.assertEqual(with_folder["sample_digest"], without["sample_digest"])
+
+    def test_a_graph_without_edges_has_batches_and_is_learnt(self):
+        # sample/every_sampler_test has what their blocks say of values and relations.
+        features, labels = np.arange(12).reshape(4, 3) / 7.0, [0, 1, 0, 1]
+        for k, kind in enumerate(("graphsage", "labor", "ladies", "fastgcn", "subgraph")):
+            weights = [] if k % 2 else None
+            write_graph(self.graph, [[]] * 4, features, labels, [0, 1], [2], [3], weights)
+            fanout = "[-1,-1]" if kind == "subgraph" else "[3,2]"
+            job = (f"sampler.kind={kind}", f"sampler.fanout={fanout}", "sampler.batch_size=1")
+            self.write(*job, ranks=1 + k % 2)
+            for batch in self.read():
+                self.assertEqual([block.values.tolist() for block in batch.blocks], [[], []])
+            self.succeed("-q", "train", self.config, *job, "train.epochs=1", ranks=2 - k % 2)
 
     def test_a_batch_is_a_sample_of_the_graph(self):
         self.write(epochs=2, ranks=2)

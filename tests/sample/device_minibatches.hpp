@@ -23,7 +23,8 @@ Csr<std::int32_t> copy_of(const BlockView<Space>& block, const auto& read) {
   for (auto& offset : to.indptr) offset -= first;
   const auto entries = static_cast<std::size_t>(block.entries());
   to.indices = read(block.indices + first, entries);
-  if (block.has_values()) to.values = read(block.values + first, entries);
+  if (block.has_values()) to.values = read(block.values.data() + first, entries);
+  to.weighted = block.has_values();
   return to;
 }
 

@@ -2,10 +2,13 @@
 // long ranks: 2 4 5 7 8 9 12 16
 // Law of every sampler and mode: a minibatch is a function of (seed, epoch, batch) only - one
 // digest for every p, c, schedule, topology, bulk, thread count and width of indices, the pinned
-// one; also with more ranks than rows.
+// one; also with more ranks than rows. Blocks have values and relations, or not, whether there are
+// entries or none.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+
+#include <set>
 
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
@@ -148,19 +151,32 @@ struct Setting {
   bool wide = false;  ///< int64 indices
   std::int64_t nodes = 157;
   std::uint64_t epoch = 1;
+  bool edges = true;
 };
+
+/// The graph; without its entries, if it is to have none.
+template <class Index>
+Csr<Index> with_edges(Csr<Index> a, bool edges) {
+  if (edges) return a;
+  a.weighted = a.has_values();
+  a.indptr.assign(a.indptr.size(), 0);
+  a.indices.clear();
+  a.values.clear();
+  return a;
+}
 
 template <class Index>
 DistCsr<Index> matrix_of_case(const Grid& grid, const SamplerCase& c, const Setting& setting) {
   const auto ownership = ownership_of(setting.owned, setting.nodes, setting.partitioned ? grid.rows() : 1);
   if (c.model == Model::kTyped || c.model == Model::kTypedMean) {
     const auto schema = typed_schema(setting.nodes);
-    const auto a =
-        typed_matrix(grid, schema, typed_graph<Index>(schema, 12, c.weighted_graph, 11), ownership);
+    const auto a = typed_matrix(
+        grid, schema, with_edges(typed_graph<Index>(schema, 12, c.weighted_graph, 11), setting.edges),
+        ownership);
     return c.model == Model::kTyped ? a : normalize_rows(a, false, true);
   }
-  const auto a = distribute(
-      grid, random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11), ownership);
+  const auto whole = random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11);
+  const auto a = distribute(grid, with_edges(whole, setting.edges), ownership);
   switch (c.model) {
     case Model::kAdjacency:
       return a;
@@ -289,6 +305,50 @@ TEST(EverySampler, OneDigestWithMoreRanksThanRowsAndBatches) {
 
 TEST(EverySampler, LongOneDigestOfFewRowsInEverySetting) {
   expect_one_digest_of_few_rows(1);
+}
+
+void expect_values(const std::vector<Minibatch>& minibatches, bool relations) {
+  for (const auto& minibatch : minibatches)
+    for (const auto& block : minibatch.blocks) {
+      EXPECT_TRUE(block.has_values()) << block.entries() << " entries";
+      EXPECT_EQ(block.has_relations(), relations) << block.entries() << " entries";
+    }
+}
+
+// All entries between seeds.
+std::vector<SeedPair> pairs_of(const Minibatch& minibatch) {
+  std::set<SeedPair> pairs;
+  for (const auto& block : minibatch.blocks)
+    for (std::int32_t row = 0; row < minibatch.seeds(); ++row)
+      for (auto e = block.row_begin(row); e < block.row_end(row); ++e)
+        if (block.indices[e] < minibatch.seeds()) pairs.insert({row, block.indices[e], block.relation(e)});
+  return {pairs.begin(), pairs.end()};
+}
+
+// A graph without edges, the isolated vertex alone, and a batch whose own links are all its edges.
+TEST(EverySampler, BlocksWithoutEntriesHaveTheValuesAndRelationsOfOthers) {
+  const Grid grid(test_world(), 1);
+  std::size_t which = 0;
+  for (const auto& c : sampler_cases())
+    for (const bool edges : {true, false}) {
+      SCOPED_TRACE(name_of(c) + (edges ? "" : ", without edges"));
+      const Setting setting = {.partitioned = true, .schedule = kSchedules[which++ % 4], .edges = edges};
+      const auto a = matrix_of_case<std::int32_t>(grid, c, setting);
+      auto shape = c.shape;
+      shape.schedule = setting.schedule;
+      const auto sampler = make_sampler(c.kind, a, shape);
+      const bool relations = c.model == Model::kTyped || c.model == Model::kTypedMean;
+      const std::vector<std::int64_t> isolated = {1}, some = {0, 1, 2, 3, 5, 8};
+      for (const auto& seeds : {isolated, some}) {
+        SeedBatch batch(test_world().rank(), seeds);
+        auto drawn = sampler->sample(Cpu{1}, {&batch, 1}, 7, 1);
+        expect_values(drawn, relations);
+        const auto pairs = pairs_of(drawn[0]);
+        batch.leave_out(pairs);
+        leave_out(Cpu{1}, {&batch, 1}, drawn);
+        expect_values(drawn, relations);
+      }
+    }
 }
 
 TEST(EverySampler, NoTwoCasesSampleTheSame) {

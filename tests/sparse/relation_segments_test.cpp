@@ -15,7 +15,7 @@ TEST(RelationSegments, HandChecked) {
   const Block block = {3, 3, {0, 3, 6, 8}, {0, 1, 2, 0, 1, 2, 1, 0}, {}};
   const Buffer<std::uint8_t> of_entries = {0, 0, 2, 2, 2, 2, 0, 1};
   RelationSegments found;
-  find_segments(Cpu{1}, with_relations<Cpu>(block, of_entries.data()), 4, found);
+  find_segments(Cpu{1}, with_relations<Cpu>(block, of_entries), 4, found);
   EXPECT_EQ(found.first, (std::vector<std::int64_t>{0, 2, 3, 5, 5}));
   EXPECT_EQ(found.first_entry, (std::vector<std::int64_t>{0, 3, 4, 8, 8}));
   const auto last = found.of(2);
@@ -25,15 +25,14 @@ TEST(RelationSegments, HandChecked) {
 }
 
 TEST(RelationSegments, CoverAnyBlock) {
-  for_each_related_block(test_seed(41),
-                         [](const Block& block, const auto& of_entries, std::int64_t relations) {
-                           expect_segments_and_order(Cpu{2}, block, of_entries, relations,
-                                                     with_relations<Cpu>(block, of_entries.data()));
-                           const SharedBlock shared(block, 77);
-                           const auto in_common = behind(77, of_entries);
-                           expect_segments_and_order(Cpu{2}, block, of_entries, relations,
-                                                     with_relations<Cpu>(shared.block, in_common.data()));
-                         });
+  for_each_related_block(test_seed(41), [](const Block& block, const auto& of_entries,
+                                           std::int64_t relations) {
+    expect_segments_and_order(Cpu{2}, block, of_entries, relations, with_relations<Cpu>(block, of_entries));
+    const SharedBlock shared(block, 77);
+    const auto in_common = behind(77, of_entries);
+    expect_segments_and_order(Cpu{2}, block, of_entries, relations,
+                              with_relations<Cpu>(shared.block, in_common));
+  });
 }
 
 TEST(RelationSegments, WithoutRelationsAllEntriesAreOfRelation0) {

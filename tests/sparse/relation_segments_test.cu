@@ -11,13 +11,12 @@ class RelationSegmentsCuda : public CudaTest {};
 
 TEST_F(RelationSegmentsCuda, CoverAnyBlock) {
   for (const std::int64_t before : {0, 9})
-    for_each_related_block(test_seed(43),
-                           [&](const Block& block, const auto& of_entries, std::int64_t relations) {
-                             const SharedDeviceBlock stored(gpu(), block, before);
-                             const auto of_device = upload(gpu(), behind(before, of_entries));
-                             expect_segments_and_order(gpu(), block, of_entries, relations,
-                                                       with_relations(stored.block, of_device.data()));
-                           });
+    for_each_related_block(test_seed(43), [&](const Block& block, const auto& of_entries,
+                                              std::int64_t relations) {
+      const SharedDeviceBlock stored(gpu(), block, before);
+      const auto of_device = upload(gpu(), behind(before, of_entries));
+      expect_segments_and_order(gpu(), block, of_entries, relations, with_relations(stored.block, of_device));
+    });
 }
 
 }  // namespace

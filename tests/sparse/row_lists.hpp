@@ -55,13 +55,16 @@ struct CutRows {
 template <class Index, class Space>
 CutRows<Index, Space> cut(const Space& space, const Csr<Index>& matrix, const RowLists& lists) {
   CutRows<Index, Space> out;
-  out.matrix = {matrix.rows, matrix.columns, copy_to<std::int64_t>(space, matrix.indptr),
-                copy_to<Index>(space, matrix.indices), copy_to<float>(space, matrix.values)};
+  out.matrix = {matrix.rows,
+                matrix.columns,
+                copy_to<std::int64_t>(space, matrix.indptr),
+                copy_to<Index>(space, matrix.indices),
+                copy_to<float>(space, matrix.values),
+                matrix.weighted};
   std::vector<RowView<Index>> views;
   for (const auto row : lists.rows)
     views.push_back({out.matrix.indices.data() + matrix.row_begin(row),
-                     matrix.has_values() ? out.matrix.values.data() + matrix.row_begin(row) : nullptr,
-                     matrix.row_size(row)});
+                     out.matrix.values_beside() + matrix.row_begin(row), matrix.row_size(row)});
   out.segments = {
       copy_to<RowView<Index>>(space, views), {space, lists.offsets}, matrix.columns, matrix.has_values()};
   return out;

@@ -47,7 +47,7 @@ inline BlockView<Cpu> first_rows(const Csr<std::int32_t>& entries, std::int64_t 
           entries.indptr[count],
           entries.indptr.data(),
           entries.indices.data(),
-          entries.values.data()};
+          Beside<const float>(entries.values)};
 }
 template <class Space>
 requires std::is_same_v<Space, Cuda> BlockView<Space> first_rows(const Csr<std::int32_t, Space>& entries,
@@ -57,7 +57,7 @@ requires std::is_same_v<Space, Cuda> BlockView<Space> first_rows(const Csr<std::
           entries.rows == 0 ? 0 : entries.entries() / entries.rows * count,
           entries.indptr.data(),
           entries.indices.data(),
-          entries.values.data()};
+          Beside<const float>(entries.values)};
 }
 
 }  // namespace espalier

@@ -31,16 +31,17 @@ inline Minibatch on_host(const Cuda& cuda, const MinibatchOn<Cuda>& minibatch) {
     const auto first = to.indptr[0];
     for (auto& start : to.indptr) start -= first;
     to.indices = download(cuda, block.indices + first, entries);
-    if (block.has_values()) to.values = download(cuda, block.values + first, entries);
+    if (block.has_values()) to.values = download(cuda, block.values.data() + first, entries);
+    to.weighted = block.has_values();
     auto& relations = memory->relations.emplace_back();
-    if (block.relations != nullptr) relations = download(cuda, block.relations + first, entries);
+    if (block.has_relations()) relations = download(cuda, block.relations.data() + first, entries);
   }
   Minibatch copy;
   copy.number = minibatch.number;
   copy.vertices = memory->vertices;
   copy.blocks.assign(memory->blocks.begin(), memory->blocks.end());
   for (std::size_t l = 0; l < copy.blocks.size(); ++l)
-    if (minibatch.blocks[l].relations != nullptr) copy.blocks[l].relations = memory->relations[l].data();
+    copy.blocks[l].relations = {minibatch.blocks[l].has_relations(), memory->relations[l]};
   copy.memory = memory;
   copy.examples_digest = minibatch.examples_digest;
   return copy;

@@ -1,7 +1,8 @@
 // A sparse matrix in compressed sparse row form.
 //
 // Row i holds the entries indices[indptr[i] .. indptr[i+1]), columns ascending unless a function
-// says otherwise. `values` is empty where all entries are 1 (an unweighted graph).
+// says otherwise. `values` is empty where all entries are 1 (an unweighted graph), and where there
+// are no entries: then `weighted` says which it is.
 //
 // Index is int32_t or int64_t: adjacency uses int32_t while the graph has fewer than 2^31 vertices
 // (4 bytes per edge), int64_t beyond. A *block*, what one layer of one minibatch sees, is a
@@ -15,6 +16,7 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
+#include "espalier/sparse/beside.hpp"
 
 namespace espalier {
 
@@ -35,9 +37,12 @@ struct Csr {
   Array<Space, std::int64_t> indptr = no_row_starts<Space>();  ///< [rows + 1]
   Array<Space, Index> indices;                                 ///< [entries]
   Array<Space, float> values;                                  ///< [entries], or empty: all 1
+  bool weighted = false;  ///< asked where there are no entries: would they have values?
 
   std::int64_t entries() const { return static_cast<std::int64_t>(indices.size()); }
-  bool has_values() const { return !values.empty(); }
+  bool has_values() const { return indices.empty() ? weighted : !values.empty(); }
+  Beside<const float> values_beside() const& { return {has_values(), values}; }
+  void values_beside() const&& = delete;
   std::int64_t row_begin(std::int64_t row) const { return indptr[row]; }
   std::int64_t row_end(std::int64_t row) const { return indptr[row + 1]; }
   std::int64_t row_size(std::int64_t row) const { return row_end(row) - row_begin(row); }
@@ -56,8 +61,8 @@ struct Csr {
 /// One row of a matrix that lies elsewhere.
 template <class Index>
 struct RowView {
-  const Index* indices = nullptr;  ///< column ids, ascending
-  const float* values = nullptr;   ///< or null: all 1
+  const Index* indices = nullptr;   ///< column ids, ascending
+  Beside<const float> values = {};  ///< or none: all 1
   std::int64_t size = 0;
 
   std::span<const Index> columns() const { return {indices, static_cast<std::size_t>(size)}; }
@@ -67,8 +72,8 @@ template <class Index>
 RowView<Index> row_view(const Csr<Index>&&, std::int64_t) = delete;
 template <class Index>
 RowView<Index> row_view(const Csr<Index>& matrix, std::int64_t row) {
-  return {matrix.indices.data() + matrix.row_begin(row),
-          matrix.has_values() ? matrix.values.data() + matrix.row_begin(row) : nullptr, matrix.row_size(row)};
+  const auto begin = matrix.row_begin(row);
+  return {matrix.indices.data() + begin, matrix.values_beside() + begin, matrix.row_size(row)};
 }
 
 /// What layer l of one minibatch computes with: rows F[l], columns F[l-1], as positions in those
@@ -97,16 +102,17 @@ struct BlockView {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t entry_count = 0;
-  const std::int64_t* indptr = nullptr;     ///< [rows + 1]
-  const std::int32_t* indices = nullptr;    ///< [indptr[rows]]
-  const float* values = nullptr;            ///< beside indices, or null: all 1
-  const std::uint8_t* relations = nullptr;  ///< beside indices, ascending in a row; or null: one
-  std::span<const TypeRun> runs = {};       ///< of the columns, on the host; none: one type
-  EdgeRows edges = {};                      ///< of entries, where a model reads features of edges
+  const std::int64_t* indptr = nullptr;       ///< [rows + 1]
+  const std::int32_t* indices = nullptr;      ///< [indptr[rows]]
+  Beside<const float> values = {};            ///< or none: all 1
+  Beside<const std::uint8_t> relations = {};  ///< ascending in a row; or none: one relation
+  std::span<const TypeRun> runs = {};         ///< of the columns, on the host; none: one type
+  EdgeRows edges = {};                        ///< of entries, where a model reads features of edges
 
   BlockView() = default;
   BlockView(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,
-            const std::int32_t* indices_, const float* values_, const std::uint8_t* relations_ = nullptr)
+            const std::int32_t* indices_, Beside<const float> values_,
+            Beside<const std::uint8_t> relations_ = {})
       : rows(rows_),
         columns(columns_),
         entry_count(entries_),
@@ -118,10 +124,11 @@ struct BlockView {
   template <class Other>
   requires std::is_same_v<Other, Space> BlockView(const Csr<std::int32_t, Other>& block)
       : BlockView(block.rows, block.columns, block.entries(), block.indptr.data(), block.indices.data(),
-                  block.has_values() ? block.values.data() : nullptr) {}
+                  block.values_beside()) {}
 
   std::int64_t entries() const { return entry_count; }
   bool has_values() const { return values != nullptr; }
+  bool has_relations() const { return relations != nullptr; }
   /// Of the entry at that place of `indices`.
   ESPALIER_HD int relation(std::int64_t entry) const { return relations == nullptr ? 0 : relations[entry]; }
 
@@ -150,8 +157,9 @@ inline Block copy_of(const BlockView<>& block) {
     copy.indptr.push_back(block.row_end(row) - block.indptr[0]);
   const auto* const first = block.indices + block.indptr[0];
   copy.indices.assign(first, first + block.entries());
-  if (block.has_values())
-    copy.values.assign(block.values + block.indptr[0], block.values + block.indptr[0] + block.entries());
+  const auto values = block.values + block.indptr[0];
+  if (block.has_values()) copy.values.assign(values.data(), values.data() + block.entries());
+  copy.weighted = block.has_values();
   return copy;
 }
 

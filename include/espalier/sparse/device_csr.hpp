@@ -15,6 +15,7 @@ Csr<Index, Cuda> upload(const Cuda& cuda, const Csr<Index>& from, Placement plac
   to.indptr = upload(cuda, from.indptr, placement);
   to.indices = upload(cuda, from.indices, placement);
   to.values = upload(cuda, from.values, placement);
+  to.weighted = from.weighted;
   return to;
 }
 

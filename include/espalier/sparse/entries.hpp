@@ -18,7 +18,6 @@ struct Entries {
   std::int64_t rows() const { return static_cast<std::int64_t>(offsets.size()) - 1; }
   std::int64_t entries() const { return static_cast<std::int64_t>(ids.size()); }
   std::int64_t bytes() const { return entries() * sizeof(Id) + values.size() * sizeof(float); }
-  const float* values_or_null() const { return values.empty() ? nullptr : values.data(); }
 
   // On the CPU rows are looked at, and grow one by one.
   std::int64_t begin(std::int64_t row) const { return offsets[row]; }
