@@ -6,14 +6,16 @@
 Laws of a case:
   words     a command ends with 0, or with 2, 3 or 4 and one message that names a key or a file, and leaves no result then
   config    what `train --dry-run` prints, read again, is printed again
+  finite    what was learnt and scored is finite: weights, rows, and all of the report
   plan      `plan` refuses what `train` refuses, and nothing else
   bits      with train.reproducible one history, one digest: on other ranks, copies, schedules, threads, overlapped or not
   infer     `infer --metrics`, on other ranks, gives the scores of the report, and its predictions give the test accuracy
   restart   a run that was stopped and goes on, on other ranks where train.reproducible is set, ends as one that was not
 
 What the program refuses is tried again without one of the keys that the message names. Each case is made from its number alone:
---seed N does number N again (and, with --cases, those after it), and says all it does. Ends with a table, and with 1 where a law is
-broken; the folder of a broken case stays. KEPT has the numbers of cases that were broken once.
+--seed N does number N again (and, with --cases, those after it), and says all it does. A graph may be odd: without edges, with
+loops, or with weights of 0 and far below others. Ends with a table, and with 1 where a law is broken; the folder of a broken case
+stays. KEPT has the numbers of cases that were broken once.
 """
 
 import argparse
@@ -34,7 +36,7 @@ from tests.faults.random_case import Case  # noqa: E402
 from tests.faults.random_values import keys_of  # noqa: E402
 from tests.launcher import LAUNCHER  # noqa: E402
 
-LAWS = ("words", "config", "plan", "bits", "infer", "restart")
+LAWS = ("words", "config", "finite", "plan", "bits", "infer", "restart")
 OUTCOMES = ("trained", "refused", *LAWS)
 # Cases that were broken once: what it was.
 KEPT = {
@@ -104,6 +106,7 @@ def arguments(words=None):
     parser.add_argument("--program", default=PROGRAM)
     options = parser.parse_args(words)
     options.talk = not options.cases and not options.minutes
+    options.kept = KEPT
     random_graphs.generate.program = options.program
     return options
 

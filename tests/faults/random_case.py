@@ -37,6 +37,17 @@ def result_of(folder):
     return {"epochs": epochs, **{key: report.get(key) for key in ("weights_digest", "best_epoch", "train", "test", "confusion")}}
 
 
+def not_finite(value, place=""):
+    """Where a number of a report, or of an open file of HDF5, is none; or nothing."""
+    if isinstance(value, h5py.Dataset):
+        return place if value.dtype.kind == "f" and not np.isfinite(value[()]).all() else ""
+    pairs = {**value.attrs, **value} if isinstance(value, h5py.Group) else value
+    if isinstance(pairs, (dict, list)):
+        pairs = pairs.items() if isinstance(pairs, dict) else enumerate(pairs)
+        return next(filter(None, (not_finite(one, f"{place}/{key}") for key, one in pairs)), "")
+    return place if isinstance(value, (float, np.floating)) and not np.isfinite(value) else ""
+
+
 def first_difference(one, other, place=""):
     if isinstance(one, dict) and isinstance(other, dict):
         pairs = [(key, one.get(key), other.get(key)) for key in {**one, **other}]
@@ -91,7 +102,13 @@ class Case:
         elif code == 0:
             for wanted in ("report.json", "weights.h5", "metrics.csv", "config.toml"):
                 check((output / wanted).exists(), "words", f"exit code 0 without {wanted}")
+            self.check_finite(json.loads((output / "report.json").read_text()), output / "weights.h5")
         return code, said, output
+
+    def check_finite(self, report, path):
+        with h5py.File(path) as file:
+            found = not_finite(report, "report") or not_finite(file, path.name)
+        check(not found, "finite", f"not a finite number, and exit code 0: {found}")
 
     def check_words(self, code, said, codes=(0, 2, 3, 4)):
         check(code in codes, "words", f"exit code {code}:\n{said[-3000:]}")
@@ -167,6 +184,10 @@ class Case:
     def make(self):
         self.r = self.random_of("graph")
         self.graph = self.r.choice(random_graphs.KINDS)(self.folder / "graph.h5", self.r)
+        new = self.number not in self.options.kept
+        self.r = self.random_of("odd edges")
+        if new and self.r.random() < 0.3 and not self.graph.flaw:
+            random_graphs.make_odd(self.graph, self.r)
         self.r = self.random_of("has links")
         if self.r.random() < 0.2 and not self.graph.flaw:
             self.choose_links()
@@ -175,6 +196,8 @@ class Case:
         if config.get("sampler.kind") == "subgraph" and self.r.random() < 0.8:
             config["sampler.fanout"] = [-1] * config["model.layers"]
             config.pop("sampler.relation_fanout", None)
+            if new and self.r.random() < 0.4:  # of a batch that has lists of its own, larger than what is kept when it is freed
+                config["sampler.batch_size"] = self.r.randint(129, 250)
         self.r = self.random_of("no layers")
         if config.get("train.task") == "links" and self.r.random() < 0.2:
             config |= {"model.layers": 0, "sampler.fanout": []}
@@ -261,6 +284,8 @@ class Case:
         judged = ["--metrics"] if config.get("train.task") == "links" else ["--metrics", "--predictions"]
         code, said = self.espalier("-q", "infer", self.folder / "infer.toml", "--checkpoint", weights, "-o", rows, *judged, ranks=ranks)
         self.check_words(code, said)
+        if code == 0:
+            self.check_finite({}, rows)
         return code, said
 
     def check_infer(self, config, output, expected):

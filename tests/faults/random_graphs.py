@@ -203,4 +203,49 @@ def typed_of_h5py(path, r):
     return Graph(str(path), "typed of h5py", learnable, names, several, flaw, splits=[NAMED])
 
 
+def without_edges(file, random):
+    """Of the whole graph; what stands beside edges goes too."""
+    for name in ("graph/indptr", "graph/segment_ptr"):
+        if name in file:
+            file[name][...] = 0
+    beside = ["graph/indices", "graph/weights", "graph/segment_relation", "graph/segment_begin"]
+    file.visititems(lambda name, of: beside.append(name) if name.startswith("edges/") and isinstance(of, h5py.Dataset) else None)
+    for name in filter(file.__contains__, beside):
+        empty = file[name][:0]
+        del file[name]
+        file[name] = empty
+
+
+def uneven_weights(file, random):
+    """Of 0, and far below the largest."""
+    count = len(file["graph/indices"])
+    if "graph/weights" in file:
+        del file["graph/weights"]
+    file["graph/weights"] = random.choice([0, 1e-30, 1e-6, 0.5, 1, 3, 1e12], size=count).astype(np.float32)
+
+
+def loops(file, random):
+    """An entry of every other row becomes one from the vertex to itself, where it has none; not of types."""
+    indptr, indices = file["graph/indptr"][()], file["graph/indices"][()]
+    for v, (begin, end) in enumerate(zip(indptr, indptr[1:])):
+        if "graph/segment_ptr" not in file and end > begin and v not in indices[begin:end] and random.random() < 0.5:
+            indices[random.integers(begin, end)] = v
+            indices[begin:end].sort()
+    file["graph/indices"][...] = indices
+
+
+ODD = {"without edges": without_edges, "uneven weights": uneven_weights, "loops": loops}
+
+
+def make_odd(graph, r):
+    """Changes the edges of a graph that has no flaw."""
+    name = r.choice(list(ODD))
+    with h5py.File(graph.path, "a") as file:
+        ODD[name](file, np.random.default_rng(r.randrange(1 << 30)))
+    with environment_apart() as env:
+        code, output = espalier("-q", "digest", graph.path, "--write", program=generate.program, env=env)
+    assert code == 0, output
+    graph.kind += f", {name}"
+
+
 KINDS = [planted, rmat, planted_types, planted_types, untyped_of_h5py, untyped_of_h5py, typed_of_h5py, typed_of_h5py]
