@@ -139,8 +139,7 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
     plan.evaluations.push_back(
         as_before ? plan.evaluations.back()
                   : count_evaluation(a.local, blocks, plan.epoch.replication, limit, a.columns.leaf(),
-                                     layer == 1 ? plan.epoch.tables : std::vector{HeldTypes()}, left_out,
-                                     plan.epoch.shape.weighted));
+                                     layer == 1 ? plan.epoch.tables : std::vector{HeldTypes()}, left_out));
   }
 }
 

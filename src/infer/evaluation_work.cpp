@@ -16,8 +16,7 @@ namespace espalier {
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
                                 const ChunkLimit& limit, const ColumnsOf& columns,
-                                const std::vector<HeldTypes>& tables, std::span<const std::int64_t> fanouts,
-                                bool weighted) {
+                                const std::vector<HeldTypes>& tables, std::span<const std::int64_t> fanouts) {
   EvaluationWork work;
   work.table_shares.assign(tables.size(), 0);
   const auto shares = blocks.cut(replication);
@@ -34,7 +33,6 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
       for (auto k = from; k < to; ++k) {
         const auto row = shares.vertex(rank, k);
         for (auto entry = a.row_begin(row); entry < a.row_end(row); ++entry) {
-          if (weighted && !(a.values[entry] > 0)) continue;
           const auto column = a.indices[entry];
           if (!fanouts.empty() && fanouts[columns.relation(column)] == 0) continue;
           const auto u = columns.vertex(column);
@@ -63,10 +61,10 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
 
 template EvaluationWork count_evaluation(const Csr<std::int32_t>&, const Ownership&, int, const ChunkLimit&,
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
-                                         std::span<const std::int64_t>, bool);
+                                         std::span<const std::int64_t>);
 template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownership&, int, const ChunkLimit&,
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
-                                         std::span<const std::int64_t>, bool);
+                                         std::span<const std::int64_t>);
 
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
                                    const ChunkLimit& limit) {

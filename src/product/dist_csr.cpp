@@ -164,8 +164,27 @@ DistCsr<Index> with_values(DistCsr<Index> a) {
   return a;
 }
 
+template <class Index>
+DistCsr<Index> without_zeros(DistCsr<Index> a) {
+  if (!a.has_values) return a;
+  auto& local = a.local;
+  std::int64_t kept = 0, k = 0;
+  for (std::int64_t row = 0; row < local.rows; ++row) {
+    for (const auto end = local.row_end(row); k < end; ++k) {
+      if (local.values[k] == 0) continue;
+      local.indices[kept] = local.indices[k];
+      local.values[kept++] = local.values[k];
+    }
+    local.indptr[row + 1] = kept;
+  }
+  local.indices.resize(kept);
+  local.values.resize(kept);
+  return a;
+}
+
 #define ESPALIER_INSTANTIATE(Index)                                                       \
   template DistCsr<Index> with_values(DistCsr<Index>);                                    \
+  template DistCsr<Index> without_zeros(DistCsr<Index>);                                  \
   template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                     \
   template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                         \
   template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, const Ownership&); \

@@ -29,13 +29,12 @@ struct EvaluationWork {
 
 /// Of one layer, on a grid whose block rows are those of `blocks`, in so many copies. `a`: all
 /// rows; `columns`: what its columns are; `tables`: whose rows are fetched; fanouts: [relations],
-/// those of 0 are left out, or empty; `weighted`: so are entries of weight 0
-/// (SamplerShape::weighted).
+/// those of 0 are left out, or empty.
 template <class Index>
 EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, int replication,
                                 const ChunkLimit& limit, const ColumnsOf& columns = {},
                                 const std::vector<HeldTypes>& tables = {HeldTypes()},
-                                std::span<const std::int64_t> fanouts = {}, bool weighted = false);
+                                std::span<const std::int64_t> fanouts = {});
 
 /// The same for n vertices and so many entries that lie anywhere.
 EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,

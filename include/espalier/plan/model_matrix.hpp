@@ -10,11 +10,10 @@
 
 namespace espalier {
 
-/// The matrix that a job multiplies by (matrix_form) and whose rows its sampler estimates, from the
-/// graph's adjacency matrix A: for means A itself, or the row-normalised A where a layer-wise
-/// sampler needs its entries. Collective.
+/// A in the form that the model asks for (matrix_form): for means A itself, or the row-normalised A
+/// where a layer-wise sampler needs its entries. Collective.
 template <class Index>
-DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
+DistCsr<Index> in_matrix_form(DistCsr<Index> a, const Config& config) {
   const auto form = matrix_form(config);
   if (form == MatrixForm::kMeanOfSelf)
     return normalize_rows(std::move(a), true, config.sampler.weighted || has_own_weights(config.model));
@@ -23,6 +22,15 @@ DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
   if (sampler_kind_of(config.sampler.kind).layer_wise)
     return normalize_rows(std::move(a), false, config.sampler.weighted);
   return a;
+}
+
+/// The matrix that a job multiplies by and whose rows its sampler estimates, from the graph's
+/// adjacency matrix A. With sampler.weighted edges of weight 0 are not there, and those whose share
+/// of a row float32 has no number for: whoever asks this matrix sees none. Collective.
+template <class Index>
+DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
+  auto m = in_matrix_form(std::move(a), config);
+  return config.sampler.weighted ? without_zeros(std::move(m)) : m;
 }
 
 }  // namespace espalier

@@ -125,4 +125,8 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted);
 template <class Index>
 DistCsr<Index> with_values(DistCsr<Index> a);
 
+/// The entries that are not 0. Local.
+template <class Index>
+DistCsr<Index> without_zeros(DistCsr<Index> a);
+
 }  // namespace espalier

@@ -1,0 +1,251 @@
+// The law of a sampled block of one layer, enumerated: how probable it is that an entry is there,
+// and the moments of its value. From the definitions in the samplers' files, in double, over maps;
+// of the program only the rule by which weights become integers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "espalier/base/fixed_point.hpp"
+#include "espalier/sample/sampler.hpp"
+
+namespace espalier {
+
+using LawRow = std::map<std::int64_t, double>;  ///< value by column: a vertex or (relation, source)
+using LawRows = std::vector<LawRow>;
+using Place = std::pair<std::int64_t, std::int64_t>;  ///< row, column
+
+struct EntryLaw {
+  double probability = 0;                    ///< that it is there; where it is not its value is 0
+  double mean = 0, square = 0, largest = 0;  ///< of the value, which is never negative
+
+  void add(double p, double value) {
+    probability += p;
+    mean += p * value;
+    square += p * value * value;
+    largest = std::max(largest, value);
+  }
+};
+using BlockLaw = std::map<Place, EntryLaw>;
+
+/// With probability 1 - 2e-13 the mean of so many independent numbers of that variance, none of
+/// them farther than `range` from their expectation, lies within that distance of it (Bernstein).
+inline double bernstein(double variance, double range, double count) {
+  constexpr double kLog = 30;
+  return std::sqrt(2 * kLog * std::max(variance, 0.0) / count) + range * kLog / (3 * count);
+}
+
+/// visit(order, probability) for every way to draw `s` of these weights one after another, without
+/// replacement; order: positions. Weights of 0 are never drawn.
+template <class Visit>
+void for_each_draw(const std::vector<std::uint64_t>& weights, std::int64_t s, const Visit& visit) {
+  std::vector<std::size_t> order;
+  std::vector<bool> drawn(weights.size(), false);
+  const auto descend = [&](const auto& self, std::uint64_t left, double probability) -> void {
+    if (std::ssize(order) == s) return visit(order, probability);
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      if (drawn[k] || weights[k] == 0) continue;
+      drawn[k] = true;
+      order.push_back(k);
+      self(self, left - weights[k],
+           probability * static_cast<double>(weights[k]) / static_cast<double>(left));
+      order.pop_back();
+      drawn[k] = false;
+    }
+  };
+  descend(descend, std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}), 1.0);
+}
+
+/// Des Raj's factor of each draw of an order: (left before it / its weight + s - j) / s.
+inline std::vector<double> des_raj_factors(const std::vector<std::uint64_t>& weights,
+                                           const std::vector<std::size_t>& order) {
+  auto left = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
+  std::vector<double> factors;
+  for (const auto k : order) {
+    const auto after = static_cast<double>(order.size() - factors.size() - 1);
+    factors.push_back((static_cast<double>(left) / static_cast<double>(weights[k]) + after) /
+                      static_cast<double>(order.size()));
+    left -= weights[k];
+  }
+  return factors;
+}
+
+/// What a law is asked of.
+struct LawInput {
+  const SamplerKind& kind;
+  const SamplerShape& shape;
+  const Schema& schema;
+  const LawRows& m;        ///< the matrix that is sampled; of a mean its shares
+  const LawRows& weights;  ///< of the edges, which a weighted draw for a mean goes by
+  std::int64_t batch = 0;  ///< `induces`: vertices of a batch at most
+
+  std::int64_t vertices() const { return std::ssize(m); }
+  bool is_mean() const { return shape.aggregation == Aggregation::kMean; }
+  /// The parts that are drawn from by themselves: of a layer-wise sampler its lists.
+  bool cut_by_relation() const { return !kind.layer_wise || !shape.relation_fanout.empty(); }
+  int part_of(std::int64_t column) const { return cut_by_relation() ? schema.relation_of(column) : 0; }
+  std::int64_t fanout(int part) const {
+    return shape.relation_fanout.empty() ? shape.fanout[0] : shape.relation_fanout[0][part];
+  }
+};
+
+/// graphsage and labor: the entries of a row, or of a relation's part of it, but for v itself of a
+/// matrix, which is kept.
+inline void add_law_of_part(const LawInput& in, std::int64_t v, const LawRow& part, std::int64_t fanout,
+                            BlockLaw& law) {
+  std::vector<std::int64_t> columns;
+  for (const auto& [u, value] : part) {
+    if (!in.is_mean() && u == v)
+      law[{v, u}].add(1, value);
+    else
+      columns.push_back(u);
+  }
+  const auto count = std::ssize(columns);
+  const double n = static_cast<double>(count), s = static_cast<double>(fanout);
+  if (fanout < 0 || count <= fanout) {
+    for (const auto u : columns) law[{v, u}].add(1, part.at(u));
+    return;
+  }
+  const auto uniform = [&](std::int64_t u) { return in.is_mean() ? 1 / s : part.at(u) * n / s; };
+  if (in.kind.shares_draws) {  // LABOR: each for itself
+    for (const auto u : columns) law[{v, u}].add(s / n, uniform(u));
+    return;
+  }
+  std::vector<std::uint64_t> weights(columns.size(), 1);
+  double total = 0;
+  if (in.shape.weighted) {
+    const auto& row = in.is_mean() ? in.weights[v] : in.m[v];
+    double largest = 0;  // of the row's part
+    for (const auto& [u, value] : part) largest = std::max(largest, row.at(u));
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      weights[k] = fixed_point_weight(row.at(columns[k]), weight_shift(static_cast<float>(largest)));
+      total += static_cast<double>(weights[k]);
+    }
+  }
+  for_each_draw(weights, fanout, [&](const std::vector<std::size_t>& order, double probability) {
+    const auto factors = des_raj_factors(weights, order);
+    for (std::size_t j = 0; j < order.size(); ++j) {
+      const auto u = columns[order[j]];
+      const double value = !in.shape.weighted ? uniform(u)
+                           : in.is_mean()     ? factors[j] * static_cast<double>(weights[order[j]]) / total
+                                              : factors[j] * part.at(u);
+      law[{v, u}].add(probability, value);
+    }
+  });
+}
+
+/// subgraph: v is in one of the batches of an epoch, any other vertex of it as probably.
+inline void add_law_of_subgraph(const LawInput& in, BlockLaw& law) {
+  const auto n = in.vertices(), batches = (n + in.batch - 1) / in.batch;
+  for (std::int64_t b = 0; b < batches; ++b) {
+    const double size = static_cast<double>(n * (b + 1) / batches - n * b / batches),
+                 all = static_cast<double>(n);
+    for (std::int64_t v = 0; v < n; ++v)
+      for (const auto& [column, value] : in.m[v]) {
+        if (in.schema.vertex_of(column) == v)
+          law[{v, column}].add(size / all, value);
+        else if (size > 1)
+          law[{v, column}].add(size / all * (size - 1) / (all - 1), value * (all - 1) / (size - 1));
+      }
+  }
+}
+
+/// The integer weights of columns in ladies and fastgcn; those of 0 are left out.
+inline std::map<std::int64_t, std::uint64_t> column_weights(const LawInput& in,
+                                                            const std::vector<std::int64_t>& frontier) {
+  double largest = 0;
+  std::int64_t entries = 0;
+  for (const auto& row : in.m)
+    for (const auto& [u, value] : row) largest = std::max(largest, value * value), ++entries;
+  const int shift = largest > 0 ? weight_shift_for_sum(largest, entries) : 0;
+  const bool ladies = in.kind.sums_rows, counts = ladies && in.shape.mode == SamplerMode::kPaper;
+  std::map<std::int64_t, std::uint64_t> weights;
+  for (std::int64_t v = 0; v < in.vertices(); ++v) {
+    if (ladies && std::ranges::find(frontier, v) == frontier.end()) continue;
+    for (const auto& [u, value] : in.m[v])
+      weights[u] += counts ? value != 0 : fixed_point_weight(value * value, shift);
+  }
+  for (auto& [u, weight] : weights) {
+    if (counts) weight *= weight;
+    if (!ladies && in.shape.mode == SamplerMode::kReference)
+      weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), 20);
+  }
+  std::erase_if(weights, [](const auto& of) { return of.second == 0; });
+  return weights;
+}
+
+/// ladies and fastgcn: all entries of the frontier's rows in the columns that a list picks.
+inline void add_law_of_list(const LawInput& in, const std::vector<std::int64_t>& frontier, int list,
+                            const std::map<std::int64_t, std::uint64_t>& all, BlockLaw& law) {
+  const auto mode = in.shape.mode;
+  const bool ladies = in.kind.sums_rows, normalizes = ladies && mode == SamplerMode::kReference;
+  std::vector<std::int64_t> columns;
+  std::vector<std::uint64_t> weights;
+  double total = 0;
+  for (const auto& [u, weight] : all) {
+    if (in.part_of(u) != list) continue;
+    columns.push_back(u);
+    weights.push_back(weight);
+    total += static_cast<double>(weight);
+  }
+  const auto add = [&](LawRow factors, double probability) {
+    if (normalizes)
+      for (const auto v : frontier)
+        if (const auto seed = std::ranges::find(columns, v); seed != columns.end())
+          factors[v] = total / static_cast<double>(weights[seed - columns.begin()]);
+    for (const auto v : frontier) {
+      double sum = normalizes ? 0 : 1;
+      std::map<std::int64_t, double> row;
+      for (const auto& [u, value] : in.m[v])
+        if (const auto found = factors.find(u); found != factors.end()) row[u] = value * found->second;
+      if (normalizes)
+        for (const auto& [u, value] : row) sum += value;
+      for (const auto& [u, value] : row) law[{v, u}].add(probability, value / sum);
+    }
+  };
+  const auto fanout = in.fanout(list);
+  const bool whole = fanout < 0 || std::ssize(columns) <= fanout;
+  const auto picks = static_cast<double>(whole ? std::ssize(columns) : fanout);
+  const auto factor = [&](std::size_t k, double debiased) {
+    if (mode == SamplerMode::kDebiased) return debiased;
+    if (ladies && mode == SamplerMode::kPaper) return 1.0;
+    return total / static_cast<double>(weights[k]) / (ladies ? 1 : picks);
+  };
+  if (whole) {
+    LawRow factors;
+    for (std::size_t k = 0; k < columns.size(); ++k) factors[columns[k]] = factor(k, 1);
+    return add(std::move(factors), 1);
+  }
+  for_each_draw(weights, fanout, [&](const std::vector<std::size_t>& order, double probability) {
+    const auto des_raj = des_raj_factors(weights, order);
+    LawRow factors;
+    for (std::size_t j = 0; j < order.size(); ++j) factors[columns[order[j]]] = factor(order[j], des_raj[j]);
+    add(std::move(factors), probability);
+  });
+}
+
+/// The law of the block of a batch with these seeds; `induces`: of an epoch's batches together.
+inline BlockLaw law_of_block(const LawInput& in, const std::vector<std::int64_t>& seeds) {
+  BlockLaw law;
+  if (in.kind.induces) {
+    add_law_of_subgraph(in, law);
+  } else if (in.kind.layer_wise) {
+    const auto weights = column_weights(in, seeds);
+    const auto lists = in.cut_by_relation() ? std::ssize(in.shape.relation_fanout[0]) : 1;
+    for (int list = 0; list < lists; ++list) add_law_of_list(in, seeds, list, weights, law);
+  } else {
+    for (const auto v : seeds) {
+      std::map<int, LawRow> parts;
+      for (const auto& [u, value] : in.m[v]) parts[in.part_of(u)][u] = value;
+      for (const auto& [part, row] : parts) add_law_of_part(in, v, row, in.fanout(part), law);
+    }
+  }
+  return law;
+}
+
+}  // namespace espalier
