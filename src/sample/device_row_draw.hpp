@@ -23,13 +23,15 @@ struct RowsToDraw {
 
 /// The diagonal positions of rows, for kMatrix; empty otherwise.
 template <class Index>
-DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const RowView<Index>* rows, const RowKey* keys,
+DeviceArray<std::int64_t> diagonal_positions(const Cuda& cuda, const LayerDraw& layer,
+                                             const RowView<Index>* rows, const RowKey* keys,
                                              std::int64_t count, Aggregation aggregation) {
   if (aggregation != Aggregation::kMatrix) return {};
   DeviceArray<std::int64_t> positions(count);
   auto* to = positions.data();
   for_each(cuda, "diagonal_positions", count, [=] __device__(std::int64_t row) {
-    to[row] = diagonal_position(rows[row], keys[row].vertex, Aggregation::kMatrix);
+    to[row] =
+        diagonal_position(rows[row], keys[row].vertex, layer.fanout_of(keys[row]), Aggregation::kMatrix);
   });
   return positions;
 }

@@ -112,8 +112,8 @@ class GraphSageDraw final : public RowDraw<Index> {
       words.clear();
       for (std::size_t r = 0; r < here.size(); ++r) {
         auto& drawn = window[r];
-        const auto self_position = diagonal_position(here[r], keys[from + r].vertex, aggregation_);
         const auto fanout = layer.fanout_of(keys[from + r]);
+        const auto self_position = diagonal_position(here[r], keys[from + r].vertex, fanout, aggregation_);
         drawn.rule = {self_position, here[r].size - (self_position >= 0), fanout};
         if (!drawn.rule.whole()) words.ask(keys[from + r], fanout);
         out.offsets.push_back(out.offsets.back() + drawn.rule.picks());
@@ -152,7 +152,7 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   void draw_row(const Row& row, std::int64_t fanout, std::int64_t self, const RandomStream& stream,
                 Entries<Index>& out, Scratch& scratch) const {
-    const auto self_position = diagonal_position(row, self, aggregation_);
+    const auto self_position = diagonal_position(row, self, fanout, aggregation_);
     const GraphSageRow rule = {self_position, support(row, self_position), fanout};
     const auto& prefix = scratch.prefix;
     if (weighted_ && (!rule.whole() || aggregation_ == Aggregation::kMean)) fill_prefix(row, scratch.prefix);

@@ -364,7 +364,7 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
             std::int64_t count, Entries<Index, Cuda>& out) const override {
-    const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
+    const auto diagonal = diagonal_positions(cuda, layer, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
     if (weighted_)
       draw_weighted_rows(cuda, layer, rows, aggregation_, shift_, out);

@@ -43,8 +43,8 @@ class LaborDraw final : public RowDraw<Index> {
  private:
   void draw_row(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key,
                 Entries<Index>& out) const {
-    const auto self_position = diagonal_position(row, key.vertex, aggregation_);
-    const auto rule = labor_row(row, self_position, layer.fanout_of(key));
+    const auto fanout = layer.fanout_of(key);
+    const auto rule = labor_row(row, diagonal_position(row, key.vertex, fanout, aggregation_), fanout);
     if (rule.whole()) {
       out.ids.insert(out.ids.end(), row.indices, row.indices + row.size);
       for (std::int64_t k = 0; k < row.size; ++k) out.values.push_back(rule.value(row, k, aggregation_));

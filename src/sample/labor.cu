@@ -73,7 +73,7 @@ class LaborDraw final : public RowDraw<Index, Cuda> {
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
             std::int64_t count, Entries<Index, Cuda>& out) const override {
-    const auto diagonal = diagonal_positions(cuda, views, keys, count, aggregation_);
+    const auto diagonal = diagonal_positions(cuda, layer, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
     const auto kept = find_kept_neighbours(cuda, layer, rows, share_batches_);
     const auto total = make_room(cuda, layer, rows, kept, out);

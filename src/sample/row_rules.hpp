@@ -12,11 +12,12 @@
 
 namespace espalier {
 
-/// Where the entry (self, self) is in its row when it is to be kept out of the draw; -1 otherwise.
+/// Where the entry (self, self) is in its row when it is to be kept out of the draw; -1 otherwise:
+/// of a fanout of 0, too, which takes nothing.
 template <class Index>
 ESPALIER_HD inline std::int64_t diagonal_position(const RowView<Index>& row, std::int64_t self,
-                                                  Aggregation aggregation) {
-  if (aggregation != Aggregation::kMatrix) return -1;
+                                                  std::int64_t fanout, Aggregation aggregation) {
+  if (aggregation != Aggregation::kMatrix || fanout == 0) return -1;
   const std::int64_t found = count_below(row.indices, row.size, static_cast<Index>(self));
   return found < row.size && row.indices[found] == self ? found : -1;
 }

@@ -59,7 +59,8 @@ inline bool is_allowed(const Job& job) {
 
 inline std::vector<Job> jobs_of(const SamplerKind& sampler, const LayerKind& layer) {
   std::vector<Job> jobs;
-  const std::vector<std::vector<std::string>> fanouts = {{}};
+  const std::vector<std::vector<std::string>> fanouts = {
+      {}, {"cites=0", "writes=1", "cited_by=-1"}, {"follows=0", "about=0", "reviews=1"}};
   for (const char* mode : {"debiased", "paper", "reference"})
     for (const char* aggregator : {"mean", "max", "sum"})
       for (const auto weights : {Weights14::kNone, Weights14::kMild, Weights14::kTinyAndHuge})
