@@ -130,7 +130,7 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Owner
 template <class Index>
 DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
   a.local = add_identity(a);
-  a.has_values = a.local.weighted = true;
+  a.has_values = a.local.weighted = a.adds_self = true;
   const auto mine = row_sums(a.local);
   for (int part = 0; part < a.parts(); ++part) {
     std::vector<double> theirs = mine;
@@ -147,6 +147,7 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   if (!weighted || !a.has_values) a.local.values.assign(a.local.indices.size(), 1.0f);
   if (self_loops) a.local = add_identity(a);
   a.has_values = a.local.weighted = true;
+  a.adds_self = self_loops;
   const auto columns = a.columns.leaf();
   for (std::int64_t row = 0; row < a.local.rows; ++row)
     for (auto k = a.local.row_begin(row); k < a.local.row_end(row);) {

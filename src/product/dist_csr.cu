@@ -21,7 +21,8 @@ DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const D
           a.has_values,
           &a,
           columns,
-          list(a.type_ends)};
+          list(a.type_ends),
+          a.adds_self};
 }
 
 template DistCsr<std::int32_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int32_t>&,

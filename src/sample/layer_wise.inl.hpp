@@ -74,6 +74,7 @@ class LayerWise final : public SamplerOn<Space> {
     }
     auto minibatches = window.take_minibatches();
     add_type_runs(space, m_.type_ends, batches, minibatches);
+    for (auto& minibatch : minibatches) minibatch.adds_self = m_.adds_self;
     return minibatches;
   }
 

@@ -43,9 +43,14 @@ struct ThinnedBlock {
   const float* values = nullptr;            ///< or null
   const std::uint8_t* relations = nullptr;  ///< or null
   LeftOut left_out = {};
+  bool adds_self = false;  ///< MinibatchOn::adds_self
 
+  ESPALIER_HD bool is_self(std::int64_t row, std::int64_t entry) const {
+    return adds_self && indices[entry] == row;
+  }
   ESPALIER_HD bool stays(std::int64_t row, std::int64_t entry) const {
-    return !left_out.has(row, indices[entry], relations == nullptr ? -1 : relations[entry]);
+    return is_self(row, entry) ||
+           !left_out.has(row, indices[entry], relations == nullptr ? -1 : relations[entry]);
   }
   ESPALIER_HD std::int64_t count(std::int64_t row) const {
     std::int64_t kept = 0;
@@ -59,7 +64,7 @@ struct ThinnedBlock {
     for (auto begin = indptr[row], end = begin; begin < last; begin = end) {
       double sum = 0, rest = 0;  // of one relation, but for the vertex itself
       for (; end < last && (relations == nullptr || relations[end] == relations[begin]); ++end) {
-        if (indices[end] == row) continue;
+        if (is_self(row, end)) continue;
         const auto value = values == nullptr ? 1.0 : static_cast<double>(values[end]);
         sum += value;
         if (stays(row, end)) rest += value;
@@ -70,7 +75,7 @@ struct ThinnedBlock {
         new_indices[to] = indices[e];
         if (values != nullptr)
           new_values[to] =
-              indices[e] == row ? values[e] : static_cast<float>(static_cast<double>(values[e]) * factor);
+              is_self(row, e) ? values[e] : static_cast<float>(static_cast<double>(values[e]) * factor);
         if (relations != nullptr) new_relations[to] = relations[e];
         ++to;
       }
@@ -117,7 +122,8 @@ void thin(const Space& space, std::span<const SeedPair> pairs, MinibatchOn<Space
                                   block.indices,
                                   block.values,
                                   block.relations,
-                                  {memory->pairs.data(), std::ssize(pairs)}};
+                                  {memory->pairs.data(), std::ssize(pairs)},
+                                  minibatch.adds_self};
     count_kept(space, thinned, block.rows, layer.indptr);
     const auto entries = read_at(space, layer.indptr.data(), std::span(&block.rows, 1))[0];
     layer.indices.resize(entries);

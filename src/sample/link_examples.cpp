@@ -279,7 +279,6 @@ LinkBatch KeyedLinks::make_batch(std::span<const LinkTriple> links,
     made.heads.push_back(head);
     made.tails.push_back(tail);
     made.relations.push_back(link.relation);
-    if (head == tail) continue;  // the entry of a vertex itself is no message
     const auto& ends = pool_.ends[link.relation];
     for (const bool reversed : {false, true}) {
       const auto of = reversed ? ends.backward : ends.forward;

@@ -71,6 +71,7 @@ class NodeWise final : public SamplerOn<Space> {
     auto minibatches = sample_layers(space, layers, schedules_, batches);
     for (std::size_t k = 0; k < layers.size(); ++k) count_layer(k, minibatches);
     add_type_runs(space, a_.type_ends, batches, minibatches);
+    for (auto& minibatch : minibatches) minibatch.adds_self = a_.adds_self;
     return minibatches;
   }
 

@@ -382,11 +382,28 @@ BlockEntries entries_of(const Minibatch& minibatch) {
   return entries;
 }
 
+enum class BlocksOf { kMean, kSum, kGcn, kMeanOfSelf };
+
 struct BlocksCase {
   const char* sampler;
   SamplerShape shape;
   bool typed;
+  BlocksOf matrix = BlocksOf::kMean;
 };
+
+// What is multiplied by; of a layer-wise sampler with its values.
+DistCsr<std::int32_t> matrix_of_case(DistCsr<std::int32_t> a, const BlocksCase& c) {
+  switch (c.matrix) {
+    case BlocksOf::kSum:
+      return with_values(std::move(a));
+    case BlocksOf::kGcn:
+      return normalize_with_self_loops(std::move(a));
+    case BlocksOf::kMeanOfSelf:
+      return normalize_rows(std::move(a), true, false);
+    default:
+      return sampler_kind_of(c.sampler).layer_wise ? normalize_rows(std::move(a), false, false) : a;
+  }
+}
 
 // What is left of the blocks of batches whose links are entries of the matrix.
 void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
@@ -398,15 +415,17 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
   const auto ownership = ownership_of(Owned::kInRanges, kLinkVertices, grid.rows());
   auto a = distribute(grid, whole, ownership);
   if (c.typed) set_schema(a, schema, true);
-  if (c.shape.aggregation == Aggregation::kMatrix && !c.typed) a = normalize_with_self_loops(a);
+  a = matrix_of_case(std::move(a), c);
+  // Of A + I the entry of a vertex itself is none of its neighbours.
+  const bool adds_self = c.matrix == BlocksOf::kGcn || c.matrix == BlocksOf::kMeanOfSelf;
   const auto sampler = make_sampler(c.sampler, a, c.shape);
 
-  // Every third entry, loops too; relation r of links is relation r of the matrix.
+  // Every third entry, and all loops; relation r of links is relation r of the matrix.
   std::vector<Triple> links;
   for (std::int64_t v = 0; v < whole.rows; ++v)
     for (auto k = whole.row_begin(v); k < whole.row_end(v); ++k) {
       const auto u = schema.vertex_of(whole.indices[k]);
-      if (k % 3 == 0) links.push_back({u, schema.relation_of(whole.indices[k]), v});
+      if (k % 3 == 0 || u == v) links.push_back({u, schema.relation_of(whole.indices[k]), v});
     }
   std::vector<LinkEnds> ends;
   const auto& relations = schema.relations();
@@ -426,7 +445,7 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
   const auto before = sampler->sample(Cpu{1}, batches, 7, 1);
   auto after = before;
   leave_out(Cpu{2}, batches, after);
-  std::int64_t removed = 0;
+  std::int64_t removed = 0, loops = 0;
   for (std::size_t m = 0; m < batches.size(); ++m) {
     // Whatever joins the two, in the link's relation or its inverse; in the other direction, too,
     // where both are of one type.
@@ -445,10 +464,12 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
     std::map<std::array<std::int64_t, 3>, std::array<double, 2>> sums;  // of a row and relation
     for (const auto& [at, value] : old) {
       const auto [layer, row, column, relation] = at;
-      const bool gone = row != column && own.contains({row, column, relation});
+      const bool is_self = adds_self && row == column,
+                 gone = !is_self && own.contains({row, column, relation});
       EXPECT_EQ(left.contains(at), !gone);
       removed += gone;
-      if (row == column) continue;
+      loops += gone && row == column;
+      if (is_self) continue;
       sums[{layer, row, relation}][0] += value;
       if (!gone) sums[{layer, row, relation}][1] += value;
     }
@@ -456,7 +477,7 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
     for (const auto& [at, value] : left) {
       EXPECT_TRUE(old.contains(at));
       const auto& [sum, rest] = sums[{at[0], at[1], at[3]}];
-      const double by = at[1] == at[2] ? 1 : sum / rest;
+      const double by = adds_self && at[1] == at[2] ? 1 : sum / rest;
       EXPECT_NEAR(value, by * old.at(at), 1e-6 * std::abs(value));
     }
     EXPECT_EQ(after[m].vertices.data(), before[m].vertices.data());
@@ -467,14 +488,17 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
     }
   }
   EXPECT_GT(test_world().all_reduce(removed, Reduction::kSum, "test"), 30);
+  if (!adds_self) EXPECT_GT(test_world().all_reduce(loops, Reduction::kSum, "test"), 0);
 }
 
 TEST(LeaveOut, ABatchDoesNotSeeItsOwnLinks) {
   const std::vector<BlocksCase> cases = {
       {"graphsage", {.fanout = {4, 3}}, false},
-      {"graphsage", {.fanout = {3, -1}, .aggregation = Aggregation::kMatrix}, false},
+      {"graphsage", {.fanout = {3, -1}, .aggregation = Aggregation::kMatrix}, false, BlocksOf::kGcn},
+      {"graphsage", {.fanout = {3, -1}, .aggregation = Aggregation::kMatrix}, false, BlocksOf::kSum},
       {"labor", {.fanout = {4, 3, 2}}, false},
-      {"ladies", {.fanout = {40, 50}, .aggregation = Aggregation::kMatrix}, false},
+      {"ladies", {.fanout = {40, 50}, .aggregation = Aggregation::kMatrix}, false, BlocksOf::kGcn},
+      {"ladies", {.fanout = {50}, .aggregation = Aggregation::kMatrix}, false, BlocksOf::kMeanOfSelf},
       {"fastgcn", {.fanout = {60, 60}, .aggregation = Aggregation::kMatrix}, false},
       {"graphsage", {.fanout = {3, 2}}, true}};
   for (const auto& c : cases)

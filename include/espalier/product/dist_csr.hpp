@@ -47,6 +47,7 @@ struct DistCsr {
   const DistCsr<Index>* host = nullptr;            ///< of a matrix on a GPU: its origin
   ColumnsOn<Space> columns = {};                   ///< what its columns are
   SharedList<std::int64_t, Space> type_ends = {};  ///< [types] ends; empty: one type
+  bool adds_self = false;                          ///< is it made of A + I, (v, v) being v itself?
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }

@@ -111,9 +111,10 @@ class EpochSamplerOn {
 using EpochSampler = EpochSamplerOn<Cpu>;
 
 /// Entries between seeds (SeedBatch::left_out) leave the blocks of `minibatches`, which belong to
-/// `batches`; their digests then say so. Values of a row and relation that are left, but for that
-/// of the vertex itself, grow so that their sum is what it was: a mean stays one. Lists of vertices
-/// stay as they are. On a GPU the host waits once for a block that loses entries.
+/// `batches`; their digests then say so. Values of a row and relation that are left grow so that
+/// their sum is what it was: a mean stays one. Of a matrix of A + I the vertex itself always stays,
+/// as it is. Lists of vertices stay, too. On a GPU the host waits once for a block that loses
+/// entries.
 template <class Space>
 void leave_out(const Space& space, std::span<const SeedBatch> batches,
                std::vector<MinibatchOn<Space>>& minibatches);

@@ -26,6 +26,7 @@ struct MinibatchOn {
   /// [types] where the vertices of each end, as in the matrix; empty: one type, or nobody says.
   SharedList<std::int64_t, Space> type_ends = {};
   std::uint64_t examples_digest = 0;  ///< SeedBatch::digest, which belongs to its own
+  bool adds_self = false;             ///< DistCsr::adds_self of the matrix
 
   std::int64_t seeds() const { return blocks.back().rows; }
   std::int64_t sampled_edges() const {
