@@ -18,6 +18,7 @@ namespace espalier {
 
 using LawRow = std::map<std::int64_t, double>;  ///< value by column: a vertex or (relation, source)
 using LawRows = std::vector<LawRow>;
+using LawIds = std::vector<std::int64_t>;
 using Place = std::pair<std::int64_t, std::int64_t>;  ///< row, column
 
 struct EntryLaw {
@@ -33,11 +34,13 @@ struct EntryLaw {
 };
 using BlockLaw = std::map<Place, EntryLaw>;
 
-/// With probability 1 - 2e-13 the mean of so many independent numbers of that variance, none of
-/// them farther than `range` from their expectation, lies within that distance of it (Bernstein).
-inline double bernstein(double variance, double range, double count) {
-  constexpr double kLog = 30;
-  return std::sqrt(2 * kLog * std::max(variance, 0.0) / count) + range * kLog / (3 * count);
+/// For integers round(w 2^shift), at least 1 (fixed_point_weight), of up to so many weights, none
+/// above `largest`: their sum is below 2^63.
+inline int law_shift(double largest, std::int64_t terms) {
+  int exponent = 0, log_terms = 0;
+  std::frexp(largest, &exponent);
+  while (std::int64_t{1} << log_terms < terms) ++log_terms;
+  return largest > 0 ? 62 - exponent - log_terms : 0;
 }
 
 /// visit(order, probability) for every way to draw `s` of these weights one after another, without
@@ -98,13 +101,10 @@ struct LawInput {
 /// matrix, which is kept.
 inline void add_law_of_part(const LawInput& in, std::int64_t v, const LawRow& part, std::int64_t fanout,
                             BlockLaw& law) {
-  std::vector<std::int64_t> columns;
-  for (const auto& [u, value] : part) {
-    if (!in.is_mean() && u == v)
-      law[{v, u}].add(1, value);
-    else
-      columns.push_back(u);
-  }
+  LawIds columns;
+  for (const auto& [u, value] : part)
+    if (in.is_mean() || u != v) columns.push_back(u);
+  if (std::ssize(columns) < std::ssize(part)) law[{v, v}].add(1, part.at(v));
   const auto count = std::ssize(columns);
   const double n = static_cast<double>(count), s = static_cast<double>(fanout);
   if (fanout < 0 || count <= fanout) {
@@ -120,10 +120,10 @@ inline void add_law_of_part(const LawInput& in, std::int64_t v, const LawRow& pa
   double total = 0;
   if (in.shape.weighted) {
     const auto& row = in.is_mean() ? in.weights[v] : in.m[v];
-    double largest = 0;  // of the row's part
-    for (const auto& [u, value] : part) largest = std::max(largest, row.at(u));
+    double largest = 0;
+    for (const auto u : columns) largest = std::max(largest, row.at(u));
     for (std::size_t k = 0; k < columns.size(); ++k) {
-      weights[k] = fixed_point_weight(row.at(columns[k]), weight_shift(static_cast<float>(largest)));
+      weights[k] = fixed_point_weight(row.at(columns[k]), law_shift(largest, count));
       total += static_cast<double>(weights[k]);
     }
   }
@@ -143,26 +143,23 @@ inline void add_law_of_part(const LawInput& in, std::int64_t v, const LawRow& pa
 inline void add_law_of_subgraph(const LawInput& in, BlockLaw& law) {
   const auto n = in.vertices(), batches = (n + in.batch - 1) / in.batch;
   for (std::int64_t b = 0; b < batches; ++b) {
-    const double size = static_cast<double>(n * (b + 1) / batches - n * b / batches),
-                 all = static_cast<double>(n);
+    const auto size = static_cast<double>(n * (b + 1) / batches - n * b / batches);
+    const double of_v = size / static_cast<double>(n), meets = (size - 1) / static_cast<double>(n - 1);
     for (std::int64_t v = 0; v < n; ++v)
       for (const auto& [column, value] : in.m[v]) {
-        if (in.schema.vertex_of(column) == v)
-          law[{v, column}].add(size / all, value);
-        else if (size > 1)
-          law[{v, column}].add(size / all * (size - 1) / (all - 1), value * (all - 1) / (size - 1));
+        const bool is_self = in.schema.vertex_of(column) == v;
+        law[{v, column}].add(is_self ? of_v : of_v * meets, is_self ? value : value / meets);
       }
   }
 }
 
 /// The integer weights of columns in ladies and fastgcn; those of 0 are left out.
-inline std::map<std::int64_t, std::uint64_t> column_weights(const LawInput& in,
-                                                            const std::vector<std::int64_t>& frontier) {
+inline std::map<std::int64_t, std::uint64_t> column_weights(const LawInput& in, const LawIds& frontier) {
   double largest = 0;
   std::int64_t entries = 0;
   for (const auto& row : in.m)
     for (const auto& [u, value] : row) largest = std::max(largest, value * value), ++entries;
-  const int shift = largest > 0 ? weight_shift_for_sum(largest, entries) : 0;
+  const int shift = law_shift(largest, entries);
   const bool ladies = in.kind.sums_rows, counts = ladies && in.shape.mode == SamplerMode::kPaper;
   std::map<std::int64_t, std::uint64_t> weights;
   for (std::int64_t v = 0; v < in.vertices(); ++v) {
@@ -180,11 +177,11 @@ inline std::map<std::int64_t, std::uint64_t> column_weights(const LawInput& in,
 }
 
 /// ladies and fastgcn: all entries of the frontier's rows in the columns that a list picks.
-inline void add_law_of_list(const LawInput& in, const std::vector<std::int64_t>& frontier, int list,
+inline void add_law_of_list(const LawInput& in, const LawIds& frontier, int list,
                             const std::map<std::int64_t, std::uint64_t>& all, BlockLaw& law) {
   const auto mode = in.shape.mode;
   const bool ladies = in.kind.sums_rows, normalizes = ladies && mode == SamplerMode::kReference;
-  std::vector<std::int64_t> columns;
+  LawIds columns;
   std::vector<std::uint64_t> weights;
   double total = 0;
   for (const auto& [u, weight] : all) {
@@ -230,7 +227,7 @@ inline void add_law_of_list(const LawInput& in, const std::vector<std::int64_t>&
 }
 
 /// The law of the block of a batch with these seeds; `induces`: of an epoch's batches together.
-inline BlockLaw law_of_block(const LawInput& in, const std::vector<std::int64_t>& seeds) {
+inline BlockLaw law_of_block(const LawInput& in, const LawIds& seeds) {
   BlockLaw law;
   if (in.kind.induces) {
     add_law_of_subgraph(in, law);
