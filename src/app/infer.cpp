@@ -550,6 +550,22 @@ void introduce(const Job& job, const Inference& inference) {
   warn_of_untrained(shape_of(job, inference), job);
 }
 
+// What it means for rows and scores that they are not finite.
+template <class Work>
+void with_remedy(const Inference& inference, Work work) {
+  try {
+    work();
+  } catch (const UserError& error) {
+    if (error.code() != ExitCode::kDiverged) throw;
+    throw UserError(
+        ExitCode::kDiverged,
+        fmt::format("{} with the weights of {}, which is not finite, and nothing was written; are the "
+                    "features those that they were trained on? Or train with a lower "
+                    "train.learning_rate, or graph.feature_norm",
+                    error.what(), inference.arguments.checkpoint));
+  }
+}
+
 }  // namespace
 
 void infer_command(const Communicator& world, const InferArguments& arguments) {
@@ -585,7 +601,9 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   Inference inference{arguments, std::move(weights), std::move(network), layer};
   inference.tables = row_tables(world, arguments, job, layer);
   introduce(job, inference);
-  with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });
+  with_remedy(inference, [&] {
+    with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });
+  });
 }
 
 }  // namespace espalier

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/sample/type_runs.hpp"
 #include "spill_sink.hpp"
@@ -147,6 +149,39 @@ std::optional<RowStoreOn<Space>> LayerwisePassOn<Space>::compute_hidden(
   return RowStoreOn<Space>(collectives_, ownership_, gathered(kept.release()));
 }
 
+// Gives rows to another sink, and remembers the first number among them that is not finite.
+template <class Space>
+class FiniteRowsOn final : public RowSinkOn<Space> {
+ public:
+  explicit FiniteRowsOn(RowSinkOn<Space>& to) : to_(to) {}
+
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    const auto* const values = rows.data.data();
+    const auto k = place_ < 0 ? first_not_finite(space, values, rows.rows * rows.columns) : -1;
+    if (k >= 0) {
+      place_ = first + k / rows.columns;
+      column_ = k % rows.columns;
+      copy_from(space, values + k, 1, &value_);
+    }
+    to_.take(space, first, rows);
+  }
+
+  /// Collective, when the rows of the stage were given.
+  void check(const Grid& grid, const Ownership& shares, int stage) const {
+    agree(grid.world(), [&] {
+      if (place_ >= 0)
+        throw UserError(ExitCode::kDiverged,
+                        fmt::format("layer {} gives vertex {} {} in column {}", stage,
+                                    shares.vertex(grid.world().rank(), place_), value_, column_));
+    });
+  }
+
+ private:
+  RowSinkOn<Space>& to_;
+  std::int64_t place_ = -1, column_ = 0;
+  float value_ = 0;
+};
+
 // With jumping knowledge: takes up the rows of each layer, and gives them to `also`, too, unless
 // that is null.
 template <class Space>
@@ -191,8 +226,15 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
   const int first = 1 + done_;
   ESPALIER_CHECK(first <= last && (done_ == 0 || stages == last), "{} layers of {} are done", done_, last);
   if (stages > last) jump.emplace(network, rows());
+  std::vector<std::unique_ptr<FiniteRowsOn<Space>>> finite;
+  for (auto* const sink : sinks)
+    finite.push_back(sink != nullptr ? std::make_unique<FiniteRowsOn<Space>>(*sink) : nullptr);
   const auto sink_of = [&](int layer) {
-    return jump ? jump->of_layer(layer, sinks[layer - 1]) : sinks[layer - 1];
+    RowSinkOn<Space>* const sink = finite[layer - 1].get();
+    return jump ? jump->of_layer(layer, sink) : sink;
+  };
+  const auto check = [&](int stage) {
+    if (finite[stage - 1]) finite[stage - 1]->check(grid_, shares_, stage);
   };
   Scratch scratch;
   scratch.edge_store = input.edges();
@@ -200,16 +242,19 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
     auto rows = compute_hidden(space, network, layer, layer == first ? input : *hidden, scratch,
                                sink_of(layer), goes_on);
     if (!rows) return false;
+    check(layer);
     if (is_done_) is_done_(layer);
     hidden.emplace(std::move(*rows));
     if (layer == first) scratch.rows.resize(1);
   }
   if (!compute_layer(space, network, last, last == first ? input : *hidden, scratch, *sink_of(last), goes_on))
     return false;
+  check(last);
   if (!jump) return true;
   Matrix<float, Space> logits;
   network.evaluate_output(space, jump->jumped(), logits);
-  sinks.back()->take(space, 0, logits);
+  finite.back()->take(space, 0, logits);
+  check(stages);
   return true;
 }
 

@@ -3,9 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "espalier/base/half.hpp"
+#include "espalier/comm/agree.hpp"
 
 namespace espalier {
 
@@ -92,6 +93,18 @@ void RowFile::write_ids(const RowTable& table) {
                   table.path(kIds));
 }
 
+// What is not finite itself is another's to refuse (layerwise_pass.hpp).
+Buffer<Half> RowFile::halves_of(const RowTable& table, std::int64_t place,
+                                const ConstMatrixView<float>& rows) {
+  auto halves = converted<Half>(rows, to_half);
+  for (std::size_t k = 0; k < halves.size() && too_large_.empty(); ++k)
+    if (!std::isfinite(to_float(halves[k])) && std::isfinite(rows.data[k]))
+      too_large_ =
+          fmt::format("row {} of {}: column {} is {}", place + static_cast<std::int64_t>(k) / rows.columns,
+                      table.path(shape_.rows), static_cast<std::int64_t>(k) % rows.columns, rows.data[k]);
+  return halves;
+}
+
 void RowFile::write_rows(std::int64_t first, const Matrix<float>& rows) {
   Matrix<float> picked;
   for (std::size_t t = 0; t < datasets_.size() && good_; ++t) {  // check() says what failed
@@ -99,7 +112,7 @@ void RowFile::write_rows(std::int64_t first, const Matrix<float>& rows) {
     const hdf5::Slab slab{place, place + values.rows, values.columns};
     const auto& to = datasets_[t].rows;
     good_ = shape_.half ? hdf5::write_slab(to, hdf5::memory_type<Half>(), slab,
-                                           converted<Half>(values, to_half).data())
+                                           halves_of(shape_.tables[t], place, values).data())
                         : hdf5::write_slab(to, hdf5::memory_type<float>(), slab, values.data);
   }
 }
@@ -132,6 +145,11 @@ void RowFile::write_predictions(const Datasets& to, std::int64_t place,
 
 void RowFile::check() {
   output_.require(good_, shape_.rows);
+  if (!shape_.half) return;
+  agree(output_.comm(), [&] {
+    if (!too_large_.empty())
+      usage_error("{}, too large for float16, which ends at 65504; leave --half out", too_large_);
+  });
 }
 
 // The group of a type.

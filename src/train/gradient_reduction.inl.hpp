@@ -9,6 +9,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/base/host_device.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 
 // A list of tensors whose elements are visited one by one, by every space.
@@ -60,8 +61,6 @@ namespace espalier {
 
 using tensor_list::list_like, tensor_list::list_of, tensor_list::Tensor;
 
-/// The bits of infinity: those of magnitudes ascend with them, and NaN comes last.
-inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 inline constexpr double kNoUnit = std::numeric_limits<double>::quiet_NaN();
 
 /// `size` zeros.

@@ -26,6 +26,7 @@ std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTarge
   const auto mine = even_range(std::ssize(links), world.size(), world.rank());
   const auto found =
       score_each(cpu, world, store, scores, links.subspan(mine.begin, mine.size()), kScoredAtOnce, kAnswers);
+  scores.check(world);
   const auto all = world.all_gather_v(std::span<const float>(found), kAnswers);
   return {all.begin(), all.end()};
 }
@@ -85,6 +86,7 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
       answers.insert(answers.end(), best.begin(), best.end());
     }
   }
+  scores.check(world);
   return answers;
 }
 

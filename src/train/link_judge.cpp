@@ -346,6 +346,7 @@ Evaluation LinkJudge::judge(const Cpu& cpu, ConstMatrixView<float> own,
   Evaluation evaluation;
   evaluation.valid = metrics(Split::kValid);
   evaluation.test = metrics(Split::kTest);
+  scores.check(grid_.world());
   return evaluation;
 }
 

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "espalier/comm/agree.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/feature/row_store.hpp"
 #include "espalier/nn/link_decoder.hpp"
 #include "espalier/sample/link_examples.hpp"
@@ -63,7 +65,16 @@ class Scorer {
                         {std::ssize(some), others_are_heads ? one : other, others_are_heads ? other : one},
                         scores_.data() + from);
     }
+    if (const auto k = first_not_finite(cpu_, scores_.data(), std::ssize(scores_)); k >= 0 && bad_.empty())
+      bad_ = fmt::format("a link of relation {} scores {}", relation, scores_[static_cast<std::size_t>(k)]);
     return scores_;
+  }
+
+  /// Collective. Throws UserError(kDiverged), on every rank, where a score was not finite on any.
+  void check(const Communicator& comm) const {
+    agree(comm, [&] {
+      if (!bad_.empty()) throw UserError(ExitCode::kDiverged, bad_);
+    });
   }
 
  private:
@@ -75,6 +86,7 @@ class Scorer {
   ConstMatrixView<float> relations_;
   std::vector<std::int32_t> fixed_;
   std::vector<float> scores_;
+  std::string bad_;  ///< the first score that is not finite, in words
 };
 
 /// Collective. The rows of the vertices that ranks judge, of all vertices, to be fetched.

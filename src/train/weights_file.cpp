@@ -8,6 +8,7 @@
 #include "checkpoint_seal.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/train/checkpoint.hpp"
@@ -77,6 +78,15 @@ Matrix<T> read_matrix(const hdf5::Handle& file, const std::string& name, const s
   if (!hdf5::read_slab(dataset, native_type<T>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
     input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
   return matrix;
+}
+
+// Where weights are not finite, in words; empty where they are.
+std::string not_finite_in(const std::vector<NamedTensor>& tensors) {
+  for (const auto& tensor : tensors)
+    if (const auto k = first_not_finite(Cpu{}, tensor.values.data(), std::ssize(tensor.values)); k >= 0)
+      return fmt::format("{} has {} in row {}, column {}", tensor.name, tensor.values[k], k / tensor.columns,
+                         k % tensor.columns);
+  return {};
 }
 
 bool is_trained(std::string_view name) {
@@ -251,12 +261,12 @@ TrainedWeights read_weights(const Communicator& world, const std::string& path) 
     if (world.rank() == 0 && is_weights_file(path)) bytes = bytes_of_file(path);
   });
   bytes = world.broadcast_text(std::move(bytes), 0, "setup");
-  if (!bytes.empty()) {
-    auto from_file = weights_from(bytes, path);
-    read_embeddings(world, path, from_file);
-    return from_file;
-  }
-  return from_checkpoint(world, path);
+  auto weights = bytes.empty() ? from_checkpoint(world, path) : weights_from(bytes, path);
+  if (!bytes.empty()) read_embeddings(world, path, weights);
+  if (const auto place = not_finite_in(weights.tensors); !place.empty())
+    input_error("{}: {}: its training diverged; name weights of an earlier epoch, or train again", path,
+                place);
+  return weights;
 }
 
 }  // namespace espalier

@@ -1,14 +1,17 @@
 // ranks: 1 3 6
 // long ranks: 2 4
-// Laws: the rows of every layer are the network's formula over the dense matrix; their bits
-// depend neither on the grid nor on chunks, nor on who else listens, nor on where hidden layers
-// lie; a sink is given each row of the rank's share once, ascending; a pass that is given up ends
-// on all ranks. Of a pass that draws: each vertex has as many neighbours as its fanout says,
-// others in each layer and by each seed, all of them as often; with fanouts that no row reaches the
-// bits are those of all neighbours.
+// Laws: the rows of every layer are the network's formula over the dense matrix; their bits depend
+// neither on the grid nor on chunks, nor on who else listens, nor on where hidden layers lie; a
+// sink is given each row of the rank's share once, ascending; a pass that is given up ends on all
+// ranks, and so does one that gave a sink a number that is not finite. Of a pass that draws: each
+// vertex has as many neighbours as its fanout says, others in each layer and by each seed, all of
+// them as often; with fanouts that no row reaches the bits are those of all neighbours.
 #include "espalier/infer/layerwise_pass.hpp"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
 
 #include "mpi_test.hpp"
 #include "train/dense_network.hpp"
@@ -290,6 +293,49 @@ TEST(LayerwisePass, GivenUpItEndsBeforeTheNextChunk) {
   EXPECT_EQ(asked, 2);
   EXPECT_LE(listener.chunks.size(), 2u);
   EXPECT_TRUE(last.chunks.empty());
+}
+
+// By a network of means a number goes to those who have its vertex among their neighbours.
+TEST(LayerwisePass, WhatIsNotFiniteIsGivenToNobodyUnsaid) {
+  constexpr std::int64_t kSmall = 140, kWidth = 3;
+  const auto plain = small_problem(kSmall, kWidth, kWidth, 9);
+  const auto network = means(kWidth, 2);
+  const auto heard = [&](std::int64_t u, std::int64_t v) {
+    const auto row =
+        std::span(plain.graph.indices).subspan(plain.graph.row_begin(v), plain.graph.row_size(v));
+    return std::ranges::find(row, static_cast<std::int32_t>(u)) != row.end();
+  };
+  int refused = 0, passed = 0;
+  for (const int c : divisors(test_world().size()))
+    for (std::int64_t u = c; u < kSmall; u += 23) {
+      SCOPED_TRACE(fmt::format("c {} vertex {}", c, u));
+      auto problem = plain;
+      problem.features(u, 0) = u % 2 == 0 ? INFINITY : NAN;
+      const Grid grid(test_world(), c);
+      const SmallJob job(grid, problem, "sage", {1}, 1);
+      const LayerwisePass pass(grid, *job.whole_rows, job.input.table(0).ownership(), EntriesOfRows(job.a),
+                               1);
+      Listener first, last;
+      bool is_heard = false;
+      for (std::int64_t v = 0; v < kSmall; ++v) is_heard |= heard(u, v);
+      try {
+        pass.run(Cpu{1}, network, job.input, std::vector<RowSink*>{&first, &last}, {});
+        EXPECT_FALSE(is_heard);
+        ++passed;
+      } catch (const UserError& error) {  // on every rank
+        EXPECT_TRUE(is_heard);
+        EXPECT_EQ(error.code(), ExitCode::kDiverged);
+        EXPECT_TRUE(last.chunks.empty()) << "said when the first layer is done";
+        long vertex = -1, column = -1;
+        EXPECT_EQ(std::sscanf(error.what(), "layer 1 gives vertex %ld %*s in column %ld", &vertex, &column),
+                  2);
+        EXPECT_TRUE(heard(u, vertex)) << error.what();
+        EXPECT_EQ(column, 0);
+        ++refused;
+      }
+    }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(refused + passed, 5);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // ranks: 1 4
 // long ranks: 2 3
 // Laws: the file holds the rows that each rank wrote, in any chunks, bit for bit or rounded to
-// float16; of chosen vertices theirs only, in order; of each type its own, in a group, counted from
-// its first vertex; it is there after commit and never before.
+// float16, where it can hold them; of chosen vertices theirs only, in order; of each type its own,
+// in a group, counted from its first vertex; it is there after commit and never before.
 #include "espalier/infer/row_file.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
@@ -160,6 +161,47 @@ TEST(RowFile, LeavesNothingWithoutCommitAndReplacesNothingUnasked) {
   });
   EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}}), UserError);
   EXPECT_NO_THROW(RowFile(test_world(), {path, true}, {"/embeddings", kWidth, false, 0, {all(false)}}));
+}
+
+// float16 ends at 65504, to which what is below 65520 is rounded.
+TEST(RowFile, WhatIsTooLargeForFloat16IsRefused) {
+  const auto folder = test_folder("row_file_too_large");
+  const int me = test_world().rank(), last = test_world().size() - 1;
+  const auto shares = ownership_of(Owned::kAtRandom, kFileVertices, test_world().size());
+  const Buffer<std::int64_t> some = {0, 9, 21};
+  for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some)})
+    for (const float number : {65519.0f, 65520.0f, -1e5f, 3e38f})
+      for (const bool half : {true, false}) {
+        const bool refused = half && std::abs(number) >= 65520;
+        {
+          RowFile file(test_world(), {folder + "/rows.h5", true},
+                       {"/logits", kWidth, half, 0, {all(false, chosen)}});
+          RowFileSinkOn<Cpu> sink(file, shares, me, true, false);
+          Matrix<float> rows(shares.size(me), kWidth);
+          std::ranges::fill(rows.data, 1.0f);
+          for (std::int64_t k = 0; k < rows.rows; ++k)
+            if (shares.vertex(me, k) == 9) rows(k, 2) = number;
+          sink.take(Cpu{1}, 0, rows);
+          if (refused) {
+            try {
+              file.check();
+              ADD_FAILURE() << number;
+            } catch (const UserError& error) {  // on every rank
+              EXPECT_EQ(error.code(), ExitCode::kUsage);
+              EXPECT_EQ(std::string(error.what()),
+                        fmt::format(
+                            "row {} of /logits: column 2 is {}, too large for float16, which ends at 65504; "
+                            "leave --half out",
+                            chosen ? 1 : 9, number));
+            }
+          } else {
+            EXPECT_NO_THROW(file.check());
+          }
+        }
+        test_world().barrier();
+        if (me == last) EXPECT_TRUE(std::filesystem::is_empty(folder));
+        test_world().barrier();
+      }
 }
 
 }  // namespace

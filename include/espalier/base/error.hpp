@@ -19,7 +19,15 @@
 
 namespace espalier {
 
-enum class ExitCode : int { kDone = 0, kInternal = 1, kUsage = 2, kInput = 3, kMemory = 4, kSignal = 5 };
+enum class ExitCode : int {
+  kDone = 0,
+  kInternal = 1,
+  kUsage = 2,
+  kInput = 3,
+  kMemory = 4,
+  kSignal = 5,
+  kDiverged = 6  ///< numbers that are not finite came out of finite ones
+};
 
 class UserError : public std::runtime_error {
  public:

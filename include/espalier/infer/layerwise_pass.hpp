@@ -78,7 +78,8 @@ class LayerwisePassOn {
   /// the last is not.
   /// `goes_on` may be empty; it is asked when a chunk of a layer is done, on all ranks together:
   /// where it says false, on all of them, the pass is given up, and so says the result. Throws
-  /// UserError(kUsage), on every rank, where rows cannot be spilled.
+  /// UserError, on every rank: kUsage where rows cannot be spilled; kDiverged where a sink was
+  /// given a number that is not finite, when its layer is done.
   bool run(const Space& space, const Network<float, Space>& network, const InputStoresOn<Space>& input,
            std::span<RowSinkOn<Space>* const> sinks, const GoesOn& goes_on) const;
   /// The same with rows that are given away: their memory is free after the first layer.

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/half.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/hdf5_output.hpp"
 #include "espalier/infer/row_sink.hpp"
@@ -71,7 +72,8 @@ class RowFile {
   /// The same for what the logits of these vertices predict.
   void write_predictions(std::int64_t first, const Matrix<float>& logits);
 
-  /// Collective. Throws UserError(kUsage) on every rank when a write has failed on any.
+  /// Collective. Throws UserError(kUsage) on every rank when a write has failed on any, or a number
+  /// was too large for float16.
   void check();
 
   /// Collective, once all is written. `describe` adds attributes to the root of the file, the same
@@ -86,11 +88,13 @@ class RowFile {
   void write_ids(const RowTable& table);
   void write_predictions(const Datasets& to, std::int64_t place, const ConstMatrixView<float>& logits);
   bool describe_group(const RowTable& table) const;
+  Buffer<Half> halves_of(const RowTable& table, std::int64_t place, const ConstMatrixView<float>& rows);
 
   hdf5::Output output_;
   RowFileShape shape_;
   std::vector<Datasets> datasets_;  // of each table; closed before output_
   bool good_ = true;                // has every write of this rank succeeded?
+  std::string too_large_;           // the first number for float16, in words
 };
 
 /// Gives the rows of a layer to `take_rows`, range by range of the file's ids: the first vertex,

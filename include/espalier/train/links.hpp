@@ -52,7 +52,8 @@ struct LinkTargets : Targets {
 Negatives negatives_of(const TrainConfig& train);
 
 /// Collective. The scores of links, which every rank has all of, the same on every grid. `own`:
-/// rows of the vertices that this rank judges; `tensors`: those of the task.
+/// rows of the vertices that this rank judges; `tensors`: those of the task. Throws
+/// UserError(kDiverged), on every rank, where a score is not finite.
 std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
                                const TrainConfig& train, ConstMatrixView<float> own,
                                std::span<const ConstMatrixView<float>> tensors,

@@ -70,7 +70,8 @@ TrainedWeights weights_from(const std::string& bytes, const std::string& path);
 
 /// Collective. What a weights.h5, with embeddings.h5 where the network has embeddings, or a
 /// checkpoint says, the same on every rank; embeddings stay in the file, which is kept open. Throws
-/// UserError(kInput) on every rank, naming `path` and the damage, for a file that is neither.
+/// UserError(kInput) on every rank, naming `path` and the damage, for a file that is neither, or
+/// has a weight that is not finite.
 TrainedWeights read_weights(const Communicator& world, const std::string& path);
 
 }  // namespace espalier
