@@ -86,7 +86,7 @@ def run_lines(report, start, stop, train, valid):
     for epoch in done:
         lines, at = epoch_lines(epoch, at, metric)
         yield from lines
-    yield line(max(at, stop), STOP, "run_stop", metadata={"status": "success"})
+    yield line(max(at, stop), STOP, "run_stop", metadata={"status": "aborted" if "diverged" in report else "success"})
 
 
 def main():

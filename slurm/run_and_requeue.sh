@@ -10,7 +10,7 @@
 # run.restart = "auto" continues from the checkpoint there.
 #
 # Exit code of COMMAND          what happens
-#   0, 2, 3, 4                  the job ends: done, or an error that would only return
+#   0, 2, 3, 4, 6               the job ends: done, or an error that would only return
 #   5                           the program saved and stopped: requeued
 #   other, after the warning    the limit came before the program could save (one that is still
 #                               loading has nothing to save, and ends at once, with 140): requeued,
@@ -88,7 +88,7 @@ second_in_vain() {
 # Says why the job should be requeued; false when it should end.
 find_reason() {
   case $code in
-    0 | 2 | 3 | 4) return 1 ;;
+    0 | 2 | 3 | 4 | 6) return 1 ;;
     5) echo "saved and stopped" ;;
     *)
       local saved=

@@ -178,7 +178,8 @@ The layers (model.kind):
             R"(
 
 The best weights are left in weights.h5 in output.dir, for `espalier infer`; scripts/to_pytorch.py gives
-them to PyTorch.)"}},
+them to PyTorch. Exit code 5: stopped, and saved; 6: a number was not finite, the best weights of before
+are there.)"}},
       {"infer",
        {"put the whole graph through a trained network",
         R"(Example:

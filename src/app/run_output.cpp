@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/comm/agree.hpp"
@@ -121,12 +122,24 @@ void write_report(const Job& job, const RunReport& report, const std::string& mi
     const auto path = path_of(job, kReport), text = to_json(report);
     const bool has_metrics = write_metrics(job);
     const auto problem = replace_file(path, text);
+    const auto& diverged = report.diverged;
+    std::string words = diverged ? diverged->words : std::string();
+    add_problem(words, missing);
+    if (!problem.empty()) add_problem(words, fmt::format("cannot write {}: {}", path, problem));
+    if (diverged && missing.empty())
+      add_problem(words, report.best_epoch == 0 ? "no epoch before it was evaluated, so there are no weights"
+                                                : fmt::format("the weights of epoch {} are {}",
+                                                              report.best_epoch, path_of(job, kWeights)));
+    const char* const done = diverged ? "" : "the run is done, and ";
     if (!problem.empty())
-      usage_error("cannot write {}: {}; the run is done, and its report is on {}: copy it from there{}{}",
-                  path, problem, print_report(path, text), missing.empty() ? "" : "; ", missing);
-    if (!has_metrics) log::warning("{} lacks lines; report.json has all epochs", path_of(job, "metrics.csv"));
-    log::info("report: {}", path);
-    if (!missing.empty()) usage_error("{}; the run is done, and its report is {}", missing, path);
+      add_problem(words,
+                  fmt::format("{}its report is on {}: copy it from there", done, print_report(path, text)));
+    if (problem.empty() && !has_metrics)
+      log::warning("{} lacks lines; report.json has all epochs", path_of(job, "metrics.csv"));
+    if (problem.empty()) log::info("report: {}", path);
+    if (words.empty()) return;
+    if (problem.empty()) add_problem(words, fmt::format("{}its report is {}", done, path));
+    throw UserError(diverged ? ExitCode::kDiverged : ExitCode::kUsage, words);
   });
 }
 
@@ -142,7 +155,7 @@ void remove_weights(const Job& job) {
 }
 
 // Collective. Returns what is wrong, on rank 0.
-static std::string write_embeddings(const Job& job, const TrainedWeights& weights) {
+static std::string write_embeddings(const Job& job, const TrainedWeights& weights, bool silently) {
   if (weights.embeddings.empty()) return {};
   const auto& world = job.grid->world();
   const auto path = path_of(job, kEmbeddingsFile), under_way = path + ".partial";
@@ -159,24 +172,57 @@ static std::string write_embeddings(const Job& job, const TrainedWeights& weight
     std::filesystem::remove(under_way, ignored);
     return fmt::format("cannot write {}: {}", path, error.what());
   }
-  if (is_writer(job)) log::info("embeddings: {}", path);
+  if (is_writer(job) && !silently) log::info("embeddings: {}", path);
   return {};
 }
 
-std::string write_weights(const Job& job, TrainedWeights weights) {
+// Collective. Both files; what is wrong, on rank 0.
+static std::string write_both(const Job& job, const TrainedWeights& weights, const std::string& bytes,
+                              bool silently) {
+  auto missing = write_embeddings(job, weights, silently);
+  if (!is_writer(job)) return {};
+  const auto path = path_of(job, kWeights);
+  const auto problem = replace_file(path, bytes);
+  if (!problem.empty())
+    add_problem(missing, fmt::format("cannot write {}: {}", path, problem));
+  else if (!silently)
+    log::info("weights: {}", path);
+  return missing;
+}
+
+std::string write_weights(const Job& job, TrainedWeights weights, bool silently) {
+  const auto& world = job.grid->world();
   if (is_writer(job)) make_folder(job);
   weights.config = to_toml(job.config);
   weights.graph = job.graph;
   weights.standardization = job.standardization;
-  auto missing = write_embeddings(job, weights);
-  if (!is_writer(job)) return {};
-  const auto path = path_of(job, kWeights);
-  const auto problem = replace_file(path, weights_bytes(weights));
-  if (problem.empty())
-    log::info("weights: {}", path);
-  else
-    add_problem(missing, fmt::format("cannot write {}: {}", path, problem));
-  return missing;
+  std::string bytes;
+  agree(world, [&] {
+    if (is_writer(job)) bytes = weights_bytes(weights);
+  });
+  auto missing = write_both(job, weights, bytes, silently);
+  auto failed = std::int64_t{!missing.empty()};
+  world.broadcast(&failed, 1, 0, "weights");
+  if (failed == 0 || silently) return missing;
+  remove_weights(job);  // those of an epoch before may take the room
+  return write_both(job, weights, bytes, silently);
+}
+
+void WeightsOnTheWay::offer(std::int64_t best_epoch, const std::function<TrainedWeights()>& best) {
+  constexpr double kPatience = 20;
+  if (best_epoch == 0 || best_epoch == written_) return;
+  const auto& world = job_.grid->world();
+  const double begin = now();
+  auto due = std::int64_t{begin >= due_};
+  world.broadcast(&due, 1, 0, "checkpoint");
+  if (due == 0) return;
+  const auto problem = write_weights(job_, best(), /*silently=*/true);
+  due_ = now() + kPatience * (now() - begin);
+  auto failed = std::int64_t{!problem.empty()};
+  world.broadcast(&failed, 1, 0, "checkpoint");
+  if (failed == 0) written_ = best_epoch;
+  if (!problem.empty() && !failing_) log::warning("{}; tried again while training goes on", problem);
+  failing_ = failed != 0;
 }
 
 }  // namespace espalier

@@ -7,6 +7,7 @@
 // missing in the end is an error, when all others are there.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "espalier/base/config.hpp"
@@ -45,7 +46,8 @@ void append_metrics(const Job& job, const EpochReport& epoch);
 
 /// Collective, when all results have been printed. Rank 0 writes report.json, and says where.
 /// Throws UserError(kUsage) when it could not, the report is on standard output then, or when rank
-/// 0 has something `missing`.
+/// 0 has something `missing`. Where the training has diverged, UserError(kDiverged) that says so in
+/// any case.
 void write_report(const Job& job, const RunReport& report, const std::string& missing = {});
 
 /// Another sentence of what is missing; nothing where `problem` is empty.
@@ -56,7 +58,25 @@ void remove_weights(const Job& job);
 
 /// Collective. Rank 0 writes weights.h5, all ranks embeddings.h5 where the network has embeddings;
 /// the config, the graph and the features' mean and deviation in them are the job's. Returns on
-/// rank 0 what could not be written, and why.
-std::string write_weights(const Job& job, TrainedWeights weights);
+/// rank 0 what could not be written, and why. Says where they are, unless `silently`. Throws
+/// UserError(kDiverged), on every rank, where a weight is not finite.
+std::string write_weights(const Job& job, TrainedWeights weights, bool silently = false);
+
+/// The best weights while training goes on, so that whatever ends it leaves some: written when they
+/// have become better and 20 times as long has passed as their last writing took.
+class WeightsOnTheWay {
+ public:
+  explicit WeightsOnTheWay(const Job& job) : job_(job) {}
+
+  /// Collective, after an epoch. `best_epoch`: 0: none yet; `best`: its weights, asked for where
+  /// they are written. A disk that takes none is a warning, once.
+  void offer(std::int64_t best_epoch, const std::function<TrainedWeights()>& best);
+
+ private:
+  const Job& job_;
+  std::int64_t written_ = 0;  ///< of which epoch
+  double due_ = 0;            ///< by the clock of rank 0
+  bool failing_ = false;
+};
 
 }  // namespace espalier

@@ -13,6 +13,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "job.hpp"
 #include "run_output.hpp"
@@ -119,6 +120,7 @@ const char* where_to_go_on(const Job& job) {
 }
 
 void say_where_the_loss_went(const Job& job, const RunReport& report) {
+  if (report.epochs.empty() || report.diverged) return;
   const auto& first = report.epochs.front();
   const auto& last = report.epochs.back();
   if (*last.loss <= *first.loss || job.grid->world().rank() != 0) return;
@@ -126,10 +128,25 @@ void say_where_the_loss_went(const Job& job, const RunReport& report) {
                first.epoch, *first.loss, remedy_for_divergence(job.config));
 }
 
-// Collective. The best weights of a run that stops here.
+// Collective. The best weights of a run that stops here, if there are any.
 void write_weights_so_far(const Job& job, const TrainingState& state, const JobCheckpoints& checkpoints) {
+  if (state.best_epoch == 0) return;
   const auto missing = write_weights(job, weights_of(job.grid->world(), state));
   if (!missing.empty()) log::warning("{}; {}", missing, checkpoints.holder(state.best_epoch));
+}
+
+// What ends a training with an error, on all ranks together, takes no weights along.
+template <class Space>
+TrainingResult train_or_leave_weights(const Job& job, TrainerOn<Space>& trainer,
+                                      const TrainingProgress& progress, const JobCheckpoints& checkpoints) {
+  constexpr double kPatienceSeconds = 5;
+  try {
+    return trainer.train(progress);
+  } catch (const UserError&) {
+    if (all_arrive_within(job.grid->world(), kPatienceSeconds))
+      write_weights_so_far(job, trainer.best(), checkpoints);
+    throw;
+  }
 }
 
 // Trains on a space with what was set up there, and reports.
@@ -139,7 +156,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
   const auto& kind = task_kind_of(job.config.train.task);
   const auto& metric = metric_of(job.config.train);
   start_output(job);
-  if (!restart) remove_weights(job);
+  if (!restart || !restart->in_output) remove_weights(job);
   TrainerOn<Space> trainer(space, training);
   const auto& schedules = training.sampler.schedules();
   auto report = start_report(job, "train", schedules);
@@ -150,12 +167,16 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
   checkpoints.describe();
-  const auto result = trainer.train({.on_step = show_step,
+  WeightsOnTheWay on_the_way(job);
+  const TrainingProgress progress = {.on_step = show_step,
                                      .on_epoch =
                                          [&](const EpochReport& epoch) {
                                            report.epochs.push_back(epoch);
                                            show_epoch(epoch, metric);
                                            append_metrics(job, epoch);
+                                           on_the_way.offer(trainer.best_epoch(), [&] {
+                                             return weights_of(job.grid->world(), trainer.best());
+                                           });
                                          },
                                      .next =
                                          [&](const Cursor& cursor, std::int64_t steps, bool last) {
@@ -165,29 +186,33 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
                                      .save =
                                          [&](const TrainingState& state) {
                                            checkpoints.save(state, report.epochs);
-                                           if (checkpoints.stopping() && state.best_epoch > 0)
+                                           if (checkpoints.stopping())
                                              write_weights_so_far(job, state, checkpoints);
                                          },
                                      .goes_on =
                                          [&] {
                                            note_progress();
                                            return checkpoints.goes_on();
-                                         }});
+                                         }};
+  const auto result = train_or_leave_weights(job, trainer, progress, checkpoints);
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
   report.test = result.test;
   report.confusion = result.confusion;
   report.best_epoch = result.best_epoch;
+  report.diverged = result.diverged;
   for (const auto& epoch : report.epochs)
     if (epoch.epoch == result.best_epoch) report.train = epoch.train;
-  report.weights_digest = hex(trainer.weights_digest());
+  const bool has_weights = result.best_epoch > 0 || !result.diverged;
+  if (has_weights) report.weights_digest = hex(trainer.weights_digest());
   measure_peak_memory(job, report);
   if (result.stopped_early)
     log::info("stopped early: no better validation {} in {}", metric.words,
               counted(job.config.train.early_stop, "evaluation"));
-  log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
-            work_balance_line(report.epochs) + lines_of_parts(report.epochs));
+  if (!report.epochs.empty())
+    log::info("\n{}\n{}{}", stage_table(report.epochs), volume_table(report.epochs, report.ranks),
+              work_balance_line(report.epochs) + lines_of_parts(report.epochs));
   if (report.train)
     log::info("train {}, with the weights of epoch {}", scores_in_words(kind, *report.train),
               result.best_epoch);
@@ -195,9 +220,13 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
     log::info("test {}, with the weights of epoch {}", scores_in_words(kind, *result.test),
               result.best_epoch);
   say_where_the_loss_went(job, report);
-  auto missing = write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
-                                     .embeddings = trainer.rows_of_weights(),
-                                     .epoch = result.best_epoch});
+  std::string missing;
+  if (has_weights)
+    missing = write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
+                                  .embeddings = trainer.rows_of_weights(),
+                                  .epoch = result.best_epoch});
+  else
+    remove_weights(job);
   if (!missing.empty()) add_problem(missing, checkpoints.holder(result.best_epoch));
   write_report(job, report, missing);
 }

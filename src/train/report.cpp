@@ -215,6 +215,11 @@ std::string to_json(const RunReport& report) {
   if (report.train) json["train"] = metrics_json(*report.train);
   if (report.test) json["test"] = metrics_json(*report.test);
   if (report.best_epoch > 0) json["best_epoch"] = report.best_epoch;
+  if (const auto& diverged = report.diverged) {
+    json["diverged"] = {{"what", diverged->what}, {"epoch", diverged->epoch}};
+    if (diverged->step > 0) json["diverged"]["step"] = diverged->step;
+    json["diverged"]["message"] = diverged->words;
+  }
   if (!report.weights_digest.empty()) json["weights_digest"] = report.weights_digest;
   if (report.restart)
     json["restart"] = {{"checkpoint", report.restart->checkpoint},

@@ -15,9 +15,9 @@ std::string remedy_for_divergence(const Config& config) {
   return words;
 }
 
-bool note_divergence(const Cpu&, const std::vector<Matrix<float>>& gradients, int* flag) {
-  const bool finite = std::ranges::all_of(gradients, [](const Matrix<float>& gradient) {
-    return std::ranges::all_of(gradient.data, [](float x) { return std::isfinite(x); });
+bool note_divergence(const Cpu& cpu, const std::vector<Matrix<float>>& gradients, int* flag) {
+  const bool finite = std::ranges::all_of(gradients, [&](const Matrix<float>& gradient) {
+    return first_not_finite(cpu, gradient.data.data(), std::ssize(gradient.data)) < 0;
   });
   *flag |= finite ? 0 : 1;
   return !finite;

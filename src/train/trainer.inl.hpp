@@ -3,11 +3,14 @@
 // needs are declared here and defined there.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
@@ -23,10 +26,6 @@ bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradie
 
 // The stage of an epoch that changes weights.
 inline constexpr const char* kOptimizer = "optimizer";
-
-[[noreturn]] inline void refuse_divergence(std::uint64_t epoch, const Config& config) {
-  usage_error("the loss is not finite in epoch {}; {}", epoch, remedy_for_divergence(config));
-}
 
 template <class Matrix, class Matrices>
 std::vector<Matrix*> pointers_to(Matrices& matrices) {
@@ -70,30 +69,50 @@ bool TrainerOn<Space>::done() const {
 
 template <class Space>
 TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
-  const auto& train = job_.config.train;
-  while (!done()) {
-    EpochReport report;
-    report.epoch = cursor_.epoch;
-    if (!train_epoch(progress, report)) return result_;
-    const bool due =
-        cursor_.epoch == train.epochs || (train.eval_every > 0 && cursor_.epoch % train.eval_every == 0);
-    if (due && !evaluate_epoch(progress, report)) return result_;
-    finish_epoch_report(grid_, timers_, kTrainStages, report);
-    if (progress.on_epoch) progress.on_epoch(report);
-    cursor_ = {cursor_.epoch + 1, 0};
-    if (!goes_on(progress, 0, false)) return result_;
+  try {
+    train_epochs(progress);
+  } catch (const UserError&) {
+    if (!result_.diverged) throw;
   }
-  result_.stopped_early = cursor_.epoch <= train.epochs;
+  if (result_.interrupted) return result_;
+  result_.stopped_early = !result_.diverged && cursor_.epoch <= job_.config.train.epochs;
   pipeline_.leave();
   restore_best();
   result_.confusion = whole_confusion("report");
   return result_;
 }
 
+template <class Space>
+void TrainerOn<Space>::train_epochs(const TrainingProgress& progress) {
+  const auto& train = job_.config.train;
+  while (!done()) {
+    EpochReport report;
+    report.epoch = cursor_.epoch;
+    if (!train_epoch(progress, report)) return;
+    const bool due =
+        cursor_.epoch == train.epochs || (train.eval_every > 0 && cursor_.epoch % train.eval_every == 0);
+    if (due && !evaluate_epoch(progress, report)) return;
+    finish_epoch_report(grid_, timers_, kTrainStages, report);
+    if (progress.on_epoch) progress.on_epoch(report);
+    cursor_ = {cursor_.epoch + 1, 0};
+    if (!goes_on(progress, 0, false)) return;
+  }
+}
+
+template <class Space>
+void TrainerOn<Space>::diverge(const char* what, std::int64_t step, const std::string& detail) {
+  const auto epoch = cursor_.epoch - (step == 0 && cursor_.step == 0 ? 1 : 0);
+  result_.diverged = {
+      what, epoch, step,
+      fmt::format("the {} is not finite in epoch {}{}{}; {}", what, epoch,
+                  step > 0 ? fmt::format(", step {}", step) : "",
+                  detail.empty() ? "" : fmt::format(" ({})", detail), remedy_for_divergence(job_.config))};
+  throw UserError(ExitCode::kDiverged, result_.diverged->words);
+}
+
 // Trains what is left of the cursor's epoch; false when `progress` asked to stop.
 template <class Space>
 bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport& report) {
-  const auto& config = job_.config;
   timers_.clear();
   grid_.traffic().clear();
   report.resumed_step = cursor_.step;
@@ -129,8 +148,8 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   restored_losses_.clear();
   restored_counts_ = {};
   restored_counters_ = {};
-  if (!std::isfinite(*report.loss) || copy_from(space_, diverged_)[0] != 0)
-    refuse_divergence(plan.epoch(), config);
+  if (copy_from(space_, diverged_)[0] != 0) diverge("gradient");
+  if (!std::isfinite(*report.loss)) diverge("loss");
   return true;
 }
 
@@ -176,8 +195,7 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   {
     const Scope time(clock_, "reduce");
     reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
-    if (note_divergence(space_, gradients_, diverged_.data()))  // on every rank
-      refuse_divergence(plan.epoch(), job_.config);
+    if (note_divergence(space_, gradients_, diverged_.data())) diverge("gradient", step + 1);
     for (const auto& part : parts_) part->reduced(space_, end - begin, gradients_);
   }
   const Scope time(clock_, kOptimizer);
@@ -223,12 +241,22 @@ template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
   for (const auto& part : parts_) part->before_evaluation(space_, network_);
-  const auto result = job_.evaluator.evaluate(space_, network_, progress.goes_on);
+  const auto result = evaluate(progress.goes_on);
   if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
   if (result) judge(*result, report);
   for (const auto& part : parts_) part->after_evaluation(space_, network_);
   if (!result) save_unevaluated(progress, report);
   return result.has_value();
+}
+
+template <class Space>
+std::optional<Evaluation> TrainerOn<Space>::evaluate(const std::function<bool()>& goes_on) {
+  try {
+    return job_.evaluator.evaluate(space_, network_, goes_on);
+  } catch (const UserError& error) {
+    if (error.code() == ExitCode::kDiverged) diverge("evaluation", 0, error.what());
+    throw;
+  }
 }
 
 // Are these the best weights so far? Then they are kept.
@@ -241,13 +269,13 @@ void TrainerOn<Space>::judge(const Evaluation& evaluation, EpochReport& report) 
   const bool better = !judged || metric > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
   if (!better) return;
+  keep_best();
   best_metric_ = metric;
   result_.best_epoch = report.epoch;
   if (evaluation.test.vertices > 0) {
     result_.test = evaluation.test;
     confusion_ = evaluation.confusion;
   }
-  keep_best();
 }
 
 // Collective.
@@ -262,14 +290,46 @@ std::vector<std::int64_t> TrainerOn<Space>::whole_confusion(std::string_view lab
 template <class Space>
 std::vector<StateTensor> TrainerOn<Space>::rows_of_weights() {
   std::vector<StateTensor> tensors;
-  for (const auto& part : parts_) part->state(space_, next_step(), false, tensors);
-  std::erase_if(tensors, [](const StateTensor& tensor) { return !tensor.name.starts_with("weights/"); });
+  for (const auto& part : parts_) part->weights(space_, /*best=*/false, tensors);
   return tensors;
+}
+
+// Collective. Weights leave in files when they are the best, and in checkpoints.
+template <class Space>
+void TrainerOn<Space>::check_weights() {
+  const auto is_finite = [](const StateTensor& tensor) {
+    constexpr std::int64_t kNumbersAtOnce = 1 << 20;
+    const auto at_once =
+        std::max<std::int64_t>(1, kNumbersAtOnce / std::max<std::int64_t>(1, tensor.columns));
+    Buffer<float> some;
+    for (const auto& range : tensor.mine)
+      for (auto from = range.begin; from < range.end; from += at_once) {
+        const RowRange rows = {from, std::min(range.end, from + at_once)};
+        some.resize(static_cast<std::size_t>(rows.size() * tensor.columns));
+        tensor.read(rows, some.data());
+        if (first_not_finite(Cpu{}, some.data(), std::ssize(some)) >= 0) return false;
+      }
+    return true;
+  };
+  std::string bad;
+  for (const auto& place : weights())
+    if (first_not_finite(space_, place.tensor->data.data(), place.tensor->rows * place.tensor->columns) >= 0)
+      bad = place.name;
+  for (const auto& tensor : rows_of_weights())
+    if (!is_finite(tensor)) bad = tensor.name;
+  try {
+    agree(grid_.world(), [&] {
+      if (!bad.empty()) throw UserError(ExitCode::kDiverged, bad);
+    });
+  } catch (const UserError& error) {
+    diverge("weight", cursor_.step, error.what());
+  }
 }
 
 // Each rank keeps the rows that it saves.
 template <class Space>
 void TrainerOn<Space>::keep_best() {
+  check_weights();
   for (const auto& part : parts_) part->keep_best(space_);
   best_.clear();
   for (const auto& place : weights()) {

@@ -65,8 +65,8 @@ StateTensor TrainerOn<Space>::state_of_best(const Place& place, std::size_t k) c
 // Collective. The tensors are read from where they are: the state is valid until the next step.
 template <class Space>
 TrainingState TrainerOn<Space>::state(bool within_epoch) {
-  if (copy_from(space_, diverged_)[0] != 0)
-    refuse_divergence(static_cast<std::uint64_t>(cursor_.epoch), job_.config);
+  if (copy_from(space_, diverged_)[0] != 0) diverge("gradient");
+  check_weights();
   TrainingState state;
   state.cursor = cursor_;
   const auto places = weights();
@@ -85,6 +85,17 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   state.counts = sum_over_ranks(pipeline_.counts_of_taken(), grid_.world());
   state.counts.add(restored_counts_);
   state.counters = counters_of_done().sums();
+  return state;
+}
+
+template <class Space>
+TrainingState TrainerOn<Space>::best() {
+  TrainingState state;
+  state.best_epoch = result_.best_epoch;
+  if (state.best_epoch == 0) return state;
+  const auto places = weights();
+  for (std::size_t k = 0; k < best_.size(); ++k) state.tensors.push_back(state_of_best(places[k], k));
+  for (const auto& part : parts_) part->weights(space_, /*best=*/true, state.tensors);
   return state;
 }
 

@@ -193,6 +193,8 @@ Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
 }
 
 std::string weights_bytes(const TrainedWeights& weights) {
+  if (const auto place = not_finite_in(weights.tensors); !place.empty())
+    throw UserError(ExitCode::kDiverged, "weights.h5 is not written: " + place);
   hdf5::silence();
   hdf5::WrittenBytes written;
   auto file = hdf5::create_in_memory(written, kUserBlock);

@@ -1,17 +1,38 @@
-"""Numbers that are not finite: in what `infer` is given, and in what it computes.
+"""Numbers that are not finite: in training, in what `infer` is given, and in what it computes.
 
-Law, for rows, predictions and scores of links: nothing that is not finite leaves the program.
+Laws, for classes, labels and links: nothing that is not finite leaves the program as a score, a row or a weight. A training that diverges
+ends on all ranks with exit code 6 and one message that says where and what to change; report.json says it too, and the best weights of
+before are there, those of a run that ended with that epoch. A training that is killed has left its best weights so far.
 """
 
+import json
+import math
 import shutil
+import signal
+import time
 import zlib
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest
+from tests.app.program import ProgramTest, arrays_of
+from tests.app.restart_test import RestartTest
 
 TASKS = {"classes": (), "labels": ('train.task="labels"',), "links": ('train.task="links"', "train.ranked_against=20")}
+# One step and an evaluation: the weights are far too large then.
+AT_ONCE = ("train.optimizer=sgd", "train.learning_rate=1e38", "train.epochs=1", "train.batches_per_step=1000", "model.normalize=none")
+# Every step multiplies the weights by -999, until they overflow.
+LATER = ("train.optimizer=sgd", "train.learning_rate=1.0", "train.weight_decay=1e3", "train.epochs=40", "train.batches_per_step=1000",
+         "model.normalize=none")
+
+
+def every_number(value):
+    """Of a report, as deep as it goes."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for one in value for number in every_number(one)]
+    return [value] if isinstance(value, (int, float)) else []
 
 
 def seal(path):
@@ -32,6 +53,56 @@ class DivergenceTest(ProgramTest):
         prepare = (("prepare", None, "--split-links", "0.8,0.1,0.1"),) if task == "links" else ()
         self.make_once(self.graph, generate, *prepare)
         self.write_job(*TASKS[task])
+
+
+class Training(DivergenceTest):
+    def diverge(self, *keys, **options):
+        """Exit code 6; (the report, all of whose numbers are finite, and so are those of the weights, if there are any)."""
+        output = self.fail_with(6, ["is not finite in epoch ", "; lower train.", f"its report is {self.output}/report.json"], "train", self.config,
+                                *keys, **options)
+        report = json.loads((self.output / "report.json").read_text())
+        self.assertTrue(all(map(math.isfinite, every_number(report))))
+        weights = self.output / "weights.h5"
+        self.assertEqual(weights.exists(), "best_epoch" in report)
+        if weights.exists():
+            self.assertTrue(all(np.isfinite(values).all() for values in arrays_of(weights).values()))
+        self.assertIn(report["diverged"]["message"], output)
+        return report
+
+    def test_one_update_that_overflows(self):
+        for task, ranks in (("classes", 3), ("labels", 1), ("links", 2)):
+            with self.subTest(task=task):
+                self.make(task)
+                report = self.diverge(*AT_ONCE, ranks=ranks, timeout=60)
+                self.assertEqual((report["diverged"]["what"], report["diverged"]["epoch"], report["epochs"]), ("evaluation", 1, []))
+                self.assertFalse({"best_epoch", "weights_digest", "test", "train", "confusion"} & set(report))
+                self.assertEqual(len((self.output / "metrics.csv").read_text().splitlines()) if (self.output / "metrics.csv").exists() else 0, 0)
+
+    def test_the_best_weights_of_before_stay(self):
+        for task, ranks in (("classes", 1), ("links", 3)):
+            with self.subTest(task=task):
+                self.make(task)
+                report = self.diverge(*LATER, "run.overlap=true", ranks=ranks, timeout=60)
+                best, last = report["best_epoch"], len(report["epochs"])
+                self.assertGreaterEqual(last, 2)
+                self.assertEqual(report["diverged"]["epoch"], last + 1)
+                weights, digest = arrays_of(self.output / "weights.h5"), report["weights_digest"]
+                self.succeed("-q", "train", self.config, *LATER, f"train.epochs={best}")
+                found = self.report(self.output)
+                self.assertEqual((found["weights_digest"], found["test"]), (digest, report["test"]))
+                for name, values in arrays_of(self.output / "weights.h5").items():
+                    self.assertEqual(values.tobytes(), weights[name].tobytes(), name)
+
+    def test_no_checkpoint_holds_what_is_not_finite(self):
+        self.make("classes")
+        report = self.diverge(*LATER, "run.checkpoint_every=1", "train.eval_every=100")
+        self.assertNotIn("best_epoch", report)
+        for path in (self.output / "checkpoints").glob("*.h5"):
+            self.assertTrue(all(np.isfinite(values).all() for name, values in arrays_of(path, "weights").items()), path)
+        # The same command goes on from there, and arrives at the same place.
+        output = self.fail_with(6, [report["diverged"]["message"]], "train", self.config, *LATER, "run.checkpoint_every=1",
+                                "train.eval_every=100", overwrite=False, ranks=2)
+        self.assertIn("restart ", output)
 
 
 class Inferring(DivergenceTest):
@@ -95,3 +166,23 @@ class Inferring(DivergenceTest):
         self.refused(6, words, "--links", self.folder / "asked.txt", ranks=2)
         self.refused(6, words, "--links", self.folder / "heads.txt", "--top", 3)
         self.refused(6, words, "--metrics", ranks=2)
+
+
+class Left(RestartTest):
+    def test_a_killed_run_has_left_its_best_weights(self):
+        self.make_it_last(30)
+        expected = self.uncut()
+        job = self.under_way(ranks=2)
+        weights = self.output / "weights.h5"
+        job.wait_for(weights.exists, "weights")
+        time.sleep(0.1)
+        job.signal(signal.SIGKILL, 0)
+        job.end()
+        with h5py.File(weights) as file:
+            self.assertGreater(file.attrs["epoch"], 0)
+        self.assertFalse((self.output / "report.json").exists())
+        self.succeed("-q", "infer", self.config, "--checkpoint", weights, "-o", self.folder / "rows.h5")
+        self.succeed("-q", "train", self.config)
+        self.assertEqual(self.outcome(), expected)
+        with h5py.File(weights) as file:
+            self.assertEqual(file.attrs["epoch"], expected["best"])

@@ -301,7 +301,7 @@ class Overlap(JobTest):
             self.compare(*job, ranks=ranks)
 
     def test_errors_end_the_run(self):
-        self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd",
+        self.fail_with(6, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd",
                        "run.overlap=true", "sampler.bulk=2", ranks=3, timeout=60)
 
 
@@ -438,10 +438,11 @@ class BadInput(JobTest):
         self.fail_with(3, ["graph file"], "train", self.config, f"graph.file={self.folder / long_name}", ranks=2)
         self.fail_with(3, [long_name], "import", "ogb", self.folder / long_name, "--split", "x", "-o", self.folder / "g.h5", ranks=2)
 
-    def test_a_failed_run_leaves_no_report_of_an_earlier_one(self):
+    def test_a_failed_run_leaves_no_result_of_an_earlier_one(self):
         self.succeed("-q", "train", self.config)
-        self.fail_with(2, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd", ranks=2)
-        self.assertFalse((self.output / "report.json").exists())
+        self.fail_with(6, ["not finite", "learning_rate"], "train", self.config, "train.learning_rate=1e30", "train.optimizer=sgd", ranks=2)
+        self.assertIn("diverged", self.report(self.output))
+        self.assertFalse((self.output / "weights.h5").exists())
 
 
 class Documents(ProgramTest):

@@ -97,7 +97,7 @@ class Data(Words):
 
 class Losses(Words):
     def diverge(self, words, *keys):
-        return self.fail_with(2, ["the loss is not finite in epoch ", *words], "train", self.config, "train.epochs=30",
+        return self.fail_with(6, [" is not finite in epoch ", *words], "train", self.config, "train.epochs=30",
                               "model.layers=2", "sampler.fanout=[2,2]", *keys)
 
     def test_the_key_that_is_set_unusually_is_named(self):

@@ -89,7 +89,7 @@ class Case:
         self.log.append(f"  {process.returncode} " + " / ".join(line for line in said.splitlines() if "error" in line))
         return process.returncode, said
 
-    def train(self, config, ranks, name=None, codes=(0, 2, 3, 4)):
+    def train(self, config, ranks, name=None, codes=(0, 2, 3, 4, 6)):
         """(exit code, what it said, the folder of its results), by the law of words."""
         output = self.folder / (name or f"out{self.runs}")
         path, before = self.folder / f"{output.name}.toml", set(output.rglob("*"))
@@ -99,6 +99,8 @@ class Case:
         if code in (2, 3, 4):
             left = [entry.name for entry in set(output.rglob("*")) - before if entry.name in ("report.json", "weights.h5")]
             check(not left, "words", f"refused, and left {left}")
+        elif code == 6:
+            check((output / "report.json").exists() and "not finite" in said, "words", f"exit code 6: {said[-3000:]}")
         elif code == 0:
             for wanted in ("report.json", "weights.h5", "metrics.csv", "config.toml"):
                 check((output / wanted).exists(), "words", f"exit code 0 without {wanted}")
@@ -113,7 +115,7 @@ class Case:
     def check_words(self, code, said, codes=(0, 2, 3, 4)):
         check(code in codes, "words", f"exit code {code}:\n{said[-3000:]}")
         errors = [line for line in said.splitlines() if line.startswith("espalier: error:")]
-        if code in (2, 3, 4):
+        if code in (2, 3, 4, 6):
             check(len(errors) == 1, "words", f"exit code {code} and {len(errors)} messages:\n{said[-3000:]}")
             check(self.keys.named(errors[0]) or str(self.folder) in errors[0], "words", f"no key, no file is named: {errors[0]}")
         else:
@@ -235,7 +237,7 @@ class Case:
     def try_to_train(self, config, ranks):
         planned, words = self.plan(config, ranks)
         code, said, output = self.train(config, ranks)
-        if "not finite" not in said:
+        if code != 6:
             self.look(check, (planned == 0) == (code == 0), "plan", f"plan: {planned}, train: {code} on {ranks} ranks\n{words[-1500:]}\n{said[-1500:]}")
         read = self.graph.flaw != "edge features of other rows" or config.get("model.edge_features")
         check(not self.graph.flaw or not read or code != 0, "words", f"{self.graph.flaw}: exit code {code}\n{said}")
@@ -329,7 +331,7 @@ class Case:
             more = {"train.epochs": config["train.epochs"]} if "train.epochs" in config else {}
         elif how == "minutes":
             less, more = {**base, "run.max_minutes": 1e-6}, {}
-            code, said, _ = self.train(less, ranks, "restarted", codes=(0, 2, 3, 4, 5))
+            code, said, _ = self.train(less, ranks, "restarted", codes=(0, 2, 3, 4, 5, 6))
         else:
             less, more = base, {}
             code, said, output = self.train(less, ranks, "begun")

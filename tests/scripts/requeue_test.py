@@ -1,7 +1,7 @@
 """slurm/run_and_requeue.sh with stand-ins for SLURM's commands and for the program: which ends of a run
 bring the job back.
 
-Laws: exit code 5 does, 0, 2, 3 and 4 do not; another code does where a checkpoint was saved since the
+Laws: exit code 5 does, 0, 2, 3, 4 and 6 do not; another code does where a checkpoint was saved since the
 start, and after the warning of the time limit in any case, but not twice in a row without one; never
 more than MAX_REQUEUES times, never after scancel; the exit code is the program's.
 tests/slurm proves it on a SLURM; how the program itself takes the warning is in tests/app.
@@ -58,7 +58,7 @@ class Requeue(FolderTest):
         return self.stand_in("program", f"{save}\n{body}")
 
     def test_exit_codes(self):
-        for code, back in ((0, False), (2, False), (3, False), (4, False), (5, True)):
+        for code, back in ((0, False), (2, False), (3, False), (4, False), (5, True), (6, False)):
             self.assertEqual(self.run_job(self.program(f"save {code}; exit {code}"))[:2], (code, back))
 
     def test_a_death_brings_it_back_where_something_was_saved(self):

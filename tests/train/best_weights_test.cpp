@@ -1,9 +1,11 @@
 // ranks: 1 3
 // Laws: evaluation happens when it is due; the weights of the first best validation metric
 // (train.metric) stay, with its running statistics and test metrics; patience counts evaluations
-// without a gain; a loss that is not finite ends the training on all ranks.
+// without a gain; numbers that are not finite end the training on all ranks, which say where, and
+// the best weights of before stay.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "mpi_test.hpp"
@@ -95,10 +97,48 @@ TEST(Trainer, WithoutValidationTheLastWeightsStay) {
   EXPECT_TRUE(same_weights(run.last, run.weights.back()));
 }
 
-TEST(Trainer, RefusesToGoOnWithALossThatIsNotFinite) {
-  auto config = config_of("sage", "none");
-  config.train.learning_rate = 1e30;
-  EXPECT_THROW(train(Grid(test_world(), 1), small_problem(60, 5, 3, 20), config), UserError);
+// What diverged, where, is the same on every rank and grid; no weight that stays and no score is
+// not finite.
+TEST(Trainer, AtNumbersThatAreNotFiniteItSaysWhereAndTheBestWeightsStay) {
+  const auto problem = small_problem(60, 5, 3, 20);
+  const auto is_finite = [](const Weights<float>& weights) {
+    return std::ranges::all_of(weights, [](const auto& tensor) {
+      return std::ranges::all_of(tensor.data, [](float x) { return std::isfinite(x); });
+    });
+  };
+  // One step and an evaluation; steps that multiply the weights by -999; gradients that overflow.
+  struct Case {
+    double rate, decay;
+    std::int64_t epochs;
+    std::vector<std::string> what;
+    bool none_before;
+  };
+  for (const auto& [rate, decay, epochs, what, none_before] :
+       {Case{1e38, 0, 1, {"evaluation", "weight", "gradient"}, true},
+        Case{1, 1e3, 30, {"evaluation", "weight", "gradient", "loss"}, false},
+        Case{1e30, 0, 3, {"evaluation", "gradient", "loss"}, true}})
+    for (const int c : divisors(test_world().size())) {
+      SCOPED_TRACE(fmt::format("rate {} decay {} c {}", rate, decay, c));
+      auto config = config_of("sage", "none");
+      config.train.learning_rate = rate;
+      config.train.weight_decay = decay;
+      config.train.epochs = epochs;
+      const auto run = train_to_divergence(Grid(test_world(), c), problem, config);
+      const auto& diverged = run.result.diverged;
+      ASSERT_TRUE(diverged.has_value());  // on every rank
+      EXPECT_EQ(diverged->epoch, std::ssize(run.epochs) + 1);
+      EXPECT_NE(std::ranges::find(what, diverged->what), what.end()) << diverged->what;
+      EXPECT_NE(diverged->words.find(fmt::format(" is not finite in epoch {}", diverged->epoch)),
+                std::string::npos);
+      EXPECT_NE(diverged->words.find("; lower train."), std::string::npos) << diverged->words;
+      EXPECT_EQ(run.result.best_epoch == 0, none_before);
+      for (const auto& epoch : run.epochs) EXPECT_TRUE(std::isfinite(*epoch.loss));
+      if (none_before) continue;
+      EXPECT_EQ(run.result.best_epoch, plain_best(run.epochs, 0).first);
+      EXPECT_TRUE(is_finite(run.last));
+      EXPECT_TRUE(same_weights(run.last, run.weights[static_cast<std::size_t>(run.result.best_epoch - 1)]));
+      EXPECT_TRUE(run.result.test.has_value());
+    }
 }
 
 }  // namespace

@@ -53,8 +53,9 @@ struct Run {
   Evaluation evaluation_of_last;
 };
 
-inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config, std::int64_t bulk = 5,
-                 std::int64_t batches_per_step = kStep, Topology topology = Topology::kPartitioned) {
+inline Run train_to_divergence(const Grid& grid, const SmallProblem& problem, const Config& config,
+                               std::int64_t bulk = 5, std::int64_t batches_per_step = kStep,
+                               Topology topology = Topology::kPartitioned) {
   std::optional<Grid> beside;
   if (config.run.overlap) beside.emplace(grid.world().duplicate(), grid.replication());
   const Grid* sampling_grid = beside ? &*beside : nullptr;
@@ -68,7 +69,15 @@ inline Run train(const Grid& grid, const SmallProblem& problem, const Config& co
                                 run.weights.push_back(weights_of(trainer.network()));
                               }});
   run.last = weights_of(trainer.network());
-  run.evaluation_of_last = job.evaluator.evaluate(Cpu{1}, trainer.network());
+  if (!run.result.diverged) run.evaluation_of_last = job.evaluator.evaluate(Cpu{1}, trainer.network());
+  return run;
+}
+
+/// One that comes to its end.
+inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config, std::int64_t bulk = 5,
+                 std::int64_t batches_per_step = kStep, Topology topology = Topology::kPartitioned) {
+  auto run = train_to_divergence(grid, problem, config, bulk, batches_per_step, topology);
+  EXPECT_FALSE(run.result.diverged.has_value());
   return run;
 }
 

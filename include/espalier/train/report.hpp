@@ -95,6 +95,13 @@ struct RestartNote {
   int ranks = 1;  ///< of the run that saved it
 };
 
+/// Where a training ended because a number was no longer finite.
+struct Divergence {
+  std::string what;                  ///< "loss", "gradient", "weight", "evaluation"
+  std::int64_t epoch = 0, step = 0;  ///< step: from 1; 0: behind the last, or not known
+  std::string words;                 ///< a sentence, with what to change
+};
+
 struct RunReport {
   std::string command;
   std::string config_json;
@@ -110,6 +117,7 @@ struct RunReport {
   /// classes]. The key "confusion" of report.json, a list of rows; none where it is empty.
   std::vector<std::int64_t> confusion;
   std::int64_t best_epoch = 0;
+  std::optional<Divergence> diverged;
   std::string weights_digest;  ///< 16 hex digits of the final weights' bits; empty
                                ///< without a network
   std::optional<RestartNote> restart;

@@ -158,6 +158,9 @@ class StepPartOn {
   /// Rows that ranks have apart, those of the best epoch too, where `best`. Valid until the next
   /// step begins or ends.
   virtual void state(const Space&, std::int64_t /*next*/, bool /*best*/, std::vector<StateTensor>&) {}
+  /// Not collective. Of those rows the ones that belong to the weights: of this moment, or of the
+  /// best epoch, with best/ before their names.
+  virtual void weights(const Space&, bool /*best*/, std::vector<StateTensor>&) {}
   /// Not collective, after all tensors that every rank has. Takes them from a checkpoint. Where
   /// training goes on without what it misses there, words that follow "the checkpoint has".
   virtual std::string restore(const Space&, std::int64_t /*next*/, bool /*best*/, SavedTensors&) {

@@ -55,9 +55,10 @@ struct TrainingResult {
   std::optional<Metrics> test;          ///< with the weights of the best validation metric
   std::vector<std::int64_t> confusion;  ///< the same, of all ranks (Evaluation::confusion)
   std::int64_t best_epoch = 0;
-  bool stopped_early = false;         ///< by train.early_stop
-  std::optional<Cursor> interrupted;  ///< where `next` asked to stop: network() holds the weights
-                                      ///< of that moment
+  bool stopped_early = false;          ///< by train.early_stop
+  std::optional<Divergence> diverged;  ///< then what is here is of the epochs before
+  std::optional<Cursor> interrupted;   ///< where `next` asked to stop: network() holds the weights
+                                       ///< of that moment
 };
 
 /// What to change where the loss grows: the keys that are set beyond what is usual, those furthest
@@ -77,9 +78,14 @@ class TrainerOn {
   /// optimiser, or cannot be read. What parts of a step missed there, and go on without, in words.
   std::vector<std::string> restore(const TrainingState& state);
 
-  /// Collective. Trains all epochs that are left (or stops early), leaves the best weights in
-  /// network(). Throws UserError(kUsage) when the loss is no longer finite.
+  /// Collective. Trains all epochs that are left (or stops early, or diverges), leaves the best
+  /// weights in network(), if an epoch was evaluated.
   TrainingResult train(const TrainingProgress& progress);
+  /// So far; 0: none.
+  std::int64_t best_epoch() const { return result_.best_epoch; }
+  /// Its weights alone, as a checkpoint has them: read from where they lie until the next
+  /// evaluation. Also when train() has thrown.
+  TrainingState best();
 
   Network<float, Space>& network() { return network_; }
   /// Rows that ranks have apart and that belong to the weights, as they are; read from where they
@@ -92,7 +98,11 @@ class TrainerOn {
  private:
   using Place = TensorPlaceOn<Space>;
 
+  void train_epochs(const TrainingProgress& progress);
   bool train_epoch(const TrainingProgress& progress, EpochReport& report);
+  /// Ends training, on every rank: `what` is not finite, in a step (from 1) or behind the last.
+  [[noreturn]] void diverge(const char* what, std::int64_t step = 0, const std::string& detail = {});
+  void check_weights();
   bool goes_on(const TrainingProgress& progress, std::int64_t steps, bool within_epoch);
   bool done() const;
   void take_up_losses(const EpochPlan& plan);
@@ -104,6 +114,7 @@ class TrainerOn {
   void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
                      double scale, std::int64_t batches);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
+  std::optional<Evaluation> evaluate(const std::function<bool()>& goes_on);
   void judge(const Evaluation& evaluation, EpochReport& report);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   std::int64_t next_step() const;

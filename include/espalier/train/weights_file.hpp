@@ -57,8 +57,8 @@ TrainedWeights weights_of(const Communicator& world, const TrainingState& state)
 /// The checkpoint of embeddings beside a weights.h5.
 Checkpoint embeddings_of(const TrainedWeights& weights, int ranks);
 
-/// The bytes of a weights.h5, without embeddings. Throws UserError(kInternal) when HDF5 cannot
-/// make them.
+/// The bytes of a weights.h5, without embeddings. Throws UserError: kInternal when HDF5 cannot make
+/// them, kDiverged when a weight is not finite.
 std::string weights_bytes(const TrainedWeights& weights);
 
 /// Is it a weights.h5, whole or damaged, rather than a checkpoint or another file? Throws
