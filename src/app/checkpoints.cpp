@@ -150,6 +150,15 @@ static void check_same_graph(const Job& job, const Restart& restart) {
   check_same_content(job, here.content, restart);
 }
 
+void check_epochs(const Job& job, const Restart& restart) {
+  const auto& [epoch, step] = restart.checkpoint.state.cursor;
+  const auto asked = job.config.train.epochs;
+  if (epoch > asked + 1 || (epoch > asked && step > 0))
+    usage_error("{} was saved after {}{}, and train.epochs = {}; raise train.epochs, or {}", restart.path,
+                counted(epoch - 1, "epoch"), step > 0 ? fmt::format(" and {}", counted(step, "step")) : "",
+                asked, restart.anew);
+}
+
 void check_restart(const Job& job, const Restart& restart) {
   auto differences = changed_keys(restart.config, job.config, job.graph);
   for (const auto& key : differences)
@@ -188,13 +197,18 @@ void check_same_content(const Job& job, const ContentDigests& here, const Restar
               restart.path, job.config.graph.file, difference, restart.anew);
 }
 
+bool is_done(const Job& job, const Restart& restart) {
+  const auto& state = restart.checkpoint.state;
+  return is_done(job.config.train, state.cursor, state.evaluations_without_gain);
+}
+
 std::string restart_in_words(const Job& job, const Restart& restart) {
   const auto& [epoch, step] = restart.checkpoint.state.cursor;
   const int ranks = restart.checkpoint.ranks;
-  if (epoch > job.config.train.epochs)
-    return fmt::format(
-        "restart {}: {} done, nothing is left to train; raise train.epochs, or {}", restart.path,
-        epoch == 2 ? "the only epoch is" : fmt::format("all {} epochs are", epoch - 1), restart.anew);
+  if (is_done(job, restart))
+    return fmt::format("restart {}: {} done, nothing is left to train; raise {}, or {}", restart.path,
+                       epoch == 2 ? "the only epoch is" : fmt::format("all {} epochs are", epoch - 1),
+                       epoch > job.config.train.epochs ? "train.epochs" : "train.early_stop", restart.anew);
   std::string words = fmt::format("restart {} ({} of epoch {} done, saved by {})", restart.path,
                                   counted(step, "step"), epoch, counted(ranks, "rank"));
   if (step == 0) words = fmt::format("restart {} ({} done)", restart.path, counted(epoch - 1, "epoch"));

@@ -40,6 +40,12 @@ void check_restart(const Job& job, const Restart& restart);
 /// where one of them is not known.
 void check_same_content(const Job& job, const ContentDigests& here, const Restart& restart);
 
+/// Is there nothing left to train behind it?
+bool is_done(const Job& job, const Restart& restart);
+
+/// Throws UserError(kUsage), on every rank, where more was trained than train.epochs asks for.
+void check_epochs(const Job& job, const Restart& restart);
+
 /// "goes on from out/checkpoints/epoch-0003-step-000040.h5 (40 steps of epoch 3 done, saved by
 /// 4 ranks)".
 std::string restart_in_words(const Job& job, const Restart& restart);

@@ -1,5 +1,6 @@
 #include "run_output.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/ranged_file.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/train/checkpoint.hpp"
@@ -73,11 +75,18 @@ std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config&
 }
 
 OutputFolder look_at_output(const Communicator& world, const Config& config, bool overwrite) {
-  std::error_code error;
-  auto finished = std::int64_t{world.rank() == 0 &&
-                               std::filesystem::is_regular_file(config.output.dir + "/" + kReport, error)};
-  world.broadcast(&finished, 1, 0, "setup");
-  return {.finished = finished != 0, .replaced = finished != 0 && overwrite};
+  const auto has = [&](const char* name) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(config.output.dir + "/" + name, error);
+  };
+  std::array<std::int64_t, 2> found = {};
+  agree(world, [&] {
+    if (world.rank() != 0 || !has(kReport)) return;
+    const bool weights = has(kWeights) && (config.model.embedding == 0 || has(kEmbeddingsFile));
+    found = {1, weights && is_of_whole_training(bytes_of_file(config.output.dir + "/" + kReport))};
+  });
+  world.broadcast(std::span<std::int64_t>(found), 0, "setup");
+  return {.finished = found[0] != 0, .replaced = found[0] != 0 && overwrite, .whole = found[1] != 0};
 }
 
 void refuse_to_replace(const OutputFolder& output, const Config& config) {

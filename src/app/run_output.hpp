@@ -27,6 +27,7 @@ std::unique_ptr<OutputLock> lock_output(const Communicator& world, const Config&
 struct OutputFolder {
   bool finished = false;  ///< its report.json is there
   bool replaced = false;  ///< and may go: --overwrite
+  bool whole = false;     ///< it is of a training that came to its end, whose weights are there
 };
 
 /// Collective, with the lock. The same on every rank.

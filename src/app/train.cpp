@@ -252,6 +252,11 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   job.asked = asked;
   job.begins_anew = config.run.restart == "never" || (output.replaced && !restart);
   if (restart) check_restart(job, *restart);
+  if (restart && restart->in_output && output.whole && !output.replaced && is_done(job, *restart)) {
+    log::info("{}", restart_in_words(job, *restart));
+    return;
+  }
+  if (restart) check_epochs(job, *restart);
   const auto check = [&] {
     if (restart) check_same_content(job, job.file->content(), *restart);
   };

@@ -239,6 +239,11 @@ std::string to_json(const RunReport& report) {
   return text + "\n";
 }
 
+bool is_of_whole_training(const std::string& text) {
+  const auto json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.value("command", Json()) == "train" && !json.contains("diverged");
+}
+
 // ---- the epochs in a checkpoint: as in the report, and what the report leaves out ----
 
 namespace {

@@ -62,9 +62,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
 // Is there nothing left to train?
 template <class Space>
 bool TrainerOn<Space>::done() const {
-  const auto& train = job_.config.train;
-  return cursor_.epoch > train.epochs ||
-         (train.early_stop > 0 && evaluations_without_gain_ >= train.early_stop && cursor_.step == 0);
+  return is_done(job_.config.train, cursor_, evaluations_without_gain_);
 }
 
 template <class Space>

@@ -2,7 +2,8 @@
 
 Laws, for classes, labels and links: nothing that is not finite leaves the program as a score, a row or a weight. A training that diverges
 ends on all ranks with exit code 6 and one message that says where and what to change; report.json says it too, and the best weights of
-before are there, those of a run that ended with that epoch. A training that is killed has left its best weights so far.
+before are there, those of a run that ended with that epoch. A training that is killed has left its best weights so far; a finished one
+is touched by no command that trains nothing more.
 """
 
 import json
@@ -16,7 +17,7 @@ import h5py
 import numpy as np
 
 from tests.app.program import ProgramTest, arrays_of
-from tests.app.restart_test import RestartTest
+from tests.app.restart_test import ONE_STEP, RestartTest
 
 TASKS = {"classes": (), "labels": ('train.task="labels"',), "links": ('train.task="links"', "train.ranked_against=20")}
 # One step and an evaluation: the weights are far too large then.
@@ -186,3 +187,39 @@ class Left(RestartTest):
         self.assertEqual(self.outcome(), expected)
         with h5py.File(weights) as file:
             self.assertEqual(file.attrs["epoch"], expected["best"])
+
+    def contents(self):
+        return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in sorted(self.output.rglob("*")) if path.is_file()}
+
+    def test_a_finished_run_is_not_touched(self):
+        self.succeed("-q", "train", self.config, "run.checkpoint_every=1")
+        before = self.contents()
+        for ranks, *keys in ((1, "train.epochs=2"), (3, "train.epochs=1", ONE_STEP), (2,)):
+            output = self.succeed("train", self.config, *keys, ranks=ranks, overwrite=False)
+            self.assertRegex(output, "^restart .*all 3 epochs are done, nothing is left to train; raise train.epochs, or give --overwrite.*\n$")
+            self.assertEqual(self.contents(), before)
+        # What is missing of its results is made again.
+        report, weights = before[self.output / "report.json"][0], arrays_of(self.output / "weights.h5")
+        (self.output / "weights.h5").unlink()
+        self.fail_with(2, ["after 3 epochs, and train.epochs = 2", "raise train.epochs"], "train", self.config, "train.epochs=2", overwrite=False)
+        self.succeed("-q", "train", self.config, "run.checkpoint_every=1", overwrite=False)
+        for name, values in arrays_of(self.output / "weights.h5").items():
+            self.assertEqual(values.tobytes(), weights[name].tobytes(), name)
+        self.assertEqual(json.loads(report)["weights_digest"], self.report(self.output)["weights_digest"])
+        self.succeed("-q", "train", self.config, "train.epochs=4", overwrite=False)
+        self.assertEqual(len(self.report(self.output)["epochs"]), 4)
+
+    def test_nor_is_one_that_stopped_early(self):
+        keys = ("train.early_stop=1", "train.epochs=50", "run.checkpoint_every=1")
+        self.succeed("-q", "train", self.config, *keys)
+        before, epochs = self.contents(), len(self.report(self.output)["epochs"])
+        self.assertLess(epochs, 50)
+        output = self.succeed("train", self.config, *keys, overwrite=False)
+        self.assertRegex(output, f"^restart .*all {epochs} epochs are done, nothing is left to train; raise train.early_stop, or .*\n$")
+        self.assertEqual(self.contents(), before)
+
+    def test_one_that_was_cut_behind_the_epochs_that_are_asked_for(self):
+        self.cut(5)
+        before = self.contents()
+        self.fail_with(2, ["after 1 epoch and 1 step, and train.epochs = 1"], "train", self.config, "train.epochs=1", ranks=2)
+        self.assertEqual(self.contents(), before)

@@ -133,6 +133,9 @@ void measure_peak_memory(const Communicator& comm, RunReport& report);
 /// Report as JSON text.
 std::string to_json(const RunReport& report);
 
+/// Is this text the report of a training that came to its end?
+bool is_of_whole_training(const std::string& text);
+
 /// Epochs as JSON text with all that reports are made of, and back, exactly. Throws
 /// UserError(kInput) for another text.
 std::string epochs_to_json(std::span<const EpochReport> epochs);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/config.hpp"
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
@@ -24,6 +25,12 @@ struct Cursor {
   std::int64_t epoch = 1, step = 0;
   friend bool operator==(const Cursor&, const Cursor&) = default;
 };
+
+/// Is a training at an end there, by train.epochs or train.early_stop?
+inline bool is_done(const TrainConfig& train, const Cursor& cursor, std::int64_t evaluations_without_gain) {
+  return cursor.epoch > train.epochs ||
+         (train.early_stop > 0 && evaluations_without_gain >= train.early_stop && cursor.step == 0);
+}
 
 struct TrainingState {
   Cursor cursor;
