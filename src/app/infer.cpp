@@ -190,7 +190,7 @@ void warn_of_another_graph(const Job& job, const Inference& inference) {
 
 // ---- the work ----
 
-/// Gives the rows of a layer to several sinks, none of which takes their memory.
+/// Gives the rows of a layer to several sinks, of which only the last may take their memory.
 template <class Space>
 class SeveralSinks final : public RowSinkOn<Space> {
  public:
@@ -448,21 +448,22 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
     listed->reserve(pass.rows());
     layers.back().add(listing);
   }
-  std::vector<RowSinkOn<Space>*> sinks;
-  for (auto& layer : layers) sinks.push_back(layer.or_null());
   std::unique_ptr<TaskOn<Space>> task;
-  std::optional<KeptRowsOn<Space>> logits;
+  std::unique_ptr<RowJudgeOn<Space>> judge;
   if (inference.targets) {
     task = make_task(space, *job.grid, *inference.targets, job.config.train);
-    sinks.back() = &logits.emplace(pass.rows(), network.output_width(network.stages()), sinks.back());
+    judge = task->judge();
+    layers.back().add(*judge);  // the last of them: it may take the memory
   }
+  std::vector<RowSinkOn<Space>*> sinks;
+  for (auto& layer : layers) sinks.push_back(layer.or_null());
   const auto kept = kept_layers(job, inference, space, input, network, sinks.size());
   compute(job, kept.get(), space, pass, std::move(input), network, sinks, [&] { file.check(); });
 
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kInferLabel).bytes_received;
   std::optional<Evaluation> found;
-  if (task) found = task->judge(space, logits->release(), network.task_tensors());
+  if (judge) found = judge->finish(space, network.task_tensors());
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, digest, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} in {:.1f} s, {:.1f} MB between ranks", arguments.output, shape.in_words(),

@@ -54,19 +54,6 @@ GraphView view_of(const Config& config) {
   return view;
 }
 
-void resolve(JobSize& job, int threads) {
-  auto& config = job.config;
-  const auto replication = config.grid.replication.value.value_or(automatic_replication(job));
-  config.run.threads.value = threads;
-  config.run.device = job.gpu ? "cuda" : "cpu";
-  config.grid.replication.value = replication;
-  if (job.inference) return;
-  config.train.batches_per_step.value = job.training
-                                            ? resolved_batches_per_step(job.graph, config, job.ranks)
-                                            : config.train.batches_per_step.value.value_or(job.ranks);
-  config.sampler.bulk.value = resolved_bulk(job, replication);
-}
-
 // Collective. The groups of local batches: stretches of the order.
 static std::shared_ptr<const BatchGroups> groups_of_job(const Communicator& world, const Order& order,
                                                         const GraphFile& file, const Config& config) {
@@ -121,7 +108,9 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
           .samples_ahead = job.samples_ahead,
-          .order = job.owners.order.value_or(OrderInfo())};
+          .order = job.owners.order.value_or(OrderInfo()),
+          .may_spill = job.kind == JobKind::kTrain && job.device.gpu == nullptr,
+          .spills_unasked = job.config.run.spill.empty() && !job.spill.empty()};
 }
 
 bool topology_on_device(const Job& job) {
@@ -157,8 +146,26 @@ PassMemory pass_memory(const Job& job) {
   const auto size = size_of(job, job.grid->ranks());
   const bool held =
       std::ranges::any_of(planned_parts(size, job.grid->replication()), &PlannedPart::holds_cache);
-  return {evaluation_memory(size, job.grid->replication()), job.config.run.spill,
+  return {evaluation_memory(size, job.grid->replication()), job.spill,
           held ? 0 : cache_memory(job.config.run)};
+}
+
+// Collective. The job as it will run; hidden rows go to output.dir only where files can be there.
+static PlannedJob fit_job(const Communicator& world, const Job& job, JobSize asked,
+                          const MemoryOffer& offer) {
+  const JobEstimates estimates(world, *job.file, asked, job.cpu.threads);
+  const auto fitted = estimates.fit(asked, offer);
+  if (!fitted.job.spills_unasked) return fitted;
+  const auto& folder = job.config.output.dir;
+  try {
+    agree(world, [&] { SpilledRows(folder, 0, 1); });
+  } catch (const UserError&) {
+    if (world.rank() == 0)
+      log::warning("rows of hidden layers cannot be written to output.dir = {} by all ranks", folder);
+    asked.may_spill = false;
+    return estimates.fit(asked, offer);
+  }
+  return fitted;
 }
 
 Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights,
@@ -201,21 +208,25 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   check_job(Moment::kGraph, facts);
   const auto order = memory && memory->order ? *memory->order : read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
-  auto size = size_of(job, world.size());
+  const auto asked = size_of(job, world.size());
+  auto size = asked;
   resolve(size, job.cpu.threads);
-  job.config = size.config;
-  const auto replication = static_cast<int>(*job.config.grid.replication.value);
   facts.order = order ? &order->info : nullptr;
   facts.size = &size;
   facts.device = job.device.words;
   check_job(Moment::kGrid, facts);
-  const auto estimated = estimate_job(world, *job.file, size, job.cpu.threads);
-  facts.estimated = &estimated;
   facts.memory = offered_memory(world, config, node.ranks);
+  const auto fitted = fit_job(world, job, asked, facts.memory);
+  facts.estimated = &fitted;
+  facts.size = &fitted.job;
   check_job(Moment::kMemory, facts);
+  job.config = fitted.job.config;
+  job.memory_limit = fitted.job.host_memory;
+  const auto replication = static_cast<int>(*job.config.grid.replication.value);
   // Says now what would be wrong later.
   if (!config.run.spill.empty() && (kind == JobKind::kTrain || kind == JobKind::kInfer))
     agree(world, [&] { SpilledRows(config.run.spill, 0, 1); });
+  job.spill = fitted.job.spills_unasked ? config.output.dir : config.run.spill;
 
   job.grid = std::make_unique<Grid>(world, replication);
   own_vertices(world, job.owners, order, *job.file, config, job.grid->rows());
@@ -272,8 +283,13 @@ void note_ignored_types(const Job& job) {
 
 void say_how_disks_are_read(const Job& job) {
   const auto& config = job.config;
-  if (!config.graph.features_on_disk() && config.run.spill.empty()) return;
+  if (!config.graph.features_on_disk() && job.spill.empty()) return;
   log::info("disk    rows are read {}", ParallelReads::in_words());
+  if (config.run.spill.empty() && !job.spill.empty())
+    log::info(
+        "disk    rows of hidden layers do not fit in memory while all vertices are evaluated: they go to "
+        "files in output.dir = {} (run.spill names another folder)",
+        job.spill);
   if (!config.graph.features_on_disk()) return;
   double bytes = 0;
   for (const auto& table : tables_of(job))

@@ -63,6 +63,7 @@ struct Job {
   Threads threads;  ///< of cpu, and who says so
   Device device;
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
+  std::string spill;                ///< where rows of hidden layers go; empty: they stay in memory
   bool samples_ahead = false;       ///< are two windows of minibatches in memory?
   std::unique_ptr<GraphFile> file;  ///< open until start_output
   GraphInfo graph;
@@ -84,10 +85,6 @@ struct Job {
 
 /// How a job looks at its graph.
 GraphView view_of(const Config& config);
-
-/// Puts numbers in place of "auto" in the config of the job, whose other fields are known: of an
-/// inference all but bulk and batches_per_step.
-void resolve(JobSize& job, int threads);
 
 /// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
 /// edges were read by digests that stand in the file.

@@ -48,9 +48,9 @@ bool is_plan(const std::string& text) {
   return json.is_object() && json.contains("plan") && json.value("command", nlohmann::json()) == "plan";
 }
 
-// The job as `sample` and `train` will resolve it (open_job).
-Plan resolved_plan(const Communicator& world, const PlanArguments& arguments, const Config& config,
-                   const GraphInfo& graph, const std::optional<Order>& order) {
+// The job as `sample` and `train` will be asked for it (open_job).
+Plan asked_plan(const Communicator& world, const PlanArguments& arguments, const Config& config,
+                const GraphInfo& graph, const std::optional<Order>& order) {
   Plan plan;
   if (!arguments.machine.empty()) plan.machine = read_machine(arguments.machine);
   auto& job = plan.job;
@@ -69,8 +69,7 @@ Plan resolved_plan(const Communicator& world, const PlanArguments& arguments, co
                             ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
                             : choose_threads(config.run.threads, cores / arguments.ranks, /*warns=*/true);
   plan.threads = plan.threads_chosen.count;
-  resolve(job, plan.threads);
-  plan.epoch = planned_epoch(job);
+  job.may_spill = job.training && !job.gpu;
   return plan;
 }
 
@@ -130,12 +129,13 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   const auto& fanouts = plan.epoch.shape.relation_fanout;
   const std::span<const std::int64_t> left_out =
       fanouts.empty() ? std::span<const std::int64_t>() : std::span(fanouts[0]);
+  ChunkLimit before;
   for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
     note_activity("counting an evaluation");
     const auto limit = evaluation_chunks(plan.job, plan.epoch.replication, layer);
-    const bool as_before =
-        layer > 2 || (layer == 2 && plan.epoch.tables.size() == 1 && plan.epoch.tables[0].all() &&
-                      limit.reads == evaluation_chunks(plan.job, plan.epoch.replication, 1).reads);
+    const bool one_table = plan.epoch.tables.size() == 1 && plan.epoch.tables[0].all(),
+               as_before = layer > 1 && (layer > 2 || one_table) && limit == std::exchange(before, limit);
+    before = limit;
     plan.evaluations.push_back(
         as_before ? plan.evaluations.back()
                   : count_evaluation(a.local, blocks, plan.epoch.replication, limit, a.columns.leaf(),
@@ -156,14 +156,13 @@ void take_estimates(Plan& plan, const PlannedJob& estimated) {
 // ---- memory ----
 
 // By what the verdict goes by.
-std::vector<CopiesChoice> compare_copies(const PlannedJob& estimated) {
+std::vector<CopiesChoice> compare_copies(const JobEstimates& estimates, JobSize asked,
+                                         const MemoryOffer& offer) {
   std::vector<CopiesChoice> choices;
-  for (std::int64_t c = 1; c <= estimated.job.ranks; ++c) {
-    if (estimated.job.ranks % c != 0) continue;
-    auto other = estimated;
-    other.epoch.replication = static_cast<int>(c);
-    other.evaluations = estimate_evaluations(other.job, other.epoch, c);
-    choices.push_back({c, judged_memory(other).bytes()});
+  for (std::int64_t c = 1; c <= asked.ranks; ++c) {
+    if (asked.ranks % c != 0) continue;
+    asked.config.grid.replication.value = c;
+    choices.push_back({c, judged_memory(estimates.fit(asked, offer)).bytes()});
   }
   return choices;
 }
@@ -206,16 +205,21 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
                     .graph = &file.info()};
   check_job(Moment::kGraph, facts);
   const auto order = read_job_order(world, config, file);
-  auto plan = resolved_plan(world, arguments, config, file.info(), order);
+  auto plan = asked_plan(world, arguments, config, file.info(), order);
+  const auto asked = plan.job;
+  resolve(plan.job, plan.threads);
   facts.order = order ? &order->info : nullptr;
   facts.size = &plan.job;
   if (!plan.job.gpu) facts.device = "on the CPU (no --machine with node.device = \"cuda\")";
   check_job(Moment::kGrid, facts);
-  const auto estimated = estimate_job(world, file, plan.job, plan.threads);
+  const JobEstimates estimates(world, file, asked, plan.threads);
+  const auto estimated = estimates.fit(asked, plan.offer);
+  plan.job = estimated.job;
+  plan.epoch = estimated.epoch;
   plan.program = estimated.program;
   plan.by_degrees = judged_memory(estimated);
   plan.does_not_fit = judge_memory(estimated, plan.offer).misfit;
-  plan.copies = compare_copies(estimated);
+  plan.copies = compare_copies(estimates, asked, plan.offer);
   plan.largest_bulk = largest_bulk(estimated, static_cast<double>(plan.offer.bytes));
   VertexOwners owners;
   own_vertices(world, owners, order, file, config, plan.epoch.rows());

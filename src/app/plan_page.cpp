@@ -121,6 +121,8 @@ std::string choices(const Plan& plan) {
   text +=
       fmt::format("  judged by degrees, as a run is, {} ({}): {}\n", bytes_in_words(plan.by_degrees.bytes()),
                   plan.by_degrees.fullest().name, plan.does_not_fit.empty() ? "fits" : "DOES NOT FIT");
+  if (plan.job.spills_unasked)
+    text += "  rows of hidden layers do not fit while all vertices are evaluated: files in output.dir\n";
   if (plan.job.gpu)
     text += fmt::format("  of its GPU {} without minibatches, it has {}\n",
                         bytes_in_words(bytes_on_device(plan.job, plan.epoch.replication)),

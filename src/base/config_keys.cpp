@@ -342,7 +342,9 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"refuse", "warn"}),
       Key{"run.spill", kCost, &c.run.spill,
           "a folder on a disk of the node, for rows of hidden layers while all vertices are evaluated or "
-          "inferred, and for features on disk in fewer bits; empty: hidden rows stay in memory"},
+          "inferred, and for features on disk in fewer bits; empty: those of evaluation go to output.dir "
+          "where "
+          "memory ends"},
       Key{"run.cache_memory", kCost, &c.run.cache_memory,
           "bytes per rank, as 512MiB, of history and of copies of features: what history leaves keeps rows "
           "that are on disk, then those of other ranks, which need not be read or sent again; 0: none"},

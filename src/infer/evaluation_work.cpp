@@ -66,12 +66,14 @@ template EvaluationWork count_evaluation(const Csr<std::int64_t>&, const Ownersh
                                          const ColumnsOf&, const std::vector<HeldTypes>&,
                                          std::span<const std::int64_t>);
 
-EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
-                                   const ChunkLimit& limit) {
+EvaluationWork estimate_evaluation(double nodes, double entries, double longest_row, int rows,
+                                   int replication, const ChunkLimit& limit) {
   const double ranks = static_cast<double>(rows) * replication, share = nodes / ranks;
   const double degree = entries / std::max(nodes, 1.0);
-  const double step = std::max(static_cast<double>(limit.least_rows),
-                               std::floor(static_cast<double>(limit.reads) / (degree + 1)));
+  const double of_a_row = degree + static_cast<double>(limit.of_a_row),
+               least =
+                   std::min<double>(ChunkLimit::kFewReads, static_cast<double>(limit.least_rows) * of_a_row);
+  const double step = std::max(1.0, std::floor(std::max(static_cast<double>(limit.reads), least) / of_a_row));
   const double chunks = std::max(1.0, std::ceil(share / step)), chunk = share / chunks;
   const double largest = std::min(step, share);
   const auto distinct = [&](double of_rows) {
@@ -82,13 +84,15 @@ EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int r
   work.most_remote_rows = chunks * distinct(chunk) * (rows - 1) / rows;
   work.remote_rows = work.most_remote_rows * ranks;
   work.largest_rows = largest;
-  work.largest_input = largest + distinct(largest) * (1 - largest / std::max(nodes, 1.0));
-  work.largest_entries = largest * degree;
+  // Of a row that reads more than a chunk may, alone.
+  work.largest_input = std::max(largest + distinct(largest) * (1 - largest / std::max(nodes, 1.0)),
+                                std::min(nodes, longest_row));
+  work.largest_entries = std::max(largest * degree, longest_row);
   return work;
 }
 
 Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows& of,
-                               std::span<const EvaluationWork> evaluated, double judging) {
+                               std::span<const EvaluationWork> evaluated) {
   const double share = of.block_rows / of.replication;
   const auto layers = network_layers(network);
   const auto width = [&](std::size_t layer) {
@@ -134,23 +138,22 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
     const auto block_row = [&](double columns) {
       return of.spills ? DiskRows::memory_bytes(of.block_rows, 4 * columns) : 4 * of.block_rows * columns;
     };
-    const bool hidden = layer < evaluated.size(), spilled = hidden && of.spills;
-    auto result = Footprint().add(spilled ? block_row(out) : 4 * share * out);
-    if (spilled || chunk.chunks > 1) result.add(4 * rows * out);
+    const bool jumps = layers.size() > evaluated.size(), hidden = layer < evaluated.size(),
+               spilled = hidden && of.spills, keeps = hidden && !spilled;
+    // What the sink keeps, and a chunk, which it takes where that is all.
+    auto result = Footprint().add(spilled ? block_row(out) : keeps ? 4 * share * out : of.kept);
+    if (!keeps || chunk.chunks > 1) result.add(4 * rows * out);
     Footprint gathered;
     if (of.replication > 1 && hidden && !spilled) gathered.add(4 * of.block_rows * out);
+    if (of.replication > 1 && spilled)  // some rows of every share at a time (spill_sink.cpp)
+      gathered.add((1 + of.replication) * std::min<double>(8 << 20, 4 * share * out));
     auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
     if (layer > 1) live.add(block_row(in));
-    if (layers.size() > evaluated.size()) live.add(4 * share * static_cast<double>(layers.back().layer.in));
+    if (jumps) live.add(4 * share * static_cast<double>(layers.back().layer.in));
     most = larger(most, live + fetching);
-    if (layer == evaluated.size()) {
-      auto logits = of_features + outgrown + result + working;
-      if (layer > 1) logits.add(block_row(in));
-      most = larger(most, logits.add(judging));
-    }
     if (layer == 1) of_features = fetching;
   }
-  return most;
+  return larger(most, Footprint().add(of.kept).add(of.judging));
 }
 
 std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,

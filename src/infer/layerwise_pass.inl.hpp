@@ -88,7 +88,7 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
       std::ranges::any_of(input.features(), [](const auto& table) { return table.storage().on_disk(); });
   const auto limit =
       chunk_limit(layer == 1 ? std::max(input.width(), widened_width(network.shape())) : input.width(),
-                  memory_.chunk_bytes, on_disk);
+                  network.output_width(layer), memory_.chunk_bytes, on_disk);
   const auto end_of = [&](std::int64_t from) {
     return chunk_end(from, rows(), limit, [&](std::int64_t k) { return entries_(shares_.vertex(me, k)); });
   };
@@ -251,9 +251,14 @@ bool LayerwisePassOn<Space>::compute_layers(const Space& space, const Network<fl
     return false;
   check(last);
   if (!jump) return true;
+  const auto& jumped = jump->jumped();
+  const auto step = std::max<std::int64_t>(64, memory_.chunk_bytes / (4 * network.shape().classes));
   Matrix<float, Space> logits;
-  network.evaluate_output(space, jump->jumped(), logits);
-  finite.back()->take(space, 0, logits);
+  for (std::int64_t from = 0; from < jumped.rows; from += step) {
+    network.evaluate_output(space, {std::min(step, jumped.rows - from), jumped.columns, jumped.row(from)},
+                            logits);
+    finite.back()->take(space, from, logits);
+  }
   check(stages);
   return true;
 }

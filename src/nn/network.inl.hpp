@@ -261,7 +261,8 @@ void Network<T, Space>::take_up_layer(const Space& space, int layer, ConstMatrix
 }
 
 template <class T, class Space>
-void Network<T, Space>::evaluate_output(const Space& space, const M& jumped, M& logits) const {
+void Network<T, Space>::evaluate_output(const Space& space, ConstMatrixView<T, Space> jumped,
+                                        M& logits) const {
   const auto tensors = tensors_of(shape_.layers + 1);
   logits.resize(jumped.rows, shape_.classes);
   gemm_plus_row<T>(space, tensors[1].value, jumped, tensors[0].value, logits);

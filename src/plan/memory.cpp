@@ -117,12 +117,21 @@ void add_training(const JobSize& job, std::int64_t replication, double even, Lar
   for (auto& planned : planned_parts(job, replication))
     std::ranges::move(planned.kept, std::back_inserter(memory.parts));
   const auto network = network_shape(graph, config);
-  const bool jumps = config.model.jumping != "none";
-  const auto hidden = static_cast<double>(config.model.layers > 1 || jumps ? config.model.hidden : 0);
-  const double widest = std::max(hidden, static_cast<double>(network.classes));
-  const double kept = jumps ? static_cast<double>(network_layers(network).back().layer.in) : 0;
-  memory.evaluation = 4 * static_cast<double>(graph.nodes) * share *
-                      (hidden + widest + (widest + kept) / static_cast<double>(replication));
+  const auto copies = static_cast<double>(replication);
+  const double block_rows = static_cast<double>(graph.nodes) * share,
+               row = 4 * static_cast<double>(config.model.hidden),
+               block = job.spills() ? DiskRows::memory_bytes(block_rows, row) : block_rows * row;
+  // Input and result; with copies a result is gathered of the shares.
+  const double blocks = config.model.layers < 2 ? 0 : config.model.layers == 2 ? 1 : 2;
+  memory.evaluation = block * (blocks + (blocks > 0 && replication > 1 ? 1 / copies : 0));
+  if (config.model.jumping != "none")
+    memory.evaluation +=
+        4 * block_rows / copies * static_cast<double>(network_layers(network).back().layer.in);
+  const auto& task = task_kind_of(config.train.task);
+  const bool on_host = job.gpu && task.of_labels;
+  if (task.kept_bytes != nullptr && !on_host)
+    memory.evaluation += task.kept_bytes(
+        {graph, config, static_cast<int>(job.ranks), static_cast<int>(job.ranks / replication)});
   memory.model = 6 * 4 * network_size(network).parameters;
 }
 
@@ -167,6 +176,19 @@ ResidentMemory resident_memory(const JobSize& job, std::int64_t replication) {
   else if (job.training)
     add_training(job, replication, even, part, memory);
   return memory;
+}
+
+void resolve(JobSize& job, int threads) {
+  auto& config = job.config;
+  const auto replication = config.grid.replication.value.value_or(automatic_replication(job));
+  config.run.threads.value = threads;
+  config.run.device = job.gpu ? "cuda" : "cpu";
+  config.grid.replication.value = replication;
+  if (job.inference) return;
+  config.train.batches_per_step.value = job.training
+                                            ? resolved_batches_per_step(job.graph, config, job.ranks)
+                                            : config.train.batches_per_step.value.value_or(job.ranks);
+  config.sampler.bulk.value = resolved_bulk(job, replication);
 }
 
 LargestPart largest_part(const JobSize& job, std::int64_t replication) {
@@ -267,7 +289,7 @@ std::int64_t evaluation_memory(const JobSize& job, std::int64_t replication) {
   if (job.gpu)
     return std::clamp(static_cast<std::int64_t>(room_on_device(job, replication)) / 8, kLeast, kMost);
   // From disk larger ones read less twice, and less is held beside them.
-  const bool on_disk = job.config.graph.features_on_disk() || !job.config.run.spill.empty();
+  const bool on_disk = job.config.graph.features_on_disk() || job.spills();
   return job.host_memory / (on_disk ? 5 : 8);
 }
 

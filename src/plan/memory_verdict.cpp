@@ -6,7 +6,6 @@
 
 #include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/graph/degrees.hpp"
 #include "espalier/infer/prediction_list.hpp"
 #include "espalier/train/task.hpp"
 
@@ -22,15 +21,15 @@ constexpr double kLaunchedBytes = 3 << 20;
 
 // What an inference keeps beside the graph, rows and network, until it ends.
 void add_kept_by_inference(const JobSize& job, std::int64_t replication, std::vector<MemoryItem>& items) {
-  const double own = static_cast<double>(job.graph.nodes) / static_cast<double>(job.ranks) *
-                     largest_part(job, replication).vertices;
+  const double part = largest_part(job, replication).vertices,
+               own = part * static_cast<double>(job.graph.nodes) / static_cast<double>(job.ranks);
   if (job.targets) {
     const auto& task = task_kind_of(job.config.train.task);
     const TaskSize size = {job.graph, job.config, static_cast<int>(job.ranks),
                            static_cast<int>(job.ranks / replication)};
-    items.push_back({"labels, splits", task.label_bytes(size) + task.judging_bytes(size)});
-    const auto width = static_cast<double>(network_shape(job.graph, job.config).classes);
-    items.push_back({"rows of the last layer", 4 * width * own});
+    const auto judging = task.judging_bytes == nullptr ? 0 : task.judging_bytes(size);
+    items.push_back({"labels, splits", task.label_bytes(size) + judging});
+    if (task.kept_bytes != nullptr) items.push_back({"rows of the last layer", part * task.kept_bytes(size)});
   }
   if (job.lists)
     items.push_back({"predictions of --csv", static_cast<double>(PredictionList::kLineBytes) * own});
@@ -57,7 +56,7 @@ std::string items_in_words(MemoryPhase phase) {
 
 // Would it fit with rows of hidden layers on disk?
 bool spilling_fits(const PlannedJob& planned, double bytes) {
-  if (planned.job.gpu || !planned.job.config.run.spill.empty()) return false;
+  if (planned.job.gpu || planned.job.spills()) return false;
   auto other = planned;
   other.job.config.run.spill = ".";
   return peak_memory(other).bytes() <= bytes;
@@ -93,25 +92,43 @@ MemoryOffer offered_memory(const Communicator& world, const Config& config, std:
           ranks_here > 1 ? fmt::format("{} over {} ranks", free.source, ranks_here) : free.source, false};
 }
 
-PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads) {
+JobEstimates::JobEstimates(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads)
+    : program_(comm.all_reduce(static_cast<double>(program_memory()), Reduction::kMax, "setup") +
+               kRuntimeBytes),
+      threads_(threads) {
   note_activity("estimating the memory");
+  if (comm.size() == 1 && job.ranks > 1) program_ += kLaunchedBytes;
+  if (!job.inference) degrees_ = read_degrees(comm, file, adds_self_loops(job.config) ? 1 : 0);
+}
+
+PlannedJob JobEstimates::estimate(JobSize job) const {
+  resolve(job, threads_);
   PlannedJob planned;
   planned.job = job;
-  planned.threads = threads;
-  planned.program =
-      comm.all_reduce(static_cast<double>(program_memory()), Reduction::kMax, "setup") + kRuntimeBytes;
-  if (comm.size() == 1 && job.ranks > 1) planned.program += kLaunchedBytes;
+  planned.threads = threads_;
+  planned.program = program_;
   planned.epoch.replication = static_cast<int>(*job.config.grid.replication.value);
   if (job.inference) return planned;
   planned.epoch = planned_epoch(job);
   auto epoch = planned.epoch;
   if (!sampler_kind_of(epoch.sampler).layer_wise)
     epoch.shape.fanout = shape_of_picks(job.graph, job.config, job.ranks).fanout;
-  const auto degrees = read_degrees(comm, file, adds_self_loops(job.config) ? 1 : 0);
-  planned.work = estimate_epoch(degrees, matrix_has_values(job.graph, job.config) ? 4 : 0, epoch,
+  planned.work = estimate_epoch(degrees_, matrix_has_values(job.graph, job.config) ? 4 : 0, epoch,
                                 seeds_of_epoch(job.graph, job.config));
-  planned.evaluations = estimate_evaluations(job, planned.epoch, planned.epoch.replication);
+  planned.evaluations = estimate_evaluations(
+      job, planned.epoch, degrees_.empty() ? 0 : static_cast<double>(degrees_.back().degree));
   return planned;
+}
+
+PlannedJob JobEstimates::fit(const JobSize& asked, const MemoryOffer& offer) const {
+  const auto has = static_cast<double>(offer.bytes);
+  auto planned = estimate(asked);
+  if (!asked.may_spill || asked.spills() || asked.config.model.layers < 2) return planned;
+  if (judged_memory(planned).bytes() <= has) return planned;
+  auto spilling = asked;
+  spilling.spills_unasked = true;
+  auto other = estimate(spilling);
+  return judged_memory(other).bytes() < judged_memory(planned).bytes() ? other : planned;
 }
 
 PeakMemory judged_memory(const PlannedJob& planned) {

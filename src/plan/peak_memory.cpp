@@ -130,6 +130,10 @@ TaskSize task_size(const Estimate& e) {
 }
 
 Footprint evaluation(const Estimate& e) {
+  const auto& task = task_kind_of(e.job.config.train.task);
+  const auto bytes_of = [&](double (*bytes)(const TaskSize& size)) {
+    return bytes == nullptr ? 0 : bytes(task_size(e));
+  };
   const auto edges = edge_table(e.job.graph);
   const EvaluatedRows rows = {
       .block_rows = e.n() / e.epoch.rows() * largest_part(e.job, e.epoch.replication).vertices,
@@ -139,12 +143,13 @@ Footprint evaluation(const Estimate& e) {
       .id_bytes = e.id(),
       .pick_value_bytes = e.epoch.shape.weighs_picks() ? 4.0 : 0.0,
       .reads_disk = e.on_disk(),
-      .spills = !e.job.config.run.spill.empty(),
+      .spills = e.job.spills(),
+      .kept = bytes_of(task.kept_bytes) * largest_part(e.job, e.epoch.replication).vertices,
+      .judging = bytes_of(task.judging_bytes),
       .reads_edges = !e.epoch.edges.empty(),
       .edge_row_bytes = static_cast<double>(edges.row_bytes()),
       .edge_width = static_cast<double>(edges.width)};
-  return evaluation_footprint(e.network, rows, e.planned.evaluations,
-                              task_kind_of(e.job.config.train.task).judging_bytes(task_size(e)));
+  return evaluation_footprint(e.network, rows, e.planned.evaluations);
 }
 
 // ---- what stays ----
@@ -188,15 +193,16 @@ class Phases {
 }  // namespace
 
 ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer) {
-  auto widest = widened_width(network_shape(job.graph, job.config));
+  const auto network = network_shape(job.graph, job.config);
+  auto widest = widened_width(network);
   bool features = false;
   for (const auto& table : input_tables(job.graph, job.config)) {
     widest = std::max(widest, table.fetched_width());
     features = features || !table.learnt;
   }
-  const bool on_disk =
-      layer == 1 ? features && job.config.graph.features_on_disk() : !job.config.run.spill.empty();
-  return chunk_limit(layer == 1 ? widest : job.config.model.hidden, evaluation_memory(job, replication),
+  const bool on_disk = layer == 1 ? features && job.config.graph.features_on_disk() : job.spills();
+  return chunk_limit(layer == 1 ? widest : job.config.model.hidden,
+                     network_layers(network)[layer - 1].layer.out, evaluation_memory(job, replication),
                      on_disk && !job.gpu);
 }
 

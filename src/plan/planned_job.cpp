@@ -32,14 +32,15 @@ PlannedEpoch planned_epoch(const JobSize& job) {
 }
 
 std::vector<EvaluationWork> estimate_evaluations(const JobSize& job, const PlannedEpoch& epoch,
-                                                 std::int64_t replication) {
+                                                 double longest_row) {
+  const auto replication = static_cast<std::int64_t>(epoch.replication);
   std::vector<EvaluationWork> layers;
   const auto& graph = job.graph;
   const auto entries = static_cast<double>(job.config.model.layers > 0 ? graph.edges : 0);
   for (std::size_t layer = 1; job.training && layer <= epoch.shape.fanout.size(); ++layer) {
-    layers.push_back(estimate_evaluation(
-        static_cast<double>(graph.nodes), entries, static_cast<int>(job.ranks / replication),
-        static_cast<int>(replication), evaluation_chunks(job, replication, layer)));
+    layers.push_back(estimate_evaluation(static_cast<double>(graph.nodes), entries,
+                                         entries > 0 ? longest_row : 0, epoch.rows(), epoch.replication,
+                                         evaluation_chunks(job, replication, layer)));
     if (layer > 1) continue;
     auto& first = layers.back();
     first.table_shares.clear();  // as if types were met in proportion to their vertices

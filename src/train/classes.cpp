@@ -36,7 +36,6 @@ constinit const TaskKind kClassesKind = {
     .read_examples = read_training_vertices,
     .read_targets = read_class_targets,
     .label_bytes = [](const TaskSize& size) { return example_bytes(size, 4) + judged_bytes(size); },
-    .judging_bytes = judged_bytes,
     // Three counts of each class, of three splits.
     .judging = [](const TaskSize& size,
                   int) { return all_reduce_cost(72 * size.graph.classes, size.ranks); }};

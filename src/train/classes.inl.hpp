@@ -4,6 +4,9 @@
 // ranks add (metrics.hpp).
 #pragma once
 
+#include <algorithm>
+#include <functional>
+
 #include "espalier/base/arrays.hpp"
 #include "espalier/nn/cross_entropy.hpp"
 #include "espalier/train/classes.hpp"
@@ -14,6 +17,57 @@ namespace espalier {
 
 // A matrix of so many classes is counted and reported.
 inline constexpr std::int64_t kMostConfusedClasses = 512;
+
+// Counts, chunk by chunk; one reduction for all splits.
+template <class Space>
+class ClassJudge final : public RowJudgeOn<Space> {
+ public:
+  ClassJudge(const Communicator& world, const ClassTargets& targets)
+      : world_(world),
+        targets_(targets),
+        counts_(static_cast<std::size_t>(9 * targets.outputs)),
+        confusion_(static_cast<std::size_t>(
+            targets.outputs <= kMostConfusedClasses ? targets.outputs * targets.outputs : 0)) {}
+
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    for (std::size_t split = 0; split < 3; ++split) {
+      const auto places = targets_.judged_among(split, first, rows.rows);
+      if (places.empty()) continue;
+      labels_.assign(static_cast<std::size_t>(rows.rows), -1);  // -1: not of the split
+      for (const auto place : places) labels_[place - first] = targets_.judged_labels[place];
+      add(class_counts(space, rows, labels_), of_split(split));
+      if (split == static_cast<std::size_t>(Split::kTest) && !confusion_.empty())
+        add(confusion_counts(space, rows, labels_), confusion_);
+    }
+  }
+
+  Evaluation finish(const Space&, std::span<const Parameter<float, Space>>) override {
+    world_.all_reduce(std::span<std::int64_t>(counts_), Reduction::kSum, "evaluate");
+    return {metrics_of(of_split(0)), metrics_of(of_split(1)), metrics_of(of_split(2)), confusion_};
+  }
+
+ private:
+  std::span<std::int64_t> of_split(std::size_t split) {
+    return std::span(counts_).subspan(split * counts_.size() / 3, counts_.size() / 3);
+  }
+
+  static void add(const std::vector<std::int64_t>& counts, std::span<std::int64_t> to) {
+    std::ranges::transform(counts, to, to.begin(), std::plus());
+  }
+
+  static Metrics metrics_of(std::span<const std::int64_t> counts) {
+    std::int64_t judged = 0;
+    // tp + fn
+    for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];
+    return {{{"accuracy", accuracy(counts)}, {"macro_f1", macro_f1(counts)}}, judged};
+  }
+
+  const Communicator& world_;
+  const ClassTargets& targets_;
+  std::vector<std::int64_t> counts_;     ///< class_counts of each split
+  std::vector<std::int64_t> confusion_;  ///< of the test split
+  std::vector<std::int32_t> labels_;     ///< of the chunk
+};
 
 template <class Space>
 class ClassesOn : public VertexTaskOn<Space> {
@@ -46,23 +100,8 @@ class ClassesOn : public VertexTaskOn<Space> {
     }
   }
 
-  // One reduction for all splits.
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                   std::span<const Parameter<float, Space>>) const override {
-    std::vector<std::int64_t> counts;
-    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
-      const auto share = class_counts(space, logits, labels_of(split));
-      counts.insert(counts.end(), share.begin(), share.end());
-    }
-    this->world().all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, "evaluate");
-    const auto of_split = [&](std::size_t s) {
-      const auto length = counts.size() / 3;
-      return metrics_of(std::span<const std::int64_t>(counts).subspan(s * length, length));
-    };
-    Evaluation evaluation{of_split(0), of_split(1), of_split(2), {}};
-    if (targets_.outputs <= kMostConfusedClasses)
-      evaluation.confusion = confusion_counts(space, logits, labels_of(Split::kTest));
-    return evaluation;
+  std::unique_ptr<RowJudgeOn<Space>> judge() const override {
+    return std::make_unique<ClassJudge<Space>>(this->world(), targets_);
   }
 
  private:
@@ -70,21 +109,6 @@ class ClassesOn : public VertexTaskOn<Space> {
     if (!weighted_) return sum + static_cast<double>(std::ssize(labels));
     for (const auto label : labels) sum += weights_[label];
     return sum;
-  }
-
-  // Of the vertices that this rank judges: those outside of the split are hidden.
-  std::vector<std::int32_t> labels_of(Split split) const {
-    std::vector<std::int32_t> labels(targets_.judged_rows(), -1);
-    for (const auto place : targets_.judged[static_cast<std::size_t>(split)])
-      labels[place] = targets_.judged_labels[place];
-    return labels;
-  }
-
-  static Metrics metrics_of(std::span<const std::int64_t> counts) {
-    std::int64_t judged = 0;
-    // tp + fn
-    for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];
-    return {{{"accuracy", accuracy(counts)}, {"macro_f1", macro_f1(counts)}}, judged};
   }
 
   const ClassTargets& targets_;

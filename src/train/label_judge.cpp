@@ -44,15 +44,15 @@ LabelJudge::LabelJudge(const Grid& grid, const LabelTargets& targets)
       const auto* first = targets.judged_labels.row(row);
       count += std::any_of(first, first + columns_, is_known);
     }
-    splits_.push_back({rows, deal, std::move(labels)});
+    splits_.push_back({deal, std::move(labels)});
   }
   world_.all_reduce(std::span<std::int64_t>(counts_), Reduction::kSum, "setup");
 }
 
 // Of my columns.
-std::vector<LabelRanking> LabelJudge::rank_columns(const JudgedSplit& split, const float* rows,
+std::vector<LabelRanking> LabelJudge::rank_columns(const JudgedSplit& split, const Matrix<float>& rows,
                                                    int threads) const {
-  const auto logit_at = [&](std::int64_t i, std::int64_t j) { return rows[split.rows[i] * columns_ + j]; };
+  const auto logit_at = [&](std::int64_t i, std::int64_t j) { return rows(i, j); };
   const auto scores = split.deal.deal<float>(logit_at, "evaluate");
   const auto length = static_cast<std::size_t>(scores.columns);
   std::vector<LabelRanking> rankings(static_cast<std::size_t>(scores.rows));
@@ -62,13 +62,13 @@ std::vector<LabelRanking> LabelJudge::rank_columns(const JudgedSplit& split, con
   return rankings;
 }
 
-Evaluation LabelJudge::judge(const float* rows, int threads) const {
+Evaluation LabelJudge::judge(const std::array<Matrix<float>, 3>& rows, int threads) const {
   const auto of_split = static_cast<std::size_t>(columns_) * kNumbers;
   std::vector<std::int64_t> numbers(splits_.size() * of_split);
   for (std::size_t s = 0; s < splits_.size(); ++s) {
     auto to = numbers.begin() + static_cast<std::ptrdiff_t>(s * of_split) +
               splits_[s].deal.begin() * static_cast<std::int64_t>(kNumbers);
-    for (const auto& ranking : rank_columns(splits_[s], rows, threads))
+    for (const auto& ranking : rank_columns(splits_[s], rows[s], threads))
       to = std::ranges::copy(numbers_of(ranking), to).out;
   }
   world_.all_reduce(std::span<std::int64_t>(numbers), Reduction::kSum, "evaluate");

@@ -70,18 +70,17 @@ class LabelJudge {
   /// Collective over the grid. `targets` must outlive it.
   LabelJudge(const Grid& grid, const LabelTargets& targets);
 
-  /// Collective. `rows`: logits of the vertices that this rank judges, row after row, memory of the
-  /// host.
-  Evaluation judge(const float* rows, int threads) const;
+  /// Collective. `rows`: of each split the logits of its vertices that this rank judges.
+  Evaluation judge(const std::array<Matrix<float>, 3>& rows, int threads) const;
 
  private:
   struct JudgedSplit {
-    std::span<const std::int64_t> rows;  ///< of this rank's vertices, those in the split
     ColumnDeal deal;
     Matrix<std::uint8_t> labels;  ///< [my columns, vertices of the split]
   };
 
-  std::vector<LabelRanking> rank_columns(const JudgedSplit& split, const float* rows, int threads) const;
+  std::vector<LabelRanking> rank_columns(const JudgedSplit& split, const Matrix<float>& rows,
+                                         int threads) const;
 
   const Communicator& world_;
   std::int64_t columns_;

@@ -28,6 +28,12 @@ double labels_bytes(const TaskSize& size) {
          + labels * nodes / size.ranks + columns_of(size, 0) * judged;
 }
 
+// Of the vertices in splits, float32.
+double kept_label_rows(const TaskSize& size) {
+  return 4.0 * static_cast<double>(size.graph.classes) *
+         static_cast<double>(size.graph.train + size.graph.valid + size.graph.test) / size.ranks;
+}
+
 // Of one split: what is sent, what arrives, whole columns, and one of them sorted.
 double split_bytes(const TaskSize& size) {
   double most = 0;
@@ -125,6 +131,7 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .read_examples = read_training_vertices,
                                         .read_targets = read_label_targets,
                                         .label_bytes = labels_bytes,
+                                        .kept_bytes = kept_label_rows,
                                         .judging_bytes = split_bytes,
                                         .judging = judging_labels,
                                         .check = check_columns};

@@ -22,6 +22,37 @@ struct TrainingPlaces {
   explicit TrainingPlaces(const Targets& targets);
 };
 
+// Keeps the rows of each split, on the host.
+template <class Space>
+class LabelRows final : public RowJudgeOn<Space> {
+ public:
+  LabelRows(const LabelTargets& targets, const LabelJudge& judge) : targets_(targets), judge_(judge) {
+    for (std::size_t split = 0; split < kept_.size(); ++split)
+      kept_[split].resize(std::ssize(targets.judged[split]), targets.outputs);
+  }
+
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    Buffer<float> copy;
+    const float* on_host = nullptr;
+    for (std::size_t split = 0; split < kept_.size(); ++split)
+      for (const auto place : targets_.judged_among(split, first, rows.rows)) {
+        if (on_host == nullptr) on_host = rows_on_host(space, rows, copy);
+        std::copy_n(on_host + (place - first) * rows.columns, rows.columns,
+                    kept_[split].row(taken_[split]++));
+      }
+  }
+
+  Evaluation finish(const Space& space, std::span<const Parameter<float, Space>>) override {
+    return judge_.judge(kept_, host_threads(space));
+  }
+
+ private:
+  const LabelTargets& targets_;
+  const LabelJudge& judge_;
+  std::array<Matrix<float>, 3> kept_;
+  std::array<std::int64_t, 3> taken_ = {};
+};
+
 template <class Space>
 class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
  public:
@@ -53,10 +84,8 @@ class LabelsOn : TrainingPlaces, public VertexTaskOn<Space> {
     }
   }
 
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                   std::span<const Parameter<float, Space>>) const override {
-    Buffer<float> copy;
-    return judge_.judge(rows_on_host(space, logits, copy), host_threads(space));
+  std::unique_ptr<RowJudgeOn<Space>> judge() const override {
+    return std::make_unique<LabelRows<Space>>(targets_, judge_);
   }
 
  private:

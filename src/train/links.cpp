@@ -183,6 +183,12 @@ double loss_bytes(const GraphInfo& graph, const Config& config) {
                              4 * link_network_numbers(link_score_of(config.train), outputs(graph, config)));
 }
 
+// The rows that this rank judges.
+double kept_rows_bytes(const TaskSize& size) {
+  return 4.0 * static_cast<double>(outputs(size.graph, size.config)) * static_cast<double>(size.graph.nodes) /
+         size.ranks;
+}
+
 // Rows of the block row, and of all that this rank judges beside those that it ranks them for; or
 // those of candidates.
 double ranks_bytes(const TaskSize& size) {
@@ -317,6 +323,7 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .places = read_places,
                                        .label_bytes = links_bytes,
                                        .loss_bytes = loss_bytes,
+                                       .kept_bytes = kept_rows_bytes,
                                        .judging_bytes = ranks_bytes,
                                        .preparing = preparing,
                                        .judging = judging_links,

@@ -15,6 +15,29 @@ namespace espalier {
 LinkScore link_score_of(const TrainConfig& train);
 LinkLoss link_loss_of(const TrainConfig& train);
 
+// Keeps all rows: any vertex may be a candidate.
+template <class Space>
+class JudgedLinkRows final : public RowJudgeOn<Space> {
+ public:
+  JudgedLinkRows(const LinkTargets& targets, const LinkJudge& judge)
+      : judge_(judge), kept_(targets.judged_rows(), targets.outputs) {}
+
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    kept_.take(space, first, rows);
+  }
+  Evaluation finish(const Space& space, std::span<const Parameter<float, Space>> tensors) override {
+    Buffer<float> copy;
+    const auto rows = kept_.release();
+    const TensorsOnHost<Space> on_host(space, tensors);
+    return judge_.judge(Cpu{host_threads(space)}, {rows.rows, rows.columns, rows_on_host(space, rows, copy)},
+                        on_host.views());
+  }
+
+ private:
+  const LinkJudge& judge_;
+  KeptRowsOn<Space> kept_;
+};
+
 template <class Space>
 class LinksOn final : public TaskOn<Space> {
  public:
@@ -74,12 +97,8 @@ class LinksOn final : public TaskOn<Space> {
                        tensors.gradients);
   }
 
-  Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                   std::span<const Parameter<float, Space>> tensors) const override {
-    Buffer<float> rows;
-    const TensorsOnHost<Space> on_host(space, tensors);
-    return judge_.judge(Cpu{host_threads(space)},
-                        {logits.rows, logits.columns, rows_on_host(space, logits, rows)}, on_host.views());
+  std::unique_ptr<RowJudgeOn<Space>> judge() const override {
+    return std::make_unique<JudgedLinkRows<Space>>(targets_, judge_);
   }
 
  private:

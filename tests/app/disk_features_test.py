@@ -1,6 +1,6 @@
 """Features that stay on disk (graph.features_on = "disk").
 
-Rows of hidden layers, too (run.spill).
+Rows of hidden layers, too (run.spill), by themselves where memory ends.
 
 Laws: histories, weights and rows of infer are those with features in memory, bit for bit, on every grid, with orders, types, halves,
 fewer bits, norms, rows sent ahead and rows kept; a rank plans for less memory; what cannot stay on disk is refused in one message, and a file that
@@ -68,8 +68,19 @@ class Spilled(ProgramTest):
     def test_less_memory_is_planned(self):
         self.succeed("-q", "generate", "planted", "--nodes", 200000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
         job = ("model.hidden=256", "run.memory_limit=300MB", "--ranks", 1)
-        self.fail_with(4, ["does not fit", "run.spill = a folder"], "plan", self.config, *job)
-        self.succeed("plan", self.config, *job, self.spill)
+        self.assertIn("files in output.dir", self.succeed("plan", self.config, *job))
+        self.assertNotIn("files in output.dir", self.succeed("plan", self.config, *job, self.spill))
+
+    def test_rows_spill_by_themselves_where_memory_ends(self):
+        self.succeed("-q", "generate", "planted", "--nodes", 60000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
+        job = ("model.hidden=128", "sampler.fanout=[2,2,2]", "sampler.batch_size=512")
+        expected, needs = self.history(*job), self.planned(*job)["plan"]["judged_bytes"]
+        limit = needs - (25 << 20)  # of twice 30 MB
+        output = self.succeed("train", self.config, *job, f"run.memory_limit={limit}")
+        self.assertRegex(output, f"rows of hidden layers do not fit in memory .* files in output.dir = {self.output}")
+        report = self.report(self.output)
+        self.assertEqual(([(epoch["loss"], epoch["valid"]) for epoch in report["epochs"]], report["weights_digest"], report["test"]), expected)
+        self.assertLess(report["peak_memory_bytes"]["max"], limit)
 
     def test_a_folder_that_cannot_be_written(self):
         for folder, reason in ((self.folder / "none", "No such file"), (self.graph, "Not a directory")):

@@ -68,6 +68,22 @@ class Evaluation(ProgramTest):
             self.assertNotEqual(outcome()[1], expected[1], key)
 
 
+class Rows(ProgramTest):
+    JOB = ("model.hidden=8", "model.layers=2", "sampler.fanout=[2,2]", "sampler.batch_size=512", "train.epochs=1", "run.threads=1",
+           "run.memory_limit=200MB")
+
+    def test_of_the_last_layer_are_judged_as_they_come(self):
+        """32768 rows of 600 logits would take 79 MB."""
+        peaks = []
+        for classes in (6, 600):
+            self.succeed("-q", "generate", "rmat", "--scale", 15, "--symmetrize", "--features", 4, "--classes", classes, "-o", self.graph, "--overwrite")
+            self.succeed("-q", "train", self.config, "run.restart=never")
+            peaks.append(self.report(self.output)["peak_memory_bytes"]["max"])
+            planned = self.planned()["peak_memory_bytes"]["max"]
+            self.assertLessEqual(abs(planned - peaks[-1]), 0.2 * peaks[-1], (classes, planned, peaks))
+        self.assertLess(peaks[1] - peaks[0], 45e6, peaks)
+
+
 ONE_LAYER = ("model.layers=1", "model.input_dropout=0", "train.epochs=1", "train.learning_rate=0", "run.threads=1")
 SAMPLERS = (("graphsage", "debiased", -1), ("labor", "debiased", -1), ("ladies", "debiased", -1), ("ladies", "reference", -1),
             ("fastgcn", "debiased", -1))

@@ -57,6 +57,11 @@ TEST(EvaluationWork, NoChunkReadsMoreForHubs) {
     total += reads;
   }
   EXPECT_EQ(total, kRows + 490 * 3 + 10 * 400);
+  // What comes of rows counts, too; few rows are a chunk by themselves only where they read little.
+  EXPECT_EQ(chunk_end(0, kRows, {900, 1, 27}, [&](std::int64_t k) { return entries[k]; }), 30);
+  const auto hubs = [](std::int64_t k) { return k == 3 ? 2 * ChunkLimit::kFewReads : 3; };
+  EXPECT_EQ(chunk_end(0, kRows, {900, 64}, hubs), 3);
+  EXPECT_EQ(chunk_end(3, kRows, {900, 64}, hubs), 4);
   // One that reads more than a chunk may is a chunk of its own.
   EXPECT_EQ(chunk_end(100, kRows, {10, 1}, [&](std::int64_t k) { return entries[k]; }), 101);
 }
@@ -104,8 +109,8 @@ TEST(EvaluationWork, AnEstimateAgreesWithTheCountOfRandomColumns) {
   }
   for (const auto& [rows, copies] : {std::pair(1, 1), std::pair(3, 1), std::pair(4, 2)}) {
     const auto counted = count_evaluation(a, block_partition(kVertices, rows), copies, {1400});
-    const auto estimated = estimate_evaluation(static_cast<double>(kVertices),
-                                               static_cast<double>(a.entries()), rows, copies, {1400});
+    const auto estimated = estimate_evaluation(
+        static_cast<double>(kVertices), static_cast<double>(a.entries()), kDegree, rows, copies, {1400});
     EXPECT_EQ(estimated.chunks, counted.chunks);
     EXPECT_NEAR(estimated.remote_rows, counted.remote_rows, 0.06 * counted.remote_rows) << rows;
     EXPECT_NEAR(estimated.largest_input, counted.largest_input, 0.06 * counted.largest_input) << rows;

@@ -10,17 +10,22 @@
 
 namespace espalier {
 
-/// What a chunk may read: its rows, and one for each of their entries, all of which may
-/// be distinct.
+/// What a chunk may read: a row for each entry, all of which may be distinct, and so many for each
+/// of its own rows.
 struct ChunkLimit {
   std::int64_t reads = 0;
-  std::int64_t least_rows = 64;  ///< of a chunk, whatever they read
+  std::int64_t least_rows = 64;  ///< of a chunk, unless they read more than kFewReads
+  std::int64_t of_a_row = 1;
+  static constexpr std::int64_t kFewReads = std::int64_t{1} << 16;
+
+  friend bool operator==(const ChunkLimit&, const ChunkLimit&) = default;
 };
 
-/// Where rows of `width` numbers, and what finds them, are to fit in so many bytes; of rows on disk
-/// what was read is there beside them.
-inline ChunkLimit chunk_limit(std::int64_t width, std::int64_t chunk_bytes, bool on_disk) {
-  return {chunk_bytes / (on_disk ? 8 * width + 96 : 4 * width + 64)};
+/// Where rows of `width` numbers, what finds them, and rows of `out` numbers that come of them are
+/// to fit in so many bytes; of rows on disk what was read is there beside them.
+inline ChunkLimit chunk_limit(std::int64_t width, std::int64_t out, std::int64_t chunk_bytes, bool on_disk) {
+  const auto of_a_read = on_disk ? 8 * width + 96 : 4 * width + 64;
+  return {.reads = chunk_bytes / of_a_read, .of_a_row = 1 + 4 * out / of_a_read};
 }
 
 /// The end of the chunk that begins with row `from` of `rows`; `entries(k)`: of row k.
@@ -28,8 +33,9 @@ template <class EntriesOf>
 std::int64_t chunk_end(std::int64_t from, std::int64_t rows, const ChunkLimit& limit, EntriesOf entries) {
   std::int64_t reads = 0, end = from;
   for (; end < rows; ++end) {
-    reads += 1 + entries(end);
-    if (reads > limit.reads && end - from >= limit.least_rows) break;
+    reads += limit.of_a_row + entries(end);
+    const bool some = end - from >= limit.least_rows || (end > from && reads > ChunkLimit::kFewReads);
+    if (reads > limit.reads && some) break;
   }
   return end;
 }

@@ -36,9 +36,10 @@ EvaluationWork count_evaluation(const Csr<Index>& a, const Ownership& blocks, in
                                 const std::vector<HeldTypes>& tables = {HeldTypes()},
                                 std::span<const std::int64_t> fanouts = {});
 
-/// The same for n vertices and so many entries that lie anywhere.
-EvaluationWork estimate_evaluation(double nodes, double entries, int rows, int replication,
-                                   const ChunkLimit& limit);
+/// The same for n vertices and so many entries that lie anywhere, of which a row has as many as
+/// `longest_row` at most.
+EvaluationWork estimate_evaluation(double nodes, double entries, double longest_row, int rows,
+                                   int replication, const ChunkLimit& limit);
 
 /// What a rank evaluates.
 struct EvaluatedRows {
@@ -50,14 +51,15 @@ struct EvaluatedRows {
   double pick_value_bytes = 0;  ///< of an entry of a chunk as it is sampled
   bool reads_disk = false;      ///< for its input
   bool spills = false;          ///< rows of hidden layers to a file (feature/spilled_rows.hpp)
+  double kept = 0;              ///< bytes of the rows of the last layer that its sink keeps,
+  double judging = 0;           ///< and what is held beside them when the last chunk is done
   bool reads_edges = false;     ///< features of its entries, with so many bytes and numbers each
   double edge_row_bytes = 0, edge_width = 0;
 };
 
-/// While all layers are computed; `layers[l]`: the work of layer l + 1. `judging`: what is held
-/// beside the logits when the last chunk is done.
+/// While all layers are computed and judged; `layers[l]`: the work of layer l + 1.
 Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows& of,
-                               std::span<const EvaluationWork> layers, double judging);
+                               std::span<const EvaluationWork> layers);
 
 /// How many of these vertices each rank of such a grid judges.
 std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,

@@ -166,7 +166,7 @@ class Network {
   void take_up_layer(const Space&, int layer, ConstMatrixView<T, Space> h,
                      Array<Space, std::int32_t>& winners, MatrixView<T, Space> jumped) const;
   /// logits [rows, classes] of what was taken up of all layers.
-  void evaluate_output(const Space&, const Matrix<T, Space>& jumped, Matrix<T, Space>& logits) const;
+  void evaluate_output(const Space&, ConstMatrixView<T, Space> jumped, Matrix<T, Space>& logits) const;
 
   /// Batch normalisation's state, saved with the weights: mean and variance [1, hidden] of layers 1
   /// .. L-1 (L with jumping knowledge), in turn. Empty unless normalize = "batch".

@@ -59,8 +59,8 @@ struct ResidentMemory {
   double topology = 0;
   double features = 0;                 ///< and those of edges
   std::vector<KeptMemory> parts = {};  ///< of a step; of an inference, rows that were learnt
-  double evaluation = 0;               ///< blocks of hidden layers: input, own share and result
-                                       ///< of one layer
+  double evaluation = 0;               ///< blocks of hidden layers: input and result of one
+                                       ///< layer; what a task keeps of the last
   double model = 0;                    ///< weights, gradients, optimiser state, best weights
   double loading = 0;                  ///< the matrix as read beside the one with self-loops,
                                        ///< before the rest is there
@@ -92,7 +92,17 @@ struct JobSize {
   std::int64_t device_memory = 0;  ///< bytes per rank of its memory
   bool samples_ahead = false;      ///< are two windows of minibatches in memory?
   OrderInfo order = {};            ///< graph.order, with one
+  bool may_spill = false;          ///< can hidden rows of evaluation go to files where run.spill
+                                   ///< has no folder,
+  bool spills_unasked = false;     ///< and do they?
+
+  /// Do rows of hidden layers lie in files while all vertices are evaluated?
+  bool spills() const { return spills_unasked || !config.run.spill.empty(); }
 };
+
+/// Puts numbers in place of "auto" in the config of a job, whose other fields are known: of an
+/// inference all but bulk and batches_per_step.
+void resolve(JobSize& job, int threads);
 
 LargestPart largest_part(const JobSize& job, std::int64_t replication);
 

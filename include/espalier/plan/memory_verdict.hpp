@@ -6,6 +6,7 @@
 #include <string>
 
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/plan/planned_job.hpp"
 
@@ -22,10 +23,24 @@ struct MemoryOffer {
 /// of all ranks.
 MemoryOffer offered_memory(const Communicator& world, const Config& config, std::int64_t ranks_here);
 
-/// Collective over `comm`, whose processes need not be the ranks of the job. The job as it is
-/// judged: minibatches and evaluations estimated from the degrees in the file. `job`: its config
-/// resolved. Of an inference only what stays in memory is known.
-PlannedJob estimate_job(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads);
+/// Jobs on a graph as they are judged: minibatches and evaluations estimated from the degrees in
+/// the file. Of an inference only what stays in memory is known.
+class JobEstimates {
+ public:
+  /// Collective over `comm`, whose processes need not be the ranks of the job.
+  JobEstimates(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads);
+
+  /// The job with numbers for every "auto" of its config. Where it does not fit in memory and
+  /// may, it spills.
+  PlannedJob fit(const JobSize& asked, const MemoryOffer& offer) const;
+
+ private:
+  PlannedJob estimate(JobSize job) const;
+
+  DegreeHistogram degrees_;
+  double program_;
+  int threads_;
+};
 
 /// What the host memory of a rank is judged by.
 PeakMemory judged_memory(const PlannedJob& planned);

@@ -37,9 +37,9 @@ PlannedEpoch planned_epoch(const JobSize& job);
 /// What a chunk of exact evaluation may read in a layer (from 1).
 ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::size_t layer);
 
-/// Evaluations with so many copies, as if edges lay anywhere. None without training.
+/// Evaluations, as if edges lay anywhere; entries of the longest row. None without training.
 std::vector<EvaluationWork> estimate_evaluations(const JobSize& job, const PlannedEpoch& epoch,
-                                                 std::int64_t replication);
+                                                 double longest_row);
 
 struct MemoryItem {
   std::string name;

@@ -1,7 +1,7 @@
 // Exact evaluation: the network over the whole graph, layer by layer, without sampling.
 //
-// A layer-wise pass (infer/layerwise_pass.hpp) gives the logits of all vertices; every rank counts
-// its share of them against the labels of each split. Metrics do not depend on the grid.
+// A layer-wise pass (infer/layerwise_pass.hpp) gives the logits of all vertices, chunk by chunk;
+// every rank judges its share of them as they come. Metrics do not depend on the grid.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ class EvaluatorOn {
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.
   std::optional<Evaluation> evaluate(const Space& space, const Network<float, Space>& network,
                                      const std::function<bool()>& goes_on) const {
-    KeptRowsOn<Space> logits(pass_.rows(), network.output_width(network.stages()));
+    const auto judge = task_.judge();
     std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
-    sinks.back() = &logits;
+    sinks.back() = judge.get();
     if (!pass_.run(space, network, input_, sinks, goes_on)) return {};
-    return task_.judge(space, logits.release(), network.task_tensors());
+    return judge->finish(space, network.task_tensors());
   }
   /// The same, to its end.
   Evaluation evaluate(const Space& space, const Network<float, Space>& network) const {

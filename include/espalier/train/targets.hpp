@@ -5,8 +5,10 @@
 // stays with the rank that judges them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,12 @@ struct Targets {
   std::array<std::vector<std::int64_t>, 3> judged;
 
   std::int64_t judged_rows() const { return judges.size(rank); }
+  /// Those of a split among my vertices first .. first + count.
+  std::span<const std::int64_t> judged_among(std::size_t split, std::int64_t first,
+                                             std::int64_t count) const& {
+    const auto& places = judged[split];
+    return {std::ranges::lower_bound(places, first), std::ranges::lower_bound(places, first + count)};
+  }
 };
 
 /// Fills in the training vertices and who judges which of the others, the ranks of a process row

@@ -3,8 +3,9 @@
 // A task says where the training examples of an epoch come from; what the loss of a batch is and
 // its gradient by the rows that the network gives, which we call logits whatever they are; what a
 // step divides it by, so that it is a mean over all examples of the step, whichever ranks keep
-// them; and how good the logits of all vertices are. It may have tensors of its own, which the
-// network keeps for it. The trainer and the evaluator ask, and know no labels.
+// them; and how good the logits of all vertices are, which it takes chunk by chunk. It may have
+// tensors of its own, which the network keeps for it. The trainer and the evaluator ask, and know
+// no labels.
 //
 // A task is a file (src/train/classes.inl.hpp) and a line in the table (src/train/tasks.inl.hpp).
 #pragma once
@@ -19,6 +20,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/infer/row_sink.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/epoch_plan.hpp"
@@ -33,6 +35,16 @@ template <class Space>
 struct TaskTensorsOn {
   std::span<const Parameter<float, Space>> values = {};
   std::span<Matrix<float, Space>> gradients = {};
+};
+
+/// Takes the rows of one pass over the whole graph as they come out of it, those of the vertices
+/// that this rank judges in the order of Targets::judges, and keeps of them what scores need.
+template <class Space>
+class RowJudgeOn : public RowSinkOn<Space> {
+ public:
+  /// Collective. The scores of the splits, once all rows were taken; the task's tensors. Results
+  /// are the same on every grid, in whatever chunks rows came.
+  virtual Evaluation finish(const Space& space, std::span<const Parameter<float, Space>> tensors) = 0;
 };
 
 template <class Space>
@@ -59,10 +71,8 @@ class TaskOn {
                     const Matrix<float, Space>& logits, const TaskTensorsOn<Space>& tensors, double scale,
                     Matrix<float, Space>& dlogits, double* loss) = 0;
 
-  /// Collective. The scores of the splits. `logits`: a row for each vertex that this rank judges,
-  /// in the order of Targets::judges; its tensors. Results are the same on every grid.
-  virtual Evaluation judge(const Space& space, const Matrix<float, Space>& logits,
-                           std::span<const Parameter<float, Space>> tensors) const = 0;
+  /// Of one pass. The task must outlive it.
+  virtual std::unique_ptr<RowJudgeOn<Space>> judge() const = 0;
 };
 
 using Task = TaskOn<Cpu>;
@@ -112,8 +122,10 @@ struct TaskKind {
   double (*label_bytes)(const TaskSize& size);
   /// What the loss of a batch holds beside the logits and their gradient; nullptr: little.
   double (*loss_bytes)(const GraphInfo& graph, const Config& config) = nullptr;
-  /// What judging holds on a rank beside the logits.
-  double (*judging_bytes)(const TaskSize& size);
+  /// Rows that a rank keeps of those that come out of an evaluation, and what it holds beside them
+  /// when all have come; nullptr: little.
+  double (*kept_bytes)(const TaskSize& size) = nullptr;
+  double (*judging_bytes)(const TaskSize& size) = nullptr;
   /// What a rank receives in an epoch for its examples, which it asks for in so many windows;
   /// nullptr: nothing.
   Cost (*preparing)(const TaskSize& size, double windows) = nullptr;
