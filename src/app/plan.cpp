@@ -162,7 +162,8 @@ std::vector<CopiesChoice> compare_copies(const JobEstimates& estimates, JobSize 
   for (std::int64_t c = 1; c <= asked.ranks; ++c) {
     if (asked.ranks % c != 0) continue;
     asked.config.grid.replication.value = c;
-    choices.push_back({c, judged_memory(estimates.fit(asked, offer)).bytes()});
+    const auto planned = estimates.fit(asked, offer);
+    choices.push_back({c, judged_memory(planned).bytes(), fits(planned, offer)});
   }
   return choices;
 }

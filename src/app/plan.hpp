@@ -18,6 +18,7 @@ namespace espalier {
 struct CopiesChoice {
   std::int64_t replication = 1;
   double bytes = 0;
+  bool fits = false;  ///< a GPU's memory, too
 };
 
 /// Counted where that is possible. Whether it fits, and what would, is judged as a run is: from

@@ -132,7 +132,7 @@ std::string choices(const Plan& plan) {
   std::string list;
   for (std::size_t k = 0; k < plan.copies.size(); ++k) {
     const auto& choice = plan.copies[k];
-    if (choice.bytes <= has) largest = choice.replication;
+    if (choice.fits) largest = choice.replication;
     if (k < kShown)
       list +=
           fmt::format("{}c = {}: {}", k > 0 ? ", " : "", choice.replication, bytes_in_words(choice.bytes));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <variant>
@@ -28,13 +29,15 @@ struct MachineKey {
   const char* name;
   std::variant<std::string*, std::int64_t*, double*> target;
   const char* meaning;
-  bool optional = false;  // 0 where it is missing
+  bool optional = false;  // as it is made where it is missing
 };
 
 std::vector<MachineKey> bind_keys(Machine& m) {
   return {{"name", &m.name, "of the machine"},
           {"node.device", &m.device, "cpu | cuda: what computes"},
           {"node.ranks", &m.ranks_per_node, "ranks on a node"},
+          {"node.distribution", &m.distribution,
+           "block | cyclic: ranks are dealt node after node, or round the nodes", /*optional=*/true},
           {"node.threads", &m.threads, "threads of a rank"},
           {"node.memory", &m.memory, "of a node, for all of its ranks"},
           {"node.device_memory", &m.device_memory, "of a rank's GPU"},
@@ -134,6 +137,8 @@ Machine read_machine(const std::string& path) {
       usage_error("{}: {} is missing ({})", path, key.name, key.meaning);
   if (machine.device != "cpu" && machine.device != "cuda")
     usage_error("{}: node.device = {} is not one of cpu, cuda", path, machine.device);
+  if (machine.distribution != "block" && machine.distribution != "cyclic")
+    usage_error("{}: node.distribution = {} is not one of block, cyclic", path, machine.distribution);
   parse_bytes(machine.memory, path + ": node.memory");
   if (machine.device == "cuda") parse_bytes(machine.device_memory, path + ": node.device_memory");
   return machine;
@@ -155,7 +160,7 @@ std::string to_toml(const Machine& machine, const std::string& about) {
     text += line.empty() ? "#\n" : "# " + printable(line) + "\n";
   text += fmt::format("\nformat = \"{}\"\nversion = {}\n", kFormat, kVersion);
   for (const auto& key : bind_keys(copy)) {
-    if (key.optional && *std::get<double*>(key.target) == 0) continue;
+    if (auto* const* rate = std::get_if<double*>(&key.target); rate && key.optional && **rate == 0) continue;
     const std::string name = key.name;
     const auto dot = name.find('.');
     if (dot != std::string::npos && name.substr(0, dot) != section) {
@@ -178,9 +183,14 @@ std::string to_toml(const Machine& machine, const std::string& about) {
   return text;
 }
 
-Link link_of(const Machine& machine, std::int64_t group, std::int64_t stride) {
+Link link_of(const Machine& machine, std::int64_t ranks, std::int64_t group, std::int64_t stride) {
   if (group < 2) return machine.inside;
-  const auto near = std::clamp<std::int64_t>(machine.ranks_per_node / stride, 1, group);
+  // How many of a group share a node: with cyclic every so many-th.
+  const auto nodes = (ranks + machine.ranks_per_node - 1) / machine.ranks_per_node;
+  const auto near =
+      std::clamp<std::int64_t>(machine.distribution == "cyclic" ? group / (nodes / std::gcd(nodes, stride))
+                                                                : machine.ranks_per_node / stride,
+                               1, group);
   const double inside = static_cast<double>(near - 1) / static_cast<double>(group - 1), outside = 1 - inside;
   return {inside * machine.inside.latency_us + outside * machine.network.latency_us,
           1 / (inside / machine.inside.bandwidth_gbs + outside / machine.network.bandwidth_gbs)};

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
@@ -16,6 +18,8 @@ namespace {
 // Beyond what the program holds at its start: what a running job touches of MPI, HDF5 and the
 // C library.
 constexpr double kRuntimeBytes = 11e6;
+// Of those that a link may be ranked against.
+constexpr std::int64_t kFewCandidates = 100;
 // What a rank has from its launcher and for its neighbours, and a process alone has not.
 constexpr double kLaunchedBytes = 3 << 20;
 
@@ -62,6 +66,14 @@ bool spilling_fits(const PlannedJob& planned, double bytes) {
   return peak_memory(other).bytes() <= bytes;
 }
 
+// Would ranking links among some of the vertices, not all, need less?
+bool ranking_fewer_helps(const PlannedJob& planned) {
+  if (planned.job.config.train.ranked_against > 0) return false;
+  auto other = planned;
+  other.job.config.train.ranked_against = kFewCandidates;
+  return peak_memory(other).bytes() < peak_memory(planned).bytes();
+}
+
 std::string cures_of(const PlannedJob& planned, double bytes) {
   const auto& job = planned.job;
   const auto replication = planned.epoch.replication;
@@ -74,9 +86,12 @@ std::string cures_of(const PlannedJob& planned, double bytes) {
     cures += fmt::format(", sampler.bulk = {}", bulk);
   if (const auto depth = largest_depth(planned, bytes); depth > 0 && depth < job.config.run.prefetch_steps)
     cures += fmt::format(", run.prefetch_steps = {}", depth);
-  cures += ", a smaller sampler.batch_size";
+  const bool of_steps = job.gpu || peak_memory(planned).fullest().name != "evaluate";
+  if (of_steps) cures += ", a smaller sampler.batch_size";
   if (!job.training) return cures;
-  cures += " or model.hidden";
+  cures += of_steps ? " or model.hidden" : ", a smaller model.hidden";
+  if (!of_steps && ranking_fewer_helps(planned))
+    cures += fmt::format(", train.ranked_against = {}", kFewCandidates);
   if (spilling_fits(planned, bytes)) cures += ", run.spill = a folder on a disk";
   for (const auto& part : planned_parts(job, replication)) cures += part.cures;
   return cures;
@@ -121,14 +136,30 @@ PlannedJob JobEstimates::estimate(JobSize job) const {
 }
 
 PlannedJob JobEstimates::fit(const JobSize& asked, const MemoryOffer& offer) const {
-  const auto has = static_cast<double>(offer.bytes);
-  auto planned = estimate(asked);
-  if (!asked.may_spill || asked.spills() || asked.config.model.layers < 2) return planned;
-  if (judged_memory(planned).bytes() <= has) return planned;
-  auto spilling = asked;
-  spilling.spills_unasked = true;
-  auto other = estimate(spilling);
-  return judged_memory(other).bytes() < judged_memory(planned).bytes() ? other : planned;
+  constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{1} << 40;
+  const bool may_spill = asked.may_spill && !asked.spills() && asked.config.model.layers > 1;
+  std::optional<PlannedJob> least;
+  const auto try_with = [&](std::int64_t memory, bool spills) {
+    auto size = asked;
+    size.host_memory = memory;
+    size.spills_unasked = spills;
+    auto planned = estimate(std::move(size));
+    const bool enough = fits(planned, offer);
+    if (enough || !least || judged_memory(planned).bytes() < judged_memory(*least).bytes())
+      least = std::move(planned);
+    return enough;
+  };
+  // The same steps whatever a rank has. Files are slower than memory, but not than tiny chunks.
+  const auto try_less = [&](std::int64_t least_memory, bool spills) {
+    for (auto memory = kMost; memory >= least_memory; memory /= 4)
+      if (memory < asked.host_memory && try_with(memory, spills)) return true;
+    return false;
+  };
+  if (try_with(asked.host_memory, false) || (may_spill && try_less(asked.host_memory / 16, false)))
+    return *least;
+  if (may_spill && (try_with(asked.host_memory, true) || try_less(kLeast, true))) return *least;
+  try_less(kLeast, false);
+  return *least;
 }
 
 PeakMemory judged_memory(const PlannedJob& planned) {
@@ -138,19 +169,23 @@ PeakMemory judged_memory(const PlannedJob& planned) {
   return peak;
 }
 
+bool fits(const PlannedJob& planned, const MemoryOffer& offer) {
+  return judged_memory(planned).bytes() <= static_cast<double>(offer.bytes) && fits_device(planned);
+}
+
 MemoryVerdict judge_memory(const PlannedJob& planned, const MemoryOffer& offer) {
   const auto& job = planned.job;
   const auto peak = judged_memory(planned);
-  const auto has = static_cast<double>(offer.bytes), of_gpu = static_cast<double>(job.device_memory),
-             on_gpu = bytes_on_device(job, planned.epoch.replication);
+  const auto has = static_cast<double>(offer.bytes);
   if (peak.bytes() > has)
     return {fmt::format("does not fit: a rank needs {} ({}) and has {} ({}); {}",
                         bytes_in_words(peak.bytes()), items_in_words(peak.fullest()), bytes_in_words(has),
                         offer.source, cures_of(planned, has)),
             offer.binding};
-  if (job.gpu && on_gpu > of_gpu)
-    return {fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}", bytes_in_words(on_gpu),
-                        bytes_in_words(of_gpu), cures_of(planned, has)),
+  if (!fits_device(planned))
+    return {fmt::format("does not fit: a rank needs {} of its GPU and has {}; {}",
+                        bytes_in_words(bytes_on_device(job, planned.epoch.replication)),
+                        bytes_in_words(static_cast<double>(job.device_memory)), cures_of(planned, has)),
             true};
   return {};
 }

@@ -215,6 +215,14 @@ const MemoryPhase& PeakMemory::fullest() const {
   return *std::ranges::max_element(phases, {}, [](const MemoryPhase& phase) { return phase.total(); });
 }
 
+double minibatches_on_device(const PlannedJob& planned) {
+  const Estimate e{planned};
+  const auto sampled = window(e), sampling = sampling_footprint(e.epoch, e.work, matrix_of(e), 1);
+  if (!e.job.training) return (sampled + sampling).bytes();
+  return (sampled + larger(sampling, input_rows(e) + embedding_update(e) + activations(e) + steps_ahead(e)))
+      .bytes();
+}
+
 PeakMemory peak_memory(const PlannedJob& planned) {
   const Estimate e{planned};
   const auto& [job, epoch, work] = std::tie(e.job, e.epoch, e.work);

@@ -68,12 +68,25 @@ std::int64_t largest_that(Fits fits, std::int64_t most) {
 
 }  // namespace
 
+bool fits_device(const PlannedJob& planned) {
+  return !planned.job.gpu || bytes_on_device(planned.job, planned.epoch.replication) <=
+                                 static_cast<double>(planned.job.device_memory);
+}
+
+// With its minibatches.
+static bool fits(const PlannedJob& planned, double bytes) {
+  if (peak_memory(planned).bytes() > bytes) return false;
+  return !planned.job.gpu ||
+         bytes_on_device(planned.job, planned.epoch.replication) + minibatches_on_device(planned) <=
+             static_cast<double>(planned.job.device_memory);
+}
+
 // A step under way takes its memory.
 std::int64_t largest_depth(const PlannedJob& planned, double bytes) {
   const auto fits = [&](std::int64_t depth) {
     auto other = planned;
     other.job.config.run.prefetch_steps = depth;
-    return peak_memory(other).bytes() <= bytes;
+    return espalier::fits(other, bytes);
   };
   return largest_that(fits, planned.job.config.run.prefetch_steps);
 }
@@ -95,7 +108,7 @@ std::int64_t largest_bulk(const PlannedJob& planned, double bytes) {
       product.row_entries *= more;
       product.sums *= more;
     }
-    return peak_memory(other).bytes() <= bytes;
+    return espalier::fits(other, bytes);
   };
   return largest_that(fits, planned.work.batches);
 }

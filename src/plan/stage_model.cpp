@@ -261,8 +261,8 @@ struct SecondsModel {
   const StageCosts& costs;
   const Machine& m;
 
-  Link column() const { return link_of(m, in.epoch.rows(), in.epoch.replication); }
-  Link world() const { return link_of(m, in.epoch.ranks, 1); }
+  Link column() const { return link_of(m, in.epoch.ranks, in.epoch.rows(), in.epoch.replication); }
+  Link world() const { return link_of(m, in.epoch.ranks, in.epoch.ranks, 1); }
   // Minibatches of the busiest rank.
   double busy() const {
     const auto p = static_cast<std::int64_t>(in.epoch.ranks);

@@ -105,6 +105,15 @@ class LinksTest(ProgramTest):
         self.assertAlmostEqual(gpu["test"]["auc"], cpu["test"]["auc"], delta=2e-3)
         self.assertEqual(self.history(self.train(*job, "run.device=cuda", "run.overlap=true", ranks=3, **on_gpus(3))), self.history(gpu))
 
+    def test_what_helps_where_evaluation_is_the_largest(self):
+        self.succeed("-q", "generate", "planted", "--nodes", 20000, *PLANTED[3:], "-o", self.folder / "whole.h5")
+        self.succeed("-q", "prepare", self.folder / "whole.h5", "--split-links", "0.98,0.01,0.01", "-o", self.graph)
+        job = ("plan", self.config, "--ranks", 1, "model.hidden=256", "sampler.fanout=[1,1]", "sampler.bulk=1", "--memory-per-rank", "60MiB")
+        words = self.fail_with(4, ["evaluation ", "train.ranked_against = 100"], *job)
+        self.assertNotIn("a smaller sampler.batch_size", words)
+        self.assertNotIn("ranked_against", self.fail_with(4, ["does not fit"], *job, "train.ranked_against=100"))
+        self.assertNotIn("ranked_against", self.fail_with(4, ["a smaller sampler.batch_size"], *job, "sampler.batch_size=8000"))
+
     def test_what_is_planned(self):
         self.make("planted", "--nodes", 600, *PLANTED[3:])
         for ranks, job in ((3, ("train.ranked_against=20",)), (4, ("grid.replication=2", "train.negatives_of=both", "sampler.bulk=3")),

@@ -17,6 +17,8 @@ struct Machine {
   std::string name;
   std::string device = "cpu";          ///< cpu | cuda: what computes
   std::int64_t ranks_per_node = 1;     ///< as many as the rates were measured with
+  std::string distribution = "block";  ///< block | cyclic: how ranks are dealt to nodes, node
+                                       ///< after node or round them
   std::int64_t threads = 1;            ///< of a rank
   std::string memory = "0";            ///< of a node, for all of its ranks
   std::string device_memory = "none";  ///< of a rank's GPU
@@ -48,8 +50,9 @@ bool is_machine(const std::string& text);
 /// The text of a machine file. `about`: comment lines at its head.
 std::string to_toml(const Machine& machine, const std::string& about);
 
-/// What a message and a byte cost a rank of a group of `group` ranks, neighbours of which lie
-/// `stride` ranks apart: the mean over the others, of which some are on its node.
-Link link_of(const Machine& machine, std::int64_t group, std::int64_t stride);
+/// What a message and a byte cost a rank, of so many of a job, in a group of `group` ranks,
+/// neighbours of which lie `stride` ranks apart: the mean over the others, of which some are on its
+/// node.
+Link link_of(const Machine& machine, std::int64_t ranks, std::int64_t group, std::int64_t stride);
 
 }  // namespace espalier

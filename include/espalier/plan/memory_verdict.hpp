@@ -30,8 +30,10 @@ class JobEstimates {
   /// Collective over `comm`, whose processes need not be the ranks of the job.
   JobEstimates(const Communicator& comm, const GraphFile& file, const JobSize& job, int threads);
 
-  /// The job with numbers for every "auto" of its config. Where it does not fit in memory and
-  /// may, it spills.
+  /// The job with numbers for every "auto" of its config, as it will run: by all that a rank has;
+  /// where it does not fit so, "auto" and chunks of evaluation go by less, and where that is not
+  /// enough hidden rows spill, if they may. Where nothing fits, what needs least: so what is said
+  /// to be needed does not depend on what there is.
   PlannedJob fit(const JobSize& asked, const MemoryOffer& offer) const;
 
  private:
@@ -44,6 +46,9 @@ class JobEstimates {
 
 /// What the host memory of a rank is judged by.
 PeakMemory judged_memory(const PlannedJob& planned);
+
+/// Is that enough, and what its GPU has?
+bool fits(const PlannedJob& planned, const MemoryOffer& offer);
 
 struct MemoryVerdict {
   std::string misfit = {};  ///< "does not fit: a rank needs 174.0 MiB (...) and has 95.4 MiB

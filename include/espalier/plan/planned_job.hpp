@@ -61,8 +61,14 @@ struct PeakMemory {
 /// Of a rank that computes on the CPU; with a GPU what is left in memory of the host.
 PeakMemory peak_memory(const PlannedJob& planned);
 
+/// Bytes of the GPU of a rank while it samples windows and computes steps.
+double minibatches_on_device(const PlannedJob& planned);
+
+/// Is what stays in the memory of a rank's GPU within that? True without one.
+bool fits_device(const PlannedJob& planned);
+
 /// The largest sampler.bulk and run.prefetch_steps, up to those of the job, with which a rank needs
-/// at most so many bytes; 0: none does.
+/// at most so many bytes, and on a GPU what that has; 0: none does.
 std::int64_t largest_bulk(const PlannedJob& planned, double bytes);
 std::int64_t largest_depth(const PlannedJob& planned, double bytes);
 
