@@ -216,7 +216,7 @@ int main(int argc, char** argv) {
 
   std::vector<Comparison> comparisons;
   std::string sizes;
-  const EntryWeight squares = {.squared = true, .shift = weight_shift_for_sum(1, m.local.entries())};
+  const EntryWeight squares = {.squared = true, .shift = shift_for_sum(1, m.local.entries())};
   for (const std::size_t layer : {3, 1}) {
     const auto frontiers = std::make_shared<Frontiers>(
         frontiers_of(layer == 3 ? "seeds" : "last ", m.local, minibatches, layer));

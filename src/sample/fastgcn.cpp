@@ -62,7 +62,7 @@ std::vector<std::uint64_t> squared_column_norms(const DistCsr<Index>& m) {
 
 // Norms in fixed point with the bits that their sum allows; at least 1 where a column is not empty.
 void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
-  const int shift = std::clamp(weight_shift_for_sum(0x1p31, vertices), 0, 20);
+  const int shift = std::clamp(shift_for_sum(0x1p31, vertices), 0, 20);
   for (auto& weight : squares) weight = fixed_point_weight(std::sqrt(static_cast<double>(weight)), shift);
 }
 

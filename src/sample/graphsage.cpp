@@ -1,6 +1,7 @@
 // GraphSAGE (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1): every frontier vertex draws
 // s of its neighbours, uniformly or in proportion to the entries of A (exact integer weights: 1, or
-// fixed-point entries). A draw takes a point below the integer total of its row.
+// entries in a fixed point of the row's own, RowWeights). A draw takes a point below the integer
+// total of its row.
 //
 // Block values. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw. A uniform
 // pick is worth 1/|picked| of a mean, a_vu * deg/|picked| of a matrix with deg the off-diagonal
@@ -13,7 +14,6 @@
 #include <numeric>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/fixed_point.hpp"
 #include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
@@ -73,8 +73,8 @@ class GraphSageDraw final : public RowDraw<Index> {
  public:
   using Row = RowView<Index>;
 
-  GraphSageDraw(const SamplerShape& shape, int weight_shift)
-      : weighted_(shape.weighted), aggregation_(shape.aggregation), shift_(weight_shift) {}
+  explicit GraphSageDraw(const SamplerShape& shape)
+      : weighted_(shape.weighted), aggregation_(shape.aggregation) {}
 
   bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
   bool keeps_small_rows() const override { return !has_values(); }
@@ -143,19 +143,29 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
   // Entries that can be drawn: all but the diagonal, of positive weight in a weighted draw.
-  std::int64_t support(const Row& row, std::int64_t self_position) const {
-    if (!weighted_) return row.size - (self_position >= 0);
-    std::int64_t positive = 0;
-    for (std::int64_t k = 0; k < row.size; ++k) positive += row.values[k] > 0 && k != self_position;
-    return positive;
+  struct Support {
+    std::int64_t size = 0;
+    float largest = 0;  // weight
+  };
+  Support support_of(const Row& row, std::int64_t self_position) const {
+    if (!weighted_) return {row.size - (self_position >= 0)};
+    Support support;
+    for (std::int64_t k = 0; k < row.size; ++k) {
+      if (k == self_position) continue;
+      support.size += row.values[k] > 0;
+      support.largest = std::max(support.largest, row.values[k]);
+    }
+    return support;
   }
 
   void draw_row(const Row& row, std::int64_t fanout, std::int64_t self, const RandomStream& stream,
                 Entries<Index>& out, Scratch& scratch) const {
     const auto self_position = diagonal_position(row, self, fanout, aggregation_);
-    const GraphSageRow rule = {self_position, support(row, self_position), fanout};
+    const auto support = support_of(row, self_position);
+    const GraphSageRow rule = {self_position, support.size, fanout};
     const auto& prefix = scratch.prefix;
-    if (weighted_ && (!rule.whole() || aggregation_ == Aggregation::kMean)) fill_prefix(row, scratch.prefix);
+    if (weighted_ && (!rule.whole() || aggregation_ == Aggregation::kMean))
+      fill_prefix(row, row_weights(self_position, support.largest, support.size), scratch.prefix);
     if (rule.whole()) return take_whole_row(row, self_position, prefix, out);
     const auto excluded = rule.excluded();
 
@@ -173,7 +183,7 @@ class GraphSageDraw final : public RowDraw<Index> {
     const auto first = std::ssize(out.values);
     for (const auto position : scratch.chosen) out.values.push_back(rule.value(row, position));
     if (weighted_)
-      weigh_by_des_raj(row, aggregation_, self_position, prefix.data(), scratch.in_order.data(), fanout,
+      weigh_by_des_raj(row, aggregation_, prefix.data(), scratch.in_order.data(), fanout,
                        scratch.chosen.data(), std::ssize(scratch.chosen), out.values.data() + first);
   }
 
@@ -189,27 +199,17 @@ class GraphSageDraw final : public RowDraw<Index> {
     }
   }
 
-  void fill_prefix(const Row& row, std::vector<std::uint64_t>& prefix) const {
+  static void fill_prefix(const Row& row, const RowWeights& weight, std::vector<std::uint64_t>& prefix) {
     prefix.resize(row.size + 1);
     prefix[0] = 0;
-    for (std::int64_t k = 0; k < row.size; ++k)
-      prefix[k + 1] = prefix[k] + fixed_point_weight(row.values[k], shift_);
+    for (std::int64_t k = 0; k < row.size; ++k) prefix[k + 1] = prefix[k] + weight(row, k);
   }
 
   bool weighted_;
   Aggregation aggregation_;
-  int shift_;
 };
 
 }  // namespace
-
-template <class Index>
-int weight_shift_of_entries(const DistCsr<Index>& a) {
-  float largest = 0;
-  for (const float value : a.local.values) largest = std::max(largest, value);
-  largest = a.grid->world().all_reduce(largest, Reduction::kMax, "setup");
-  return largest > 0 ? weight_shift(largest) : 0;
-}
 
 template <class Index>
 void check_weights(const DistCsr<Index>& a, const SamplerShape& shape) {
@@ -222,16 +222,11 @@ void check_weights(const DistCsr<Index>& a, const SamplerShape& shape) {
 template <class Index>
 std::unique_ptr<Sampler> make_graphsage(const Cpu&, const DistCsr<Index>& a, const SamplerShape& shape) {
   check_weights(a, shape);
-  return make_node_wise<Index, Cpu>(
-      "graphsage", a, shape, std::make_unique<GraphSageDraw<Index>>(shape, weight_shift_of_entries(a)));
+  return make_node_wise<Index, Cpu>("graphsage", a, shape, std::make_unique<GraphSageDraw<Index>>(shape));
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                        \
-  template void check_weights(const DistCsr<Index>&, const SamplerShape&); \
-  template int weight_shift_of_entries(const DistCsr<Index>&);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+template void check_weights(const DistCsr<std::int32_t>&, const SamplerShape&);
+template void check_weights(const DistCsr<std::int64_t>&, const SamplerShape&);
 ESPALIER_INSTANTIATE_SAMPLER(graphsage, Cpu)
 
 }  // namespace espalier

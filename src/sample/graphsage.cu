@@ -4,10 +4,11 @@
 // row has few picks, drawn uniformly, a block does both for its rows, and positions stay in memory
 // that its threads share; else a kernel does each, and positions stand where picks belong.
 //
-// Weighted draws need prefix sums of each row's integer weights: differences of one sum over many
-// rows, in groups whose weights fit kMostWeights.
+// Weighted draws need prefix sums of each row's integer weights, which are in a scale of the row's
+// own: differences of one sum over many rows, exact modulo 2^64 though that sum wraps, in groups
+// whose weights fit kMostWeights.
 #include "device_row_draw.hpp"
-#include "espalier/base/fixed_point.hpp"
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/sample/draw.hpp"
 #include "kept_entries.hpp"
 #include "samplers.inl.hpp"
@@ -165,7 +166,7 @@ struct WeightedRows {
   KeptBits kept;
   LayerDraw layer;
   Aggregation aggregation;
-  int shift;                                     // of the integer weights
+  const RowWeights* weights = nullptr;           // [rows]; null where none are needed
   const std::uint64_t* weight_before = nullptr;  // [words + 1], beside kept.before; for kMean
 
   __device__ GraphSageRow rule(std::int64_t row) const {
@@ -173,7 +174,7 @@ struct WeightedRows {
     return {self_position, kept.in_row(row) - (self_position >= 0), layer.fanout_of(rows.keys[row])};
   }
   __device__ std::uint64_t weight(std::int64_t row, std::int64_t position) const {
-    return fixed_point_weight(rows.views[row].values[position], shift);
+    return weights[row](rows.views[row], position);
   }
   // Of an entry of a row that is taken whole.
   __device__ float whole_value(std::int64_t row, std::int64_t position) const {
@@ -190,6 +191,35 @@ KeptEntries find_positive(const Cuda& cuda, const RowsToDraw<Index>& rows) {
     return rows.views[row].values[position] > 0 || position == rows.self_position(row);
   };
   return find_kept(cuda, rows.count, size_of, keeps);
+}
+
+// [rows] the integer weights of each, by its largest. Bits of numbers that are not negative ascend
+// with them.
+template <class Index>
+DeviceArray<RowWeights> weights_of_rows(const Cuda& cuda, const WeightedRows<Index>& rows,
+                                        std::int64_t words) {
+  const auto count = rows.rows.count;
+  DeviceArray<unsigned long long> largest(count);
+  fill_zero(cuda, largest);
+  auto* bits = largest.data();
+  for_each_entry(cuda, "largest_weights", rows.kept.words, count, 0, words,
+                 [=] __device__(std::int64_t word, std::int64_t row) {
+                   const auto& view = rows.rows.views[row];
+                   const auto first = (word - rows.kept.words[row]) * kWarp,
+                              self_position = rows.rows.self_position(row);
+                   float most = 0;
+                   for (auto k = first; k < first + kWarp && k < view.size; ++k)
+                     if (k != self_position && view.values[k] > most) most = view.values[k];
+                   atomicMax(bits + row, static_cast<unsigned long long>(bit_cast<std::uint32_t>(most)));
+                 });
+  DeviceArray<RowWeights> weights(count);
+  auto* to = weights.data();
+  for_each(cuda, "scales_of_rows", count, [=] __device__(std::int64_t row) {
+    const auto rule = rows.rule(row);
+    const auto largest_weight = bit_cast<float>(static_cast<std::uint32_t>(bits[row]));
+    to[row] = row_weights(rule.self_position, largest_weight, rule.available);
+  });
+  return weights;
 }
 
 // [words + 1] the weights before each word of kept entries, of all rows: a row's are a difference.
@@ -289,8 +319,8 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
     draw_weighted(stream_of(layer, rows.rows.keys[row]), prefix, view.size, rule.fanout, rule.excluded(),
                   chosen, order);
-    weigh_by_des_raj(view, rows.aggregation, rule.self_position, prefix, order, rule.fanout, chosen,
-                     rule.picks(), values + offsets[row]);
+    weigh_by_des_raj(view, rows.aggregation, prefix, order, rule.fanout, chosen, rule.picks(),
+                     values + offsets[row]);
   });
 }
 
@@ -326,9 +356,14 @@ void take_whole_rows(const Cuda& cuda, const WeightedRows<Index>& rows, const Ke
 
 template <class Index>
 void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all,
-                        Aggregation aggregation, int shift, Entries<Index, Cuda>& out) {
+                        Aggregation aggregation, Entries<Index, Cuda>& out) {
   const auto kept = find_positive(cuda, all);
-  WeightedRows<Index> rows = {all, kept.view(), layer, aggregation, shift};
+  WeightedRows<Index> rows = {all, kept.view(), layer, aggregation};
+  DeviceArray<RowWeights> weights;
+  if (aggregation == Aggregation::kMean || layer.draws()) {
+    weights = weights_of_rows(cuda, rows, kept.word_count);
+    rows.weights = weights.data();
+  }
   DeviceArray<std::uint64_t> before;
   if (aggregation == Aggregation::kMean) {
     before = weights_before(cuda, rows, kept.word_count);
@@ -353,11 +388,8 @@ template <class Index>
 class GraphSageDraw final : public RowDraw<Index, Cuda> {
  public:
   /// For a matrix of so many columns.
-  GraphSageDraw(const SamplerShape& shape, int weight_shift, std::int64_t columns)
-      : weighted_(shape.weighted),
-        in_registers_(columns <= kMostInLanes),
-        aggregation_(shape.aggregation),
-        shift_(weight_shift) {}
+  GraphSageDraw(const SamplerShape& shape, std::int64_t columns)
+      : weighted_(shape.weighted), in_registers_(columns <= kMostInLanes), aggregation_(shape.aggregation) {}
 
   bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
   bool keeps_small_rows() const override { return !has_values(); }
@@ -367,7 +399,7 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
     const auto diagonal = diagonal_positions(cuda, layer, views, keys, count, aggregation_);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
     if (weighted_)
-      draw_weighted_rows(cuda, layer, rows, aggregation_, shift_, out);
+      draw_weighted_rows(cuda, layer, rows, aggregation_, out);
     else
       draw_uniform_rows(cuda, layer, rows, has_values(), in_registers_, out);
   }
@@ -375,7 +407,6 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
  private:
   bool weighted_, in_registers_;
   Aggregation aggregation_;
-  int shift_;
 };
 
 }  // namespace
@@ -384,9 +415,8 @@ template <class Index>
 std::unique_ptr<SamplerOn<Cuda>> make_graphsage(const Cuda&, const DistCsr<Index, Cuda>& a,
                                                 const SamplerShape& shape) {
   check_weights(a.on_host(), shape);
-  const int shift = shape.weighted ? weight_shift_of_entries(a.on_host()) : 0;
   return make_node_wise<Index, Cuda>("graphsage", a, shape,
-                                     std::make_unique<GraphSageDraw<Index>>(shape, shift, a.local.columns));
+                                     std::make_unique<GraphSageDraw<Index>>(shape, a.local.columns));
 }
 
 ESPALIER_INSTANTIATE_SAMPLER(graphsage, Cuda)

@@ -90,7 +90,7 @@ EntryWeight square_weight(const DistCsr<Index>& m) {
   std::int64_t entries = m.local.entries();
   if (m.parts() > 1) entries = m.grid->column_comm().all_reduce(entries, Reduction::kSum, "setup");
   const auto largest = largest_square(m);
-  return {.squared = true, .shift = largest > 0 ? weight_shift_for_sum(largest, entries) : 0};
+  return {.squared = true, .shift = largest > 0 ? shift_for_sum(largest, entries) : 0};
 }
 
 template EntryWeight square_weight(const DistCsr<std::int32_t>&);

@@ -50,10 +50,6 @@ class RowDraw {
                     const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
 };
 
-/// The shift of the integer weights of a's entries (fixed_point_weight). Collective over the grid.
-template <class Index>
-int weight_shift_of_entries(const DistCsr<Index>& a);
-
 /// Throws UserError(kInput) where a weighted draw is asked for and there are no weights.
 template <class Index>
 void check_weights(const DistCsr<Index>& a, const SamplerShape& shape);

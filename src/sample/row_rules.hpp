@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "espalier/base/fixed_point.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/base/search.hpp"
 #include "espalier/product/product.hpp"
@@ -39,6 +40,24 @@ struct GraphSageRow {
   }
 };
 
+/// The integer weights of a row of a weighted draw, or of a relation's part of one. A diagonal that
+/// is kept out of the draw weighs nothing.
+struct RowWeights {
+  std::int64_t self_position;  ///< of the diagonal, or -1
+  int shift;                   ///< of fixed_point_weight, the row's own
+
+  template <class Index>
+  ESPALIER_HD std::uint64_t operator()(const RowView<Index>& row, std::int64_t position) const {
+    if (position == self_position) return 0;
+    return fixed_point_weight(static_cast<double>(row.values[position]), shift);
+  }
+};
+
+/// largest, available: of the entries that can be drawn.
+ESPALIER_HD inline RowWeights row_weights(std::int64_t self_position, float largest, std::int64_t available) {
+  return {self_position, shift_for_sum(static_cast<double>(largest), available)};
+}
+
 /// The layer of the streams of a relation; of the first one the layer itself.
 ESPALIER_HD inline std::uint64_t layer_of_relation(std::uint64_t layer, std::int64_t relation) {
   return layer | static_cast<std::uint64_t>(relation) << 16;
@@ -61,12 +80,10 @@ ESPALIER_HD inline RandomStream stream_of_row(const RandomStream& stream, const 
 /// [count]: the same positions and the diagonal, ascending; values [count] beside `chosen`.
 template <class Index, class Prefix, class Position>
 ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation aggregation,
-                                         std::int64_t self_position, const Prefix& prefix,
-                                         const Position* in_order, std::int64_t s, const Position* chosen,
-                                         std::int64_t count, float* values) {
+                                         const Prefix& prefix, const Position* in_order, std::int64_t s,
+                                         const Position* chosen, std::int64_t count, float* values) {
   const std::uint64_t total = prefix[row.size] - prefix[0];
   auto remaining = total;
-  if (self_position >= 0) remaining -= prefix[self_position + 1] - prefix[self_position];
   for (std::int64_t j = 1; j <= s; ++j) {
     const auto position = in_order[j - 1];
     const auto weight = prefix[position + 1] - prefix[position];

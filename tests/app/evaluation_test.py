@@ -90,7 +90,7 @@ SAMPLERS = (("graphsage", "debiased", -1), ("labor", "debiased", -1), ("ladies",
 
 
 class OneMatrix(ProgramTest):
-    """A graph of 14 vertices: loops, weights of 0, a row of zeros, a vertex without neighbours."""
+    """A graph of 14 vertices: loops, weights of 0, a row of zeros, one of tiny weights, a vertex without neighbours."""
 
     JOB = ONE_LAYER
 
@@ -101,6 +101,7 @@ class OneMatrix(ProgramTest):
         self.adjacent[5], self.adjacent[2, 2] = False, True
         self.weights = np.where(self.adjacent, random.choice([0, 0.25, 1, 7], (14, 14)), 0).astype(np.float32)
         self.weights[3] = 0
+        self.weights[8] *= 1e-12
         self.features = random.normal(size=(14, 4)).astype(np.float32)
         self.labels = random.integers(0, 3, 14)
         write_graph(self.graph, [list(np.flatnonzero(row)) for row in self.adjacent], self.features, self.labels, range(9), range(9, 11),

@@ -1,7 +1,7 @@
 // ranks: 1
 // Laws: fixed-point sums are the same in any order and grouping, never overflow with the promised
 // number of terms, and are off by no more than the promised bits; a weight is proportional, at
-// least 1, and below 2^32, so row sums are exact.
+// least 1, and as many as promised sum exactly.
 #include "espalier/base/fixed_point.hpp"
 
 #include <gtest/gtest.h>
@@ -97,37 +97,45 @@ TEST(FixedPointScale, ZerosAlone) {
   EXPECT_EQ(scale.to_double(0), 0.0);
 }
 
-// The largest weight of a graph maps into [2^31, 2^32): a row of 2^31 of them fits 63 bits.
-TEST(FixedPointWeight, TheLargestIsBetweenTwoPowers) {
+const std::int64_t kCounts[] = {1, 2, 3, 5, 1000, 1024, 1025, std::int64_t{1} << 31};
+
+TEST(FixedPointWeight, TheLargestUsesTheBitsThatTheirNumberLeaves) {
   for (const float largest :
        {1.0f, std::nextafter(1.0f, 0.0f), std::nextafter(2.0f, 0.0f), 0.1f, 3.4e38f, 1e-45f, 1e-38f})
-    for (const auto weight : {fixed_point_weight(largest, weight_shift(largest))}) {
-      EXPECT_GE(weight, std::uint64_t{1} << 31) << largest;
-      EXPECT_LT(weight, std::uint64_t{1} << 32) << largest;
+    for (const auto count : kCounts) {
+      const auto weight = fixed_point_weight(largest, shift_for_sum(largest, count));
+      EXPECT_GE(weight, std::uint64_t{1} << (61 - log2_up(count))) << largest << " x " << count;
+      EXPECT_LT(weight, std::uint64_t{1} << (62 - log2_up(count))) << largest << " x " << count;
     }
 }
 
 TEST(FixedPointWeight, APositiveWeightStaysDrawable) {
-  const int shift = weight_shift(1.0f);
-  for (const float tiny : {1e-45f, 1e-38f, 1e-20f, 1e-10f})
-    EXPECT_EQ(fixed_point_weight(tiny, shift), 1u) << tiny;
+  const int shift = shift_for_sum(1.0f, 1000);
+  for (const float tiny : {1e-45f, 1e-38f, 1e-20f}) EXPECT_EQ(fixed_point_weight(tiny, shift), 1u) << tiny;
   for (const float none : {0.0f, -0.0f, -1.0f, -1e-45f, std::numeric_limits<float>::quiet_NaN()})
     EXPECT_EQ(fixed_point_weight(none, shift), 0u) << none;
 }
 
-TEST(FixedPointWeight, IsProportionalAndNearest) {
+TEST(FixedPointWeight, IsProportionalAndNearestWithinThePromisedBound) {
   std::mt19937_64 random(test_seed(6));
   std::uniform_real_distribution<float> uniform(0, 1);
   const float largest = 1.75f;
-  const int shift = weight_shift(largest);
-  EXPECT_EQ(fixed_point_weight(0.5f, shift) * 2, fixed_point_weight(1.0f, shift));
-  EXPECT_EQ(fixed_point_weight(std::ldexp(2.5f, -shift), shift), 2u) << "ties to even";
-  EXPECT_EQ(fixed_point_weight(std::ldexp(2.75f, -shift), shift), 3u) << "to nearest";
-  for (int k = 0; k < 1000; ++k) {
-    const float weight = largest * uniform(random);
-    EXPECT_LE(std::abs(static_cast<double>(fixed_point_weight(weight, shift)) -
-                       std::ldexp(static_cast<double>(weight), shift)),
-              weight > 1e-8f ? 0.5 : 1.0);
+  for (const auto count : kCounts) {
+    const int shift = shift_for_sum(largest, count);
+    EXPECT_EQ(fixed_point_weight(0.5f, shift) * 2, fixed_point_weight(1.0f, shift));
+    EXPECT_EQ(fixed_point_weight(std::ldexp(2.5f, -shift), shift), 2u) << "ties to even";
+    EXPECT_EQ(fixed_point_weight(std::ldexp(2.75f, -shift), shift), 3u) << "to nearest";
+    for (int k = 0; k < 1000; ++k) {
+      const float weight = std::ldexp(largest * uniform(random), -static_cast<int>(random() % 70));
+      const double exact = std::ldexp(static_cast<double>(weight), shift),
+                   off = std::abs(static_cast<double>(fixed_point_weight(weight, shift)) - exact),
+                   terms = static_cast<double>(count);
+      EXPECT_LE(off, exact < 1 ? 1 : 0.5);
+      EXPECT_LT(off, std::ldexp(terms * largest, shift - 60));
+      if (weight >= std::ldexp(terms * largest, -37)) {
+        EXPECT_EQ(off, 0) << weight << " of " << count;
+      }
+    }
   }
 }
 

@@ -2,14 +2,17 @@
 // Laws: over all ordered outcomes of a weighted draw, with their exact probabilities, the block's
 // row is the full row, and of means the weighted mean, whose values sum to 1 in every draw (Des
 // Raj's estimator is unbiased); the sampler's values are that estimator's, with the diagonal of a
-// matrix outside of the draw; the smallest positive weight can be drawn.
+// matrix outside of the draw; the smallest positive weight can be drawn. Weights count within their
+// row, or their relation's part of it: what others are changes no bit.
 #include "espalier/sample/block_value.hpp"
 
 #include <gtest/gtest.h>
 
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/sample/draw.hpp"
 #include "mpi_test.hpp"
 #include "sample/sampling_laws.hpp"
+#include "typed_graph.hpp"
 
 namespace espalier {
 namespace {
@@ -129,7 +132,7 @@ const std::vector<float>& entries_of_row() {
 
 std::vector<std::uint64_t> weights_of_row() {
   std::vector<std::uint64_t> weights;
-  for (const float value : entries_of_row()) weights.push_back(fixed_point_weight(value, weight_shift(1.7f)));
+  for (const float value : entries_of_row()) weights.push_back(fixed_point_weight(value, 31));
   return weights;
 }
 
@@ -183,6 +186,110 @@ TEST(Weights, TheSmallestPositiveOneCanBeDrawn) {
     std::set<std::int64_t> expected = {1, 2, 4};
     expected.insert(diagonal.begin(), diagonal.end());
     EXPECT_EQ(picked, expected);
+  }
+}
+
+// Rows 0, 1 and 3 are 1 and 3 times 1, some 1e12, some 1e-12; row 2 has denormal numbers and the
+// largest that there is.
+SparseMatrix far_apart(const Grid& grid) {
+  return matrix_of(
+      grid, {{1, 2}, {0, 4}, {0, 1, 2}, {1, 2}, {}},
+      {1, 3, 0x1p40f, 0x3p40f, 1e-45f, std::numeric_limits<float>::max(), 3e-45f, 0x1p-40f, 0x3p-40f});
+}
+
+TEST(Weights, OfARowAreDrawnAndEvaluatedWhateverOtherRowsWeigh) {
+  const Grid grid(test_world(), 1);
+  const auto a = far_apart(grid);
+  expect_outcomes(a, {.fanout = {1}, .weighted = true}, {{{{1, 1.0f}}, 0.25}, {{{2, 1.0f}}, 0.75}},
+                  test_seed(4));
+  const auto whole = sample_one("graphsage", a, {.fanout = {-1}, .weighted = true}, {0, 1, 2, 3, 4});
+  const auto row = [&](std::int64_t v) { return row_of(whole, whole.blocks[0], v); };
+  EXPECT_EQ(row(0), (Row{{1, 0.25f}, {2, 0.75f}}));
+  EXPECT_EQ(row(1), (Row{{0, 0.25f}, {4, 0.75f}}));
+  EXPECT_EQ(row(3), (Row{{1, 0.25f}, {2, 0.75f}}));
+  EXPECT_EQ(row(4), Row{});
+  for (const auto& [column, share] : row(2)) {
+    EXPECT_GT(share, 0) << "no support is lost";
+    EXPECT_NEAR(share, column == 1 ? 1 : 0, std::ldexp(9, -59)) << "fixed_point_weight's bound";
+  }
+}
+
+// Whatever one weight is, the others are drawn by theirs: after the heaviest, 1:3.
+TEST(Weights, FarBelowTheHeaviestOfTheirRowAreDrawnByWhatTheyAre) {
+  const Grid grid(test_world(), 1);
+  const auto a = matrix_of(grid, {{0, 1, 2}, {}, {}}, {1, 3, 1e12f});
+  const auto sampler = make_sampler("graphsage", a, {.fanout = {2}, .weighted = true});
+  constexpr int kTrials = 4000;
+  int heavier = 0;
+  for (int epoch = 0; epoch < kTrials; ++epoch)
+    heavier += sample_row(*sampler, 6, static_cast<std::uint64_t>(epoch)).contains(1);
+  EXPECT_NEAR(heavier, 0.75 * kTrials, 5 * std::sqrt(kTrials * 0.75 * 0.25));
+}
+
+// Multiplies each row, or each relation's part of one, by a power of two of its own.
+SparseMatrix scaled_by_parts(SparseMatrix a) {
+  const auto columns = a.columns.leaf();
+  for (std::int64_t v = 0; v < a.local.rows; ++v)
+    for (auto k = a.local.row_begin(v); k < a.local.row_end(v); ++k) {
+      const auto part = a.columns.typed() ? columns.relation(a.local.indices[k]) : 0;
+      a.local.values[k] = std::ldexp(a.local.values[k], static_cast<int>((v * 37 + part * 101) % 200) - 100);
+    }
+  return a;
+}
+
+TEST(Weights, ScalingARowOrARelationsPartOfOneChangesNoBitOfSharesAndPicks) {
+  const Grid grid(test_world(), 1);
+  const auto schema = typed_schema(60);
+  Ids seeds(60);
+  std::iota(seeds.begin(), seeds.end(), std::int64_t{0});
+  for (const bool typed : {false, true}) {
+    const auto a = typed ? typed_matrix(grid, schema, typed_graph<std::int32_t>(schema, 12, true, 5),
+                                        row_ranges(grid, 60, Topology::kReplicated))
+                         : random_matrix(grid, 60, 12, true);
+    const auto scaled = scaled_by_parts(a);
+    for (const std::int64_t fanout : {1, 3, -1}) {
+      SCOPED_TRACE(testing::Message() << "typed " << typed << " fanout " << fanout);
+      SamplerShape shape = {.fanout = {fanout}, .weighted = true};
+      if (typed) shape.relation_fanout = {std::vector<std::int64_t>(schema.relations().size(), fanout)};
+      const auto plain = sample_one("graphsage", a, shape, seeds),
+                 other = sample_one("graphsage", scaled, shape, seeds);
+      const auto &block = plain.blocks[0], &of_other = other.blocks[0];
+      ASSERT_EQ(of_other.entries(), block.entries());
+      EXPECT_GT(block.entries(), 40);
+      EXPECT_TRUE(std::ranges::equal(plain.vertices, other.vertices));
+      EXPECT_TRUE(std::equal(block.indices, block.indices + block.entries(), of_other.indices));
+      EXPECT_TRUE(std::equal(block.values, block.values + block.entries(), of_other.values));
+    }
+  }
+}
+
+// The weights of random_graph are k / 8, k < 32, exact in any scale: the draws of one scale for the
+// graph are those of each row's own.
+TEST(Weights, InOneScaleForTheGraphAreDrawnAlikeWhereThatIsExact) {
+  const Grid grid(test_world(), 1);
+  const auto a = random_matrix(grid, 60, 12, true);
+  Ids seeds(60);
+  std::iota(seeds.begin(), seeds.end(), std::int64_t{0});
+  const auto minibatch = sample_one("graphsage", a, {.fanout = {3}, .weighted = true}, seeds);
+  for (std::int64_t v = 0; v < 60; ++v) {
+    const auto row = row_view(a.local, v);
+    std::vector<std::uint64_t> prefix = {0};
+    for (std::int64_t k = 0; k < row.size; ++k)
+      prefix.push_back(prefix.back() + fixed_point_weight(row.values[k], 30));
+    const auto positive = std::count_if(row.values, row.values + row.size, [](float x) { return x > 0; });
+    if (positive <= 3) continue;
+    std::int64_t chosen[3], in_order[3];
+    const RandomStream stream = {3, Purpose::kSample, 1, 7, 1, static_cast<std::uint64_t>(v)};
+    draw_weighted(stream, prefix.data(), row.size, 3, 0, chosen, in_order);
+    Row expected;
+    auto left = prefix.back();
+    for (std::int64_t j = 1; j <= 3; ++j) {
+      const auto at = in_order[j - 1];
+      const auto weight = prefix[at + 1] - prefix[at];
+      expected[row.indices[at]] = des_raj_share(left, weight, prefix.back(), j, 3);
+      left -= weight;
+    }
+    EXPECT_EQ(row_of(minibatch, minibatch.blocks[0], v), expected) << "vertex " << v;
   }
 }
 

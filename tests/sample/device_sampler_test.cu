@@ -103,7 +103,10 @@ TEST_F(DeviceSamplers, RowsAroundTheFanoutAndHubs) {
       whole.indices.push_back(static_cast<std::int32_t>(size == kVertices ? k : k * 40 + v % 40));
     whole.indptr.push_back(whole.entries());
   }
-  for (std::int64_t k = 0; k < whole.entries(); ++k) whole.values.push_back(static_cast<float>(k % 7) * 0.3f);
+  // Each row has a scale of its own.
+  for (std::int64_t v = 0; v < kVertices; ++v)
+    for (auto k = whole.row_begin(v); k < whole.row_end(v); ++k)
+      whole.values.push_back(std::ldexp(static_cast<float>(k % 7) * 0.3f, static_cast<int>(v % 5 - 2) * 50));
   const auto weighted = distribute(grid, whole, Topology::kReplicated);
   whole.values.clear();
   const auto plain = distribute(grid, whole, Topology::kReplicated);

@@ -34,7 +34,7 @@ ESPALIER_HD inline float weight_share(std::uint64_t weight, std::uint64_t total)
 
 /// The same of draw number j of s (des_raj_factor): (remaining + (s - j) weight) / (s total), which
 /// is that factor times weight / total. Those of a row sum to 1 in every draw. The numerator is
-/// exact: weights are below 2^32 and their sums below 2^63 (base/fixed_point.hpp).
+/// exact: all weights are at most 2^62, and s of them too (shift_for_sum, base/fixed_point.hpp).
 ESPALIER_HD inline float des_raj_share(std::uint64_t remaining, std::uint64_t weight, std::uint64_t total,
                                        std::int64_t j, std::int64_t s) {
   const auto numerator = remaining + static_cast<std::uint64_t>(s - j) * weight;
