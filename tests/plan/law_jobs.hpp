@@ -16,9 +16,6 @@
 namespace espalier {
 
 inline constexpr std::int64_t kVertices = 14;
-// Has each row of a weighted draw a shift of its own (graphsage)? If not, weights far below the
-// graph's largest become equal, and such jobs are left out.
-inline constexpr bool kShiftOfTheRow = false;
 
 enum class Weights14 { kNone, kMild, kTinyAndHuge };
 
@@ -46,9 +43,6 @@ inline bool is_allowed(const Job& job) {
   const auto& sampler = job.config.sampler;
   if (sampler.weighted && !job.own_weights() && job.weights == Weights14::kNone) return false;
   if (!job.loops && job.weights == Weights14::kMild) return false;  // enough with others
-  if (!kShiftOfTheRow && sampler.weighted && sampler.kind == std::string("graphsage") &&
-      job.weights == Weights14::kTinyAndHuge)
-    return false;
   try {
     check_sampler_keys(sampler, job.own_weights());
     return matrix_form(job.config) != MatrixForm::kMeanOfSelf || !job.typed;
