@@ -8,7 +8,8 @@ normalisation and ReLU between them, 128 wide, scores of DistMult, one uniform n
 Adam with a cosine from 0.005, batches of 1,024 links, fanout 10 and then 5, float32, one process. An epoch is sampling, fetching
 rows, forward, loss, backward and the optimiser's step, evaluation apart; seconds are the median of all epochs but the first, also
 of what minibatches and their rows take of it.
-MRR: each test link's tail among 100 vertices drawn evenly, by the mean rank, of exact rows of the weights after the last epoch.
+MRR: each test link's tail among 100 other vertices, all different, by the mean rank, of exact rows of the weights after the last
+epoch.
 
 DGL draws by as_edge_prediction_sampler of a NeighborSampler, which leaves the batch's links and their reverses out of the graph
 before the draw (exclude="reverse_id"); PyG by LinkNeighborLoader (by torch-sparse or pyg-lib), which does not leave them out. A peer that is not
@@ -32,6 +33,7 @@ import numpy as np
 try:
     import h5py
     import torch
+    from link_heuristics import others
     from torch.nn import functional
 except ImportError as missing:
     print(f"missing: {missing}")
@@ -52,8 +54,9 @@ class Links:
             self.x = torch.from_numpy(((x - x.mean(0)) / np.where(deviation > 0, deviation, 1)).astype(np.float32))
             self.train, self.test = (torch.from_numpy(np.stack([file[f"links/{split}/{end}"][:] for end in ("head", "tail")]))
                                      for split in ("train", "test"))
-        random = np.random.default_rng(0)
-        self.candidates = torch.from_numpy(random.integers(0, self.n, (self.test.shape[1], CANDIDATES)))
+        count = self.test.shape[1]
+        self.candidates = torch.from_numpy(others(np.random.default_rng(0), np.zeros(count, np.int64), np.full(count, self.n), self.test[1].numpy(),
+                                                  CANDIDATES))
 
 
 class Sage(torch.nn.Module):

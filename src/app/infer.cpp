@@ -415,7 +415,8 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
     }
   }
   write_link_answers(job, arguments.output, links, scores,
-                     links_of_file(*job.grid, targets, job.graph.nodes, links), arguments.named_by);
+                     links_of_file(*job.grid, targets).are_known(job.grid->world(), links),
+                     arguments.named_by);
   if (kept) kept->remove();
   log::info("wrote   {}: {}", arguments.output, counted(std::ssize(links), "link"));
 }

@@ -90,14 +90,13 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
   return answers;
 }
 
-Buffer<std::uint8_t> links_of_file(const Grid& grid, const LinkTargets& targets, std::int64_t vertices,
-                                   std::span<const LinkTriple> links) {
+KnownLinks links_of_file(const Grid& grid, const LinkTargets& targets) {
   std::vector<LinkTriple> all;
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
     const auto of_split = triples_of(targets.links(split));
     all.insert(all.end(), of_split.begin(), of_split.end());
   }
-  return KnownLinks(grid.world(), vertices, all, targets.directed).are_known(grid.world(), links);
+  return {grid.world(), targets.blocks.rows(), all, targets.directed};
 }
 
 }  // namespace espalier

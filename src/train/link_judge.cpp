@@ -74,9 +74,8 @@ LinkJudge::LinkJudge(const Grid& grid, const LinkTargets& targets, const TrainCo
     : grid_(grid),
       targets_(targets),
       score_(link_score_of(train)),
-      of_both_ends_(train.negatives_of == "both"),
-      against_(train.ranked_against),
-      seed_(static_cast<std::uint64_t>(train.seed)) {
+      of_both_ends_(train.negatives_of == "both") {
+  if (train.ranked_against > 0) candidates_.emplace(grid, targets, train);
   const auto of_all = [&](Split split) { return targets.links(split).count > 0 && ranks_all(split); };
   if (of_all(Split::kValid) || of_all(Split::kTest)) known_ = know();
 }
@@ -115,29 +114,15 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& stor
                                             Split split) const {
   const auto& links = targets_.links(split);
   const auto& given = targets_.given(split);
-  const auto& ends = targets_.train_links->ends();
-  const auto first = even_range(links.count, grid_.ranks(), grid_.world().rank()).begin;
-  const auto candidates_of = [&](std::int64_t k, bool of_head) {
-    std::vector<std::int64_t> candidates;
-    if (given.any()) {
-      const auto& of = of_head ? given.of_heads : given.of_tails;
-      candidates.assign(of.row(k), of.row(k) + of.columns);
-    } else if (!of_head || of_both_ends_) {
-      const auto& of_relation = ends[links.link(k).relation];
-      const auto& range = of_head ? of_relation.heads : of_relation.tails;
-      const RandomStream stream = {.seed = seed_,
-                                   .purpose = Purpose::kNegative,
-                                   .layer = 1 + 2 * static_cast<std::uint64_t>(split) + (of_head ? 1 : 0),
-                                   .row = static_cast<std::uint64_t>(first + k)};
-      for (std::int64_t j = 0; j < against_; ++j)
-        candidates.push_back(
-            range.begin + static_cast<std::int64_t>(random_below(stream, static_cast<std::uint64_t>(j),
-                                                                 static_cast<std::uint64_t>(range.size()))));
-    }
-    return candidates;
+  const auto candidates_of = [&](std::int64_t k, bool of_head) -> EndCandidates {
+    if (!given.any())
+      return of_head && !of_both_ends_ ? EndCandidates()
+                                       : candidates_->of(split, k, of_head ? LinkEnd::kHead : LinkEnd::kTail);
+    const auto& of = of_head ? given.of_heads : given.of_tails;
+    return {{of.row(k), of.row(k) + of.columns}, of.columns, {}};
   };
-  const auto most =
-      given.any() ? given.of_heads.columns + given.of_tails.columns : against_ * (of_both_ends_ ? 2 : 1);
+  const auto most = given.any() ? given.of_heads.columns + given.of_tails.columns
+                                : candidates_->most() * (of_both_ends_ ? 2 : 1);
   const auto step = candidates_at_once(store.width(), most);
   const auto mine = std::ssize(links.heads);
   const auto rounds = grid_.world().all_reduce(count_batches(mine, step), Reduction::kMax, kJudging);
@@ -145,7 +130,7 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& stor
   struct Side {
     std::int64_t link;
     bool of_head;
-    std::vector<std::int64_t> candidates;
+    EndCandidates candidates;
   };
   Ranks ranks;
   RowsOfVertices fetched(cpu, store, kJudging);
@@ -159,22 +144,27 @@ LinkJudge::Ranks LinkJudge::rank_candidates(const Cpu& cpu, const RowStore& stor
       all.push_back(links.tails[k]);
       for (const bool of_head : {false, true}) {
         auto candidates = candidates_of(k, of_head);
-        if (candidates.empty()) continue;
-        all.insert(all.end(), candidates.begin(), candidates.end());
+        if (candidates.vertices.empty()) continue;
+        all.insert(all.end(), candidates.vertices.begin(), candidates.vertices.end());
         sides.push_back({k, of_head, std::move(candidates)});
       }
     }
     fetched.fetch(std::move(all));
-    for (const auto& side : sides) {
-      const auto [head, tail, relation] = links.link(side.link);
+    for (const auto& [link, of_head, candidates] : sides) {
+      const auto [head, tail, relation] = links.link(link);
       // The link itself, then its candidates.
-      places = {fetched.place(side.of_head ? head : tail)};
-      for (const auto vertex : side.candidates) places.push_back(fetched.place(vertex));
+      places = {fetched.place(of_head ? head : tail)};
+      for (const auto vertex : candidates.vertices) places.push_back(fetched.place(vertex));
       const auto found =
-          scores(fetched.rows(), relation, fetched.place(side.of_head ? tail : head), places, side.of_head);
+          scores(fetched.rows(), relation, fetched.place(of_head ? tail : head), places, of_head);
+      const auto of_candidates = found.subspan(1);
       Counts counts;
-      for (std::size_t j = 1; j < found.size(); ++j) counts.add(found[j], found[0]);
-      ranks.add(counts, std::ssize(side.candidates));
+      for (const float score : of_candidates.first(candidates.drawn)) counts.add(score, found[0]);
+      ranks.add(counts, candidates.drawn);
+      if (!ranks_filtered(split)) continue;
+      for (const auto place : candidates.links) counts.add(of_candidates[place], found[0], -1);
+      for (const float score : of_candidates.subspan(candidates.drawn)) counts.add(score, found[0]);
+      ranks.filtered.push_back(counts.rank());
     }
   }
   return ranks;
@@ -329,7 +319,7 @@ Metrics LinkJudge::metrics_of(const Ranks& ranks, Split split) const {
   add_means(world, ranks.raw, "", metrics);
   const auto count = world.all_reduce(std::ssize(ranks.shares), Reduction::kSum, kJudging);
   metrics.scores.push_back({"auc", reproducible_sum(world, ranks.shares) / static_cast<double>(count)});
-  if (ranks_all(split)) add_means(world, ranks.filtered, "filtered_", metrics);
+  if (ranks_filtered(split)) add_means(world, ranks.filtered, "filtered_", metrics);
   return metrics;
 }
 

@@ -8,10 +8,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "espalier/product/schedule.hpp"
-#include "espalier/train/links.hpp"
+#include "espalier/train/link_candidates.hpp"
 #include "link_scorer.hpp"
 
 namespace espalier {
@@ -49,7 +50,10 @@ class LinkJudge {
   Ranks rank_among_pairs(const Cpu& cpu, const RowStore& store, Scorer& scores, Split split) const;
   Ranks rank_all(const Cpu& cpu, const RowStore& store, ConstMatrixView<float> own, Scorer& scores,
                  Split split) const;
-  bool ranks_all(Split split) const { return against_ == 0 && !targets_.given(split).any(); }
+  bool ranks_all(Split split) const { return !candidates_ && !targets_.given(split).any(); }
+  bool ranks_filtered(Split split) const {
+    return ranks_all(split) || (!targets_.given(split).any() && candidates_->filtered());
+  }
   Metrics metrics_of(const Ranks& ranks, Split split) const;
   std::shared_ptr<const Known> know() const;
 
@@ -57,8 +61,8 @@ class LinkJudge {
   const LinkTargets& targets_;
   LinkScore score_;
   bool of_both_ends_;
-  std::int64_t against_;  ///< candidates that are drawn where the file gives none; 0: all vertices
-  std::uint64_t seed_;
+  /// That are drawn where the file gives none; none: all vertices.
+  std::optional<const LinkCandidates> candidates_;
   std::shared_ptr<const Known> known_;  ///< where all vertices are candidates
 };
 

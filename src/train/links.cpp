@@ -159,13 +159,15 @@ double links_bytes(const TaskSize& size) {
   const double ways = size.graph.links.directed ? 1 : 2, train = count_of(size, Split::kTrain),
                all = train + count_of(size, Split::kValid) + count_of(size, Split::kTest);
   double bytes = 20 * all;
-  bool ranks_all = false;
+  bool draws = false;
   for (const auto split : {Split::kValid, Split::kTest}) {
     const auto& of = links_of(size.graph, split);
     bytes += static_cast<double>(8 * of.links * (of.negative_heads + of.negative_tails) + 16 * of.non_links);
-    ranks_all |= of.links > 0 && !of.gives_candidates() && size.config.train.ranked_against == 0;
+    draws |= of.links > 0 && !of.gives_candidates();
   }
-  if (ranks_all) bytes += 2 * ways * sizeof(LinkTriple) * all;
+  // By both ends; or, while candidates are drawn, by one, as they are sent, too.
+  if (draws && (size.config.train.ranked_against == 0 || is_filtered(size.config.train)))
+    bytes += 2 * ways * sizeof(LinkTriple) * all;
   const auto negatives = negatives_of(size.config.train);
   if (negatives.filtered) bytes += ways * sizeof(LinkTriple) * train;
   if (negatives.mode == NegativesMode::kDegree) bytes += 8 * static_cast<double>(size.graph.nodes);
@@ -227,10 +229,6 @@ Cost judging_links(const TaskSize& size, int) {
 
 // ---- checks ----
 
-bool is_filtered(const Config& config) {
-  return config.train.metric.starts_with("filtered_");
-}
-
 void check_link_keys(const Config& config) {
   link_score_of(config.train);
   link_loss_of(config.train);
@@ -244,18 +242,24 @@ void check_link_keys(const Config& config) {
   if (config.sampler.batch_size > kMostScores / (1 + config.train.negatives))
     usage_error("sampler.batch_size = {} with train.negatives = {}: a batch can have {} links and negatives",
                 config.sampler.batch_size, config.train.negatives, kMostScores);
-  if (is_filtered(config) && config.train.ranked_against > 0)
-    usage_error(
-        "train.metric = {} is of all vertices as candidates, not of train.ranked_against = {}; leave one out",
-        config.train.metric, config.train.ranked_against);
 }
 
-// Those of the type that has the fewest.
-std::int64_t fewest_candidates(const GraphInfo& graph, bool of_both_ends) {
-  auto fewest = graph.nodes;
-  for (const auto& ends : ends_of_relations(graph))
-    fewest = std::min({fewest, ends.tails.size(), of_both_ends ? ends.heads.size() : fewest});
-  return fewest;
+// An end of a link keeps its own vertex, so one less is left of the fewest that can stand at one.
+void check_candidates(const GraphInfo& graph, const Config& config) {
+  const auto& train = config.train;
+  const auto ends = ends_of_relations(graph);
+  for (std::size_t r = 0; r < ends.size(); ++r) {
+    const auto heads = train.negatives_of == "both" ? ends[r].heads.size() : graph.nodes,
+               fewest = std::min(heads, ends[r].tails.size());
+    for (const auto& [key, number] : {std::pair("train.negatives", train.negatives),
+                                      std::pair("train.ranked_against", train.ranked_against)})
+      if (number >= fewest)
+        usage_error("{} = {}: {} has {} that can stand at an end of a link{}, its own among them; {}", key,
+                    number, config.graph.file, counted(fewest, "vertex"),
+                    graph.links.names.empty() ? "" : " of " + graph.links.names[r],
+                    fewest == 1 ? "a negative would be the link itself: leave the relation out of the links"
+                                : fmt::format("give {} at most", fewest - 1));
+  }
 }
 
 void tell(const Communicator& comm, const std::vector<std::string>& sentences) {
@@ -273,12 +277,7 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
         "train.score = {} needs an even model.hidden, or rows where there are no layers, not {}: they are "
         "complex numbers",
         score.name, width);
-  const auto fewest = fewest_candidates(graph, train.negatives_of == "both");
-  for (const auto& [key, number] : {std::pair("train.negatives", train.negatives),
-                                    std::pair("train.ranked_against", train.ranked_against)})
-    if (number > fewest)
-      usage_error("{} = {}: {} has {} that can stand at an end of a link", key, number, config.graph.file,
-                  counted(fewest, "vertex"));
+  check_candidates(graph, config);
   const auto has = [&](Split split, bool candidates) {
     const auto& of = links_of(graph, split);
     return of.links > 0 && of.gives_candidates() == candidates;
@@ -288,9 +287,10 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
   if (train.ranked_against > 0 && gives && !draws)
     usage_error("train.ranked_against = {}: {} gives the candidates of each link; leave it out",
                 train.ranked_against, config.graph.file);
-  if (is_filtered(config) && has(Split::kValid, true))
-    usage_error("train.metric = {} is of all vertices as candidates, and {} gives those of each link; use {}",
-                train.metric, config.graph.file, train.metric.substr(std::string_view("filtered_").size()));
+  if (is_filtered(train) && has(Split::kValid, true))
+    usage_error(
+        "train.metric = {} leaves links out of the candidates, and {} gives those of each link; use {}",
+        train.metric, config.graph.file, train.metric.substr(std::string_view("filtered_").size()));
   tell(comm, odd_links(graph.links, check_links(comm, file)));
   if (config.model.layers == 0) return;  // nobody reads the edges
   GraphView apart(Verify::kNo);
@@ -333,6 +333,10 @@ constinit const TaskKind kLinksKind = {.name = "links",
 Negatives negatives_of(const TrainConfig& train) {
   return {train.negatives, negatives_mode_of(train.negatives_mode), train.negatives_of == "both",
           train.negatives_filtered, train.negatives_power};
+}
+
+bool is_filtered(const TrainConfig& train) {
+  return train.metric.starts_with("filtered_");
 }
 
 LinkScore link_score_of(const TrainConfig& train) {

@@ -240,6 +240,10 @@ class Damaged(LinkFile):
         write_typed(self.graph)
         add_links(self.graph, **links)
         self.assertIn("of relations 2: likes, knows\n", self.succeed("info", self.graph, ranks=2))
+        # Whose only journal is the tail of every link.
+        config = self.folder / "job.toml"
+        config.write_text(f'[graph]\nfile = "{self.graph}"\n[output]\ndir = "{self.folder}/out"\n[model]\nembedding = 4\n[train]\ntask = "links"\n')
+        self.fail_with(2, ["train.negatives = 1", "1 vertex that can stand at an end of a link of knows", "leave the relation out"], "train", config)
         for changed, words in ((dict(graph_relations=np.array([0, 5])), "/links/graph_relations: entry 1 is 5, but the graph has relations 0 to 4"),
                                (dict(graph_relations=np.array([0])), "/links/graph_relations has 1 entries for 2 relations"),
                                (dict(train__head=np.array([0, 2, 2])), "/links/train/head: entry 1 names vertex 2, but its relation "

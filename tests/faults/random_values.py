@@ -143,6 +143,8 @@ class Keys:
         if graph.links and random_of("task").random() < 0.95:
             config["train.task"] = "links"
             config.pop("train.metric", None)
+            if random_of("metric of links").random() < 0.3:
+                config["train.metric"] = "filtered_mrr"
         config["train.reproducible"] = random_of("bits").random() < 0.8
         return config
 

@@ -3,8 +3,8 @@
 // (nn/link_scores.hpp); a relation may have a trained row of its own.
 //
 // A link is judged by its rank among candidates, which replace one of its ends: those that the file
-// gives, some that are drawn, or all vertices that the relation allows there. With g of them above
-// its score and e equal to it,
+// gives, some that are drawn (link_candidates.hpp), or all vertices that the relation allows there.
+// With g of them above its score and e equal to it,
 //
 //     rank = 1 + g + e / 2,     MRR = mean of 1 / rank,     Hits@k = share with rank <= k,
 //     AUC  = mean of 1 - (g + e / 2) / candidates
@@ -51,6 +51,9 @@ struct LinkTargets : Targets {
 /// What train.* says of negatives.
 Negatives negatives_of(const TrainConfig& train);
 
+/// Is train.metric of ranks that leave links out of the candidates?
+bool is_filtered(const TrainConfig& train);
+
 /// Collective. The scores of links, which every rank has all of, the same on every grid. `own`:
 /// rows of the vertices that this rank judges; `tensors`: those of the task. Throws
 /// UserError(kDiverged), on every rank, where a score is not finite.
@@ -71,9 +74,8 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
                                    std::span<const ConstMatrixView<float>> tensors,
                                    std::span<const LinkTriple> heads, std::int64_t k);
 
-/// Collective. Of each link, which every rank has all of: is it one of the file's, of any split?
-Buffer<std::uint8_t> links_of_file(const Grid& grid, const LinkTargets& targets, std::int64_t vertices,
-                                   std::span<const LinkTriple> links);
+/// Collective. Those of all splits.
+KnownLinks links_of_file(const Grid& grid, const LinkTargets& targets);
 
 extern const TaskKind kLinksKind;
 
