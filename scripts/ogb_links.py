@@ -164,6 +164,10 @@ def relation_names(folder, count):
             raise NotAsExpected(f"{found[0]}: a line is {row}, not a number and a name")
         if int(row[0]) < count:
             names[int(row[0])] = row[1]
+    places = {}
+    for r, name in enumerate(names):
+        if places.setdefault(name, r) != r:
+            raise NotAsExpected(f"{found[0]}: calls relations {places[name]} and {r} both {name!r}; without this file they are called by their numbers")
     return names
 
 

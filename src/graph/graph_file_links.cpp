@@ -1,5 +1,6 @@
 // Opening and reading the links of a graph file.
 #include <algorithm>
+#include <unordered_map>
 
 #include "checked_read.hpp"
 #include "espalier/base/counted.hpp"
@@ -134,6 +135,15 @@ void describe_links(OpenGraphFile& h) {
 void read_link_relations(OpenGraphFile& h) {
   auto& info = h.info.links;
   if (h.links.names.exists()) info.names = read_names(h, h.links.names);
+  agree(h.comm, [&] {
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t r = 0; r < info.names.size(); ++r)
+      if (const auto [found, is_new] = places.emplace(info.names[r], r); !is_new)
+        fail(h,
+             "/links/relations: entries {} and {} are both '{}', so a link cannot be asked for by name; "
+             "name each relation otherwise",
+             found->second, r, info.names[r]);
+  });
   if (!h.links.graph_relations.exists()) return;
   const auto places = read_list(h, h.links.graph_relations);
   const auto relations = std::ssize(h.info.schema.relations());

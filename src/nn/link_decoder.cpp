@@ -7,7 +7,7 @@ std::vector<TensorShape> link_tensors(const LinkScore& score, std::int64_t relat
   const auto columns = kind.relation_width(width);
   if (columns == 0) return {};
   const auto start = kind.has_angles ? Start::kAngle : kind.has_network ? Start::kOne : Start::kGlorot;
-  std::vector<TensorShape> tensors{{"relations", relations, columns, start, relations}};
+  std::vector<TensorShape> tensors{{"relations", relations, columns, start, relations, true}};
   if (kind.has_network)
     tensors.insert(tensors.end(), {{"hidden", width, width},
                                    {"hidden_bias", 1, width, Start::kZero},

@@ -69,13 +69,12 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
 template <class T, class Space>
 void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, int layer,
                                       const std::string& name, const TensorShape& shape) {
-  const bool is_weight = shape.start == Start::kGlorot;
   Matrix<T> values(shape.rows, shape.columns);
-  if (is_weight || shape.start == Start::kAngle)
+  if (shape.start == Start::kGlorot || shape.start == Start::kAngle)
     draw_uniform({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, limit_of(shape), values);
   else
     std::ranges::fill(values.data, shape.start == Start::kOne ? T{1} : T{0});
-  parameters_.push_back({name, layer, is_weight, placed(space, std::move(values))});
+  parameters_.push_back({name, layer, shape.decays, placed(space, std::move(values))});
 }
 
 template <class T, class Space>

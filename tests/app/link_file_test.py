@@ -206,6 +206,7 @@ class Damaged(LinkFile):
                                (dict(valid__negatives=np.zeros((3, 2), int)), "there is a dataset /links/valid/negatives, but links have"),
                                (dict(relations=np.array([1, 2])), "/links/relations is no list of texts"),
                                (dict(relations=texts()), "/links/relations has 0 names"),
+                               (dict(relations=texts("likes", "likes")), "/links/relations: entries 0 and 1 are both 'likes'"),
                                (dict(graph_relations=np.array([0, 0])), "/links/graph_relations, but the graph has no relations"),
                                ({name.replace("/", "__"): None for name in LINKS}, "there is a group /links, but no link in it")):
             self.write(**changed)

@@ -6,7 +6,10 @@ import csv
 import h5py
 import numpy as np
 
+import tests.python  # noqa: F401  # where the package is
 from tests.app.program import LONG, ProgramTest, needs_emulation, on_gpus
+
+import espalier
 
 HITS = (1, 3, 10, 50, 100)
 NODES = 300
@@ -343,6 +346,55 @@ class LinksTest(ProgramTest):
         # A ninth of all are as good as 50 drawn evenly.
         job = (*self.ROWS_ALONE, "train.score=rotate", "train.loss=self_adversarial", "train.learning_rate=0.05", "train.embedding_rate=0.05")
         self.assertGreater(self.train(*job, "train.epochs=20", "train.eval_every=20")["test"]["hits_50"], 0.8)
+
+    def hinge_steps(self, batches, epochs, weights, negatives, rounded):
+        """Losses of epochs by NumPy in float64: TransE of norm 1, rows by Adagrad at 0.05, relations by SGD at 0.01. `rounded`: gradients by scores
+        are float32."""
+        rows, relations = (array.astype(np.float64) for array in weights)
+        squares, losses = np.zeros_like(rows), []
+        to = np.float32 if rounded else np.float64
+        for epoch in epochs:
+            loss, count = 0, 0
+            for batch in (batches[k] for k in epoch):
+                links, seeds = batch.links, batch.seeds
+                heads, tails = (np.concatenate([seeds[one][:, None], seeds[others]], 1)
+                                for one, others in ((links.heads, links.negative_heads), (links.tails, links.negative_tails)))
+                apart = rows[heads] + relations[links.relations][:, None] - rows[tails]
+                scores = -np.abs(apart).sum(2)
+                missing = 1 - scores[:, :1] + scores[:, 1:]
+                loss, count = loss + np.maximum(missing, 0).sum() / negatives, count + len(seeds[links.heads])
+                share = 1 / negatives / len(links.heads)
+                by_scores = np.concatenate([-(missing > 0).sum(1, keepdims=True) * share, (missing > 0) * share], 1).astype(to)
+                slopes = -by_scores[:, :, None].astype(np.float64) * np.sign(apart)
+                of_rows, of_relations = np.zeros_like(rows), np.zeros_like(relations)
+                np.add.at(of_rows, heads, slopes)
+                np.add.at(of_rows, tails, -slopes)
+                np.add.at(of_relations, links.relations, slopes.sum(1))
+                squares += of_rows**2
+                rows -= 0.05 * of_rows / (np.sqrt(squares) + 1e-10)
+                relations -= 0.01 * of_relations
+            losses.append(loss / count)
+        return np.array(losses)
+
+    def test_hinge_of_distances_beside_numpy(self):
+        """The hinge's gradients by a link and its negatives add up to 0, but a third is no float: rounded, they leave 1e-8 of themselves, of which
+        Adagrad's first step is a whole one. So float32 goes another way than float64, which would be the same with one, two or four negatives."""
+        self.make_triples()
+        job = (*self.ROWS_ALONE[:2], "model.embedding=16", "model.dropout=0.5", "sampler.batch_size=128", "train.score=transe", "train.norm=1",
+               "train.loss=margin", "train.negatives_of=both", "train.embedding_optimizer=adagrad", "train.optimizer=sgd", "train.momentum=0",
+               "train.batches_per_step=1")
+        batches = self.folder / "batches"
+        for negatives, apart in ((2, False), (3, True)):
+            of = (*job, f"train.negatives={negatives}")
+            self.succeed("-q", "sample", self.config, "--epochs", 2, "--write", batches, "--overwrite", *of, "model.layers=1", "sampler.fanout=[1]")
+            self.train(*of, "train.epochs=1", "train.embedding_rate=1e-35", "train.learning_rate=1e-35")
+            with h5py.File(self.output / "embeddings.h5") as rows, h5py.File(self.output / "weights.h5") as others:
+                weights = rows["weights/embedding.entity"][:], others["weights/task.relations"][:]
+            losses = [epoch["loss"] for epoch in self.train(*of, "train.embedding_rate=0.05", "train.learning_rate=0.01")["epochs"]]
+            drawn = espalier.Minibatches(batches)
+            expected, exact = (self.hinge_steps(drawn, [drawn.of_epoch(e) for e in (1, 2)], weights, negatives, rounded) for rounded in (True, False))
+            np.testing.assert_allclose(losses, expected, rtol=1e-6)
+            self.assertEqual(np.abs(losses - exact).max() > 1e-4, apart)
 
     def test_rows_alone_of_types(self):
         for ranks, learnt, types in ((3, 6, "paper=200:8,author=100"), (2, 0, "paper=200,author=100:8")):

@@ -4,6 +4,7 @@
 // are replaced, those of rows added to; no links give gradients of 0.
 #include "espalier/nn/link_decoder.hpp"
 
+#include "espalier/nn/network.hpp"
 #include "mpi_test.hpp"
 #include "nn/link_decoder_cases.hpp"
 
@@ -132,6 +133,17 @@ TEST(LinkDecoder, SaysWhatTensorsItTrains) {
   EXPECT_EQ(names("dot"), "");
   EXPECT_EQ(names("rotate"), "relations 5 4, ");
   EXPECT_EQ(names("mlp"), "relations 5 8, hidden 8 8, hidden_bias 1 8, output 8 1, output_bias 1 1, ");
+}
+
+TEST(LinkDecoder, AllButBiasesDecayWithEveryScore) {
+  ModelConfig model;
+  model.hidden = 8;
+  for (const auto& kind : link_score_kinds()) {
+    const Network<float> network(Cpu{1}, network_shape(model, 4, 8, link_tensors({&kind}, 5, 8)), 1);
+    for (const auto& parameter : network.parameters())
+      if (parameter.name.starts_with("task."))
+        EXPECT_EQ(parameter.decays, !parameter.name.ends_with("bias")) << kind.name << " " << parameter.name;
+  }
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ struct TensorShape {
   std::int64_t rows, columns;
   Start start = Start::kGlorot;
   std::int64_t parts = 1;  ///< matrices one under the other, each of which begins so
+  bool decays = start == Start::kGlorot;
   double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
 };
 
