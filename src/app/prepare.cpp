@@ -120,11 +120,17 @@ std::int64_t count_isolated(const Communicator& world, const GraphFile& file) {
   return has_edge.count_unmarked(world, kPrepareLabel);
 }
 
-void show(const LinkSplitCounts& counts, const LinkInfo& links) {
+void show(const LinkSplitCounts& counts, const LinkInfo& links, const LinkSplitOptions& options) {
   log::info("links      train {}, valid {}, test {}{}", counts.links[0], counts.links[1], counts.links[2],
             counts.pairs             ? ", each pair of vertices once"
             : links.names.size() > 1 ? fmt::format(", of {} relations", links.names.size())
                                      : "");
+  if (options.by_time) {
+    const auto all = static_cast<double>(counts.links[0] + counts.links[1] + counts.links[2]);
+    const auto share = [&](int split) { return static_cast<double>(counts.links[split]) / all; };
+    log::info("shares     train {:.4f}, valid {:.4f}, test {:.4f}: links of one moment are in one split",
+              share(0), share(1), share(2));
+  }
   if (counts.loops > 0)
     log::info("self loops {}, which are no links and stay", counted(counts.loops, "edge"));
   if (counts.reversed > 0)
@@ -213,7 +219,7 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
   const GraphFile file(world, output.path, view_of_relations());
   const auto isolated = counted(count_isolated(world, file), "vertex is", "vertices are");
   if (wishes.links) {
-    show(links, file.info().links);
+    show(links, file.info().links, *wishes.links);
     log::info("edges      {} of {} are left; {} without an edge", links.edges, links.edges_before, isolated);
   } else {
     log::info("edges      {}, {} before; {} without an edge", file.info().edges, edges_before, isolated);

@@ -33,11 +33,12 @@ void check_shares(const LinkShares& shares) {
     fail(fmt::format("they sum to {}, not to 1", sum));
 }
 
-// The smallest bound below which enough words lie, of all ranks, by bisection for all at once.
+// By bisection for all at once: the smallest bound below which enough words lie, of all ranks, or
+// the one below the words that are equal there.
 void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<std::int64_t>> words,
                             const LinkShares& shares) {
   const auto relations = words.size();
-  std::vector<std::int64_t> links(relations), wanted(2 * relations), covered(2 * relations);
+  std::vector<std::int64_t> links(relations), wanted(2 * relations);
   for (std::size_t k = 0; k < relations; ++k) {
     std::ranges::sort(words[k]);
     links[k] = std::ssize(words[k]);
@@ -47,21 +48,28 @@ void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<st
     wanted[2 * k] = part_of(links[k], shares[2]);
     wanted[2 * k + 1] = std::min(links[k], wanted[2 * k] + part_of(links[k], shares[1]));
   }
+  // How many words are below bounds, of all ranks.
+  const auto count_below = [&](std::vector<std::int64_t> bounds) {
+    for (std::size_t k = 0; k < bounds.size(); ++k)
+      bounds[k] = std::ranges::lower_bound(words[k / 2], bounds[k]) - words[k / 2].begin();
+    comm.all_reduce(std::span(bounds), Reduction::kSum, kChoice);
+    return bounds;
+  };
   std::vector<std::int64_t> low(2 * relations, 0),
-      high(2 * relations, std::numeric_limits<std::int64_t>::max());
+      high(2 * relations, std::numeric_limits<std::int64_t>::max()), middle(low);
   while (low != high) {
+    for (std::size_t k = 0; k < low.size(); ++k) middle[k] = low[k] + (high[k] - low[k]) / 2;
+    const auto covered = count_below(middle);
     for (std::size_t k = 0; k < low.size(); ++k)
-      covered[k] =
-          std::ranges::lower_bound(words[k / 2], low[k] + (high[k] - low[k]) / 2) - words[k / 2].begin();
-    comm.all_reduce(std::span(covered), Reduction::kSum, kChoice);
-    for (std::size_t k = 0; k < low.size(); ++k) {
-      const auto middle = low[k] + (high[k] - low[k]) / 2;
       if (covered[k] >= wanted[k])
-        high[k] = middle;
+        high[k] = middle[k];
       else
-        low[k] = std::min(middle + 1, high[k]);
-    }
+        low[k] = std::min(middle[k] + 1, high[k]);
   }
+  for (std::size_t k = 0; k < low.size(); ++k) middle[k] = std::max<std::int64_t>(0, low[k] - 1);
+  const auto more = count_below(low), fewer = count_below(middle);
+  for (std::size_t k = 0; k < low.size(); ++k)
+    if (wanted[k] - fewer[k] < more[k] - wanted[k]) low[k] = middle[k];
   bounds_.clear();
   for (std::size_t k = 0; k < relations; ++k) bounds_.push_back({low[2 * k], low[2 * k + 1]});
 }

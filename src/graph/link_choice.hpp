@@ -31,6 +31,7 @@ class LinkChoice {
     for (std::size_t k = 0; k < chosen_.size(); ++k) place_[chosen_[k]] = static_cast<int>(k);
   }
 
+  const Schema& schema() const { return schema_; }
   const std::vector<int>& chosen() const { return chosen_; }
   /// Of a relation of the graph its place among those that were chosen; -1: it was not.
   int place(int relation) const { return place_[relation]; }
@@ -59,7 +60,9 @@ class LinkChoice {
   }
 
   /// Collective. From the words of this rank's links that are counted, for each chosen relation:
-  /// those drawn, or others, of which the smallest are in test. What is equal stays together.
+  /// those drawn, or others, of which the smallest are in test. What is equal stays together: a
+  /// border within it goes to the nearer of its ends, to the one with more in test or valid where
+  /// both are as near.
   void set_bounds(const Communicator& comm, std::vector<std::vector<std::int64_t>> words,
                   const LinkShares& shares);
 

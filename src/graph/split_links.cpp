@@ -9,8 +9,8 @@
 #include "copy_contents.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "exchange_entries.hpp"
 #include "link_choice.hpp"
+#include "link_times.hpp"
 
 namespace espalier {
 
@@ -97,44 +97,9 @@ class LinkSplitter {
                     file_.info().typed ? schema_.full_name(r) + "/" : "");
   }
 
-  // Of each entry the time of its link, which is its own where it is the one that is counted;
-  // others that stand for the link, its reverse or of an inverse relation, ask for it. Of what is
-  // no link anything.
-  void read_times() {
-    constexpr const char* kLabel = "times of links";
-    times_.resize(rows_.entries());
-    for (const int r : choice_->chosen()) {
-      const auto places = entries_of(schema_, rows_, r);
-      const auto mine = among_entries(comm_, std::ssize(places));
-      const auto of = file_.read_edge_times(r, mine.begin, mine.end);
-      for (std::size_t k = 0; k < places.size(); ++k) times_[places[k]] = of[k];
-    }
-    struct Question {
-      std::int64_t row, column, asker;
-    };
-    exchange_entries<Question>(
-        comm_, schema_.nodes(), rows_, kLabel,
-        [&](std::int64_t row, std::int64_t e, auto& asked) {
-          const auto v = range_.begin + row;
-          const auto link = choice_->link_of(v, static_cast<std::int64_t>(rows_.indices[e]));
-          if (link.relation >= 0 && !link.is_first)
-            asked.push_back({schema_.vertex_of(rows_.indices[e]), schema_.column(link.relation, v), e});
-        },
-        [&](const auto& asked, const auto& counts, const auto& got) {
-          Buffer<std::int64_t> said, answers;
-          for (const auto& question : got.data) {
-            const auto columns = rows_.row_indices(question.row - range_.begin);
-            const auto found = std::ranges::lower_bound(columns, static_cast<Index>(question.column));
-            said.push_back(times_[rows_.row_begin(question.row - range_.begin) + (found - columns.begin())]);
-          }
-          comm_.all_to_all_v(std::span<const std::int64_t>(said), got.counts, counts, answers, kLabel);
-          for (std::size_t k = 0; k < asked.size(); ++k) times_[asked[k].asker] = answers[k];
-        });
-  }
-
   // Of each relation's links, how long before the latest.
   void find_times() {
-    read_times();
+    times_ = read_link_times(comm_, file_, range_, rows_, *choice_);
     constexpr auto kLeast = std::numeric_limits<std::int64_t>::min() / 4, kMost = -kLeast;
     std::vector<std::int64_t> latest(choice_->chosen().size(), kLeast);
     bool far = false;
@@ -208,7 +173,7 @@ class LinkSplitter {
       if (counts_.links[s] == 0 && options_.shares[s] > 0)
         usage_error("--split-links {}: of {} links of {} none is for {} ({}); give it a larger share",
                     fmt::join(options_.shares, ","), total, file_.path(), kSplitNames[s],
-                    options_.by_time ? "those of one moment stay together"
+                    options_.by_time ? "those of one moment stay together, at the nearer end"
                                      : "of each relation shares are rounded down");
   }
 

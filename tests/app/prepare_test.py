@@ -3,10 +3,11 @@
 Laws, with numpy and h5py as the oracle: the links of the three splits are the edges of the original (pairs, where each edge has its
 reverse), each once, with shares of each relation rounded down; A has no link of valid or test, nor its entry in an inverse, nor the reverse
 where every edge has one, and all other edges with their weights, features and times; all else is copied; every number of ranks writes the same;
-by time no link is later than one of a later split, and those of one moment are together; every bad input is one message.
+by time no link, by the latest entry that stands for it, is later than one of a later split, and those of one moment are together; every bad input is one message.
 """
 
 import itertools
+import re
 import unittest
 
 import h5py
@@ -286,22 +287,23 @@ class ByTime(Prepare):
             for earlier, later in (of[:2], of[1:], (of[0], of[2])):
                 if earlier and later:
                     self.assertLess(earlier[-1], later[0])
-            # As few moments as hold the shares.
-            everything, count = sorted(sum(of, [])), sum(map(len, of))
-            wanted = {2: int(count * shares[2] + 1e-6)}
-            wanted[1] = wanted[2] + int(count * shares[1] + 1e-6)
-            for split, least in wanted.items():
-                first = sum(len(part) for part in of[split:])
-                bound = everything[count - least]
-                self.assertEqual(first, sum(when >= bound for when in everything), (r, split))
+            # Whole moments, as near to the shares as they come.
+            everything = np.sort(sum(of, []))[::-1]
+            borders = [0, *(np.flatnonzero(np.diff(everything)) + 1), len(everything)]
+            wanted = int(len(everything) * shares[2] + 1e-6)
+            for split, least in ((2, wanted), (1, wanted + int(len(everything) * shares[1] + 1e-6))):
+                nearest = min(borders, key=lambda border: (abs(border - least), -border))
+                self.assertEqual(sum(len(part) for part in of[split:]), nearest, (r, split))
 
     def test_pairs(self):
         self.succeed("generate", "planted", "--nodes", 200, "--degree", 6, "--edge-features", 2, "--seed", 2, "-o", self.graph)
         self.add_times(60)
         self.same_on_all_ranks("--by-time", "--seed", 1)
+        shares = re.search(r"shares     train (\S+), valid (\S+), test (\S+):", self.prepare("--by-time", "--seed", 1))
         before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
-        # Of a pair the edge into the larger vertex counts.
-        when = {(h, 0, t): before[max(h, t), 0, min(h, t)][1][-1] for of in links.values() for h, _, t in of}
+        self.assertEqual([float(share) for share in shares.groups()],
+                         [round(len(links[split]) / sum(map(len, links.values())), 4) for split in SPLITS])
+        when = {(h, 0, t): max(before[t, 0, h][1][-1], before[h, 0, t][1][-1]) for of in links.values() for h, _, t in of}
         self.check_times(when, (0.8, 0.1, 0.1))
         hidden = {(min(h, t), max(h, t)) for split in ("valid", "test") for h, _, t in links[split]}
         self.assertEqual(after, {place: value for place, value in before.items()
@@ -313,9 +315,10 @@ class ByTime(Prepare):
         self.add_times(40)
         self.same_on_all_ranks("--by-time", shares="0.6,0.2,0.2")
         before, after, links = entries_of(self.graph), entries_of(self.output), links_of(self.output)
-        self.check_times({(h, r, t): before[t, r, h][1][-1] for of in links.values() for h, r, t in of}, (0.6, 0.2, 0.2))
         with h5py.File(self.graph) as file:
             inverse = file["relations/inverse"][()].tolist()
+        self.check_times({(h, r, t): max(before[place][1][-1] for place in ((t, r, h), (h, inverse[r], t)) if place in before)
+                          for of in links.values() for h, r, t in of}, (0.6, 0.2, 0.2))
         hidden = {(t, r, h) for split in ("valid", "test") for h, r, t in links[split]}
         hidden |= {(h, inverse[r], t) for t, r, h in hidden if inverse[r] >= 0}
         self.assertEqual(after, {place: value for place, value in before.items() if place not in hidden})
@@ -325,7 +328,7 @@ class ByTime(Prepare):
         prepare = ("prepare", self.graph, "-o", self.output, "--split-links", "0.8,0.1,0.1", "--by-time")
         self.fail_with(3, ["its edges have no times (/edges/time)"], *prepare, ranks=2)
         self.add_times(1, least=0)
-        self.fail_with(2, ["none is for train", "one moment stay together"], *prepare)
+        self.fail_with(2, ["none is for valid", "one moment stay together"], *prepare)
         with h5py.File(self.graph, "a") as file:
             times = file["edges/time"][()] + 2**62
             file["edges/time"][:] = times

@@ -14,9 +14,13 @@
 // smallest words are in test, the next floor(e valid) in valid, the others in train. So a relation
 // has links to train on, and everything is the same for any number of ranks.
 //
-// By time (`by_time`) the latest links of a relation are in test, those before in valid. What was
-// at one moment is in one split, so that these may be larger than asked for. The time of a pair is
-// that of the edge into the vertex with the larger id.
+// By time (`by_time`) the latest links of a relation are in test, those before in valid. The time
+// of a link is the latest of the entries that stand for it: its own, its reverse where every edge
+// of the relation has one, those of the inverse relation where these have times. What was at one
+// moment is in one split: a border within a moment goes to the nearer end of it (to the one with
+// fewer links to train on where both are as near). So the numbers of vertices do not matter, and
+// of a relation, with its inverse, no entry but self loops stays that is as late as what is in
+// test or valid.
 //
 // A pair is written from one of its ends to the other, as a bit beside its word says: both are
 // replaced where negatives stand for tails alone.
