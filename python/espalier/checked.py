@@ -205,8 +205,56 @@ def _join_inverses(types: list[VertexType], relations: list[Relation]) -> None:
     place = {(of.source, of.name, of.target): at for at, of in enumerate(relations)}
     for at, of in enumerate(relations):
         other = place.get((of.target, INVERSE + of.name, of.source))
-        if other is not None and relations[other].entries.same_places(of.entries.reversed()):
+        if (
+            other is not None
+            and of.inverse == relations[other].inverse == -1
+            and relations[other].entries.same_places(of.entries.reversed())
+        ):
             of.inverse, relations[other].inverse = other, at
+
+
+def _find_relation(name: Any, types: list[VertexType], relations: list[Relation]) -> int:
+    found = [
+        at
+        for at, of in enumerate(relations)
+        if isinstance(name, (str, tuple))
+        and name in (of.name, (types[of.source].name, of.name, types[of.target].name))
+    ]
+    if len(found) != 1:
+        raise DataError(
+            f"inverse names {name!r}, which is {'no relation' if not found else 'several'}; give "
+            "{(source, relation, target): (source, relation, target)}"
+        )
+    return found[0]
+
+
+def _declare_inverses(inverse: Any, types: list[VertexType], relations: list[Relation]) -> None:
+    """What the user says, where it is so."""
+    if not isinstance(inverse, dict):
+        raise DataError(f"inverse is {inverse!r}; give {{relation: its inverse}}")
+    for names in inverse.items():
+        one, other = (_find_relation(name, types, relations) for name in names)
+        for at, with_whom in ((one, other), (other, one)):
+            if relations[at].inverse not in (-1, with_whom):
+                raise DataError(
+                    f"inverse: {names[0]!r} and {names[1]!r}, but one of them has the inverse "
+                    f"{relations[relations[at].inverse].name!r}; leave one of them out"
+                )
+        of, turned = relations[one], relations[other]
+        if (of.source, of.target) != (turned.target, turned.source):
+            raise DataError(f"inverse: {names[0]!r} and {names[1]!r} join other types")
+        if not turned.entries.same_places(of.entries.reversed()):
+            theirs = set(zip(turned.entries.targets.tolist(), turned.entries.sources.tolist()))
+            ours = set(zip(of.entries.sources.tolist(), of.entries.targets.tolist()))
+            target, source = min(ours ^ theirs)
+            has, lacks = names if (target, source) in ours else names[::-1]
+            ends = (target, source) if has == names[0] else (source, target)
+            raise DataError(
+                f"inverse: {has!r} has the edge {ends[0]} to {ends[1]}, but {lacks!r} has not "
+                f"{ends[1]} to {ends[0]}; leave it out (espalier prepare --also takes out what says "
+                "a link)"
+            )
+        of.inverse, turned.inverse = other, one
 
 
 def _add_inverses(relations: list[Relation]) -> None:
@@ -243,6 +291,7 @@ def make_graph(
     given: Given,
     *,
     directed: bool | None = None,
+    inverse: Any = None,
     matrix_rows: str | None = None,
     duplicates: str = "sum",
     duplicate_features: str = "kept",
@@ -271,7 +320,11 @@ def make_graph(
                 directed is False and not given.typed,
             )
         )
+    if inverse is not None and not given.typed:
+        raise DataError("inverse is of a graph with types; leave it out")
     if given.typed:
+        if inverse is not None:
+            _declare_inverses(inverse, types, relations)
         _join_inverses(types, relations)
         if directed is False:
             _add_inverses(relations)

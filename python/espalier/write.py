@@ -75,6 +75,7 @@ def write_graph(
     ids: Any = None,
     class_names: Any = None,
     directed: bool | None = None,
+    inverse: Any = None,
     matrix_rows: str | None = None,
     duplicates: str = "sum",
     duplicate_features: str = "kept",
@@ -106,6 +107,9 @@ def write_graph(
     directed       False: every edge goes both ways, too; with types each relation NAME gets its
                    inverse rev_NAME. None, True: edges as they are listed. (In a "sum" of weights
                    a loop then counts twice, as with `espalier import --symmetrize`.)
+    inverse        of a graph with types: {relation: the one that has the same edges the other way
+                   round}, each (source, relation, target), or a name that only one has. A link of
+                   one then leaves the graph with that of the other; NAME and rev_NAME need no word
     matrix_rows    of a SciPy matrix that is not symmetric: "sources" or "targets"
     duplicates     edges that are listed more than once become one: the "sum" of their weights, the
                    "mean", "max", "first", "last", or how many they are, "count"; a DataWarning says
@@ -134,6 +138,7 @@ def write_graph(
     graph = make_graph(
         described(edge_index, parts),
         directed=directed,
+        inverse=inverse,
         matrix_rows=matrix_rows,
         duplicates=duplicates,
         duplicate_features=duplicate_features,

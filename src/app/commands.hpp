@@ -82,6 +82,9 @@ struct PrepareArguments {
   std::optional<std::string> shares;      ///< "0.8,0.1,0.1": of links, in train, valid and test
   std::string relations;                  ///< "cites,writes"; empty: all, of two that are
                                           ///< inverses the first
+  std::string inverses;                   ///< "buys=bought_by,..."
+  std::string also;                       ///< relations, as above: what of them says a link
+                                          ///< goes with it
   std::int64_t seed = 0;
   bool by_time = false;
   bool overwrite = false;  ///< may `output` be replaced?

@@ -127,7 +127,10 @@ Links: of a graph in which every edge has its reverse each pair is a link once, 
 graph with types those of the relations. A self loop is no link. The new file has all that FILE has, and
 /links (`espalier help import` has their layout), but the edges of the links in valid and test are left out:
 of each the edge, that of the inverse relation and, where every edge of the relation has its reverse, the
-reverse. Where only some have it, the reverse of a link is another edge, which may stay. A share of 0 is of
+reverse. Where only some have it, the reverse of a link is another edge, which may stay. --inverse
+buys=bought_by declares an inverse that the file does not name, --also NAME takes out what another relation
+has between the ends of these links; where much of what is to be found is said by edges that stay, a warning
+names the relation. A share of 0 is of
 a split that is not there. The same file, options and seed give the same links on any number of ranks.)"}},
       {"digest",
        {"check the digests of a graph file, or write them into one that another program made",

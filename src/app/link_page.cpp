@@ -47,11 +47,7 @@ void show_links(const Communicator& world, const GraphFile& file) {
   const auto negatives = negatives_in_words(links);
   if (!negatives.empty()) info_line("negatives", negatives);
   for (const auto& sentence : odd) info_line("note", sentence);
-  const auto edges = count_links_among_edges(world, file);
-  for (std::size_t s = 0; s < edges.size(); ++s)
-    if (edges[s] > 0)
-      info_line("leak", fmt::format("{} of {} links of {} are edges of the graph, too", edges[s],
-                                    links.splits[s].links, kSplitNames[s]));
+  for (const auto& sentence : leaks_in_words(file, find_link_leaks(world, file))) info_line("leak", sentence);
 }
 
 }  // namespace espalier

@@ -168,6 +168,12 @@ void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
       "there is no such split");
   prepare->add_option("--relations", a.relations,
                       "of a graph with types: whose edges are links, NAME,... (all, but inverses)");
+  prepare->add_option("--inverse", a.inverses,
+                      "A=B,...: relation B has the edges of A the other way round; they go with the links");
+  prepare->add_option(
+      "--also", a.also,
+      "NAME,...: relations whose edges are no links; those that join the ends of a link in valid "
+      "or test are left out, too");
   prepare->add_flag("--by-time", a.by_time, "the latest links of a relation are test, those before valid");
   add_seed_option(prepare, a.seed, "the same seed gives the same splits for every number of ranks");
   add_output_options(prepare, a);

@@ -46,21 +46,31 @@ LinkShares shares_of(const std::string& text) {
 
 LinkSplitOptions link_options(const PrepareArguments& arguments) {
   LinkSplitOptions options{shares_of(*arguments.shares), static_cast<std::uint64_t>(arguments.seed)};
-  if (!arguments.relations.empty()) options.relations = split_text(arguments.relations, ',');
+  const auto listed = [](const std::string& names) {
+    return names.empty() ? std::vector<std::string>() : split_text(names, ',');
+  };
+  options.relations = listed(arguments.relations);
+  options.inverses = listed(arguments.inverses);
+  options.also = listed(arguments.also);
   check_shares(options.shares);
   options.by_time = arguments.by_time;
   options.words =
       fmt::format("espalier prepare --split-links {} --seed {}", *arguments.shares, arguments.seed);
   if (arguments.by_time) options.words += " --by-time";
-  if (!arguments.relations.empty()) options.words += " --relations " + arguments.relations;
+  for (const auto& [name, given] :
+       {std::pair(" --relations ", arguments.relations), std::pair(" --inverse ", arguments.inverses),
+        std::pair(" --also ", arguments.also)})
+    if (!given.empty()) options.words += name + given;
   return options;
 }
 
 void refuse_options_of_links(const PrepareArguments& arguments) {
-  const char* given = !arguments.relations.empty() ? "--relations"
-                      : arguments.by_time          ? "--by-time"
-                      : arguments.seed != 0        ? "--seed"
-                                                   : nullptr;
+  const char* given = !arguments.relations.empty()  ? "--relations"
+                      : !arguments.inverses.empty() ? "--inverse"
+                      : !arguments.also.empty()     ? "--also"
+                      : arguments.by_time           ? "--by-time"
+                      : arguments.seed != 0         ? "--seed"
+                                                    : nullptr;
   if (given != nullptr) usage_error("{}: is of links; give --split-links, too, or leave it out", given);
 }
 
@@ -131,6 +141,9 @@ void show(const LinkSplitCounts& counts, const LinkInfo& links, const LinkSplitO
     log::info("shares     train {:.4f}, valid {:.4f}, test {:.4f}: links of one moment are in one split",
               share(0), share(1), share(2));
   }
+  if (!options.also.empty())
+    log::info("also       {} between the ends of links in valid and test {} left out",
+              counted(counts.beside, "edge"), counts.beside == 1 ? "is" : "are");
   if (counts.loops > 0)
     log::info("self loops {}, which are no links and stay", counted(counts.loops, "edge"));
   if (counts.reversed > 0)
@@ -221,6 +234,8 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
   if (wishes.links) {
     show(links, file.info().links, *wishes.links);
     log::info("edges      {} of {} are left; {} without an edge", links.edges, links.edges_before, isolated);
+    for (const auto& sentence : leaks_in_words(file, find_link_leaks(world, file)))
+      if (world.rank() == 0) log::warning("{}", sentence);
   } else {
     log::info("edges      {}, {} before; {} without an edge", file.info().edges, edges_before, isolated);
   }

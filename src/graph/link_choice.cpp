@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+
+#include "espalier/graph/csv.hpp"
 
 namespace espalier {
 
@@ -76,31 +79,89 @@ void LinkChoice::set_bounds(const Communicator& comm, std::vector<std::vector<st
 
 namespace {
 
+int find_named(const GraphFile& file, const char* option, const std::string& name) {
+  const auto& schema = file.info().schema;
+  if (!file.info().typed) usage_error("{}: {} has no relations; leave it out", option, file.path());
+  const int r = schema.find_relation(name);
+  if (r < 0)
+    usage_error("{} {}: {} has no such relation, or several; its relations are {}", option, name, file.path(),
+                schema.relation_names());
+  return r;
+}
+
 // Of two relations that are inverses the first, where either has edges.
-std::vector<int> usual_relations(const Schema& schema, const std::vector<std::int64_t>& entries) {
+std::vector<int> usual_relations(const Schema& schema, const std::vector<std::uint8_t>& beside,
+                                 const std::vector<std::int64_t>& entries) {
   std::vector<int> chosen;
   for (int r = 0; r < std::ssize(schema.relations()); ++r) {
     const int inverse = schema.relations()[r].inverse;
     const bool has_edges = entries[r] > 0 || (inverse >= 0 && entries[inverse] > 0);
-    if ((inverse < 0 || inverse >= r) && has_edges) chosen.push_back(r);
+    if ((inverse < 0 || inverse >= r) && has_edges && !beside[r]) chosen.push_back(r);
   }
   return chosen;
 }
 
+// Edges of these relations are between the ends of links, and are none.
+void check_beside(const Schema& schema, const std::vector<std::uint8_t>& beside,
+                  const std::vector<int>& chosen) {
+  for (int r = 0; r < std::ssize(beside); ++r) {
+    const auto& of = schema.relations()[r];
+    if (!beside[r]) continue;
+    if (std::ranges::find(chosen, r) != chosen.end())
+      usage_error(
+          "--also {}: its edges, or those of its inverse, are links themselves; name those whose are by "
+          "--relations",
+          schema.full_name(r));
+    if (std::ranges::none_of(
+            chosen, [&](int link) { return joins_same(schema, link, r) || joins_back(schema, link, r); }))
+      usage_error("--also {}: no link joins a vertex of type {} and one of type {}; leave it out",
+                  schema.full_name(r), schema.types()[of.source].name, schema.types()[of.target].name);
+  }
+}
+
 }  // namespace
 
-std::vector<int> relations_of_links(const GraphFile& file, const std::vector<std::string>& names,
+Schema declare_inverses(const GraphFile& file, const LinkSplitOptions& options) {
+  const auto& schema = file.info().schema;
+  if (options.inverses.empty()) return schema;
+  auto relations = schema.relations();
+  for (const auto& pair : options.inverses) {
+    const auto names = split_text(pair, '=');
+    if (names.size() != 2) usage_error("--inverse {}: give two relations, as buys=bought_by", pair);
+    const int of[] = {find_named(file, "--inverse", names[0]), find_named(file, "--inverse", names[1])};
+    for (const int k : {0, 1}) {
+      auto& inverse = relations[of[k]].inverse;
+      if (inverse >= 0 && inverse != of[1 - k])
+        usage_error("--inverse {}: the inverse of {} is {}; leave it out", pair, schema.full_name(of[k]),
+                    schema.full_name(inverse));
+      inverse = of[1 - k];
+    }
+  }
+  try {
+    return {schema.types(), std::move(relations)};
+  } catch (const std::invalid_argument& error) {
+    usage_error("--inverse {}: {}", fmt::join(options.inverses, ","), error.what());
+  }
+}
+
+std::vector<std::uint8_t> relations_beside(const GraphFile& file, const Schema& schema,
+                                           const LinkSplitOptions& options) {
+  std::vector<std::uint8_t> beside(schema.relations().size(), 0);
+  for (const auto& name : options.also) {
+    const int r = find_named(file, "--also", name), inverse = schema.relations()[r].inverse;
+    beside[r] = 1;
+    if (inverse >= 0) beside[inverse] = 1;
+  }
+  return beside;
+}
+
+std::vector<int> relations_of_links(const GraphFile& file, const Schema& schema,
+                                    const LinkSplitOptions& options, const std::vector<std::uint8_t>& beside,
                                     const std::vector<std::int64_t>& entries) {
-  const auto& info = file.info();
-  const auto& schema = info.schema;
-  if (names.empty()) return usual_relations(schema, entries);
-  if (!info.typed) usage_error("--relations: {} has no relations; leave it out", file.path());
   std::vector<int> chosen;
-  for (const auto& name : names) {
-    const int r = schema.find_relation(name);
-    if (r < 0)
-      usage_error("--relations {}: {} has no such relation, or several; its relations are {}", name,
-                  file.path(), schema.relation_names());
+  if (options.relations.empty()) chosen = usual_relations(schema, beside, entries);
+  for (const auto& name : options.relations) {
+    const int r = find_named(file, "--relations", name);
     if (std::ranges::find(chosen, r) != chosen.end()) usage_error("--relations: {} is named twice", name);
     const int inverse = schema.relations()[r].inverse;
     if (inverse != r && std::ranges::find(chosen, inverse) != chosen.end())
@@ -113,6 +174,7 @@ std::vector<int> relations_of_links(const GraphFile& file, const std::vector<std
     chosen.push_back(r);
   }
   std::ranges::sort(chosen);
+  check_beside(schema, beside, chosen);
   return chosen;
 }
 

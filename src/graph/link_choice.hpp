@@ -85,8 +85,27 @@ class LinkChoice {
   std::vector<std::array<std::int64_t, 2>> bounds_;  // [chosen] of the words in test, and in valid
 };
 
-/// The relations that are asked for, ascending. Throws UserError as split_links() does.
-std::vector<int> relations_of_links(const GraphFile& file, const std::vector<std::string>& names,
+/// Do two relations join the same types, in the same direction, or in the other?
+inline bool joins_same(const Schema& schema, int one, int other) {
+  const auto &a = schema.relations()[one], &b = schema.relations()[other];
+  return a.source == b.source && a.target == b.target;
+}
+inline bool joins_back(const Schema& schema, int one, int other) {
+  const auto &a = schema.relations()[one], &b = schema.relations()[other];
+  return a.source == b.target && a.target == b.source;
+}
+
+/// The schema of the file, with the inverses that options declare. Throws UserError as
+/// split_links() does, as the next ones.
+Schema declare_inverses(const GraphFile& file, const LinkSplitOptions& options);
+
+/// [relations] is it one of options.also, or the inverse of one?
+std::vector<std::uint8_t> relations_beside(const GraphFile& file, const Schema& schema,
+                                           const LinkSplitOptions& options);
+
+/// The relations that are asked for, ascending: those whose edges are links.
+std::vector<int> relations_of_links(const GraphFile& file, const Schema& schema,
+                                    const LinkSplitOptions& options, const std::vector<std::uint8_t>& beside,
                                     const std::vector<std::int64_t>& entries);
 
 }  // namespace espalier

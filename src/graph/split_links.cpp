@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "beside_links.hpp"
 #include "copy_contents.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/graph_writer.hpp"
@@ -18,16 +19,17 @@ namespace {
 
 constexpr const char* kSplit = "split of links";
 
-// What an entry of A is: no link, or of the link of a split.
-constexpr std::uint8_t kNoLink = 3;
+// What an entry of A is: no link, left out with one, or of the link of a split.
+constexpr std::uint8_t kNoLink = 3, kBeside = 4;
 
 template <class Index>
 class LinkSplitter {
  public:
-  LinkSplitter(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options)
+  LinkSplitter(const Communicator& comm, const GraphFile& file, const Schema& schema,
+               const LinkSplitOptions& options)
       : comm_(comm),
         file_(file),
-        schema_(file.info().schema),
+        schema_(schema),
         options_(options),
         range_(even_range(file.info().nodes, comm.size(), comm.rank())),
         rows_(file.read_rows<Index>(range_.begin, range_.end)) {
@@ -44,13 +46,17 @@ class LinkSplitter {
   // Collective, as all of these.
   void choose() {
     const auto entries = count_and_check(comm_, file_, rows_);
-    std::vector<int> chosen;
+    std::vector<int> chosen, asked;
+    std::vector<std::uint8_t> beside;
     agree(comm_, [&] {
-      chosen = relations_of_links(file_, options_.relations, entries);
+      beside = relations_beside(file_, schema_, options_);
+      chosen = relations_of_links(file_, schema_, options_, beside, entries);
       if (options_.by_time) check_times(chosen);
     });
-    const auto reverses = find_reverses(comm_, schema_, range_, rows_, entries, chosen);
-    agree(comm_, [&] { check_inverses(chosen, reverses); });
+    for (int r = 0; r < std::ssize(schema_.relations()); ++r)
+      if (std::ranges::binary_search(chosen, r) || is_declared(r)) asked.push_back(r);
+    const auto reverses = find_reverses(comm_, schema_, range_, rows_, entries, asked);
+    agree(comm_, [&] { check_inverses(asked, reverses); });
     counts_.pairs = !file_.info().typed && !chosen.empty() && reverses.symmetric[0] != 0;
     for (const int r : chosen)
       if (!reverses.symmetric[r]) {
@@ -62,6 +68,7 @@ class LinkSplitter {
     choice_->set_bounds(comm_, words(), options_.shares);
     mark_entries();
     agree(comm_, [&] { check_splits_hold_links(); });
+    if (!options_.also.empty()) leave_out_beside(beside);
   }
 
   void write(const Destination& output) {
@@ -79,13 +86,27 @@ class LinkSplitter {
     writer.commit({info.name, info.source + (info.source.empty() ? "" : "; ") + options_.words, directed});
   }
 
-  void check_inverses(const std::vector<int>& chosen, const Reverses& reverses) const {
-    for (const int r : chosen)
-      if (schema_.relations()[r].inverse >= 0 && !reverses.inverse[r])
-        input_error(
-            "graph file {}: {} is called the inverse of {}, but has other edges, so an edge of one cannot be "
-            "left out of both; correct /relations/inverse (-1: no inverse), or write the edges of both again",
-            file_.path(), schema_.full_name(schema_.relations()[r].inverse), schema_.full_name(r));
+  // Is the relation's inverse one that the options declare?
+  bool is_declared(int relation) const {
+    return schema_.relations()[relation].inverse != file_.info().schema.relations()[relation].inverse;
+  }
+
+  void check_inverses(const std::vector<int>& asked, const Reverses& reverses) const {
+    for (const int r : asked) {
+      const int inverse = schema_.relations()[r].inverse;
+      if (inverse < 0 || reverses.inverse[r]) continue;
+      if (is_declared(r))
+        usage_error(
+            "--inverse {}: {} has other edges than {}, reversed; leave it out, --also {} takes those out "
+            "that "
+            "say a link",
+            fmt::join(options_.inverses, ","), schema_.full_name(inverse), schema_.full_name(r),
+            schema_.full_name(inverse));
+      input_error(
+          "graph file {}: {} is called the inverse of {}, but has other edges, so an edge of one cannot be "
+          "left out of both; correct /relations/inverse (-1: no inverse), or write the edges of both again",
+          file_.path(), schema_.full_name(inverse), schema_.full_name(r));
+    }
   }
 
   void check_times(const std::vector<int>& chosen) const {
@@ -165,6 +186,13 @@ class LinkSplitter {
     });
     counts_.loops = comm_.all_reduce(counts_.loops, Reduction::kSum, kSplit);
     comm_.all_reduce(std::span<std::int64_t>(counts_.links), Reduction::kSum, kSplit);
+  }
+
+  void leave_out_beside(const std::vector<std::uint8_t>& relations) {
+    const auto places =
+        entries_beside(comm_, *choice_, range_, rows_, relations, [&](std::int64_t e) { return !stays(e); });
+    for (const auto e : places) marks_[e] = kBeside;
+    counts_.beside = comm_.all_reduce(std::ssize(places), Reduction::kSum, kSplit);
   }
 
   void check_splits_hold_links() const {
@@ -270,7 +298,7 @@ class LinkSplitter {
   Csr<Index> rows_;
   std::optional<LinkChoice> choice_;
   Buffer<std::int64_t> times_;  // [entries] by time: how long before the latest of its relation
-  Buffer<std::uint8_t> marks_;  // [entries] a split, or kNoLink
+  Buffer<std::uint8_t> marks_;  // [entries] a split, kNoLink or kBeside
   LinkSplitCounts counts_;
 };
 
@@ -285,10 +313,12 @@ LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, con
       input_error("graph file {}: has links already (/links); prepare the graph that it was made from",
                   file.path());
   });
+  Schema schema;
+  agree(comm, [&] { schema = declare_inverses(file, options); });
   const auto most = std::max(info.columns, info.nodes);
   return info.wide_indices || most > std::numeric_limits<std::int32_t>::max()
-             ? LinkSplitter<std::int64_t>(comm, file, options).run(output)
-             : LinkSplitter<std::int32_t>(comm, file, options).run(output);
+             ? LinkSplitter<std::int64_t>(comm, file, schema, options).run(output)
+             : LinkSplitter<std::int32_t>(comm, file, schema, options).run(output);
 }
 
 }  // namespace espalier

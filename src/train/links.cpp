@@ -295,15 +295,8 @@ void check_file(const Communicator& comm, const GraphFile& file, const Config& c
   if (config.model.layers == 0) return;  // nobody reads the edges
   GraphView apart(Verify::kNo);
   apart.apart = true;
-  const auto edges = count_links_among_edges(comm, GraphFile(comm, file.path(), apart));
-  std::vector<std::string> leaks;
-  for (std::size_t s = 0; s < edges.size(); ++s)
-    if (edges[s] > 0)
-      leaks.push_back(
-          fmt::format("{} of {} links of {} are edges of the graph, too: what is asked there is told by it "
-                      "(espalier prepare --split-links takes links out of a graph)",
-                      edges[s], graph.links.splits[s].links, kSplitNames[s]));
-  tell(comm, leaks);
+  const GraphFile whole(comm, file.path(), apart);
+  tell(comm, leaks_in_words(whole, find_link_leaks(comm, whole)));
 }
 
 }  // namespace

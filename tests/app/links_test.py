@@ -469,6 +469,29 @@ class LinksTest(ProgramTest):
                                 ranks=ranks)
             self.assertIn(f"{count} of {count} links of valid are edges of the graph, too", said)
 
+    def test_what_tells_links_is_said(self):
+        """Of an inverse that the file does not name, by prepare, info and train; and it is declared."""
+        whole, prepare = self.folder / "whole.h5", ("prepare", self.folder / "whole.h5", "--split-links", "0.8,0.1,0.1", "--relations", "writes",
+                                                    "-o", self.graph, "--overwrite")
+        self.succeed("-q", "generate", "planted", "--types", "paper=200:8,author=100", *OF_TYPES, "--seed", 3, "-o", whole)
+        with h5py.File(whole, "a") as file:
+            file["relations/inverse"][:] = -1
+        self.succeed("-q", "digest", whole, "--write")
+        words = ("author.writes.paper: ", "(1.000) stand in paper.rev_writes.author, the other way round",
+                 "--inverse author.writes.paper=paper.rev_writes.author")
+        train = ("train", self.config, "run.restart=never", "model.kind=rgcn", "model.embedding=4", "train.epochs=1")
+        for said in (self.succeed(*prepare, ranks=2), self.succeed("info", self.graph), self.succeed(*train, ranks=2)):
+            self.assertEqual(said.count("the other way round"), 1, said)
+            for word in words:
+                self.assertIn(word, said)
+        left = self.succeed(*prepare, "--also", "rev_writes")
+        self.assertIn("also       ", left)
+        self.assertNotIn("the other way round", left + self.succeed("info", self.graph))
+        self.assertNotIn("the other way round", self.succeed(*prepare, "--inverse", "writes=rev_writes", ranks=2) + self.succeed(*train))
+        with h5py.File(self.graph) as file:
+            names = [name.decode() for name in file["relations/name"][()]]
+            self.assertEqual(file["relations/inverse"][names.index("writes")], names.index("rev_writes"))
+
     def test_what_is_learnt(self):
         self.make()
         report = self.train("train.epochs=15", "sampler.fanout=[10,10]")

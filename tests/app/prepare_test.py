@@ -362,7 +362,8 @@ class BadInput(Prepare):
         self.refuse(2, "none is for valid", shares="0.9,0.001,0.099")
 
     def test_relations_of_a_graph_without(self):
-        self.refuse(2, "has no relations; leave it out", "--relations", "cites")
+        for option, names in (("--relations", "cites"), ("--also", "cites"), ("--inverse", "cites=cited")):
+            self.refuse(2, f"{option}: {self.graph} has no relations; leave it out", option, names)
 
     def test_links_already(self):
         self.prepare()

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <random>
@@ -42,7 +43,9 @@ GraphView apart() {
   return view;
 }
 
-void write(const TimedGraph& g, const std::string& path) {
+void write(
+    const TimedGraph& g, const std::string& path,
+    const std::function<void(GraphWriter&)>& more = [](GraphWriter&) {}) {
   const auto& world = test_world();
   const auto mine = even_range(g.schema.nodes(), world.size(), world.rank());
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> entries;
@@ -65,6 +68,7 @@ void write(const TimedGraph& g, const std::string& path) {
   writer.write_adjacency(rows);
   for (int r = 0; r < std::ssize(times); ++r)
     if (!g.timeless.contains(r)) writer.write_edge_times(times[r], r);
+  more(writer);
   writer.commit({"timed", "a test", true});
 }
 
@@ -268,6 +272,179 @@ TEST(SplitLinks, ByTime) {
 }
 TEST(LongSplitLinks, ByTime) {
   check_splits(40);
+}
+
+// ---- what tells links ----
+
+// A shop: who buys what, the same the other way round, what was seen, mostly the same, who knows
+// whom, some both ways; and a relation that has nothing to do with any.
+TimedGraph make_shop(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  TimedGraph g{Schema({{"who", 0, 12}, {"what", 12, 30}}, {{"buys", 0, 1, -1},
+                                                           {"bought_by", 1, 0, -1},
+                                                           {"seen", 0, 1, 5},
+                                                           {"knows", 0, 0, -1},
+                                                           {"near", 1, 1, -1},
+                                                           {"seen_by", 1, 0, 2}}),
+               true,
+               {},
+               {0, 1, 2, 3, 4, 5}};
+  const auto perhaps = [&](int of_ten) { return static_cast<int>(random() % 10) < of_ten; };
+  for (std::int64_t who = 0; who < 12; ++who) {
+    for (std::int64_t what = 12; what < 30; ++what) {
+      const bool buys = perhaps(3);
+      if (buys) g.when[{what, 0, who}] = g.when[{who, 1, what}] = 0;
+      if (perhaps(buys ? 7 : 1)) g.when[{what, 2, who}] = g.when[{who, 5, what}] = 0;
+    }
+    for (std::int64_t other = 0; other < 12; ++other)
+      if (perhaps(3)) g.when[{who, 3, other}] = 0;
+  }
+  for (std::int64_t what = 13; what < 30; ++what) g.when[{what, 4, what - 1}] = 0;
+  return g;
+}
+
+using Echo = std::array<std::int64_t, 4>;  // links, relation, reversed, split
+
+struct Leaks {
+  std::array<std::int64_t, 3> edges = {};
+  std::map<Echo, std::int64_t> echoes;
+  bool operator==(const Leaks&) const = default;
+};
+
+// By a search of all edges for each link. `related`: are links of relations of the graph?
+Leaks search_leaks(const Schema& schema, const SplitGraph& g, bool directed, bool related) {
+  Leaks leaks;
+  for (const std::size_t s : {1, 2})
+    for (const auto& [relation, head, tail] : g.links[s]) {
+      bool told = false;
+      for (const auto& [v, r, u] : g.edges) {
+        const bool along = u == head && v == tail, back = u == tail && v == head;
+        if (!along && !back) continue;
+        const bool of_inverse = related && schema.relations()[r].inverse == relation;
+        const bool ours = !related || r == relation || of_inverse;
+        // An edge of the inverse says what it says the other way round.
+        if (ours && (!directed || (along && (!related || r == relation)) || (back && of_inverse)))
+          told = true;
+        else
+          ++leaks.echoes[{related ? relation : -1, r, !along, static_cast<std::int64_t>(s)}];
+      }
+      leaks.edges[s] += told;
+    }
+  return leaks;
+}
+
+Leaks found_leaks(const GraphFile& file) {
+  const auto leaks = find_link_leaks(test_world(), file);
+  Leaks found{leaks.edges, {}};
+  for (const auto& echo : leaks.echoes)
+    for (const std::size_t s : {1, 2})
+      if (echo.found[s] > 0)
+        found.echoes[{echo.links, echo.relation, echo.reversed, static_cast<std::int64_t>(s)}] =
+            echo.found[s];
+  return found;
+}
+
+TEST(SplitLinks, WhatTellsThem) {
+  const auto seed = test_seed(5);
+  SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
+  const auto folder = test_folder("what-tells-links");
+  const auto& world = test_world();
+  for (const bool directed : {true, false})
+    for (const bool related : {true, false}) {
+      const auto g = make_shop(seed);
+      SplitGraph whole;
+      std::mt19937_64 random(seed);
+      for (const auto& [edge, none] : g.when) {
+        const auto& [v, r, u] = edge;
+        // Some stay in the graph although they are links.
+        const bool may_be_link = r == 0 || r == 2 || r == 3;
+        if (may_be_link && random() % 2 == 0) whole.links[random() % 3].push_back({r, u, v});
+        if (!may_be_link || random() % 4 > 0) whole.edges.insert(edge);
+      }
+      auto left = g;
+      std::erase_if(left.when, [&](const auto& entry) { return !whole.edges.contains(entry.first); });
+      const auto path = folder + "/graph.h5";
+      write(left, path, [&](GraphWriter& writer) {
+        LinkInfo info{.directed = directed, .names = {"buys", "seen", "knows"}};
+        if (related) info.graph_relations = {0, 2, 3};
+        writer.write_link_relations(info);
+        for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
+          Links links;
+          if (world.rank() + 1 == world.size())
+            for (const auto& [r, head, tail] : whole.links[static_cast<std::size_t>(split)]) {
+              links.heads.push_back(head);
+              links.tails.push_back(tail);
+              links.relations.push_back(static_cast<std::int32_t>(r + 1) / 2);
+            }
+          writer.write_links(split, links);
+        }
+      });
+      const GraphFile file(world, path, apart());
+      EXPECT_EQ(found_leaks(file), search_leaks(g.schema, whole, directed, related)) << directed << related;
+    }
+}
+
+TEST(SplitLinks, WhatSaysThemGoesWithThem) {
+  const auto seed = test_seed(7);
+  SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
+  const auto folder = test_folder("also");
+  const auto g = make_shop(seed);
+  write(g, folder + "/graph.h5");
+  const GraphFile file(test_world(), folder + "/graph.h5", apart());
+  LinkSplitOptions options{.shares = {0.5, 0.2, 0.3}, .relations = {"buys"}};
+  const auto split = [&] { return split_links(test_world(), file, options, {folder + "/links.h5", true}); };
+  const auto leaks = [&] {
+    const GraphFile written(test_world(), folder + "/links.h5", apart());
+    return leaks_in_words(written, find_link_leaks(test_world(), written));
+  };
+  split();
+  const auto said = leaks();
+  ASSERT_EQ(said.size(), 3);  // seen and seen_by, too, in one direction each
+  expect_words(said[0], {"who.buys.what: ", "(1.000)", "what.bought_by.who, the other way round",
+                         "--inverse who.buys.what=what.bought_by.who", "--also what.bought_by.who"});
+  expect_words(said[1] + said[2], {"who.seen.what: what is asked", "what.seen_by.who, the other way"});
+  // Of the inverse the edges of the links, of the others those between their ends.
+  options.inverses = {"buys=bought_by"};
+  options.also = {"seen_by"};
+  const auto counts = split();
+  EXPECT_TRUE(leaks().empty());
+  auto expected = g.when;
+  std::int64_t beside = 0;
+  const auto found = read(folder + "/links.h5");
+  for (const std::size_t s : {1, 2})
+    for (const auto& [r, head, tail] : found.links[s]) {
+      EXPECT_EQ(expected.erase({tail, 0, head}) + expected.erase({head, 1, tail}), 2);
+      beside += static_cast<std::int64_t>(expected.erase({tail, 2, head}) + expected.erase({head, 5, tail}));
+    }
+  std::set<Edge> left;
+  for (const auto& [edge, none] : expected) left.insert(edge);
+  EXPECT_EQ(found.edges, left);
+  EXPECT_EQ(counts.beside, beside);
+  const GraphFile written(test_world(), folder + "/links.h5", apart());
+  EXPECT_EQ(written.info().schema.relations()[1].inverse, 0);
+  // Links of one type, and another relation of it: either direction.
+  options = {.shares = {0.5, 0.2, 0.3}, .relations = {"near"}, .also = {"knows"}};
+  expect_refused(ExitCode::kUsage, {"--also who.knows.who: no link joins", "leave it out"}, split);
+  for (const auto& [inverses, also, words] :
+       {std::tuple<std::vector<std::string>, std::vector<std::string>, std::vector<std::string>>{
+            {"buys=seen_by"},
+            {},
+            {"--inverse buys=seen_by", "the inverse of what.seen_by.who is who.seen.what"}},
+        {{"buys=near"}, {}, {"--inverse buys=near", "other types"}},
+        {{"knows=knows"}, {}, {"--inverse knows=knows", "has other edges"}},
+        {{"buys"}, {}, {"--inverse buys: give two relations"}},
+        {{"buys=sells"}, {}, {"--inverse sells", "has no such relation"}},
+        {{}, {"sells"}, {"--also sells", "has no such relation"}},
+        {{}, {"near"}, {"--also what.near.what", "are links themselves"}}}) {
+    options.inverses = inverses;
+    options.also = also;
+    expect_refused(ExitCode::kUsage, words, split);
+  }
+  // What goes with links is none, where nobody says whose edges are.
+  options = {.shares = {0.5, 0.2, 0.3}, .also = {"seen", "bought_by"}};
+  split();
+  EXPECT_EQ(GraphFile(test_world(), folder + "/links.h5", apart()).info().links.graph_relations,
+            (std::vector<int>{0, 3, 4}));
 }
 
 }  // namespace

@@ -40,6 +40,33 @@ WRONG = [
     ("x[0, 0] is masked; say by .filled", {"x": np.ma.masked_less(X, 1)}),
     ("matrix_rows is 'rows'; say", {"matrix_rows": "rows"}),
     ("directed is 'no'; give a bool", {"directed": "no"}),
+    ("inverse is of a graph with types", {"inverse": {}}),
+    *(
+        (
+            words,
+            {
+                "edge_index": {
+                    ("a", "to", "b"): [[0, 1], [1, 0]],
+                    ("b", "of", "a"): [[1], [0]],
+                    ("b", "on", "a"): [[1, 0], [0, 1]],
+                    ("a", "by", "a"): [[0], [1]],
+                },
+                "x": None,
+                "inverse": inverse,
+            },
+        )
+        for words, inverse in (
+            ("inverse is 'to'; give {relation: its inverse}", "to"),
+            ("inverse names 'from', which is no relation", {"to": "from"}),
+            ("inverse: 'to' and 'by' join other types", {"to": "by"}),
+            (
+                "inverse: 'to' has the edge 1 to 0, but 'of' has not 0 to 1; leave it out",
+                {"to": "of"},
+            ),
+            ("inverse: 'to' has the edge 1 to 0, but 'of' has not 0 to 1", {"of": "to"}),
+            ("'of' and 'to', but one of them has the inverse 'on'", {"to": "on", "of": "to"}),
+        )
+    ),
     ("y[0] is True; give texts", {"y": [True, "a", "b", "c"]}),
     ("x has 3 rows, but there are 4 vertices", {"x": X[:3], "num_nodes": 4}),
     ("x has 3 dimensions", {"x": X.reshape(4, 2, 1)}),
@@ -232,7 +259,7 @@ JUNK = [
 PARTS = (
     "splits",
     "edge_index", "x", "y", "train", "num_nodes", "edge_weight", "edge_features", "edge_time",
-    "ids", "class_names", "directed", "matrix_rows", "duplicates", "duplicate_features", "name",
+    "ids", "class_names", "directed", "inverse", "matrix_rows", "duplicates", "duplicate_features", "name",
 )  # fmt: skip
 
 
@@ -260,7 +287,7 @@ class Refusal(FolderTest):
             }
             if not typed:
                 given = {name: next(iter(value.values())) for name, value in given.items()}
-            of_kind = typed and part not in ("directed", "matrix_rows", "duplicates", "duplicate_features", "name")
+            of_kind = typed and part not in ("directed", "inverse", "matrix_rows", "duplicates", "duplicate_features", "name")
             given[part] = {key: junk} if of_kind else junk
             with self.subTest(part=part, typed=typed, junk=repr(junk)):
                 try:

@@ -124,6 +124,26 @@ class Edges(WriteTest):
         }
         self.assertEqual(self.write(edges)["relations/inverse"].tolist(), [1, 0, -1, -1])
 
+    def test_inverses_of_other_names_are_declared(self):
+        edges = {
+            ("user", "buys", "item"): [[0, 1], [2, 0]],
+            ("item", "bought_by", "user"): [[2, 0], [0, 1]],
+            ("user", "knows", "user"): [[0, 1], [1, 0]],
+            ("user", "led_by", "user"): [[0], [1]],
+        }
+        for inverse in (
+            {"buys": "bought_by"},
+            {("item", "bought_by", "user"): ("user", "buys", "item")},
+        ):
+            arrays = self.write(edges, inverse=inverse | {"knows": "knows"})
+            self.assertEqual(arrays["relations/inverse"].tolist(), [1, 0, 2, -1])
+        self.assertEqual(
+            self.write(edges, inverse={"buys": "bought_by"}, directed=False)[
+                "relations/inverse"
+            ].tolist(),
+            [1, 0, -1, 4, 3],
+        )
+
     def test_the_same_file_of_every_width_and_order(self):
         ends, x = self.random.integers(0, 100, (2, 300)), self.random.integers(0, 9, (100, 4))
         expected = self.write(ends, x)

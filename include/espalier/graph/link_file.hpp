@@ -68,11 +68,32 @@ struct Links {
 /// What a negative replaces.
 enum class LinkEnd { kHead, kTail };
 
-/// Collective. How many links of valid and test are edges of A, too, by Split: what is asked there
-/// is told by the graph. Those of a relation of the graph are looked for in it and in its inverse,
-/// others in all; without direction also the other way round. `file` is open with its relations
-/// apart; a rank holds the links with an end in its even range of rows, and reads rows in parts.
-std::array<std::int64_t, 3> count_links_among_edges(const Communicator& comm, const GraphFile& file);
+/// Links that another relation of the graph says, too, or the same one the other way round.
+struct LinkEcho {
+  int links = -1;         ///< the relation that they are of; -1: it is none of the graph's
+  int relation = 0;       ///< that has edges between their ends
+  bool reversed = false;  ///< from tail to head
+  std::array<std::int64_t, 3> of = {}, found = {};  ///< by Split: how many links, and found there
+  double by_chance = 0;                             ///< the share of all pairs that are edges of
+                                                    ///< `relation`
+};
+
+/// What tells the links of valid and test. By Split.
+struct LinkLeaks {
+  std::array<std::int64_t, 3> edges = {};  ///< links that are edges of A, too: of their relation,
+                                           ///< its inverse (of no relation of the graph: of any)
+                                           ///< and, without direction, the other way round
+  std::vector<LinkEcho> echoes = {};       ///< all else between their ends
+};
+
+/// Collective. `file` is open with its relations apart; a rank holds the links with an end in its
+/// even range of rows, and reads rows in parts.
+LinkLeaks find_link_leaks(const Communicator& comm, const GraphFile& file);
+
+/// An echo is told of where, of the links of a split, so much more are found than by chance.
+inline constexpr double kLeakShare = 0.1;
+/// Sentences that say what is told, and what to do.
+std::vector<std::string> leaks_in_words(const GraphFile& file, const LinkLeaks& leaks);
 
 /// By Split.
 struct LinkCounts {

@@ -27,7 +27,9 @@
 //
 // Which edges stay. A leaves out, for a link of valid or test, the edge, the edge of the relation's
 // inverse and, with words for pairs, the reverse. All else is copied: where not every edge has its
-// reverse this is another edge, whose link may be in another split.
+// reverse this is another edge, whose link may be in another split. Of the relations of `also`, and
+// their inverses, A leaves out what is between the ends of a link of valid or test, in either
+// direction. Inverses that are declared (`inverses`) are inverses in the new file, too.
 #pragma once
 
 #include <array>
@@ -48,6 +50,8 @@ struct LinkSplitOptions {
   bool by_time = false;                     ///< not drawn
   std::vector<std::string> relations = {};  ///< by name; empty: of two that are inverses the first,
                                             ///< and those without an inverse, that have edges
+  std::vector<std::string> inverses = {};   ///< "buys=bought_by": the same edges, reversed
+  std::vector<std::string> also = {};       ///< relations, whose edges are no links
   std::string words = {};                   ///< what was asked for; becomes part of the
                                             ///< file's source
 };
@@ -60,6 +64,7 @@ struct LinkSplitCounts {
   std::int64_t directed = 0;  ///< links of relations of a type to itself, in which not every edge
                               ///< has its reverse
   std::int64_t reversed = 0;  ///< of these the ones that have it
+  std::int64_t beside = 0;    ///< edges of `also` that were left out
   std::int64_t edges_before = 0, edges = 0;
 };
 
@@ -70,9 +75,10 @@ void check_shares(const LinkShares& shares);
 /// Collective. `file` is open with its relations apart; a rank holds its even range of the rows of
 /// A, a word for each link in them, and its even range of each table of features, one at a time.
 /// The shares have passed check_shares(). Throws UserError on every rank: kUsage for relations that
-/// the graph has not, two that are each other's inverse, a split that would be empty; kInput for a
-/// file that has links already, a relation without edges, with an inverse of other edges, or, by
-/// time, without times. Then there is no `output`.
+/// the graph has not, two that are each other's inverse, inverses with other edges, a split that
+/// would be empty, an `also` that can take nothing out; kInput for a file that has links already, a
+/// relation without edges, with an inverse of other edges, or, by time, without times. Then there
+/// is no `output`.
 LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
                             const Destination& output);
 
