@@ -7,12 +7,13 @@ entry is the first wrong one.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError
+from .errors import DataError, DataWarning
 
 MOST_INT64 = np.iinfo(np.int64).max
 ROWS_AT_ONCE = 1 << 16
@@ -172,6 +173,14 @@ def weights(value: Any, what: str, edges: int) -> NDArray[np.float32]:
         raise DataError(
             f"{what}[{at}] is {stored[at]}; weights are not negative: give such numbers as "
             "edge_features="
+        )
+    vanished = int(np.count_nonzero((stored == 0) & (array[:, 0] != 0)))
+    if vanished:
+        warnings.warn(
+            f"{what}: {vanished} of {edges} weights are too small for float32, which holds them as "
+            "0; multiply all of them by one number if these edges are to weigh something",
+            DataWarning,
+            stacklevel=5,  # the line that called write_graph
         )
     return stored
 

@@ -193,6 +193,8 @@ def _relation(
         duplicate_features=duplicate_features,
         both_ways=both_ways,
         what=what,
+        featured=features is not None,
+        timed=time is not None,
     )
     if features is not None and entries.standing is not None:
         said = given.said("edge_features", key)

@@ -103,22 +103,33 @@ def _refuse_repeated(
     )
 
 
+_KEPT_WEIGHTS = {
+    "sum": "the sum of theirs",
+    "mean": "the mean of theirs",
+    "max": "the largest of theirs",
+    "first": "that of the first",
+    "last": "that of the last",
+    "count": "how many they are",
+}
+
+
+def _of_whom(duplicates: str, duplicate_features: str, weighted: bool) -> str:
+    """The edge whose features, and whose time, stay."""
+    if duplicate_features == "kept" and duplicates == "max" and weighted:
+        return "the one with the largest weight"
+    last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
+    return "the last" if last else "the first"
+
+
 def _warn_of_repeated(
-    edges: NDArray[np.int64], of: int, both_ways: bool, weighted: bool, how: str, what: str
+    edges: NDArray[np.int64], of: int, both_ways: bool, kept: list[str], what: str
 ) -> None:
-    kept = {
-        "sum": "the sum of theirs",
-        "mean": "the mean of theirs",
-        "max": "the largest of theirs",
-        "first": "that of the first",
-        "last": "that of the last",
-        "count": "how many they are",
-    }
+    """`kept`: what stays, in words."""
     warnings.warn(
         f"{what}: {len(np.unique(edges))} of {of} edges are listed before"
         + " in this direction or the other" * both_ways
         + "; those became one"
-        + (f", whose weight is {kept[how]}" if weighted else ""),
+        + "".join(f"{',' if at else ', whose'} {word}" for at, word in enumerate(kept)),
         DataWarning,
         stacklevel=6,  # the line that called write_graph
     )
@@ -205,10 +216,13 @@ def entries_of(
     duplicate_features: str = "kept",
     both_ways: bool = False,
     what: str = "edge_index",
+    featured: bool = False,
+    timed: bool = False,
 ) -> Entries:
     """Edges that are listed more than once become one, which is warned of; with `both_ways` every
     edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Features are
-    "kept" of the edge whose weight stays ("max", "last"), else of the first."""
+    "kept" of the edge whose weight stays ("max", "last"), else of the first. `featured`, `timed`:
+    have edges features, times? That is said."""
     if duplicates not in DUPLICATES:
         raise DataError(f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}")
     if duplicate_features not in DUPLICATE_FEATURES:
@@ -246,9 +260,16 @@ def entries_of(
     if (met := again != earlier).any():  # a loop is its own reverse
         if duplicates == "refuse":
             _refuse_repeated(again[met], earlier[met], sources, targets, what)
-        _warn_of_repeated(
-            again[met], len(sources), both_ways, weights is not None, duplicates, what
-        )
+        kept = [f"weight is {_KEPT_WEIGHTS[duplicates]}"] * (weights is not None)
+        whom = _of_whom(duplicates, duplicate_features, weights is not None)
+        if featured:
+            added = duplicate_features in ("sum", "mean")
+            kept.append(
+                f"features are {f'the {duplicate_features} of theirs' if added else f'those of {whom}'}"
+            )
+        if timed:
+            kept.append(f"time is that of {whom}")
+        _warn_of_repeated(again[met], len(sources), both_ways, kept, what)
     kept_at, merged = starts, None
     last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
     if last:

@@ -123,15 +123,21 @@ std::string outcome_of_repeats(Repeats repeats, const GraphInfo& before) {
                                      : fmt::format("{} are averaged", what);
 }
 
+std::string outcome_of_times(Repeats repeats, const GraphInfo& before) {
+  if (std::ranges::none_of(before.edge_times, [](auto times) { return times > 0; })) return "";
+  return repeats == Repeats::kLast ? "; of times the last stay" : "; of times the first stay";
+}
+
 }  // namespace
 
 void show(const CleanOptions& options, const CleanCounts& counts, const GraphInfo& before) {
   if (options.drop_loops) log::info("self loops {} left out", counts.loops);
   if (options.drop_duplicates && counts.repeated == 0) log::info("duplicates no edge is repeated");
   if (options.drop_duplicates && counts.repeated > 0)
-    log::info("duplicates {} {} an earlier one, {} there several times; {}", counted(counts.repeated, "edge"),
-              counts.repeated == 1 ? "repeats" : "repeat", counted(counts.places, "edge is", "edges are"),
-              outcome_of_repeats(options.repeats, before));
+    log::info("duplicates {} {} an earlier one, {} there several times; {}{}",
+              counted(counts.repeated, "edge"), counts.repeated == 1 ? "repeats" : "repeat",
+              counted(counts.places, "edge is", "edges are"), outcome_of_repeats(options.repeats, before),
+              outcome_of_times(options.repeats, before));
   if (options.symmetrise)
     log::info("reverses   {} added{}", counts.reversed,
               counts.reversed == 0 ? ": each edge has its reverse already" : "");

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/feature/code_use.hpp"
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/feature/spilled_rows.hpp"
@@ -66,6 +68,27 @@ RowsInParts normalized_pieces(const TableReading& of, Standardization& standard)
   };
 }
 
+// Collective. Columns of which codes leave little: they are named, for nothing else says so.
+void tell_of_poor_columns(const TableReading& of, const CodeUse& use) {
+  constexpr std::size_t kNamed = 5;
+  const auto poor = use.poor_columns(of.grid.column_comm());
+  if (poor.empty() || of.grid.world().rank() != 0) return;
+  std::string named;
+  for (std::size_t k = 0; k < std::min(poor.size(), kNamed); ++k) {
+    const bool many = poor[k].numbers > CodeUse::kMostNumbers;
+    named += fmt::format("{}column {} keeps {} of {}{}", k == 0 ? "" : ", ", poor[k].column, poor[k].codes,
+                         many ? "more than " : "", many ? CodeUse::kMostNumbers : poor[k].numbers);
+  }
+  std::string type;
+  for (int t = 0; of.file.info().typed && t < std::ssize(of.file.info().types); ++t)
+    if (of.table.held.holds_type(t)) type = " of " + of.file.info().schema.types()[t].name;
+  log::warning(
+      "graph.feature_bits = {}: {} of {} columns of features{} keep few of their numbers, because some "
+      "number is "
+      "far from the others: {}{}; clip such numbers, or use more bits",
+      of.table.bits, poor.size(), of.table.width, type, named, poor.size() > kNamed ? ", ..." : "");
+}
+
 // Calls use(form, each_piece): none of the rows, as they are stored, and what calls take(rows) with
 // one piece of them after another.
 template <class Use>
@@ -75,14 +98,18 @@ auto packed_pieces(const TableReading& of, Standardization& standard, Use use) {
   PackedRows form;
   form.packing = measure_packing(pieces, of.table.width, bits, of.grid.column_comm());
   form.resize(0, words_of_packed(of.table.width, bits));
-  return use(form, [&](const auto& take) {
+  CodeUse codes(form.packing);
+  auto result = use(form, [&](const auto& take) {
     Matrix<PackedWord> packed;
     pieces([&](const Matrix<float>& rows) {
       packed.resize(rows.rows, form.columns);
       pack_rows(form.packing, rows, packed);
+      codes.add(rows, packed);
       take(packed);
     });
   });
+  tell_of_poor_columns(of, codes);
+  return result;
 }
 
 // The same of float16.

@@ -3,12 +3,24 @@
 
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/graph/edge_source.hpp"
 
 namespace espalier {
+
+/// A weight as the graph file stores it; counts one that becomes 0. Calls `fail` with the words
+/// where it cannot be one.
+template <class Fail>
+float stored_weight(double value, Fail fail, std::int64_t& vanished) {
+  const auto weight = static_cast<float>(value);
+  if (!(weight >= 0 && std::isfinite(weight)))
+    fail(fmt::format("weight {} is not a finite number of at least 0", value));
+  vanished += weight == 0 && value != 0;
+  return weight;
+}
 
 class EdgePieces {
  public:
@@ -24,9 +36,11 @@ class EdgePieces {
     targets_.push_back(target);
     if (weighted_) weights_.push_back(weight);
   }
+  /// For stored_weight() of an edge that is added next.
+  std::int64_t& vanished() { return vanished_; }
   /// Hands over what is left.
   void finish() {
-    if (!sources_.empty()) use_({sources_, targets_, weights_});
+    if (!sources_.empty()) use_({sources_, targets_, weights_, std::exchange(vanished_, 0)});
     sources_.clear();
     targets_.clear();
     weights_.clear();
@@ -39,15 +53,7 @@ class EdgePieces {
   const std::function<void(const EdgePiece&)>& use_;
   std::vector<std::int64_t> sources_, targets_;
   std::vector<float> weights_;
+  std::int64_t vanished_ = 0;
 };
-
-/// A weight as the graph file stores it. Calls `fail` with the words where it cannot be one.
-template <class Fail>
-float stored_weight(double value, Fail fail) {
-  const auto weight = static_cast<float>(value);
-  if (!(weight >= 0 && std::isfinite(weight)))
-    fail(fmt::format("weight {} is not a finite number of at least 0", value));
-  return weight;
-}
 
 }  // namespace espalier

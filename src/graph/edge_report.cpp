@@ -109,11 +109,23 @@ void report_counts(const EdgeReport& of, const EdgeCounts& counts, std::int64_t 
             counted(counts.merged, "duplicate"), counted(entries, "entry"));
 }
 
+// Whoever weighs edges so lightly hardly means that they are to weigh nothing.
+void report_vanished(const EdgeReport& of, const EdgeCounts& counts) {
+  if (counts.vanished > 0 && of.options.duplicates != Duplicates::kCount)
+    log::warning(
+        "weights    {} of {} {} too small for float32, which holds {} as 0; multiply all of them by one "
+        "number "
+        "if these edges are to weigh something",
+        counts.vanished, counts.given, counts.vanished == 1 ? "is" : "are",
+        counts.vanished == 1 ? "it" : "them");
+}
+
 }  // namespace
 
 void report_edges(const EdgeReport& of, const EdgeCounts& counts, std::int64_t entries, std::int64_t one_way,
                   double seconds) {
   report_counts(of, counts, entries, seconds);
+  report_vanished(of, counts);
   report_duplicates(counts, of);
   if (of.options.symmetrize) report_symmetry(counts, of, entries);
   report_direction(of, one_way, entries);

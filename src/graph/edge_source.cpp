@@ -39,7 +39,7 @@ CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const 
   CountedEntries counted;
   auto& counts = counted.indptr;  // of row r at r + 1
   counts.assign(growing ? 1 : nodes + 1, 0);
-  for_each_edge(edges, [&](std::int64_t u, std::int64_t v, float, std::int64_t) {
+  const auto count = [&](std::int64_t u, std::int64_t v) {
     const auto vertex = wide ? v : std::max(u, v);
     if (vertex + 1 >= std::ssize(counts)) {
       ESPALIER_CHECK(growing, "vertex {} of {}", vertex, nodes);
@@ -56,6 +56,10 @@ CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const 
     if (!options.symmetrize) return;
     ++counts[u + 1];
     ++counted.edges.reversed;
+  };
+  edges.read([&](const EdgePiece& piece) {
+    counted.edges.vanished += piece.vanished;
+    for (std::size_t k = 0; k < piece.sources.size(); ++k) count(piece.sources[k], piece.targets[k]);
   });
   counts.shrink_to_fit();
   add_up(counts);

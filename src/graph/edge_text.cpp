@@ -46,7 +46,8 @@ class EdgeText : public EdgeSource {
     while (pairs.next()) {
       check_id(pairs, pairs.first(), options_);
       check_id(pairs, pairs.second(), options_);
-      pieces.add(pairs.first(), pairs.second(), options_.weights ? stored_weight(pairs.value(), fail) : 1);
+      pieces.add(pairs.first(), pairs.second(),
+                 options_.weights ? stored_weight(pairs.value(), fail, pieces.vanished()) : 1);
     }
     pieces.finish();
   }

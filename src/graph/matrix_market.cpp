@@ -128,7 +128,7 @@ void MatrixMarket::read(const std::function<void(const EdgePiece&)>& use) const 
     const auto fail = [&](const std::string& words) {
       lines.fail("{}; --no-weights reads a pattern", words);
     };
-    const float weight = weighted_ ? stored_weight(value, fail) : 1;
+    const float weight = weighted_ ? stored_weight(value, fail, pieces.vanished()) : 1;
     pieces.add(column, row, weight);
     if (symmetric_ && row != column) pieces.add(row, column, weight);
   });

@@ -17,11 +17,12 @@ class WeightTable {
  public:
   WeightTable(const std::string& path, std::int64_t column) : csv_(path), column_(column) {}
   /// False where the table has ended.
-  bool next() {
+  bool next(std::int64_t& vanished) {
     if (!csv_.next_line()) return false;
     if (rows_++ == 0) columns_ = csv_.count_fields();
     for (std::int64_t k = 0; k < column_; ++k) csv_.skip_field();
-    weight_ = stored_weight(csv_.number(), [&](const std::string& words) { csv_.fail("{}", words); });
+    const auto fail = [&](const std::string& words) { csv_.fail("{}", words); };
+    weight_ = stored_weight(csv_.number(), fail, vanished);
     if (csv_.count_fields() != columns_)
       csv_.fail("has {} fields, the first line has {}", csv_.count_fields(), columns_);
     return true;
@@ -95,7 +96,7 @@ void OgbCsvFolder::read(const std::function<void(const EdgePiece&)>& use) const 
   bool enough = true;  // weights
   const auto edges = read_edge_table(edges_, vertices_, vertices_, find("num-edge-list"),
                                      [&](std::int64_t source, std::int64_t target) {
-                                       enough = enough && (!weights || weights->next());
+                                       enough = enough && (!weights || weights->next(pieces.vanished()));
                                        if (enough)
                                          pieces.add(source, target, weights ? weights->weight() : 1);
                                      });

@@ -35,12 +35,12 @@ class WeightColumn {
   WeightColumn(std::unique_ptr<FeatureRows> rows, std::int64_t column)
       : rows_(std::move(rows)), row_(rows_->columns()), column_(column) {}
   // So many.
-  const std::vector<float>& next(std::size_t count) {
+  const std::vector<float>& next(std::size_t count, std::int64_t& vanished) {
+    const auto fail = [&](const std::string& words) { input_error("{}: {}", rows_->place(), words); };
     weights_.clear();
     for (; count > 0; --count) {
       rows_->next(row_);
-      weights_.push_back(stored_weight(
-          row_[column_], [&](const std::string& words) { input_error("{}: {}", rows_->place(), words); }));
+      weights_.push_back(stored_weight(row_[column_], fail, vanished));
     }
     return weights_;
   }
@@ -78,7 +78,7 @@ class OgbDataFolder : public OgbFolder {
       weights.emplace(open_feature_array(data_.open(kEdgeFeatures), edges_, "edges"), *options_.edge_weight);
     read_edge_pairs([&] { return data_.open(kEdges); }, vertices_, vertices_,
                     [&](EdgePiece piece) {
-                      if (weights) piece.weights = weights->next(piece.sources.size());
+                      if (weights) piece.weights = weights->next(piece.sources.size(), piece.vanished);
                       use(piece);
                     });
   }

@@ -96,7 +96,7 @@ void RenumberedEdges::read(const std::function<void(const EdgePiece&)>& use) con
   edges_->read([&](const EdgePiece& piece) {
     renumber(piece.sources, sources);
     renumber(piece.targets, targets);
-    use({sources, targets, piece.weights});
+    use({sources, targets, piece.weights, piece.vanished});
   });
 }
 

@@ -142,6 +142,8 @@ class Edges(CleanTest):
             self.check_vertices(np.arange(23), ids=False)
             places = len(wanted) - sum(1 for place in wanted if sum(place == of[:2] for of in entries) == 1)
             self.assertIn(f"duplicates {len(entries) - len(wanted)} edges repeat an earlier one, {places} edges are there several times; ", output)
+            times = f"of times the {'last' if how == 'last' else 'first'} stay"
+            self.assertEqual(times in output, bool(tables) and "time" in tables, output)
             with h5py.File(self.new) as file:
                 self.assertEqual(file["graph/indices"].dtype, np.int64 if wide else np.int32)
                 self.assertNotIn("nodes/ids", file)

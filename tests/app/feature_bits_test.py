@@ -93,6 +93,17 @@ class Train(FeatureBitsTest):
         expected = self.history(self.train(x))
         self.same(expected, ("graph.feature_norm=standard", "graph.feature_bits=8"), GRIDS[3:4])
 
+    def test_a_column_that_one_number_spoils_is_said(self):
+        def spoil(x):
+            x[:, 4] = np.arange(len(x)) % 199
+            x[17, 4] = 1e9
+            return x
+
+        said = self.succeed("train", self.config, "graph.feature_bits=8", "run.restart=never", "train.epochs=1", self.copy(spoil), ranks=2)
+        words = "graph.feature_bits = 8: 1 of 11 columns of features keep few of their numbers"
+        self.assertEqual(said.count(words), 1, said)
+        self.assertIn("column 4 keeps 2 of 200; clip", said)
+
     def test_a_file_of_halves(self):
         put(self.graph, lambda x: x.astype(np.float16))
         self.assertEqual(self.history(self.train("graph.feature_bits=16")), self.history(self.train()))

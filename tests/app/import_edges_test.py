@@ -128,6 +128,13 @@ class Edges(EdgeFile):
         self.refuse(["input:4: reverses the edge of", "input:2,", "--symmetrize"], "--duplicates", "refuse", "--symmetrize", "--renumber")
         self.assertIn("2 edges", self.succeed(*self.command("--duplicates", "refuse")))
 
+    def test_weights_that_become_nothing(self):
+        self.put("0 1 1e-50\n1 2 1e-45\n2 0 0\n0 2 3e-60\n")
+        said = self.succeed("import", "edges", self.input, "--weights", "-o", self.output)
+        self.assertEqual(said.count("weights    2 of 4 are too small for float32, which holds them as 0"), 1, said)
+        with h5py.File(self.output) as file:
+            self.assertEqual(np.count_nonzero(file["graph/weights"]), 1)
+
     def test_ids_that_are_sparse(self):
         random = np.random.default_rng(4)
         ids = np.unique(np.concatenate([random.integers(0, 2**63 - 1, 300), [0, 5, 2**63 - 1]]))

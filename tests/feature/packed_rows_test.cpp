@@ -1,12 +1,15 @@
 // ranks: 1 2 3 4
 // Laws: packed_rows_cases.hpp, on the CPU; which codes lie where; a packing is that of all rows,
-// whoever has them and in how many pieces; a store of packed rows gives, on every grid, what they
-// stand for, and moves no more than codes.
+// whoever has them and in how many pieces; columns that one number spoils are found; a store of
+// packed rows gives, on every grid, what they stand for, and moves no more than codes.
 #include "feature/packed_rows_cases.hpp"
 
 #include <numeric>
+#include <set>
 
+#include "espalier/feature/code_use.hpp"
 #include "espalier/feature/row_store.hpp"
+#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 namespace {
@@ -71,6 +74,52 @@ TEST(PackedRows, OfTheEndsOfFloats) {
   const auto nothing = packing_of(Matrix<float>(0, 2), 4);
   EXPECT_EQ(nothing.least, (Buffer<double>{0, 0}));
   EXPECT_EQ(nothing.step, (Buffer<double>{0, 0}));
+}
+
+// Columns: even; of 200 numbers and one far away; of two numbers; of 300, more than are counted,
+// and one far away; with a gap; constant.
+TEST(PackedRows, WhatCodesLeaveOfColumns) {
+  constexpr std::int64_t n = 603;
+  Matrix<float> x(n, 6);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto k = static_cast<float>(i), far = i == 431 ? 1e9f : 0.0f;
+    const float row[] = {k,
+                         far > 0 ? far : static_cast<float>(i % 199),
+                         static_cast<float>(i % 2),
+                         far > 0 ? far : static_cast<float>(i % 300),
+                         i < 300 ? k : k + 1000,
+                         7};
+    std::ranges::copy(row, x.row(i));
+  }
+  const auto& world = test_world();
+  for (const int bits : {1, 2, 4, 8}) {
+    const auto mine = even_range(n, world.size(), world.rank());
+    Matrix<float> rows(mine.size(), x.columns);
+    rows.data.assign(x.row(mine.begin), x.row(mine.begin) + mine.size() * x.columns);
+    const auto packing = packing_of(rows, bits);
+    CodeUse use(packing);
+    const auto all = packed(rows, bits, packing);
+    for (std::int64_t i = 0; i < rows.rows; ++i)
+      use.add({1, rows.columns, rows.row(i)}, {1, all.columns, all.row(i)});
+    // By a list of all codes and numbers.
+    std::vector<PoorColumn> expected;
+    const auto of_all = packed(x, bits, packing);
+    const auto numbers = unpacked(of_all, x.columns);
+    for (std::int64_t j = 0; j < x.columns && bits > 1; ++j) {
+      std::set<float> codes, given;
+      for (std::int64_t i = 0; i < n; ++i) {
+        codes.insert(numbers(i, j));
+        given.insert(x(i, j));
+      }
+      if (j == 1) {
+        EXPECT_EQ(codes.size(), 2);
+        EXPECT_EQ(given.size(), 200);
+      }
+      if (j == 1 || j == 3)
+        expected.push_back({j, std::ssize(codes), std::min<std::int64_t>(257, std::ssize(given))});
+    }
+    EXPECT_EQ(use.poor_columns(world), expected) << bits << " bits";
+  }
 }
 
 TEST(PackedRows, AStoreOfThemOnEveryGrid) {

@@ -174,6 +174,55 @@ class Edges(WriteTest):
         )
         self.assertEqual(caught[0].filename, __file__)
 
+    def test_what_stays_of_those_that_became_one_is_what_is_said(self):
+        """The words, out of what stands in the file."""
+        weights, features, times = [1, 3, 2], [[10], [20], [40]], [7, 8, 9]
+        of = ("the first", "the one with the largest weight", "the last")
+        said_of_weights = {6: "the sum of theirs", 2: "the mean of theirs"}
+        for how, of_features, weighted in itertools.product(
+            ("sum", "mean", "max", "first", "last", "count"),
+            ("kept", "first", "last", "sum", "mean"),
+            (True, False),
+        ):
+            with (
+                self.subTest(how=how, of_features=of_features, weighted=weighted),
+                warnings.catch_warnings(record=True) as caught,
+            ):
+                warnings.simplefilter("always")
+                arrays = self.write(
+                    [[0, 0, 0], [1, 1, 1]],
+                    edge_weight=weights if weighted else None,
+                    edge_features=features,
+                    edge_time=times,
+                    duplicates=how,
+                    duplicate_features=of_features,
+                )
+                feature, time = arrays["edges/features"][0, 0], arrays["edges/time"][0]
+                words = (
+                    f"the {of_features} of theirs"
+                    if [feature] not in features
+                    else f"those of {of[features.index([feature])]}"
+                )
+                self.assertEqual(len(caught), 1)
+                said = str(caught[0].message)
+                end = f"features are {words}, time is that of {of[times.index(time)]}"
+                self.assertTrue(said.endswith(end), said)
+                if weighted and how in ("sum", "mean"):
+                    self.assertIn(said_of_weights[arrays["graph/weights"][0]], said)
+
+    def test_weights_that_float32_cannot_hold_are_counted(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            arrays = self.write(
+                [[0, 1, 2, 3], [1, 2, 3, 0]], edge_weight=np.array([1e-46, 0, 1e-45, 1e-300])
+            )
+        self.assertEqual(np.count_nonzero(arrays["graph/weights"]), 1)
+        self.assertEqual(
+            [str(item.message).split(",")[0] for item in caught],
+            ["edge_weight: 2 of 4 weights are too small for float32"],
+        )
+        self.assertEqual(pathlib.Path(caught[0].filename).name, "write_test.py")
+
     def test_a_loop_is_not_listed_before_by_its_own_reverse(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

@@ -65,7 +65,8 @@ struct EdgeCounts {
   std::int64_t given = 0;
   std::int64_t reversed = 0;  ///< added by symmetrize
   std::int64_t loops_dropped = 0;
-  std::int64_t merged = 0;  ///< entries that fell onto another with the same row and column
+  std::int64_t vanished = 0;  ///< weights that float32 holds as 0
+  std::int64_t merged = 0;    ///< entries that fell onto another with the same row and column
   // Why they fell there. Of a whole matrix: merged = repeated without symmetrize, with it 2
   // repeated + mirrored + loops.
   std::int64_t repeated = 0;  ///< given edges with the source and the target of an earlier one

@@ -23,6 +23,7 @@ inline constexpr std::int64_t kMostVertices = std::int64_t{1} << 40;
 struct EdgePiece {
   std::span<const std::int64_t> sources, targets;
   std::span<const float> weights;  ///< empty: all 1
+  std::int64_t vanished = 0;       ///< how many weights are 0 because float32 holds no such number
 };
 
 class EdgeSource {
