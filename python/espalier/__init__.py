@@ -8,10 +8,9 @@ from .minibatches import Block, Links, Minibatch, Minibatches
 from .plotting import plot
 from .results import Predictions, Rows, read_predictions, read_report, read_rows, read_weights
 from .tables import from_tables
-from .version import version as _version
+from .version import VERSION as __version__
 from .write import Summary, write_graph
 
-__version__ = _version()
 __all__ = [
     "Block",
     "Comparison",

@@ -11,6 +11,15 @@ from .graph import SPLITS
 VERTEX, EDGE = "vertex", ("vertex", "edge", "vertex")  # of a graph without types
 OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names")
 OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
+IN_TABLES = {
+    "edge_index": "edges",
+    "edge_weight": "weight",
+    "edge_features": "features",
+    "edge_time": "time",
+    "x": "features",
+    "y": "label",
+    "ids": "id",
+}
 
 
 def part_of_split(split: str, part: str) -> str:
@@ -33,12 +42,15 @@ class Given:
     typed: bool
     edge_index: dict[Any, Any]
     parts: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    files: dict[Any, str] = field(default_factory=dict)  # tables, of a type or a triple
 
     def of(self, part: str, key: Any) -> Any:
         return self.parts.get(part, {}).get(key)
 
     def said(self, part: str, key: Any) -> str:
         """What the user calls it."""
+        if key in self.files:
+            return f"{self.files[key]}: {IN_TABLES.get(part, part)}"
         return f"{part}[{key!r}]" if self.typed else part
 
     def fill(self, part: str, key: Any, value: Any) -> None:

@@ -115,5 +115,3 @@ def check_graph(graph: Graph) -> None:
         )
     if graph.vertices == 0:
         raise DataError("the graph is empty: it has no vertices")
-    if graph.edges == 0:
-        raise DataError("the graph is empty: it has no edges")

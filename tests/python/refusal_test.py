@@ -113,7 +113,6 @@ WRONG = [
         "edge_index[0, 1] is None, a Python object; give whole numbers",
         {"edge_index": np.array([[0, None], [1, 2]])},
     ),
-    ("the graph is empty: it has no edges", {"edge_index": np.zeros((2, 0))}),
     ("the graph is empty: it has no vertices", {"edge_index": np.zeros((2, 0)), "x": None}),
     ("edge_index is None", {"edge_index": None}),
     (

@@ -66,7 +66,6 @@ WRONG = [
         "items.csv has no rows below its first line; the type item would be empty",
         {"items.csv": ITEMS.splitlines()[0] + "\n"},
     ),
-    ("the graph is empty: it has no edges", {"orders.csv": ORDERS.splitlines()[0]}),
     (
         "items.csv has no column 'price'; it has 'sku', 'cost'",
         with_text("items.csv", "price", "cost"),

@@ -126,6 +126,18 @@ class Shop(TableTest):
             entries_by_loop([0, 1, 0, 0], [3, 0, 2, 3], [3, 1, 2, 4], [[2.5], [1], [0], [9]]),
         )
 
+    def test_what_is_said_names_the_table(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.shop()
+        [said] = [str(item.message) for item in caught]
+        self.assertTrue(said.startswith(f"{self.folder / 'orders.csv'}: edges: 1 of 4 edges"), said)
+
+    def test_a_table_without_rows_is_a_relation_without_edges(self):
+        arrays = self.shop(orders=table([["who", "sku", "amount", "pieces"]]))
+        self.assertEqual(arrays["graph/indptr"].tolist(), [0] * 5)
+        self.assertEqual(arrays["types/name"].tolist(), [b"item", b"customer"])
+
     def test_line_ends_quotes_marks_and_order_of_columns(self):
         expected = self.shop()
         plain = table([HEADER, *ITEMS])

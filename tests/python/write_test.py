@@ -41,6 +41,12 @@ class Edges(WriteTest):
         np.testing.assert_array_equal(arrays["graph/indptr"], [0, 0, 2, 3])
         np.testing.assert_array_equal(arrays["graph/indices"], [0, 2, 0])
 
+    def test_no_edge_is_needed(self):
+        for directed in (True, False):
+            arrays = self.write(np.zeros((2, 0)), np.eye(3), directed=directed)
+            self.assertEqual(arrays["graph/indptr"].tolist(), [0] * 4)
+            self.assertEqual(arrays["graph/indices"].tolist(), [])
+
     def test_as_a_loop_over_edges(self):
         hows = ("sum", "mean", "max", "first", "last", "count")
         of_features = itertools.cycle(("kept", "first", "kept", "last", "sum", "kept", "mean"))

@@ -98,12 +98,15 @@ def _given(description: Description) -> Given:
     given = Given(typed, {})
     for name, of in description.relations.items():
         key: Any = (of.source["type"], name, of.target["type"]) if typed else EDGE
+        given.files[key] = f"{of.file}"
         for part, value in _edges(of, types).items():
             if part == "edge_index":
                 given.edge_index[key] = value
             else:
                 given.fill(part, key, value)
     for name, vertices in types.items():
+        if vertices.of.file:
+            given.files[name if typed else VERTEX] = f"{vertices.of.file}"
         for part, value in vertices.given(description.seed).items():
             given.fill(part, name if typed else VERTEX, value)
     return given
