@@ -51,15 +51,18 @@ Output::Output(const Communicator& comm, const Destination& destination)
 void Output::create_on_disk() {
   const auto& output = destination_.file;
   agree(comm_, [&] {
-    if (comm_.rank() == 0) check_output(output);
+    if (comm_.rank() != 0) return;
+    check_output(output);
+    partial_.emplace(output.path);
   });
-  temporary_ = comm_.broadcast_text(fmt::format("{}.partial-{}", output.path, getpid()), 0, "output file");
+  temporary_ = comm_.broadcast_text(partial_ ? partial_->name() : "", 0, "output file");
   watched_.emplace(temporary_);
   const SideFiles mine(temporary_, comm_.rank());
   std::deque<SideFiles> of_next;
   for (int r = 1; r <= std::min(kWatchers, comm_.size() - 1); ++r)
     of_next.emplace_back(temporary_, (comm_.rank() + r) % comm_.size());
   file_ = create_file(comm_, temporary_);
+  if (partial_) partial_->hold();
   mine.remove();
   agree(comm_, [&] {
     if (!file_.valid()) usage_error("cannot create {}: {}", temporary_, reason());
@@ -99,6 +102,7 @@ void Output::commit() {
   agree(comm_, [&] {
     if (comm_.rank() == 0 && watched_) put_in_place(temporary_, destination_.file);
   });
+  partial_.reset();
   committed_ = true;
 }
 

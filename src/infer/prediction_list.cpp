@@ -12,6 +12,7 @@
 
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/partial_file.hpp"
 #include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/csv.hpp"
@@ -27,12 +28,11 @@ constexpr std::int64_t kPiece = 1 << 14;  // vertices
 class TextOutput {
  public:
   explicit TextOutput(const OutputFile& output)
-      : output_(output),
-        temporary_(fmt::format("{}.partial-{}", output.path, getpid())),
-        watched_(temporary_) {
+      : output_(output), partial_(output.path), temporary_(partial_.name()), watched_(temporary_) {
     check_output(output_);
     file_ = std::fopen(temporary_.c_str(), "w");
     if (file_ == nullptr) usage_error("cannot create {}: {}", temporary_, std::strerror(errno));
+    partial_.hold();
   }
   ~TextOutput() {
     if (file_ != nullptr) std::fclose(file_);
@@ -57,6 +57,7 @@ class TextOutput {
   }
 
   OutputFile output_;
+  PartialFile partial_;
   std::string temporary_;
   TemporaryFile watched_;
   std::FILE* file_ = nullptr;

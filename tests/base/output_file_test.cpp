@@ -1,15 +1,21 @@
 // Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds
-// its place taken stays beside it; what is not a file is refused with its kind.
+// its place taken stays beside it; what is not a file is refused with its kind; what a killed process
+// has left is removed.
 #include "espalier/base/output_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/partial_file.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
 
@@ -29,6 +35,33 @@ class OutputFileTest : public testing::Test {
   std::string folder_ = test_folder("output-file"), place_ = folder_ + "/graph.h5",
               finished_ = folder_ + "/new";
 };
+
+// What a process that was killed has left goes; what somebody writes stays, and what only looks alike.
+TEST_F(OutputFileTest, WhatNobodyWritesAnyMoreIsRemoved) {
+  const auto gone = fork();
+  if (gone == 0) _exit(0);
+  waitpid(gone, nullptr, 0);
+  const auto left = fmt::format("{}.partial-{}", place_, gone);
+  const auto others = {fmt::format("{}.partial-{}", place_, getppid()), place_ + ".partial-",
+                       place_ + ".partial-x", left + "0.data", fmt::format("{}2.partial-{}", place_, gone)};
+  for (const auto& path : others) put(path, "");
+  put(left, "half");
+  {
+    const int lock = open(left.c_str(), O_RDONLY);
+    EXPECT_EQ(flock(lock, LOCK_SH), 0);
+    const PartialFile looked(place_);
+    EXPECT_TRUE(fs::exists(left)) << "another host's, or another container's";
+    close(lock);
+  }
+  PartialFile mine(place_);
+  EXPECT_FALSE(fs::exists(left));
+  for (const auto& path : others) EXPECT_TRUE(fs::exists(path)) << path;
+  put(mine.name(), "under way");
+  mine.hold();
+  const int file = open(mine.name().c_str(), O_RDONLY);
+  EXPECT_NE(flock(file, LOCK_EX | LOCK_NB), 0);
+  close(file);
+}
 
 TEST_F(OutputFileTest, TakesAFreePlace) {
   put(finished_, "new");

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "espalier/base/partial_file.hpp"
 #include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/destination.hpp"
@@ -41,6 +42,7 @@ class Output {
 
   const Communicator& comm_;
   Destination destination_;
+  std::optional<PartialFile> partial_;  // of rank 0
   std::string temporary_;
   std::optional<TemporaryFile> watched_;  // by every rank: it goes with whichever a signal reaches
   Handle file_;
