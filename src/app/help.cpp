@@ -265,12 +265,11 @@ std::string help_example(const std::string& command) {
   return words().at(command).example;
 }
 
-void check_command(const std::string& command) {
+void check_command(const std::string& command, std::vector<std::string> pages) {
   if (words().contains(command)) return;
-  std::vector<std::string> names;
-  for (const auto& [name, text] : words()) names.push_back(name);
+  for (const auto& [name, text] : words()) pages.push_back(name);
   usage_error("there is no command '{}'; did you mean '{}'? `espalier help` lists them", command,
-              nearest(command, names));
+              nearest(command, pages));
 }
 
 void check_kind(const CLI::App& app, const std::string& command, const std::string& kind) {
@@ -289,7 +288,7 @@ void check_kind(const CLI::App& app, const std::string& command, const std::stri
 }
 
 std::string command_help(const CLI::App& app, const std::string& command) {
-  check_command(command);
+  check_command(command, {"config"});
   const auto* sub = app.get_subcommand(command);
   std::string text = sub->help("espalier");
   for (const auto* inner : sub->get_subcommands([](const CLI::App*) { return true; }))

@@ -193,9 +193,11 @@ std::vector<Key> bind_keys(Config& c) {
           .with({kLinks}),
       Key{"train.margin", kTrajectory, &c.train.margin, "how far links and negatives should be apart"}
           .from(0)
+          .usual_below([](const Config&) { return 1000.0; })
           .with({kLinks, kMargin}),
       Key{"train.temperature", kTrajectory, &c.train.temperature, "how much more the worst negatives count"}
           .from(0)
+          .usual_below([](const Config&) { return 1000.0; })
           .with({kLinks, kSelfAdversarial}),
       Key{"train.negatives", kBatches, &c.train.negatives, "made-up links for each link"}
           .between(1, 1 << 16)
@@ -220,8 +222,10 @@ std::vector<Key> bind_keys(Config& c) {
           .from(0)
           .with({kLinks}),
       Key{"train.metric", kState, &c.train.metric,
-          "what the best weights are chosen by, on the validation split; auto: accuracy for classes, roc_auc "
-          "for labels, mrr for links"}
+          "what the best weights are chosen by, on the validation split: auto (the first of the task's) | of "
+          "classes accuracy, macro_f1 | of labels roc_auc, average_precision, micro_f1, macro_f1 | "
+          "of links mrr, hits_1, hits_3, hits_10, hits_50, hits_100, auc, filtered_mrr, filtered_hits_1, "
+          "filtered_hits_3, filtered_hits_10, filtered_hits_50, filtered_hits_100"}
           .among({"auto", "accuracy", "macro_f1", "micro_f1", "roc_auc", "average_precision", "mrr", "hits_1",
                   "hits_3", "hits_10", "hits_50", "hits_100", "auc", "filtered_mrr", "filtered_hits_1",
                   "filtered_hits_3", "filtered_hits_10", "filtered_hits_50", "filtered_hits_100"}),

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "../../src/base/config_keys.hpp"
 #include "../../src/base/other_names.hpp"
 #include "espalier/base/error.hpp"
 #include "mpi_test.hpp"
@@ -488,6 +489,14 @@ TEST(Config, Sizes) {
     EXPECT_THROW(parse_bytes(bad, "x"), UserError) << bad;
   EXPECT_NE(message_of("", {"run.memory_limit=99999999999999999999GB"}).find("from 1 byte to 9e+18 bytes"),
             std::string::npos);
+}
+
+// Every value that a key can have stands in what is said of it.
+TEST(Config, EveryChoiceIsDescribed) {
+  Config config;
+  for (const auto& key : bind_keys(config))
+    for (const auto& choice : key.choices)
+      EXPECT_NE((" " + key.meaning + " ").find(choice), std::string::npos) << key.name << " = " << choice;
 }
 
 TEST(Config, EveryKeyIsDescribed) {
