@@ -58,13 +58,14 @@ void visit_numbers(State& c, Visit visit) {
 
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
-// The test split of a task with these metrics, by read(name, integer or double).
+// The test split of a task with these metrics, by read(name, integer or double). One that is new, or
+// that not every evaluation has, may be missing.
 template <class Read>
 Metrics read_test(const hdf5::Handle& file, std::span<const MetricKind> metrics, Read read) {
   Metrics test;
   for (const auto& metric : metrics) {
     const auto name = fmt::format("test_{}", metric.name);
-    if (!metric.sometimes || H5Aexists(file.id(), name.c_str()) > 0)
+    if (H5Aexists(file.id(), name.c_str()) > 0)
       read(name.c_str(), test.scores.emplace_back(metric.name, 0.0).value);
   }
   read("test_vertices", test.vertices);

@@ -21,12 +21,12 @@ constexpr MetricKind kLinkMetrics[] = {{"mrr", "MRR"},
                                        {"hits_50", "Hits@50"},
                                        {"hits_100", "Hits@100"},
                                        {"auc", "AUC"},
-                                       {"filtered_mrr", "filtered MRR", true},
-                                       {"filtered_hits_1", "filtered Hits@1", true},
-                                       {"filtered_hits_3", "filtered Hits@3", true},
-                                       {"filtered_hits_10", "filtered Hits@10", true},
-                                       {"filtered_hits_50", "filtered Hits@50", true},
-                                       {"filtered_hits_100", "filtered Hits@100", true}};
+                                       {"filtered_mrr", "filtered MRR"},
+                                       {"filtered_hits_1", "filtered Hits@1"},
+                                       {"filtered_hits_3", "filtered Hits@3"},
+                                       {"filtered_hits_10", "filtered Hits@10"},
+                                       {"filtered_hits_50", "filtered Hits@50"},
+                                       {"filtered_hits_100", "filtered Hits@100"}};
 
 const SplitLinks& links_of(const GraphInfo& graph, Split split) {
   return graph.links.splits[static_cast<std::size_t>(split)];

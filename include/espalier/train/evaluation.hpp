@@ -18,8 +18,6 @@ namespace espalier {
 struct MetricKind {
   const char* name;   ///< "macro_f1"
   const char* words;  ///< "macro-F1"
-  /// Is it known of some evaluations only, as a filtered rank where all vertices are candidates?
-  bool sometimes = false;
 };
 
 struct Score {
