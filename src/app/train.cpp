@@ -5,11 +5,13 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 
 #include "checkpoints.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -23,16 +25,23 @@ namespace espalier {
 
 namespace {
 
+// What standard output of a process is, or nothing where that is not to be known.
+std::string output_of(std::int64_t process) {
+  std::error_code unknown;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", process), unknown).string();
+}
+
 // Does standard output end in a terminal, also through mpirun? That gives rank 0 a pseudo-terminal
 // of its own even when its own output goes to a file.
 bool output_is_watched() {
   if (isatty(STDOUT_FILENO) == 0) return false;
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
-  // Rank 0's parent is mpirun, or a daemon without a terminal.
-  char target[256] = {};
-  const auto path = "/proc/" + std::to_string(getppid()) + "/fd/1";
-  const auto length = readlink(path.c_str(), target, sizeof target - 1);
-  const std::string name(target, static_cast<std::size_t>(length > 0 ? length : 0));
+  // The first above that writes elsewhere is mpirun, or a daemon without a terminal; `time` or
+  // `numactl` between write where we do.
+  const auto mine = output_of(getpid());
+  std::int64_t above = getppid();
+  while (above > 1 && output_of(above) == mine) above = parent_of_process(above);
+  const auto name = output_of(above);
   return name.starts_with("/dev/pts/") || name.starts_with("/dev/tty");
 }
 

@@ -22,8 +22,9 @@ std::int64_t program_memory() {
   return bytes;
 }
 
-// Field 22 of /proc/PID/stat; the name, field 2, stands in brackets and may hold anything.
-std::uint64_t process_start(std::int64_t pid) {
+// A field of /proc/PID/stat from the third on; the name, the second, stands in brackets and may hold
+// anything.
+static std::uint64_t field_of_process(std::int64_t pid, int wanted) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
@@ -31,10 +32,18 @@ std::uint64_t process_start(std::int64_t pid) {
   if (name_ends == std::string::npos) return 0;
   std::istringstream fields(line.substr(name_ends + 1));
   std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  std::uint64_t ticks = 0;
-  fields >> ticks;
-  return ticks;
+  for (int field = 3; field < wanted; ++field) fields >> skipped;
+  std::uint64_t value = 0;
+  fields >> value;
+  return value;
+}
+
+std::uint64_t process_start(std::int64_t pid) {
+  return field_of_process(pid, 22);
+}
+
+std::int64_t parent_of_process(std::int64_t pid) {
+  return static_cast<std::int64_t>(field_of_process(pid, 4));
 }
 
 }  // namespace espalier

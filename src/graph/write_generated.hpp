@@ -42,6 +42,7 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
                                EdgeAt edge_at) {
   // So that the send buffers stay small.
   constexpr std::int64_t kEdgesPerRound = std::int64_t{1} << 22;
+  constexpr double kSilence = 30;  // seconds
   struct Entry {
     Index row, column;
   };
@@ -50,7 +51,13 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
   EdgeList<Index> received;
   received.sources.reserve(mine.size() * (symmetrize ? 2 : 1));
   received.targets.reserve(received.sources.capacity());
+  const double start = now();
+  double said = start;
   for (std::int64_t round = 0; round < rounds; ++round) {
+    if (now() - said > kSilence) {
+      said = now();
+      log::info("edges      {} % drawn after {:.0f} s", 100 * round / rounds, said - start);
+    }
     Buffer<Entry> made;
     const auto part = even_range(mine.size(), rounds, round);
     made.reserve(part.size() * (symmetrize ? 2 : 1));
@@ -104,9 +111,11 @@ void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const Row
   const double start = now();
   EdgeCounts counts;
   auto edges = exchange_edges<Index>(comm, model.nodes, model.draws, model.symmetrize, model.edge_at);
+  if (now() - start > 10) log::info("edges      drawn after {:.0f} s; sorting them", now() - start);
   const auto rows = build_rows(edges, range, model.nodes, {false, model.drop_self_loops}, counts);
   report_edges(comm, model.draws, counts, rows.entries(), now() - start);
   writer.write_adjacency(rows);
+  if (now() - start > 10) log::info("edges      written after {:.0f} s", now() - start);
   const auto make = [&](std::int64_t row, std::int64_t column, auto features) {
     generate_edge_features(options.seed, 0, std::max(row, column), std::min(row, column),
                            model.class_of(row) == model.class_of(column), features);

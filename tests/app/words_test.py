@@ -10,7 +10,7 @@ import re
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, awkward_graph, write_graph
+from tests.app.program import PROGRAM, ProgramTest, awkward_graph, espalier, write_graph
 
 N = 50
 
@@ -54,6 +54,20 @@ class Names(Words):
         with h5py.File(other, "w") as file:
             file["x"] = 1
         self.fail_with(2, [f"config file {other}: is an HDF5 file, a graph perhaps, not text"], "train", other)
+
+
+    def test_pages_of_help(self):
+        self.fail_with(2, ["there is no command 'confg'; did you mean 'config'?"], "help", "confg")
+        self.fail_with(2, ["there is no command 'confg'; did you mean 'info'?"], "confg")
+
+    def test_a_log_has_no_line_that_rewrites_itself(self):
+        """Nor where a shell, `time` or `numactl` stands between the launcher and the program."""
+        for between in ((), ("/bin/sh", "-c", '"$@"; exit $?', "sh")):
+            code, output = espalier(*between[1:], *((PROGRAM,) if between else ()), "train", self.config, "--overwrite", overwrite=False,
+                                    program=between[0] if between else PROGRAM)
+            self.assertEqual(code, 0, output)
+            self.assertNotIn("\r\x1b", output)
+            self.assertNotIn(": step ", output)
 
 
 class Data(Words):

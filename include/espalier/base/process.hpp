@@ -18,4 +18,7 @@ std::int64_t program_memory();
 /// a process from another that has its number later.
 std::uint64_t process_start(std::int64_t pid);
 
+/// The process that started it; 0 where there is none.
+std::int64_t parent_of_process(std::int64_t pid);
+
 }  // namespace espalier
