@@ -56,7 +56,11 @@ KeptLayers::KeptLayers(const Job& job, std::string folder, const std::string& ma
     remove_partial_files(folder_);
     for (int layer = 1; layer <= hidden_; ++layer) {
       if (!fs::exists(path(layer))) continue;
-      if (attribute_of(path(layer), kMadeOf) != made_of_)
+      const auto said = attribute_of(path(layer), kMadeOf);
+      if (said.empty())
+        usage_error("--resume {}: {} is damaged, or no kept layer; remove it, and it is computed again",
+                    folder_, path(layer));
+      if (said != made_of_)
         usage_error(
             "--resume {}: {} is of another network, graph or config; remove it, or name another folder",
             folder_, path(layer));

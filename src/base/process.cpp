@@ -22,8 +22,8 @@ std::int64_t program_memory() {
   return bytes;
 }
 
-// A field of /proc/PID/stat from the third on; the name, the second, stands in brackets and may hold
-// anything.
+// A field of /proc/PID/stat from the third on; the name, the second, stands in brackets and may
+// hold anything.
 static std::uint64_t field_of_process(std::int64_t pid, int wanted) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;

@@ -17,8 +17,8 @@ auto in_folder(const std::string& folder, Work work) {
     return work();
   } catch (const UserError& error) {
     usage_error(
-        "run.spill = {}: rows cannot be written there: {}; name another folder and give the command again: "
-        "training goes on from its newest checkpoint, if it has one",
+        "run.spill = {}: rows cannot be written there: {}; name another folder and give the command again (a "
+        "training goes on from its newest checkpoint, if it has one)",
         folder, error.what());
   }
 }

@@ -20,8 +20,8 @@ std::string in_words(const NpyArray& array) {
 // Throws where an array of so many rows is expected.
 void check_rows(const NpyArray& array, std::int64_t count, const char* things = "vertices") {
   if (array.shape()[0] != count)
-    input_error("{}: is {}, but there are {} {}; is the download complete?", array.name(), in_words(array),
-                count, things);
+    input_error("{}: is {}, but there are {} {}, and each has a row", array.name(), in_words(array), count,
+                things);
 }
 
 void check_id(std::int64_t id, const VertexCount& of, const NpyArray& array, std::int64_t entry,

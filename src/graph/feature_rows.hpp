@@ -32,8 +32,10 @@ class FeatureRows {
 template <class T>
 T stored_feature(const FeatureRows& from, double value, std::int64_t column) {
   const auto single = static_cast<float>(value);
-  if (!std::isfinite(single))
+  if (!std::isfinite(value))
     input_error("{}: column {} is {}, not a finite number", from.place(), column, value);
+  if (!std::isfinite(single))
+    input_error("{}: column {} is {}, too large for float32", from.place(), column, value);
   if constexpr (std::is_same_v<T, float>) {
     return single;
   } else {

@@ -72,6 +72,8 @@ std::string NpyArray::entry(const std::string& header, const std::string& key) c
 void NpyArray::parse_header(const std::string& header) {
   const auto type = entry(header, "descr");  // '<f4'
   const auto order = entry(header, "fortran_order"), shape = entry(header, "shape");
+  if (type.starts_with('['))
+    input_error("{}: holds records of several fields; save each field as an array of its own", name_);
   const bool known = type.size() == 5 && type[0] == '\'' && type[4] == '\'' &&
                      std::strchr("<>|=", type[1]) != nullptr && std::strchr("fiub", type[2]) != nullptr;
   kind_ = known ? type[2] : '?';
@@ -165,6 +167,11 @@ void NpyArray::read(std::span<std::int64_t> values) {
   if (kind_ == 'f')
     input_error("{}: holds numbers of {} bytes with a fraction, not whole ones", name_, width_);
   read_as(values);
+  if (kind_ != 'u' || width_ < 8) return;
+  const auto wrapped = std::ranges::find_if(values, [](std::int64_t value) { return value < 0; });
+  if (wrapped != values.end())
+    input_error("{}: has the number {}; numbers up to 2^63 - 1 can be read", name_,
+                static_cast<std::uint64_t>(*wrapped));
 }
 
 void NpyArray::read_row(std::span<double> row) {

@@ -197,6 +197,9 @@ class LinkSplitter {
 
   void check_splits_hold_links() const {
     const auto total = std::accumulate(counts_.links.begin(), counts_.links.end(), std::int64_t{0});
+    if (total == 0)
+      usage_error("--split-links {}: {} has no edge that can be a link{}", fmt::join(options_.shares, ","),
+                  file_.path(), options_.relations.empty() ? "" : " in these relations");
     for (std::size_t s = 0; s < kSplitNames.size(); ++s)
       if (counts_.links[s] == 0 && options_.shares[s] > 0)
         usage_error("--split-links {}: of {} links of {} none is for {} ({}); give it a larger share",

@@ -122,6 +122,17 @@ std::int64_t read_file(const std::string& path, Names& entities, Names& relation
     triples.push_back({static_cast<std::int32_t>(tail), static_cast<std::int32_t>(relation),
                        static_cast<std::int32_t>(head)});
   }
+  if (const std::span<const Triple> all = triples; all.size() > 1) {
+    const auto alone = [&](auto part) {
+      return std::ranges::none_of(all.subspan(1), [&](const Triple& t) { return part(t) == part(all[0]); });
+    };
+    if (alone([](const Triple& t) { return t.head; }) && alone([](const Triple& t) { return t.relation; }) &&
+        alone([](const Triple& t) { return t.tail; }))
+      log::warning(
+          "{}:1: neither its relation nor its entities are in another line; if it is a header, leave "
+          "it out: the first line is read as all others are",
+          path);
+  }
   return std::ssize(triples);
 }
 

@@ -58,8 +58,8 @@ void visit_numbers(State& c, Visit visit) {
 
 constexpr const char* kConfusion = "test_confusion";  // counts as a list of JSON, row after row
 
-// The test split of a task with these metrics, by read(name, integer or double). One that is new, or
-// that not every evaluation has, may be missing.
+// The test split of a task with these metrics, by read(name, integer or double). One that is new,
+// or that not every evaluation has, may be missing.
 template <class Read>
 Metrics read_test(const hdf5::Handle& file, std::span<const MetricKind> metrics, Read read) {
   Metrics test;

@@ -208,9 +208,14 @@ class Edges(EdgeFile):
         self.refuse(["valid.npy: entry 4: vertex 4 is already in train"], *options)
         self.put_array("train.npy", mask[:4])
         self.refuse(["train.npy: is 4, but there are 6 vertices"], *options)
-        for array, words in ((features.astype(object), "holds '|O'"), (features[:, :, None], "3 dimensions")):
+        for array, words in ((features.astype(object), "holds '|O'"), (features[:, :, None], "3 dimensions"),
+                             (np.zeros(6, dtype=[("a", "<f4"), ("b", "<i8")]), "holds records of several fields"),
+                             (np.full((6, 2), 1e300), "column 0 is 1e+300, too large for float32")):
             self.put_array("x.npy", array)
             self.refuse(["x.npy: ", words], *options)
+        self.put_array("x.npy", features)
+        self.put_array("train.npy", np.array([3, 2**64 - 1], "uint64"))
+        self.refuse(["train.npy: has the number 18446744073709551615; numbers up to 2^63 - 1"], *options)
         for array in (np.asfortranarray(features), features.astype(">f8")):
             self.put_array("x.npy", array)
             self.put_array("train.npy", np.array([3]))

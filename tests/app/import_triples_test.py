@@ -78,6 +78,9 @@ class Import(Triples):
             self.assertIn(words, output)
         self.assertNotIn("triple of test is in train", output)
         self.assertNotIn("repeat", self.convert("".join("\t".join(of) + "\n" for of in TRAIN).encode() + b"\n" * 1000000))
+        self.assertNotIn("header", output)
+        output = self.convert([("source", "type", "target"), *TRAIN])
+        self.assertIn("train.txt:1: neither its relation nor its entities are in another line; if it is a header, leave it out", output)
         output = self.convert(TRAIN[:1], VALID, TEST)
         self.assertIn("1 relation is in no triple of train, so nothing is learnt of it", output)
 

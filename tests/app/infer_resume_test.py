@@ -95,8 +95,9 @@ class Resume(ProgramTest):
             file["embeddings"][29999, 3] += np.float32(1)
         for ranks in (1, 3):
             self.fail_with(3, ["layer-1.h5", "does not hold what it held"], *self.words, "--resume", self.kept, ranks=ranks)
-        last.write_bytes(b"no file")
-        self.fail_with(2, ["layer-1.h5", "remove it"], *self.words, "--resume", self.kept)
+        for damaged in (b"no file", before[:len(before) // 2]):
+            last.write_bytes(damaged)
+            self.fail_with(2, ["layer-1.h5 is damaged", "remove it"], *self.words, "--resume", self.kept)
 
     def test_what_is_refused(self):
         self.fail_with(2, ["--resume", "cannot make the folder"], *self.words, "--resume", self.graph / "below")

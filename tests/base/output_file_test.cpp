@@ -1,6 +1,6 @@
 // Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds
-// its place taken stays beside it; what is not a file is refused with its kind; what a killed process
-// has left is removed.
+// its place taken stays beside it; what is not a file is refused with its kind; what a killed
+// process has left is removed.
 #include "espalier/base/output_file.hpp"
 
 #include <fcntl.h>
@@ -36,7 +36,8 @@ class OutputFileTest : public testing::Test {
               finished_ = folder_ + "/new";
 };
 
-// What a process that was killed has left goes; what somebody writes stays, and what only looks alike.
+// What a process that was killed has left goes; what somebody writes stays, and what only
+// looks alike.
 TEST_F(OutputFileTest, WhatNobodyWritesAnyMoreIsRemoved) {
   const auto gone = fork();
   if (gone == 0) _exit(0);

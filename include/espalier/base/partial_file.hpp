@@ -9,8 +9,8 @@ namespace espalier {
 class PartialFile {
  public:
   /// Removes what processes that are gone have left beside `path`: files of local file systems,
-  /// which no process of this host has the number of and no system's lock is on. Elsewhere a process
-  /// of another host may write, so they stay.
+  /// which no process of this host has the number of and no system's lock is on. Elsewhere a
+  /// process of another host may write, so they stay.
   explicit PartialFile(const std::string& path);
   ~PartialFile();
   PartialFile(const PartialFile&) = delete;
