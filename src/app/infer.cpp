@@ -40,10 +40,11 @@ struct Inference {
   const InferArguments& arguments;
   TrainedWeights weights;
   Network<float> network;
-  int layer = 1;                          ///< whose rows are written
-  std::vector<RowTable> tables = {};      ///< of the file
-  std::unique_ptr<Targets> targets = {};  ///< with --metrics or --links
-  std::vector<LinkTriple> links = {};     ///< of --links
+  int layer = 1;                                  ///< whose rows are written
+  std::vector<RowTable> tables = {};              ///< of the file
+  std::unique_ptr<Targets> targets = {};          ///< with --metrics
+  std::unique_ptr<LinkTargets> known_links = {};  ///< with --links
+  std::vector<LinkTriple> links = {};             ///< of --links
 
   int layers() const { return network.stages(); }
   /// Of the layers, is the last one asked for?
@@ -155,15 +156,49 @@ int layer_of(const InferArguments& arguments, int layers) {
   return arguments.layer == 0 ? layers : static_cast<int>(arguments.layer);
 }
 
+// What the file's relations of links are called, the network's are, too. Of a file without links
+// they are the network's.
+void settle_relations(Job& job, const TrainedWeights& weights, const std::string& checkpoint) {
+  auto& here = job.graph.links;
+  const auto& there = weights.graph.links;
+  const auto& schema = job.graph.schema;
+  const auto& file = job.config.graph.file;
+  const bool names_known = std::ranges::none_of(there.names, [](const auto& name) { return name.empty(); });
+  if (here.exist) {
+    const auto ours = task_tensors(job, job.graph), theirs = task_tensors(job, trained_on(job, weights));
+    for (std::size_t k = 0; k < ours.size(); ++k)
+      if (ours[k].rows != theirs[k].rows)
+        input_error("{}: has {} {}, and the network of {} knows {}; leave --metrics and --links out", file,
+                    ours[k].rows, ours[k].name, checkpoint, theirs[k].rows);
+    if (ours.empty() || !names_known) return;
+    for (std::size_t r = 0; r < std::min(here.names.size(), there.names.size()); ++r)
+      if (here.names[r] != there.names[r] && there.names[r].find("\xef\xbf\xbd") == std::string::npos)
+        input_error(
+            "{}: its relation {} of links is {}, and the network of {} has learnt {} there; write relations "
+            "in that order",
+            file, r, here.names[r], checkpoint, there.names[r]);
+    return;
+  }
+  if (job.graph.typed != weights.graph.typed)
+    input_error(
+        "{}: has no links (/links), and {} does not say what relations join there: it is of an earlier "
+        "version, or of a graph {} types",
+        file, checkpoint, job.graph.typed ? "without" : "with");
+  here.names = there.names;
+  for (std::size_t r = 0; r < here.names.size(); ++r)
+    if (!names_known) here.names[r] = std::to_string(r);
+  for (const auto place : there.graph_relations) {
+    const auto name = weights.graph.schema.full_name(place);
+    here.graph_relations.push_back(schema.find_relation(name));
+    if (here.graph_relations.back() < 0)
+      input_error("{}: has no relation {}, of whose links the network of {} is; its relations are {}", file,
+                  name, checkpoint, schema.relation_names());
+  }
+}
+
 // Collective. Classes are those of the network.
 std::unique_ptr<Targets> targets_of(const Job& job, const Inference& inference) {
   const auto& checkpoint = inference.arguments.checkpoint;
-  const auto here = task_tensors(job, job.graph),
-             there = task_tensors(job, trained_on(job, inference.weights));
-  for (std::size_t k = 0; k < here.size(); ++k)
-    if (here[k].rows != there[k].rows)
-      input_error("{}: has {} {}, and the network of {} knows {}; leave --metrics out", job.config.graph.file,
-                  here[k].rows, here[k].name, checkpoint, there[k].rows);
   auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config);
   if (!task_kind_of(job.config.train.task).of_labels) return targets;
   if (targets->outputs > job.graph.classes)
@@ -175,11 +210,11 @@ std::unique_ptr<Targets> targets_of(const Job& job, const Inference& inference) 
 }
 
 void warn_of_another_graph(const Job& job, const Inference& inference) {
-  const auto& there = inference.weights.graph.content;
-  const auto here = job.file->content();
-  const bool other = !there.datasets.empty() && here.complete && !describe_difference(there, here).empty();
-  if (other && job.grid->world().rank() == 0)
-    log::info("        {} is not the graph that the network was trained on", job.config.graph.file);
+  const auto difference = difference_of_inputs(inference.weights.graph, job.graph, job.file->content(),
+                                               job.config.model.edge_features);
+  if (!difference.empty() && job.grid->world().rank() == 0)
+    log::info("        {} is not the graph that the network was trained on: {}", job.config.graph.file,
+              difference);
   if (job.config.graph.feature_norm == "standard" && inference.weights.standardization.mean.empty() &&
       job.grid->world().rank() == 0)
     log::warning(
@@ -397,7 +432,7 @@ void answer_links(const Job& job, const Inference& inference, const Space& space
   const auto rows = last.release();
   const ConstMatrixView<float> own(rows.rows, rows.columns, rows_on_host(space, rows, copy));
   const TensorsOnHost<Space> on_host(space, network.task_tensors());
-  const auto& targets = dynamic_cast<const LinkTargets&>(*inference.targets);
+  const auto& targets = *inference.known_links;
   auto links = inference.links;
   std::vector<float> scores;
   if (arguments.top == 0) {
@@ -509,9 +544,11 @@ void run(Job& job, Inference& inference) {
   auto features = read_job_features(job, inference.weights.standardization);
   auto edges = read_job_edges(job);
   const auto& arguments = inference.arguments;
-  if (arguments.metrics || !arguments.links.empty()) inference.targets = targets_of(job, inference);
-  if (!arguments.links.empty())
+  if (arguments.metrics) inference.targets = targets_of(job, inference);
+  if (!arguments.links.empty()) {
+    inference.known_links = read_links_to_ask(*job.grid, *job.file, job.graph, job.owners.blocks, job.config);
     inference.links = read_link_questions(job, arguments.links, arguments.top > 0, arguments.named_by);
+  }
   warn_of_another_graph(job, inference);
   const auto shape = rows_to_read(job, inference);
 
@@ -589,9 +626,9 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
   if (arguments.sampled) check_sampled(config);
-  auto job =
-      open_job(world, config, JobKind::kInfer, of_weights,
-               {.judges = arguments.metrics || !arguments.links.empty(), .lists = !arguments.csv.empty()});
+  auto job = open_job(
+      world, config, JobKind::kInfer, of_weights,
+      {.judges = arguments.metrics, .answers = !arguments.links.empty(), .lists = !arguments.csv.empty()});
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   if (!arguments.resume.empty() && job.device.gpu)
     usage_error("--resume {}: is for CPUs; use run.device = \"cpu\", or leave it out", arguments.resume);
@@ -599,6 +636,8 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
     usage_error("--resume {}: with model.jumping = {} the output needs all layers; leave it out",
                 arguments.resume, config.model.jumping);
   auto network = network_of(job, weights, arguments.checkpoint);
+  if (job.command.answers || (job.command.judges && !task_kind_of(config.train.task).of_labels))
+    settle_relations(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
   Inference inference{arguments, std::move(weights), std::move(network), layer};
   inference.tables = row_tables(world, arguments, job, layer);

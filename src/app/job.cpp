@@ -93,7 +93,8 @@ InputShape input_of(const Job& job) {
 static bool reads_targets(const Job& job) {
   if (job.kind == JobKind::kWrite)
     return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
-  return job.kind == JobKind::kTrain || (job.kind == JobKind::kInfer && job.command.judges);
+  return job.kind == JobKind::kTrain ||
+         (job.kind == JobKind::kInfer && (job.command.judges || job.command.answers));
 }
 
 JobSize size_of(const Job& job, std::int64_t ranks) {
@@ -189,10 +190,17 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   note_activity("opening the graph file");
   auto view = view_of(config);
   view.target_by = weights.target_by;
+  const bool judges = kind != JobKind::kInfer || command.judges;
+  if (!judges) view.split.clear();
   job.file = memory ? std::make_unique<GraphFile>(world, config.graph.file, memory->graph, view)
                     : std::make_unique<GraphFile>(world, config.graph.file, view);
   job.graph = job.file->info();
   if (weights.classes) job.graph.classes = *weights.classes;
+  if (!judges && !config.graph.split.empty()) {  // it is named where it is there
+    const auto found = std::ranges::find(job.graph.splits, config.graph.split, &SplitInfo::name);
+    job.graph.split =
+        found == job.graph.splits.end() ? -1 : static_cast<int>(found - job.graph.splits.begin());
+  }
   name_target(job.graph, job.config);
   if (task_kind_of(config.train.task).of_labels)
     job.config.graph.split = job.graph.split_name();
@@ -229,7 +237,9 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   job.spill = fitted.job.spills_unasked ? config.output.dir : config.run.spill;
 
   job.grid = std::make_unique<Grid>(world, replication);
-  own_vertices(world, job.owners, order, *job.file, config, job.grid->rows());
+  auto owned_by = config;
+  if (kind == JobKind::kInfer) owned_by.sampler.groups = 0;  // nothing is drawn in batches
+  own_vertices(world, job.owners, order, *job.file, owned_by, job.grid->rows());
   if (job.samples_ahead) job.sampling_grid = std::make_unique<Grid>(world.duplicate(), replication);
   return job;
 }

@@ -48,8 +48,9 @@ struct VertexOwners {
 
 /// What a command does beyond what its kind and config say.
 struct OfCommand {
-  bool judges = false;  ///< an inference that reads labels, or links, too
-  bool lists = false;   ///< an inference that keeps what it predicts, for a list
+  bool judges = false;   ///< an inference that reads labels, or links, to judge by
+  bool answers = false;  ///< an inference that is asked about links
+  bool lists = false;    ///< an inference that keeps what it predicts, for a list
 };
 
 struct Job {

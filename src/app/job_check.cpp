@@ -280,7 +280,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kWrite, labels_to_write},
     {Moment::kGraph, kTrain | kJudge, what_is_learnt},
     {Moment::kGraph, kJudge, examples},
-    {Moment::kGrid, kAll, groups},
+    {Moment::kGrid, kDraw, groups},
     {Moment::kGrid, kAll, keys_of_gpus},
     {Moment::kMemory, kAll, memory},
 };

@@ -1,8 +1,11 @@
 #include "known_graph.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "espalier/base/error.hpp"
+#include "espalier/train/weights_file.hpp"
 
 namespace espalier {
 
@@ -19,6 +22,17 @@ void visit_counts(Graph& graph, Visit visit) {
   visit("test", graph.test);
 }
 
+Schema schema_of(const nlohmann::json& json) {
+  std::vector<VertexType> types;
+  for (const auto& of : json.at("types")) {
+    const auto begin = types.empty() ? 0 : types.back().end;
+    types.push_back({of.at(0), begin, begin + of.at(1).get<std::int64_t>()});
+  }
+  std::vector<Relation> relations;
+  for (const auto& of : json.at("relations")) relations.push_back({of.at(0), of.at(1), of.at(2), of.at(3)});
+  return {std::move(types), std::move(relations)};
+}
+
 }  // namespace
 
 std::string graph_to_json(const GraphInfo& graph) {
@@ -27,10 +41,18 @@ std::string graph_to_json(const GraphInfo& graph) {
   if (graph.links.exist) {
     json["link_relations"] = graph.links.relations();
     for (const auto& split : graph.links.splits) json["links"].push_back(split.links);
+    json["link_names"] = graph.links.names;
+    json["link_graph_relations"] = graph.links.graph_relations;
+  }
+  if (graph.typed) {
+    for (const auto& of : graph.schema.types()) json["types"].push_back({of.name, of.size()});
+    for (const auto& of : graph.schema.relations())
+      json["relations"].push_back({of.name, of.source, of.target, of.inverse});
   }
   if (graph.content.complete)  // of all of them, or none: what was not checked cannot be compared
     for (const auto& [name, digest] : graph.content.datasets) json["digests"][name] = hex(digest);
-  return json.dump();
+  // Names may be any bytes.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void read_graph(const std::string& text, GraphInfo& graph) {
@@ -41,10 +63,40 @@ void read_graph(const std::string& text, GraphInfo& graph) {
     graph.links.names.resize(json["link_relations"].get<std::size_t>());
     for (std::size_t split = 0; split < graph.links.splits.size(); ++split)
       graph.links.splits[split].links = json["links"][split];
+    if (json.contains("link_names")) {  // earlier versions have their number alone
+      json["link_names"].get_to(graph.links.names);
+      json["link_graph_relations"].get_to(graph.links.graph_relations);
+    }
   }
+  graph.typed = json.contains("types");
+  if (graph.typed) graph.schema = schema_of(json);
   if (!json.contains("digests")) return;  // saved by a version before 0.2
   for (const auto& [name, digest] : json.at("digests").items())
     graph.content.datasets[name] = digest_from_hex(digest.get<std::string>()).value();
+}
+
+std::string difference_of_inputs(const GraphInfo& there, const GraphInfo& here, const ContentDigests& content,
+                                 bool edge_features) {
+  std::string words;
+  for (const auto& [what, theirs, ours] :
+       {std::tuple("nodes", there.nodes, here.nodes), std::tuple("edges", there.edges, here.edges),
+        std::tuple("features", there.features, here.features)})
+    if (theirs != ours)
+      words += fmt::format("{}{} {} there, {} here", words.empty() ? "" : ", ", theirs, what, ours);
+  if (!words.empty() || there.content.datasets.empty()) return words;
+  const auto inputs = [&](const ContentDigests& of) {
+    ContentDigests found;
+    for (const auto& [name, digest] : of.datasets) {
+      const bool of_edges = name.starts_with("/edges/"),
+                 of_graph = name.starts_with("/graph/") || name.starts_with("/types/") ||
+                            name.starts_with("/relations/"),
+                 is_known = content.datasets.contains(name) || (name == "/graph/weights" && !here.weighted);
+      if (is_known && (of_graph || (name.find("/features") != name.npos && (edge_features || !of_edges))))
+        found.datasets[name] = digest;
+    }
+    return found;
+  };
+  return describe_difference(inputs(there.content), inputs(content));
 }
 
 }  // namespace espalier

@@ -114,17 +114,24 @@ GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file,
   return given;
 }
 
-std::unique_ptr<Targets> read_link_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
-                                           const Config& config, const BatchGroups* groups) {
+std::unique_ptr<LinkTargets> place_links(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                         const Config& config, std::unique_ptr<LinkSource> source) {
   auto targets = std::make_unique<LinkTargets>();
   const auto& world = grid.world();
   place_targets(grid, blocks, {}, *targets);
   targets->outputs = outputs(file.info(), config);
   targets->blocks = blocks;
   targets->directed = file.info().links.directed;
-  targets->train_links = read_source(world, file, config, groups);
+  targets->train_links = std::move(source);
   targets->valid = read_list(world, file, Split::kValid);
   targets->test = read_list(world, file, Split::kTest);
+  return targets;
+}
+
+std::unique_ptr<Targets> read_link_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,
+                                           const Config& config, const BatchGroups* groups) {
+  const auto& world = grid.world();
+  auto targets = place_links(grid, file, blocks, config, read_source(world, file, config, groups));
   targets->of_valid = read_candidates(world, file, Split::kValid);
   targets->of_test = read_candidates(world, file, Split::kTest);
   return targets;
@@ -322,6 +329,16 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .judging = judging_links,
                                        .check_keys = check_link_keys,
                                        .check = check_file};
+
+std::unique_ptr<LinkTargets> read_links_to_ask(const Grid& grid, const GraphFile& file,
+                                               const GraphInfo& graph, const Ownership& blocks,
+                                               const Config& config) {
+  const auto& world = grid.world();
+  return place_links(
+      grid, file, blocks, config,
+      std::make_unique<LinkSource>(world, read_list(world, file, Split::kTrain), ends_of_relations(graph),
+                                   Negatives(), graph.nodes, graph.links.directed));
+}
 
 Negatives negatives_of(const TrainConfig& train) {
   return {train.negatives, negatives_mode_of(train.negatives_mode), train.negatives_of == "both",

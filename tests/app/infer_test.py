@@ -147,6 +147,12 @@ class Rows(InferTest):
         output = self.succeed("infer", self.config, f"graph.file={other}", "--checkpoint", self.weights, "-o", self.rows)
         np.testing.assert_allclose(arrays_of(self.rows)["logits"], layers_by_numpy(other, self.weights)[1], rtol=1e-4, atol=1e-4)
         self.assertIn("the best, of epoch", output)
+        other_graph = "is not the graph that the network was trained on"
+        self.assertRegex(output, f"other.h5 {other_graph}: [0-9]+ edges there, [0-9]+ here")
+        # No digest stands in these files; labels and splits are not what a network reads.
+        for options in ((), ("--metrics",)):
+            output = self.succeed("infer", self.config, "--checkpoint", self.weights, "-o", self.rows, "--overwrite", *options, ranks=2)
+            self.assertNotIn(other_graph, output)
 
     @needs_emulation
     def test_on_gpus(self):

@@ -305,6 +305,38 @@ class LinksTest(ProgramTest):
         self.fail_with(2, ["--links", "the ids of the graph are numbers, too", "--named-by"], "infer", self.config, "--checkpoint",
                        self.output / "weights.h5", "--links", self.folder / "asked.txt", "-o", self.folder / "new.csv")
 
+    def test_a_graph_without_links_is_asked(self):
+        """What relations are called, and join, the weights know."""
+        self.make("planted", "--types", "paper=60:8,author=40", "--relations", "author.writes.paper=200,paper.cites.paper=300", "--classes", 3)
+        job = ("model.kind=rgcn", "model.embedding=4", "model.bases=4", "train.score=distmult", "train.negatives_mode=degree")
+        self.train(*job, "train.epochs=1")
+        with h5py.File(self.graph) as file:
+            names = file["links/relations"].asstr()[:]
+        lines = "".join(f"{v},{name},{v + 1}\n" for v in (3, 17) for name in names)
+        heads = "".join(f"3,{name}\n" for name in names)
+        asked, best = (self.answers(text, *job, *top) for text, top in ((lines, ()), (heads, ("--top", 5))))
+        whole = self.graph.read_bytes()
+        with h5py.File(self.graph, "a") as file:
+            del file["links"]
+        self.succeed("-q", "digest", self.graph, "--write")
+        for expected, text, top in ((asked, lines, ()), (best, heads, ("--top", 5))):
+            for ranks in (1, 3):
+                self.assertEqual(self.answers(text, *job, *top, ranks=ranks), [[*row[:-1], "0"] for row in expected])
+        self.fail_with(3, ["no links to learn"], "infer", self.config, "--checkpoint", self.output / "weights.h5", "--metrics", "-o",
+                       self.folder / "rows.h5", *job)
+        # Links that have nothing to train on; and of which the relations have changed places.
+        ask = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", self.folder / "asked.txt", "-o",
+               self.folder / "new.csv", *job)
+        self.graph.write_bytes(whole)
+        with h5py.File(self.graph, "a") as file:
+            del file["links/train"]
+        self.succeed("-q", "digest", self.graph, "--write")
+        self.assertEqual([row[:-1] for row in self.answers(lines, *job)], [row[:-1] for row in asked])
+        with h5py.File(self.graph, "a") as file:
+            file["links/relations"][...] = file["links/relations"][:][::-1]
+        self.succeed("-q", "digest", self.graph, "--write")
+        self.fail_with(3, ["its relation 0 of links is", names[-1], "weights.h5 has learnt", names[0]], *ask, ranks=2)
+
     def make_triples(self):
         """450 entities of 30 groups on a circle; a relation leads from each to two of the group so many places on."""
         random = np.random.default_rng(2)

@@ -93,6 +93,20 @@ class Laws(SplitNames):
         with h5py.File(self.folder / "rows.h5") as file:
             self.assertEqual((file.attrs["split"], file.attrs["test_vertices"]), (b"first", sizes[2]))
 
+    def test_an_inference_needs_it_only_to_judge(self):
+        self.plain()
+        order = self.folder / "order.h5"
+        self.succeed("-q", "partition", self.graph, "-o", order, "--clusters", 8)
+        keys = (self.config, "graph.split=first", f"graph.order={order}", "sampler.groups=2")
+        self.succeed("-q", "train", *keys)
+        self.put_splits(self.graph, {"other": 1})
+        infer = (*keys, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5")
+        self.fail_with(2, ['no split "first"', "other"], "infer", *infer, "--metrics")
+        self.succeed("-q", "infer", *infer)
+        with h5py.File(self.graph, "a") as file:
+            del file["split"]
+        self.succeed("-q", "infer", *infer, "--overwrite")
+
     def test_info_lists_them(self):
         self.plain()
         lines = [line.split(None, 1)[1] for line in self.succeed("info", self.graph, ranks=2).splitlines() if line.startswith("splits")]

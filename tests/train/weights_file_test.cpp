@@ -111,6 +111,63 @@ TEST(WeightsFile, ACheckpointGivesItsBestWeightsOrThoseOfItsMoment) {
   }
 }
 
+// What an inference reads decides, whether its file has digests or not, and whatever else was read.
+TEST(WeightsFile, OneRuleSaysWhetherAGraphIsAnother) {
+  GraphInfo there;
+  there.nodes = 9, there.edges = 20, there.features = 4;
+  std::uint64_t digest = 1;
+  for (const char* name : {"/graph/indptr", "/graph/indices", "/nodes/features", "/nodes/labels",
+                           "/split/train", "/edges/features", "/edges/time"})
+    there.content.datasets[name] = digest++;
+  const auto difference = [&](const ContentDigests& content, bool edge_features = false, int nodes = 9) {
+    auto here = there;
+    here.nodes = nodes;
+    return difference_of_inputs(there, here, content, edge_features);
+  };
+  const auto changed = [&](const char* name, bool unread) {
+    auto content = there.content;
+    content.datasets[name] ^= 1;
+    if (unread) {
+      content.datasets.erase(name);
+    }
+    return content;
+  };
+  EXPECT_EQ(difference(there.content), "");
+  for (const bool unread : {false, true})
+    for (const char* name : {"/nodes/labels", "/split/train", "/edges/time", "/edges/features"})
+      EXPECT_EQ(difference(changed(name, unread)), "") << name;
+  EXPECT_NE(difference(changed("/edges/features", false), true), "");
+  EXPECT_EQ(difference(changed("/edges/features", true), true), "");
+  // The last is not there.
+  for (const char* name : {"/graph/indices", "/nodes/features", "/graph/weights"}) {
+    EXPECT_NE(difference(changed(name, false)).find(name), std::string::npos) << name;
+    EXPECT_EQ(difference(changed(name, true)), "") << name;
+  }
+  auto without = there.content;
+  without.datasets.erase("/nodes/labels");
+  without.datasets.erase("/split/train");
+  EXPECT_EQ(difference(without), "");
+  EXPECT_EQ(difference(without, false, 8), "9 nodes there, 8 here");
+  there.content = {};
+  EXPECT_EQ(difference(without), "");
+  EXPECT_NE(difference(without, false, 8), "");
+}
+
+TEST(WeightsFile, NamesOfRelationsComeBack) {
+  auto weights = some_weights();
+  auto& links = weights.graph.links;
+  links.exist = true;
+  weights.graph.typed = true;
+  weights.graph.schema = Schema({{"a", 0, 2}, {"b", 2, 5}}, {{"of", 0, 1}, {"to", 1, 1}});
+  links.graph_relations = {1, 0};
+  links.names = {"\"to\"", "of \xff"};  // the last is no UTF-8
+  const auto found = weights_from(weights_bytes(weights), "here").graph;
+  EXPECT_EQ(found.links.names, (std::vector<std::string>{"\"to\"", "of \xef\xbf\xbd"}));
+  EXPECT_EQ(found.links.graph_relations, links.graph_relations);
+  EXPECT_EQ(found.schema.relation_names(), "a.of.b, b.to.b");
+  EXPECT_EQ(found.schema.types()[1].end, 5);
+}
+
 TEST(WeightsFile, DamageIsNoticedWhereverItIs) {
   const auto whole = weights_bytes(some_weights());
   const auto seed = test_seed(31);

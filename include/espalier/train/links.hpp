@@ -54,6 +54,12 @@ Negatives negatives_of(const TrainConfig& train);
 /// Is train.metric of ranks that leave links out of the candidates?
 bool is_filtered(const TrainConfig& train);
 
+/// Collective. What score_links, best_tails and links_of_file want: the links of a file, which may
+/// have none, and relations and what they join as `graph` says.
+std::unique_ptr<LinkTargets> read_links_to_ask(const Grid& grid, const GraphFile& file,
+                                               const GraphInfo& graph, const Ownership& blocks,
+                                               const Config& config);
+
 /// Collective. The scores of links, which every rank has all of, the same on every grid. `own`:
 /// rows of the vertices that this rank judges; `tensors`: those of the task. Throws
 /// UserError(kDiverged), on every rank, where a score is not finite.

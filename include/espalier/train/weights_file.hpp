@@ -50,6 +50,13 @@ struct TrainedWeights {
   Standardization standardization = {};      ///< of the features that the weights belong to
 };
 
+/// What a network reads of the graph `here` that is otherwise than in the one of its weights, of
+/// `there`, for a message: counts, and of the data sets that it reads (of edge features only if it
+/// does) those whose digests both know. Whether a file has digests, and what else of it was read,
+/// changes nothing. Empty: it is the graph of the training, as far as that is known.
+std::string difference_of_inputs(const GraphInfo& there, const GraphInfo& here, const ContentDigests& content,
+                                 bool edge_features);
+
 /// Collective. The best weights in the state of a training, the same on every rank; those of its
 /// moment where none was evaluated. Only tensors, epoch and best are set.
 TrainedWeights weights_of(const Communicator& world, const TrainingState& state);
