@@ -127,6 +127,8 @@ def embeddings_beside(path):
     with h5py.File(beside) as file, h5py.File(path) as weights:
         if file.attrs["config"] != weights.attrs["config"] or file.attrs["best_epoch"] != weights.attrs["epoch"]:
             raise ValueError("embeddings.h5 beside it is of another training")
+        if len({attrs["weights_digest"] for attrs in (file.attrs, weights.attrs) if attrs.get("weights_digest")}) > 1:
+            raise ValueError("embeddings.h5 beside it is of another training: its weights_digest is another")
         return {f"embeddings.{name.removeprefix('embedding.')}.weight": values[:] for name, values in file["weights"].items()}
 
 

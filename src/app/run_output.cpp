@@ -205,6 +205,7 @@ std::string write_weights(const Job& job, TrainedWeights weights, bool silently)
   weights.config = to_toml(job.config);
   weights.graph = job.graph;
   weights.standardization = job.standardization;
+  weights.digest = hex(weights_digest(job.grid->world(), weights));
   std::string bytes;
   agree(world, [&] {
     if (is_writer(job)) bytes = weights_bytes(weights);

@@ -73,6 +73,7 @@ Metrics read_test(const hdf5::Handle& file, std::span<const MetricKind> metrics,
 }
 
 constexpr const char* kGroups = "groups";
+constexpr const char* kDigest = "weights_digest";
 constexpr const char* kFeatures = "features/";
 
 template <class State, class Visit>
@@ -108,6 +109,8 @@ void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
          hdf5::write_long_text_attribute(file, "graph", graph_to_json(checkpoint.graph)) && good;
   if (checkpoint.groups)
     good = hdf5::write_long_text_attribute(file, kGroups, hex(*checkpoint.groups)) && good;
+  if (!checkpoint.weights_digest.empty())
+    good = hdf5::write_long_text_attribute(file, kDigest, checkpoint.weights_digest) && good;
   require(good, "an attribute");
 }
 
@@ -318,6 +321,7 @@ Checkpoint read_whole_file(const std::string& path) {
   });
   state.losses = read_losses(file, path);
   checkpoint.config = text("config");
+  if (H5Aexists(file.id(), kDigest) > 0) checkpoint.weights_digest = text(kDigest);
   try {
     state.counts.digest = std::stoull(text("sample_digest"), nullptr, 16);
     checkpoint.epochs = epochs_from_json(text("history"));

@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <bit>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,9 @@ constexpr const char* kMean = "features/mean";
 constexpr const char* kDeviation = "features/deviation";
 constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/",
                            kEmbedding = "weights/embedding.";
+
+constexpr std::uint64_t kOffset = 0xcbf29ce484222325u, kPrime = 0x100000001b3u;  // FNV-1a
+constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 20;
 
 bool has_title(const std::string& bytes) {
   return bytes.starts_with(fmt::format("{}\n", kTitle));
@@ -121,6 +125,22 @@ TrainedWeights from_checkpoint(const Communicator& world, const std::string& pat
   return weights;
 }
 
+// Empty: they are of the same. What a file of an earlier version does not say is not compared.
+std::string why_of_another_run(const Checkpoint& embeddings, const TrainedWeights& weights) {
+  if (embeddings.state.best_epoch != weights.epoch || embeddings.config != weights.config)
+    return fmt::format("of epoch {}, and the weights are of epoch {}{}", embeddings.state.best_epoch,
+                       weights.epoch, embeddings.config == weights.config ? "" : ", and of another config");
+  const auto &theirs = embeddings.graph.content, &ours = weights.graph.content;
+  if (!theirs.datasets.empty() && !ours.datasets.empty())
+    if (const auto difference = describe_difference(theirs, ours); !difference.empty())
+      return fmt::format("on another graph, in {}", difference);
+  if (!embeddings.weights_digest.empty() && !weights.digest.empty() &&
+      embeddings.weights_digest != weights.digest)
+    return fmt::format("its weights_digest is {}, and that of the weights {}", embeddings.weights_digest,
+                       weights.digest);
+  return {};
+}
+
 // Collective. The embeddings beside a weights.h5.
 void read_embeddings(const Communicator& world, const std::string& path, TrainedWeights& weights) {
   const auto beside = (std::filesystem::path(path).parent_path() / kEmbeddingsFile).string();
@@ -133,13 +153,11 @@ void read_embeddings(const Communicator& world, const std::string& path, Trained
   if (!is_there) return;
   auto checkpoint = read_checkpoint(world, beside);
   // Another network's may lie there; what misses its own says so.
-  if (checkpoint.state.best_epoch == weights.epoch && checkpoint.config == weights.config)
+  const auto other = why_of_another_run(checkpoint, weights);
+  if (other.empty())
     weights.embeddings = std::move(checkpoint.state.tensors);
   else
-    weights.no_embeddings =
-        fmt::format("{} is of another run: of epoch {}, and the weights are of epoch {}{}", beside,
-                    checkpoint.state.best_epoch, weights.epoch,
-                    checkpoint.config == weights.config ? "" : ", and of another config");
+    weights.no_embeddings = fmt::format("{} is of another run: {}", beside, other);
 }
 
 // Collective. All rows of a tensor of which each rank can give some.
@@ -181,11 +199,48 @@ TrainedWeights weights_of(const Communicator& world, const TrainingState& state)
   return weights;
 }
 
+std::uint64_t weights_digest(std::span<const NamedTensor> tensors) {
+  std::uint64_t digest = kOffset;
+  for (const auto& tensor : tensors)
+    if (tensor.name.starts_with(kWeights))
+      for (const float x : tensor.values) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * kPrime;
+  return digest;
+}
+
+// Of rows as EmbeddingStoreOn::digest: the sum of an FNV-1a over (number of the row, its bits),
+// where types follow one another.
+std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights) {
+  const auto digest = weights_digest(weights.tensors);
+  if (weights.embeddings.empty()) return digest;
+  std::uint64_t sums[] = {0};
+  std::int64_t first = 0;
+  for (const auto& tensor : weights.embeddings) {
+    const auto step = std::max<std::int64_t>(1, kNumbersAtOnce / tensor.columns);
+    Buffer<float> rows;
+    for (const auto& mine : tensor.mine)
+      for (auto begin = mine.begin; begin < mine.end; begin += step) {
+        const RowRange some = {begin, std::min(begin + step, mine.end)};
+        rows.resize(static_cast<std::size_t>(some.size() * tensor.columns));
+        tensor.read(some, rows.data());
+        for (std::int64_t k = 0; k < some.size(); ++k) {
+          std::uint64_t of_row = (kOffset ^ static_cast<std::uint64_t>(first + begin + k)) * kPrime;
+          for (std::int64_t j = 0; j < tensor.columns; ++j)
+            of_row = (of_row ^ std::bit_cast<std::uint32_t>(rows[k * tensor.columns + j])) * kPrime;
+          sums[0] += of_row;
+        }
+      }
+    first += tensor.rows;
+  }
+  world.all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "report");
+  return (digest ^ sums[0]) * kPrime;
+}
+
 Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
   Checkpoint checkpoint;
   checkpoint.state.tensors = weights.embeddings;
   checkpoint.state.best_epoch = weights.epoch;
   checkpoint.config = weights.config;
+  checkpoint.weights_digest = weights.digest;
   checkpoint.graph = weights.graph;
   checkpoint.standardization = weights.standardization;
   checkpoint.ranks = ranks;
@@ -203,6 +258,7 @@ std::string weights_bytes(const TrainedWeights& weights) {
       !hdf5::write_integer_attribute(file, "version", 1) ||
       !hdf5::write_long_text_attribute(file, "espalier", kVersion) ||
       !hdf5::write_integer_attribute(file, "epoch", weights.epoch) ||
+      !hdf5::write_long_text_attribute(file, "weights_digest", weights.digest) ||
       !hdf5::write_long_text_attribute(file, "config", weights.config) ||
       !hdf5::write_long_text_attribute(file, "graph", graph_to_json(weights.graph)))
     throw UserError(ExitCode::kInternal, "cannot make weights.h5: an attribute: " + hdf5::reason());
@@ -240,6 +296,7 @@ TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
       !hdf5::read_text_attribute(file, "config", weights.config) ||
       !hdf5::read_text_attribute(file, "graph", graph))
     input_error("{}: one of its attributes epoch, config and graph is missing", path);
+  hdf5::read_text_attribute(file, "weights_digest", weights.digest);
   try {
     read_graph(graph, weights.graph);
   } catch (const std::exception& error) {

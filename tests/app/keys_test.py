@@ -244,5 +244,8 @@ class Keys(ProgramTest):
         self.succeed("-q", "train", *words, "train.seed=5", f"output.dir={self.folder}/other")
         shutil.copy(self.folder / "other/embeddings.h5", beside)
         self.fail_with(3, ["embeddings.h5 is of another run"], *infer)
+        with h5py.File(folder / "weights.h5") as ours, h5py.File(self.folder / "other/embeddings.h5") as theirs:
+            self.assertEqual(theirs.attrs["weights_digest"], self.report(self.folder / "other")["weights_digest"])
+            self.assertNotEqual(ours.attrs["weights_digest"], theirs.attrs["weights_digest"])
         beside.write_bytes(mine)
         self.succeed("-q", *infer)

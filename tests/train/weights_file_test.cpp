@@ -168,6 +168,40 @@ TEST(WeightsFile, NamesOfRelationsComeBack) {
   EXPECT_EQ(found.schema.types()[1].end, 5);
 }
 
+// Rows are taken where the run is the same: config, epoch, graph and digest of the weights; what a
+// file of an earlier version does not say is not asked for.
+TEST(WeightsFile, EmbeddingsAreOfTheSameRun) {
+  auto weights = some_weights();
+  const Buffer<float> rows = {1, 2, 3, 4, 5, 6};
+  const auto& world = test_world();
+  weights.embeddings = {
+      tensor_with("weights/embedding.a", 3, 2, rows, even_range(3, world.size(), world.rank()))};
+  weights.digest = hex(weights_digest(world, weights));
+  EXPECT_NE(weights_digest(world, weights), weights_digest(weights.tensors));
+  const auto folder = path_of_checkpoint_bytes() + ".d";
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  world.barrier();
+  const auto read = [&](const auto& change) {
+    auto others = weights;
+    change(others);
+    if (world.rank() == 0) write_file(folder + "/weights.h5", weights_bytes(weights));
+    write_checkpoint(world, embeddings_of(others, world.size()), folder + "/" + kEmbeddingsFile);
+    const auto found = read_weights(world, folder + "/weights.h5");
+    EXPECT_EQ(found.embeddings.empty(), found.no_embeddings.find("of another run") != std::string::npos);
+    world.barrier();
+    return found.embeddings.empty() ? found.no_embeddings : "";
+  };
+  EXPECT_EQ(read([](auto&) {}), "");
+  EXPECT_EQ(read([](auto& of) { of.digest.clear(), of.graph.content = {}; }), "");
+  EXPECT_NE(read([](auto& of) { of.epoch = 6; }).find("of epoch 6"), std::string::npos);
+  EXPECT_NE(read([](auto& of) { of.config += " "; }).find("another config"), std::string::npos);
+  EXPECT_NE(read([](auto& of) { of.digest[3] ^= 1; }).find(weights.digest), std::string::npos);
+  EXPECT_NE(read([](auto& of) { of.graph.content.datasets["/graph/indptr"] = 1; }).find("/graph/indptr"),
+            std::string::npos);
+  if (world.rank() == 0) std::filesystem::remove_all(folder);
+}
+
 TEST(WeightsFile, DamageIsNoticedWhereverItIs) {
   const auto whole = weights_bytes(some_weights());
   const auto seed = test_seed(31);

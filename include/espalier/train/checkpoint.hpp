@@ -46,6 +46,7 @@ struct Checkpoint {
                                          ///< files of earlier versions
   /// With local batches: the digest of the groups that the training vertices are in.
   std::optional<std::uint64_t> groups = {};
+  std::string weights_digest = {};  ///< of embeddings.h5 (weights_file.hpp); else empty
 };
 
 /// Collective. Writes the file `path` anew, which all ranks see, and brings it to the disk. All but

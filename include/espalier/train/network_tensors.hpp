@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -61,14 +60,10 @@ void take_tensors(const Space& space, const std::vector<NamedTensor>& tensors, c
   }
 }
 
-/// FNV-1a over the bits of all parameters in order: `weights_digest` of a report.
+/// Of all parameters: `weights_digest` of a report.
 template <class Space>
 std::uint64_t weights_digest(const Space& space, const Network<float, Space>& network) {
-  std::uint64_t digest = 0xcbf29ce484222325u;
-  for (const auto& parameter : network.parameters())
-    for (const float x : copy_from(space, parameter.value.data))
-      digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * 0x100000001b3u;
-  return digest;
+  return weights_digest(trained_tensors(space, network));
 }
 
 /// Collective. The same with the rows of its input that are learnt, if any.

@@ -5,7 +5,8 @@
 //                         of all that follows
 //     /                   attributes format = "espalier-weights", version = 1, espalier (the
 //                         program's version), epoch (whose weights they are), config (TOML of the
-//                         run), graph (JSON: counts and digests of the graph it was trained on)
+//                         run), graph (JSON: counts and digests of the graph it was trained on),
+//                         weights_digest (that of the run's report; none in earlier versions)
 //     /weights/NAME       float32 [rows, columns], under the names of a checkpoint (checkpoint.hpp)
 //     /statistics/NAME    the same, of batch normalisation
 //     /features/mean, /features/deviation   float64 [1, columns], with
@@ -13,10 +14,11 @@
 //
 // Embeddings may be larger than the memory of a rank: all ranks write them, and read what they
 // need, in embeddings.h5 beside it, a checkpoint (checkpoint.hpp) whose only tensors are
-// /weights/embedding.TYPE, of the same epoch and config.
+// /weights/embedding.TYPE, of the same epoch, config, graph and weights_digest.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,11 +46,18 @@ struct TrainedWeights {
   std::int64_t epoch = 0;                    ///< after which they were these
   bool best = true;                          ///< by validation; false: of a checkpoint that was
                                              ///< saved before any evaluation
+  std::string digest = {};                   ///< weights_digest; empty: not known
   std::string config = {};                   ///< the resolved config of the run, TOML
   GraphInfo graph = {};                      ///< its numbers and the digests of its data sets, as
                                              ///< far as they are known
   Standardization standardization = {};      ///< of the features that the weights belong to
 };
+
+/// FNV-1a over the bits of all that is called weights/..., in this order.
+std::uint64_t weights_digest(std::span<const NamedTensor> tensors);
+/// Collective. The same with the rows that are learnt, if any: `weights_digest` of a report
+/// (network_tensors.hpp). The embeddings are those of a run, each rank's as it would save them.
+std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights);
 
 /// What a network reads of the graph `here` that is otherwise than in the one of its weights, of
 /// `there`, for a message: counts, and of the data sets that it reads (of edge features only if it
