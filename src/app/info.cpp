@@ -166,6 +166,7 @@ void info_command(const Communicator& world, const InfoArguments& arguments) {
     info_line("vertices", std::to_string(info.nodes));
     note_activity("reading the edges");
     show_edges(world, file);
+    show_unreached(world, file);
     note_activity("reading features, labels and splits");
     show_vertices(world, file);
   }

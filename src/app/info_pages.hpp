@@ -21,6 +21,9 @@ inline void info_line(const char* name, const std::string& text) {
   log::info("{:<12} {}", name, excerpt(text));
 }
 
+/// How many vertices have no edge that leads to them, and how many of those to train on.
+void show_unreached(const Communicator& world, const GraphFile& file);
+
 /// Of a graph with types, whose relations are read apart.
 void show_typed_graph(const Communicator& world, const GraphFile& file);
 

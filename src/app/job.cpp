@@ -423,6 +423,24 @@ void warn_of_surprises(const Job& job) {
                  config.train.early_stop, config.graph.file, plural_of(task.example), where);
 }
 
+std::string no_message_in_words(const Job& job) {
+  const auto& graph = job.graph;
+  const auto& file = job.config.graph.file;
+  if (!task_kind_of(job.config.train.task).of_labels)
+    return fmt::format("{}: no edge leads from a vertex to another: the network sees no neighbours", file);
+  if (graph.typed && std::ranges::none_of(graph.schema.relations(),
+                                          [&](const auto& of) { return of.target == graph.target; }))
+    return fmt::format(
+        "{}: no relation leads to type {}, which is trained on: the network sees no neighbours of it; import "
+        "the graph with the inverse of its relations",
+        file, graph.schema.types()[graph.target].name);
+  return fmt::format(
+      "{}: no edge leads to any of the {} to train on: the network sees no neighbours of them; are edges "
+      "written the wrong way round? (`espalier info` counts; an edge's message goes from its first vertex to "
+      "its second)",
+      file, counted(graph.train, "vertex"));
+}
+
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules) {
   std::vector<std::string> names;
   for (const auto schedule : schedules) names.emplace_back(name_of(schedule));

@@ -169,6 +169,9 @@ std::string layers_in_words(const Config& config, const std::string& widths);
 /// What a user may not have meant: one warning each, from rank 0.
 void warn_of_surprises(const Job& job);
 
+/// Of a graph whose training vertices have no neighbours: what that means, and why it may be.
+std::string no_message_in_words(const Job& job);
+
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules);
 
 /// "schedule push, push, pull": one per layer, first: next to the batch.

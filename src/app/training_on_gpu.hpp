@@ -65,6 +65,23 @@ void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<RowStore>
 }
 #endif
 
+/// Collective. One line where no edge leads to any of the vertices that are trained on from another
+/// vertex; of links, to any vertex.
+template <class Index>
+void warn_of_silence(const Job& job, const DistCsr<Index>& a, const Targets& targets) {
+  if (job.config.model.layers == 0) return;
+  const auto columns = a.columns.leaf();
+  const bool of_labels = task_kind_of(job.config.train.task).of_labels;
+  std::int64_t reached = 0;
+  for (std::int64_t k = 0; k < a.local.rows && reached == 0; ++k) {
+    const auto v = a.ownership.vertex(a.part, k);
+    if (of_labels && !std::ranges::binary_search(targets.train, v)) continue;
+    for (const auto column : a.local.row_indices(k)) reached |= columns.vertex(column) != v;
+  }
+  if (job.grid->world().all_reduce(reached, Reduction::kMax, "setup") == 0 && job.grid->world().rank() == 0)
+    log::warning("{}", no_message_in_words(job));
+}
+
 /// Collective. Reads what the job needs of its graph and calls train(space, TrainingJobOn<Space>),
 /// a generic function, with what was made of it; all of it lives as long as that call. When all was
 /// read, check() may refuse.
@@ -82,6 +99,7 @@ void with_training(Job& job, Check check, Train train) {
       job.by_degree = rows_by_degree(a, rows);
     job.standardization = std::move(features.standard);
     check();
+    warn_of_silence(job, a, *targets);
 
     // 2. Where the job computes.
 #ifdef ESPALIER_WITH_CUDA

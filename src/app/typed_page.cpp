@@ -156,6 +156,7 @@ void show_typed_graph(const Communicator& world, const GraphFile& file) {
                                  info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
   info_line("self loops", std::to_string(facts.self_loops));
   info_line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
+  show_unreached(world, file);
   info_line("target", target_in_words(info));
   note_activity("reading features, labels and splits");
   show_contents(world, file);

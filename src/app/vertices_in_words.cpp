@@ -127,6 +127,39 @@ std::string in_words(const SplitInfo& split) {
                      split.train, split.valid, split.test);
 }
 
+void show_unreached(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  const auto& schema = info.schema;
+  std::vector<Buffer<std::int64_t>> train;
+  for (int t = 0; t < std::ssize(info.types); ++t)
+    train.push_back(info.types[t].split < 0 ? Buffer<std::int64_t>() : file.read_split(Split::kTrain, t));
+  // [types, 2]: of all vertices, of those to train on.
+  std::vector<std::int64_t> counts(2 * info.types.size());
+  in_row_parts(world, info.nodes, [&](std::int64_t begin, std::int64_t end) {
+    const auto sizes = file.read_row_sizes(begin, end);
+    for (std::size_t t = 0; t < train.size(); ++t) {
+      const auto& type = schema.types()[t];
+      for (auto v = std::max(begin, type.begin); v < std::min(end, type.end); ++v) {
+        if (sizes[v - begin] > 0) continue;
+        ++counts[2 * t];
+        counts[2 * t + 1] += std::ranges::binary_search(train[t], v);
+      }
+    }
+  });
+  world.all_reduce(std::span(counts), Reduction::kSum, kInfoLabel);
+  for (std::size_t t = 0; t < train.size(); ++t) {
+    const bool reached = std::ranges::any_of(
+        schema.relations(), [&](const auto& of) { return of.target == static_cast<int>(t); });
+    if (counts[2 * t] == 0) continue;
+    info_line(
+        "no in-edge",
+        fmt::format(
+            "{}{}{}{}", info.typed ? schema.types()[t].name + ": " : "", counted(counts[2 * t], "vertex"),
+            train[t].empty() ? "" : fmt::format(", {} of {} to train", counts[2 * t + 1], train[t].size()),
+            reached ? "" : "; no relation leads to them"));
+  }
+}
+
 std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation) {
   const auto& info = file.info().edge_features[relation];
   const auto words =

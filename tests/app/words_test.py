@@ -71,6 +71,21 @@ class Names(Words):
 
 
 class Data(Words):
+    def test_where_no_message_arrives(self):
+        said = "the network sees no neighbours"
+        self.assertNotIn(said, self.train())
+        # Every edge leads away from what is trained on.
+        write_graph(self.graph, [[]] * 10 + [[v] for v in range(10)], np.eye(20, 3, dtype=np.float32), np.arange(20) % 2, range(10), [10], [11])
+        for keys, ranks in (((), 1), (("model.kind=gcn",), 3)):  # gcn hears itself
+            self.assertEqual(self.train(*keys, ranks=ranks).count(f"no edge leads to any of the 10 vertices to train on: {said}"), 1)
+        self.assertIn("no in-edge   10 vertices, 10 of 10 to train\n", self.succeed("info", self.graph, ranks=2))
+        typed = ("--types", "paper=30:4,author=20:2", "--relations", "paper.by.author=60", "--classes", 2, "-o", self.graph, "--overwrite")
+        self.succeed("-q", "generate", "planted", *typed, "--no-inverse")
+        self.assertIn(f"no relation leads to type paper, which is trained on: {said}", self.train("model.kind=rgcn", "model.bases=1"))
+        self.assertIn(" to train; no relation leads to them\n", self.succeed("info", self.graph))
+        self.succeed("-q", "generate", "planted", *typed)
+        self.assertNotIn(said, self.train("model.kind=rgcn", "model.bases=1"))
+
     def test_masks_in_a_split(self):
         mask = np.arange(N) % 3 == 0
         for kind, wanted in ((bool, mask), (np.uint8, ~mask), (np.int64, np.zeros(N)), (np.int64, mask)):
