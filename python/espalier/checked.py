@@ -25,7 +25,7 @@ from .sources import is_matrix
 from .sparse_rows import feature_rows
 
 INVERSE = "rev_"
-MOST_UNSAID, MOST_PER_EDGE = 10**7, 1000  # vertices that nothing but an id in the edges tells of
+MOST_UNSAID, MOST_PER_EDGE = 2**24, 64  # vertices that nothing but an id in the edges tells of
 
 
 @dataclass

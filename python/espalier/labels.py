@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .arrays import as_array, first, integers, place
 from .errors import DataError
 
+MOST_CLASSES = 2**20  # that are more than the vertices
 NONE, UNKNOWN = -1, 255  # no class; one of several labels that nobody knows
 MOST_LETTERS = 1024  # bytes of a name in the file
 
@@ -177,6 +178,12 @@ def labels(
             else "-1 (none) or classes from 0"
         )
         raise DataError(f"{what}{place(at)} is {array[at]}; labels are {allowed}")
+    if not several and not names and classes > max(MOST_CLASSES, vertices):
+        at = first(values == classes - 1)
+        raise DataError(
+            f"{what}{place(at)} is {values[at]}, which makes {classes} classes of {vertices} "
+            "vertices; number classes from 0 (classes, y = numpy.unique(y, return_inverse=True))"
+        )
     if names and several and len(names) != classes:
         raise DataError(f"{names_are} has {len(names)} names, but {what} has {classes} columns")
     return Labels(

@@ -22,6 +22,10 @@ void config_keys(const JobFacts& job) {
   check_parts(config);
   check_shape(network_shape(config.model, 1, 1));
   matrix_form(config);
+  if (config.train.lr_warmup == 1)
+    usage_error(
+        "train.lr_warmup = 1 changes nothing: the first epoch has the whole rate, with it or without; write "
+        "0, or 2 or more");
   if (const auto check = task_kind_of(config.train.task).check_keys) check(config);
   metric_of(config.train);
 }
@@ -172,7 +176,19 @@ void features_on_disk(const JobFacts& job) {
 void edge_features(const JobFacts& job) {
   const auto& config = job.config;
   if (!config.model.edge_features) return;
-  if (edge_table(*job.graph).width > 0) return check_edge_features(job.world, *job.file);
+  if (edge_table(*job.graph).width > 0) {
+    // Of weights that were trained so, it must be said again.
+    bool read = job.kind == JobKind::kInfer || config.sampler.relation_fanout.empty();
+    const auto shape = whole_rows_shape(sampler_shape(config, *job.graph, 1), "");
+    for (std::size_t r = 0; r < job.graph->edge_features.size() && !read; ++r)
+      read = job.graph->edge_features[r].has() && shape.relation_fanout[0][r] != 0;
+    if (!read)
+      usage_error(
+          "model.edge_features = true: sampler.relation_fanout leaves all relations out whose edges have "
+          "features in {}; use false, or give one of them a fanout",
+          config.graph.file);
+    return check_edge_features(job.world, *job.file);
+  }
   if (job.graph->schema.relations().size() > 1 && !sees_relations(config))
     usage_error(
         "model.edge_features = true: model.kind = {} takes edges of several relations for one, which then "

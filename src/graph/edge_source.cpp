@@ -1,5 +1,8 @@
 #include "espalier/graph/edge_source.hpp"
 
+#include <unordered_map>
+
+#include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
 #include "row_building.hpp"
 
@@ -31,39 +34,101 @@ void for_each_edge(const SecondReading& of, Visit visit) {
   });
 }
 
+// Are there more vertices than so many edges have a use for? Where rows begin takes 8
+// bytes of each.
+bool are_too_many(std::int64_t vertices, std::int64_t edges) {
+  constexpr std::int64_t kFew = std::int64_t{1} << 24, kOfAnEdge = 64;
+  return vertices > kFew && vertices / kOfAnEdge > edges;
+}
+
+// How many entries each row has. Vertices far beyond what edges have been read take memory only
+// when that is known to be meant: until then they are few.
+class RowCounts {
+ public:
+  /// Of edge number `edge`.
+  void meet(std::int64_t vertex, std::int64_t edge) {
+    if (vertex + 1 < std::ssize(near_)) return;
+    if (!are_too_many(vertex + 1, edge + 1)) return near_.resize(vertex + 2, 0);
+    if (far_.empty() || vertex > last_) last_ = vertex, edge_ = edge;
+    far_[vertex];
+  }
+  /// An entry of a row that was met.
+  void add(std::int64_t row) {
+    if (row + 1 < std::ssize(near_))
+      ++near_[row + 1];
+    else
+      ++far_[row];
+  }
+  std::int64_t vertices() const { return std::max(std::ssize(near_) - 1, far_.empty() ? 0 : last_ + 1); }
+  /// That of the last vertex, where it is far beyond the others.
+  std::int64_t edge_of_last() const { return edge_; }
+  /// [n + 1] that of row r at r + 1.
+  Buffer<std::int64_t> release(std::int64_t n) {
+    near_.resize(n + 1, 0);
+    near_.shrink_to_fit();
+    for (const auto& [row, entries] : far_) near_[row + 1] += entries;
+    return std::move(near_);
+  }
+
+ private:
+  Buffer<std::int64_t> near_ = {0};
+  std::unordered_map<std::int64_t, std::int64_t> far_;
+  std::int64_t last_ = 0, edge_ = 0;
+};
+
+// Says, or refuses where nobody said how many vertices there are, that few have an edge.
+void check_vertices(const EdgeSource& edges, std::int64_t given, std::int64_t nodes, const RowCounts& rows) {
+  const auto n = nodes < 0 ? rows.vertices() : nodes;
+  if (!are_too_many(n, given)) return;
+  std::vector<std::int64_t> ends;
+  for_each_edge(edges, [&](std::int64_t u, std::int64_t v, float, std::int64_t) {
+    ends.push_back(u);
+    ends.push_back(v);
+  });
+  std::ranges::sort(ends);
+  const auto joined = std::unique(ends.begin(), ends.end()) - ends.begin();
+  const auto words = fmt::format("{} vertices, of which {} an edge", n,
+                                 joined == 1 ? "1 has" : fmt::format("{} have", joined));
+  if (nodes < 0)
+    input_error(
+        "{}: vertex {} makes {}; --renumber makes vertices of those that have one, --vertices {} says "
+        "that all are meant",
+        edges.place(rows.edge_of_last()), n - 1, words, n);
+  log::warning("{}: {}; where rows begin takes {:.1f} GB", edges.name(), words,
+               8e-9 * static_cast<double>(n));
+}
+
 }  // namespace
 
 CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options,
                              std::int64_t columns) {
-  const bool growing = nodes < 0, wide = columns >= 0;
+  const bool wide = columns >= 0;
   CountedEntries counted;
-  auto& counts = counted.indptr;  // of row r at r + 1
-  counts.assign(growing ? 1 : nodes + 1, 0);
+  RowCounts rows;
   const auto count = [&](std::int64_t u, std::int64_t v) {
     const auto vertex = wide ? v : std::max(u, v);
-    if (vertex + 1 >= std::ssize(counts)) {
-      ESPALIER_CHECK(growing, "vertex {} of {}", vertex, nodes);
-      counts.resize(vertex + 2, 0);
-    }
+    ESPALIER_CHECK(nodes < 0 || vertex < nodes, "vertex {} of {}", vertex, nodes);
     ESPALIER_CHECK(!wide || u < columns, "column {} of {}", u, columns);
+    rows.meet(vertex, counted.edges.given);
     counted.digest += digest_of(u, v);
     ++counted.edges.given;
     if (options.drop_self_loops && u == v) {
       ++counted.edges.loops_dropped;
       return;
     }
-    ++counts[v + 1];
+    rows.add(v);
     if (!options.symmetrize) return;
-    ++counts[u + 1];
+    rows.add(u);
     ++counted.edges.reversed;
   };
   edges.read([&](const EdgePiece& piece) {
     counted.edges.vanished += piece.vanished;
     for (std::size_t k = 0; k < piece.sources.size(); ++k) count(piece.sources[k], piece.targets[k]);
   });
-  counts.shrink_to_fit();
-  add_up(counts);
-  counted.nodes = std::ssize(counts) - 1;
+  if (!wide) check_vertices(edges, counted.edges.given, nodes, rows);
+  counted.indptr = rows.release(nodes < 0 ? rows.vertices() : nodes);
+  add_up(counted.indptr);
+  counted.nodes = std::ssize(counted.indptr) - 1;
   counted.columns = wide ? columns : counted.nodes;
   return counted;
 }

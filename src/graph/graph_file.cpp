@@ -12,12 +12,14 @@
 #include <filesystem>
 #include <fstream>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "labelled_splits.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {
@@ -206,8 +208,18 @@ std::int64_t count_classes(const OpenGraphFile& h, const hdf5::Dataset& dataset)
   agree(h.comm, [&] {
     if (!good) input_error("graph file {}: cannot read {}: {}", h.path, dataset.name, hdf5::reason());
   });
-  const auto largest = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
-  return h.comm.all_reduce(std::max<std::int64_t>(largest, -1), Reduction::kMax, "graph file") + 1;
+  const auto place = std::ranges::max_element(labels) - labels.begin();
+  const auto mine = labels.empty() ? std::int64_t{-1} : std::max<std::int64_t>(labels[place], -1),
+             largest = h.comm.all_reduce(mine, Reduction::kMax, "graph file");
+  agree(h.comm, [&] {
+    if (mine == largest && largest < std::numeric_limits<std::int32_t>::max() &&
+        are_too_many_classes(largest + 1, dataset.rows()))
+      fail(h,
+           "{}: entry {} is {}, which makes {} classes of {}; number classes from 0, or give it an attribute "
+           "classes",
+           dataset.name, range.begin + place, largest, largest + 1, counted(dataset.rows(), "vertex"));
+  });
+  return largest + 1;
 }
 
 void find_classes(const OpenGraphFile& h, const hdf5::Dataset& labels, VertexInfo& info) {

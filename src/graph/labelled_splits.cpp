@@ -19,6 +19,13 @@ std::int32_t class_label(const FeatureRows& from, double value, NoClass none) {
   return static_cast<std::int32_t>(value);
 }
 
+// A class is a column of what a network puts out: one far beyond the vertices is an id perhaps.
+void check_class(const FeatureRows& from, std::int32_t label, std::int64_t vertices) {
+  if (are_too_many_classes(label + std::int64_t{1}, vertices))
+    input_error("{}: label {} makes {} classes of {}; number classes from 0", from.place(), label,
+                label + std::int64_t{1}, counted(vertices, "vertex"));
+}
+
 std::uint8_t task_label(const FeatureRows& from, double value) {
   if (std::isnan(value)) return kUnknownLabel;
   if (value != 0 && value != 1)
@@ -43,7 +50,10 @@ OgbLabels read_labels(std::unique_ptr<FeatureRows> rows, std::int64_t vertices, 
   std::vector<double> row(static_cast<std::size_t>(labels.columns));
   for (std::int64_t v = 0; v < vertices; ++v) {
     rows->next(row);
-    if (labels.columns == 1) labels.classes.push_back(class_label(*rows, row[0], none));
+    if (labels.columns == 1) {
+      labels.classes.push_back(class_label(*rows, row[0], none));
+      check_class(*rows, labels.classes.back(), vertices);
+    }
     for (std::int64_t k = 0; labels.columns > 1 && k < labels.columns; ++k)
       labels.multi(v, k) = task_label(*rows, row[k]);
   }

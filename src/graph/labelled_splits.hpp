@@ -15,6 +15,11 @@
 
 namespace espalier {
 
+/// Are these, by the largest label, more classes than so many vertices have a use for?
+inline bool are_too_many_classes(std::int64_t classes, std::int64_t vertices) {
+  return classes > std::int64_t{1} << 20 && classes > vertices;
+}
+
 /// The vertices that a table or an array speaks of.
 struct VertexCount {
   std::int64_t count = 0;

@@ -296,6 +296,7 @@ class RefuseDamagedFiles(Folder):
                  (dict(graph__weights=np.full(8, np.inf, np.float32)), "/graph/weights: entry 0 is inf"),
                  (dict(nodes__features=half), "/nodes/features: row 5, column 2 is not a finite number"),
                  (dict(nodes__labels=np.array([0, 1, 2**40, 0, 0, 1])), "labels must lie in"),
+                 (dict(nodes__labels=np.array([0, 1, 10**9, 0, 0, 1])), "entry 2 is 1000000000, which makes 1000000001 classes of 6 vertices"),
                  (dict(nodes__labels=np.full((6, 2), 3, np.uint8)), "/nodes/labels: row 0 holds 3"),
                  (dict(split__train=np.array([0, 6])), "/split/train: entry 1 is 6"),
                  (dict(split__test=np.array([-1, 5])), "/split/test: entry 0 is -1"),

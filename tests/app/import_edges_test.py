@@ -170,6 +170,11 @@ class Edges(EdgeFile):
         self.refuse(["input:1: vertex 3 is out of range:", "y.npy has 3 rows, 0 to 2"], "--labels", self.put_array("y.npy", np.zeros(3)))
         self.refuse(["y.npy: is 3, but there are 5 vertices"], "--labels", self.put_array("y.npy", np.zeros(3)), "--vertices", 5)
         self.refuse(["--renumber", "--vertices"], "--renumber", "--vertices", 4, code=2)
+        # Before the memory is taken that so many would need.
+        self.put("0 1\n2147483648 0\n1 0\n")
+        self.refuse(["input:2: vertex 2147483648 makes 2147483649 vertices, of which 3 have an edge; --renumber", "--vertices 2147483649 says"])
+        self.put("0 1\n")
+        self.refuse(["y.npy: ", "label 1000000000 makes 1000000001 classes of 2 vertices"], "--labels", self.put_array("y.npy", np.array([10**9, 0])))
         self.put("1 4\n4 1\n")
         self.imported()
         self.assertIn("3 of the vertices 0 to 4 have no edge; --renumber", self.said)
@@ -262,9 +267,12 @@ class Edges(EdgeFile):
 
     def test_memory_for_ids_that_are_sparse(self):
         self.put(f"0 {2**39}\n")
-        code, output = espalier(*self.command(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
+        little = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
+        said = f"{2**39 + 1} vertices, of which 2 have an edge"
+        self.fail_with(3, [f"input:1: vertex {2**39} makes {said}", "--renumber"], *self.command(), **little)
+        code, output = espalier(*self.command("--vertices", 2**39 + 1), **little)
         self.assertEqual(code, 4, output)
-        self.assertIn("--renumber", output)
+        self.assertRegex(output, f"warning: .*input: {said}; where rows begin takes 4398.0 GB")
 
 
 class MatrixMarket(EdgeFile):
@@ -325,9 +333,12 @@ class MatrixMarket(EdgeFile):
         self.refuse_text(gzip.compress((good + "3 3 1\n1 1 1\n").encode())[:-4], ["damaged or cut off"])
 
     def test_memory_for_a_header_that_lies(self):
-        self.put(f"%%MatrixMarket matrix coordinate pattern general\n{2**39} {2**39} {2**60}\n1 1\n")
-        code, output = espalier(*self.command(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
-        self.assertEqual(code, 4, output)
+        little = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
+        for entries, code in ((2**60, 3), (1, 4)):
+            self.put(f"%%MatrixMarket matrix coordinate pattern general\n{2**39} {2**39} {entries}\n1 1\n")
+            found, output = espalier(*self.command(), **little)
+            self.assertEqual(found, code, output)
+        self.assertIn(f"{2**39} vertices, of which 1 has an edge", output)
 
 
 if __name__ == "__main__":

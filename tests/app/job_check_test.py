@@ -120,6 +120,14 @@ class Faults(JobCheckTest):
         self.typed("--edge-features", 3)
         job = ("model.edge_features=true",)
         self.refused(2, ["takes edges of several relations for one"], "model.kind=gat", *job)
+        whole = self.graph.read_bytes()
+        with h5py.File(self.graph, "r+") as file:
+            del file.attrs["digest"]
+            for name in [name for name in file["edges"] if "writes" in name]:
+                del file["edges"][name]
+        self.refused(2, ["model.edge_features", "leaves all relations out whose edges have features"], "model.kind=rgat", *job,
+                     'sampler.relation_fanout=["cites=0", "rev_cites=0"]')
+        self.graph.write_bytes(whole)
         with h5py.File(self.graph) as file:
             rows = file["edges/author.writes.paper/features"][:]
         self.change("edges/author.writes.paper/features", rows[:-1])
@@ -128,6 +136,7 @@ class Faults(JobCheckTest):
         self.refused(3, ["has no features of edges"], "model.kind=gat", *job)
 
     def test_config_and_grid(self):
+        self.refused(2, ["train.lr_warmup = 1 changes nothing"], "train.lr_warmup=1")
         awkward_graph(self.graph)
         with h5py.File(self.graph, "r+") as file:
             del file["graph/weights"]

@@ -68,7 +68,7 @@ DRAWS = {
     "train.temperature": real(0, 2), "train.negatives": one_of(1, 2, 5), "train.negatives_power": real(0, 2),
     "train.ranked_against": one_of(0, 0, 7, 50), "train.epochs": whole(1, 4),
     "train.learning_rate": lambda r, *_: 1e30 if r.random() < 0.02 else power(1e-4, 0.3)(r),
-    "train.momentum": real(0, 1), "train.embedding_rate": power(1e-4, 1), "train.lr_warmup": whole(0, 3),
+    "train.momentum": real(0, 1), "train.embedding_rate": power(1e-4, 1), "train.lr_warmup": one_of(0, 2, 3),
     "train.lr_step": whole(1, 3), "train.lr_decay": real(0, 1), "train.weight_decay": power(1e-6, 1),
     "train.clip_norm": one_of(0.0, 0.02, 1.0), "train.average_weights": one_of(0.0, 0.5, 0.99),
     "train.early_stop": whole(0, 2), "train.seed": whole(0, 1 << 40), "train.batches_per_step": one_of(1, 2, 3, 4, 6, "auto"),

@@ -172,5 +172,29 @@ TEST(EdgeSource, EdgesThatChange) {
   }
 }
 
+// A vertex far beyond the edges takes no memory before somebody says that it is meant; where there
+// are enough edges, in whatever order, nothing differs.
+TEST(CountEntries, AreOfAsManyVerticesAsEdgesHaveAUseFor) {
+  const std::int64_t last = std::int64_t{1} << 31, few = std::int64_t{1} << 24;
+  const EdgeList<std::int64_t> edges{{0, last, 1}, {1, 0, 0}, {}};
+  expect_refused(ExitCode::kInput,
+                 {"pieces:1: vertex 2147483648 makes 2147483649 vertices, of which 3 have an edge",
+                  "--renumber", "--vertices 2147483649"},
+                 [&] { count_entries(Pieces(edges), -1, {}); });
+  EXPECT_EQ(count_entries(Pieces({{few - 1}, {0}, {}}), -1, {}).nodes, few);
+  EXPECT_EQ(count_entries(Pieces({{few + 1}, {0}, {}}), few + 2, {}).nodes, few + 2);
+
+  const std::int64_t n = few + 1000;
+  EdgeList<std::int64_t> many{{n - 1, 5, n - 2}, {n - 3, n - 1, 7}, {}};
+  for (std::int64_t e = 0; e < n / 64; ++e) {
+    many.sources.push_back(e);
+    many.targets.push_back(e % 2 == 0 ? n - 3 : e);
+  }
+  Buffer<std::int64_t> expected(n + 1);
+  for (const auto v : many.targets) ++expected[v + 1];
+  for (std::int64_t v = 0; v < n; ++v) expected[v + 1] += expected[v];
+  EXPECT_TRUE(count_entries(Pieces(many), -1, {}).indptr == expected);
+}
+
 }  // namespace
 }  // namespace espalier

@@ -119,6 +119,7 @@ WRONG = [
         "edge_index has the key (1, 'to', 1); give (source, relation, target)",
         {"edge_index": {(1, "to", 1): EDGES, ("a", "to", "a"): EDGES}, "x": None},
     ),
+    ("y[2] is 1000000000, which makes 1000000001 classes of", {"y": changed(np.zeros(N), 2, 10**9)}),
     (
         "edges name the vertex 900719925474099, but there are few of them: number the vertices",
         {"edge_index": changed(EDGES, (0, 1), 900719925474099), "x": None},
