@@ -576,7 +576,7 @@ void check_sampled(const Config& config) {
 void introduce(const Job& job, const Inference& inference) {
   const auto& weights = inference.weights;
   log::info("graph   {}: {}, {}, {}{}", job.config.graph.file, counted(job.graph.nodes, "node"),
-            counted(job.graph.edges, "edge"), counted(job.graph.features, "feature"), types_in_words(job));
+            counted(job.graph.edges, "edge"), inputs_in_words(job.graph), types_in_words(job));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,

@@ -263,6 +263,17 @@ std::string order_in_words(const Job& job) {
   return words;
 }
 
+std::string inputs_in_words(const GraphInfo& graph) {
+  if (!graph.typed) return counted(graph.features, "feature");
+  std::string words;
+  for (std::size_t t = 0; t < graph.types.size(); ++t)
+    if (const auto features = graph.types[t].features; features > 0)
+      words += fmt::format("{} of {}",
+                           words.empty() ? counted(features, "feature") : fmt::format(", {}", features),
+                           graph.schema.types()[t].name);
+  return words.empty() ? "no features" : words;
+}
+
 std::string types_in_words(const Job& job) {
   const auto& graph = job.graph;
   const bool names_target = graph.target >= 0 && task_kind_of(job.config.train.task).of_labels;

@@ -148,6 +148,9 @@ std::string grid_in_words(const Job& job);
 /// train 1.01; batches of 64 groups". With graph.order.
 std::string order_in_words(const Job& job);
 
+/// "128 features", or of a graph with types "12 features of paper, 4 of author".
+std::string inputs_in_words(const GraphInfo& graph);
+
 /// "; 2 types (author 300, paper 800), target paper"; nothing of a graph without types.
 std::string types_in_words(const Job& job);
 

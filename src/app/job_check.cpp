@@ -52,6 +52,8 @@ void target(const JobFacts& job) {
   const auto& graph = *job.graph;
   if (!task_kind_of(job.config.train.task).of_labels) return;
   const auto& config = job.config.graph;
+  if (job.kind == JobKind::kTrain && std::ranges::none_of(graph.types, &VertexInfo::has_labels))
+    check_labels(graph, config.file, job.config.train.task);
   if (graph.target < 0)
     input_error(
         "{}: several vertex types have labels, or none has; say with graph.target which one is meant ({})",

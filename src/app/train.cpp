@@ -77,8 +77,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
   const auto [train, valid, test] = task.splits(report.graph);
   log::info(
       "graph   {}: {}, {}, {}, {}; {} / {} / {} {} to train / validate / test{}{}", config.graph.file,
-      counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"),
-      counted(report.graph.features, "feature"),
+      counted(report.graph.nodes, "node"), counted(report.graph.edges, "edge"), inputs_in_words(report.graph),
       task.of_labels ? counted(report.graph.classes, task.noun)
                      : counted(report.graph.links.relations(), "relation of links", "relations of links"),
       train, valid, test, plural_of(task.example), split_in_words(report.graph, config), types_in_words(job));

@@ -18,8 +18,8 @@ void place_targets(const Grid& grid, const Ownership& blocks,
 void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task) {
   constexpr const char* kOtherwise = "`espalier sample` needs none, nor does `plan --sampling`";
   if (!graph.has_labels)
-    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn; {}", path,
-                kOtherwise);
+    input_error("{}: the graph has no labels (/nodes/labels), so there is nothing to learn{}; {}", path,
+                graph.links.exist ? " but its links: train.task = \"links\"" : "", kOtherwise);
   const auto& kind = task_kind_of(task);
   if (graph.multi_label != kind.several_labels) {
     const auto fits = std::ranges::find(task_kinds(), graph.multi_label, &TaskKind::several_labels);

@@ -71,6 +71,18 @@ class Names(Words):
 
 
 class Data(Words):
+    def test_links_beside_no_labels(self):
+        for types in ((), ("--types", "paper=60:4,author=40:2", "--relations", "paper.cites.paper=200,author.writes.paper=90")):
+            whole = self.folder / "whole.h5"
+            self.succeed("-q", "generate", "planted", *(types or ("--nodes", 60, "--features", 4)), "--classes", 2, "-o", whole, "--overwrite")
+            self.succeed("-q", "prepare", whole, "--split-links", "0.8,0.1,0.1", "-o", self.graph, "--overwrite")
+            with h5py.File(self.graph, "a") as file:
+                del file["nodes/paper/labels" if types else "nodes/labels"], file["split"]
+            self.succeed("-q", "digest", self.graph, "--write")
+            self.fail_with(3, ["so there is nothing to learn but its links: train.task = \"links\""], "train", self.config)
+        words = self.succeed("train", self.config, "train.task=links", "model.kind=rgcn", "model.bases=1")
+        self.assertRegex(words, r"(?m)^graph .* edges, 4 features of paper, 2 of author, ")
+
     def test_where_no_message_arrives(self):
         said = "the network sees no neighbours"
         self.assertNotIn(said, self.train())
