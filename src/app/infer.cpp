@@ -241,8 +241,8 @@ class SeveralSinks final : public RowSinkOn<Space> {
 
 void write_metrics(const hdf5::Handle& root, const char* split, const Metrics& metrics, bool& good) {
   const auto name = [&](const char* what) { return std::string(split) + "_" + what; };
-  for (const auto& score : metrics.scores)
-    if (metrics.find(score.name))
+  for (const auto& score : metrics.scores)  // none of a split without vertices
+    if (metrics.vertices > 0 && metrics.find(score.name))
       good = hdf5::write_number_attribute(root, name(score.name.c_str()).c_str(), score.value) && good;
   good = hdf5::write_integer_attribute(root, name("vertices").c_str(), metrics.vertices) && good;
 }

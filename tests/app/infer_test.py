@@ -216,6 +216,12 @@ class Refused(InferTest):
         with h5py.File(other, "r+") as file:
             file["nodes/labels"][5] = 9
         self.refused(3, ["/nodes/labels has 10 classes", "knows 4"], "--metrics", f"graph.file={other}", ranks=2)
+        make_graph(other)
+        with h5py.File(other, "r+") as file:
+            del file["split/valid"]
+        _, about = self.infer("--metrics", f"graph.file={other}")
+        self.assertEqual({name for name in about if name.startswith("valid")}, {"valid_vertices"})
+        self.assertIn("test_accuracy", about)
 
     def test_memory_and_disk(self):
         self.refused(4, ["run.memory_limit"], "run.memory_limit=1000", ranks=2)
