@@ -138,7 +138,9 @@ def numbers(value: Any, what: str, rows: int, things: str) -> NDArray[Any]:
     return array
 
 
-def finite(piece: NDArray[Any], what: str, begin: int) -> NDArray[Any]:
+def finite(
+    piece: NDArray[Any], what: str, begin: int, things: str = "features"
+) -> NDArray[Any]:
     """Rows from `begin` on as the file holds them: float16 where they are that, else float32."""
     kind = np.float16 if piece.dtype == np.float16 else np.float32
     with np.errstate(over="ignore"):
@@ -150,7 +152,7 @@ def finite(piece: NDArray[Any], what: str, begin: int) -> NDArray[Any]:
         why = (
             "which is too large for float32"
             if np.isfinite(value)
-            else "but features are finite numbers"
+            else f"but {things} are finite numbers"
         )
         raise DataError(
             f"{what}: row {begin + row}, column {column} is {value}, {why}; replace it, or leave "
@@ -167,7 +169,7 @@ def weights(value: Any, what: str, edges: int) -> NDArray[np.float32]:
             f"{what} has {array.shape[1]} columns; an edge has one weight, several numbers are "
             "edge_features="
         )
-    stored = finite(array, what, 0).astype(np.float32)[:, 0]
+    stored = finite(array, what, 0, "weights").astype(np.float32)[:, 0]
     if (wrong := stored < 0).any():
         (at,) = first(wrong)
         raise DataError(

@@ -83,6 +83,10 @@ SplitCollector::SplitCollector(std::int64_t vertices, const OgbLabels& labels, H
 
 void SplitCollector::add(Split split, std::int64_t vertex, const std::function<std::string()>& place) {
   auto& mine = owner_[vertex];
+  if (mine == static_cast<signed char>(split))
+    input_error(
+        "{}: vertex {} is in {} twice; a split lists its vertices, each once, and is no mask of 0 and 1",
+        place(), vertex, kSplitNames[mine]);
   if (mine != kNone)
     input_error("{}: vertex {} is already in {}; splits must not overlap", place(), vertex,
                 kSplitNames[mine]);

@@ -33,7 +33,7 @@ void check_shares(const LinkShares& shares) {
     if (!(share >= 0)) fail("a share is negative");
   if (shares[0] == 0) fail("there is nothing to train on");
   if (const double sum = shares[0] + shares[1] + shares[2]; std::abs(sum - 1) > kSlack)
-    fail(fmt::format("they sum to {}, not to 1", sum));
+    fail(fmt::format("they sum to {:.9g}, not to 1", sum));
 }
 
 // By bisection for all at once: the smallest bound below which enough words lie, of all ranks, or

@@ -211,6 +211,9 @@ class Edges(EdgeFile):
         self.refuse(["train.npy: entry 1: vertex 5 has no label"], *options)
         self.put_array("train.npy", np.array([3, 4]))
         self.refuse(["valid.npy: entry 4: vertex 4 is already in train"], *options)
+        # Of a mask in whole numbers, too.
+        self.refuse(["train.npy: entry 2: vertex 0 is in train twice; a split lists its vertices, each once, and is no mask"], "--train",
+                    self.put_array("train.npy", np.array([0, 1, 0])))
         self.put_array("train.npy", mask[:4])
         self.refuse(["train.npy: is 4, but there are 6 vertices"], *options)
         for array, words in ((features.astype(object), "holds '|O'"), (features[:, :, None], "3 dimensions"),

@@ -354,7 +354,7 @@ class BadInput(Prepare):
 
     def test_shares(self):
         for shares, words in (("0.8,0.1", "give three numbers"), ("0.8,0.1,x", "give three numbers"), ("0.8,0.1,0.1,", "give three numbers"),
-                              ("0.8,0.1,0.2", "they sum to 1.1, not to 1"), ("1.1,-0.2,0.1", "a share is negative"),
+                              ("0.8,0.2,0.2", "they sum to 1.2, not to 1"), ("1.1,-0.2,0.1", "a share is negative"),
                               ("nan,0.1,0.1", "a share is negative"), ("0,0.5,0.5", "there is nothing to train on"),
                               ("", "give three numbers")):
             self.refuse(2, words, shares=shares)

@@ -143,7 +143,7 @@ WRONG = [
         {"duplicates": "refuse", "duplicate_features": "sum"},
     ),
     ("edge_weight[1] is -2.0; weights are not negative", {"edge_weight": [1, -2, 3]}),
-    ("edge_weight: row 2, column 0 is nan", {"edge_weight": [1, 2, np.nan]}),
+    ("edge_weight: row 2, column 0 is nan, but weights are", {"edge_weight": [1, 2, np.nan]}),
     ("edge_weight has 2 rows, but there are 3 edges", {"edge_weight": [1, 2]}),
     ("edge_weight has 2 columns", {"edge_weight": np.ones((3, 2))}),
     (
