@@ -31,6 +31,11 @@ ESPALIER_HD inline float scaled_by(double factor, float value) {
   return factor < 1 ? static_cast<float>(factor * static_cast<double>(value)) : value;
 }
 
+template <class T>
+ESPALIER_HD inline T blended(double share, double from, T to) {
+  return static_cast<T>((1 - share) * static_cast<double>(to) + share * from);
+}
+
 template <class Space>
 void clip_to_norm(const Space& space, double most, std::vector<Matrix<float, Space>>& matrices,
                   Array<Space, double>& scratch) {
@@ -67,9 +72,33 @@ void blend(const Space& space, double share, const Matrix<T, Space>& from, Matri
   const T* const source = from.data.data();
   T* const target = to.data.data();
   for_each(space, "blend", static_cast<std::int64_t>(to.data.size()), [=] ESPALIER_DEVICE(std::int64_t k) {
-    target[k] =
-        static_cast<T>((1 - share) * static_cast<double>(target[k]) + share * static_cast<double>(source[k]));
+    target[k] = blended(share, static_cast<double>(source[k]), target[k]);
   });
+}
+
+template <class T, class Space>
+void weigh(const Space& space, double divisor, const Matrix<T, Space>& mean, Matrix<T, Space>& sum,
+           Matrix<T, Space>& divisors, std::int64_t at) {
+  sum.resize(mean.rows, mean.columns);
+  const T* const source = mean.data.data();
+  T *const target = sum.data.data(), *const divisor_of = divisors.data.data() + at;
+  for_each(space, "weigh", static_cast<std::int64_t>(sum.data.size()), [=] ESPALIER_DEVICE(std::int64_t k) {
+    target[k] = static_cast<T>(divisor * static_cast<double>(source[k]));
+    if (k == 0) *divisor_of = static_cast<T>(divisor);
+  });
+}
+
+template <class T, class Space>
+void blend_mean(const Space& space, double share, const Matrix<T, Space>& sum,
+                const Matrix<T, Space>& divisors, std::int64_t at, Matrix<T, Space>& to) {
+  ESPALIER_CHECK(sum.data.size() == to.data.size(), "{} elements and {}", sum.data.size(), to.data.size());
+  const T *const source = sum.data.data(), *const divisor_of = divisors.data.data() + at;
+  T* const target = to.data.data();
+  for_each(space, "blend_mean", static_cast<std::int64_t>(to.data.size()),
+           [=] ESPALIER_DEVICE(std::int64_t k) {
+             const auto divisor = static_cast<double>(*divisor_of);
+             if (divisor > 0) target[k] = blended(share, static_cast<double>(source[k]) / divisor, target[k]);
+           });
 }
 
 }  // namespace espalier

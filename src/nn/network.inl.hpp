@@ -408,14 +408,28 @@ void Network<T, Space>::evaluate_layer(const Space& space, int layer, const Bloc
   activate<T>(space, activation_, {}, 0.0, output);
 }
 
+// Divisors are times a power of two, so that products do not leave float32.
+template <class T, class Space>
+void Network<T, Space>::weigh_statistics(const Space& space, std::vector<Matrix<T, Space>>& weighted) const {
+  const auto count = batch_statistics_.size();
+  weighted.resize(count + 1);
+  weighted.back().resize(1, static_cast<std::int64_t>(count));
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto rows = layers_[k / 2].linear.rows, divisor = k % 2 == 0 ? rows : rows - 1;
+    weigh(space, 0x1p-24 * static_cast<double>(std::max<std::int64_t>(divisor, 0)), batch_statistics_[k],
+          weighted[k], weighted.back(), static_cast<std::int64_t>(k));
+  }
+}
+
 template <class T, class Space>
 void Network<T, Space>::update_running_statistics(const Space& space,
-                                                  const std::vector<Matrix<T, Space>>& mean_of_step) {
-  ESPALIER_CHECK(mean_of_step.size() == running_statistics_.size(), "{} statistics, not {}",
-                 mean_of_step.size(), running_statistics_.size());
+                                                  const std::vector<Matrix<T, Space>>& sums_of_step) {
+  const auto count = running_statistics_.size();
+  ESPALIER_CHECK(sums_of_step.size() == count + 1, "{} sums of {} statistics", sums_of_step.size(), count);
   constexpr double kMomentum = 0.1;
-  for (std::size_t k = 0; k < mean_of_step.size(); ++k)
-    blend(space, kMomentum, mean_of_step[k], running_statistics_[k]);
+  for (std::size_t k = 0; k < count; ++k)
+    blend_mean(space, kMomentum, sums_of_step[k], sums_of_step.back(), static_cast<std::int64_t>(k),
+               running_statistics_[k]);
 }
 
 }  // namespace espalier

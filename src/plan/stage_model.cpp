@@ -133,7 +133,8 @@ Cost reduce_cost(const PlannedJob& in) {
     step += all_reduce_cost(static_cast<std::int64_t>((exact ? 8 : 4) * numbers), in.epoch.ranks);
   };
   reduce(size.parameters, size.tensors);
-  reduce(size.statistics, size.statistic_tensors);
+  const auto divisors = size.statistic_tensors;  // a number for each, in one tensor
+  reduce(size.statistics + static_cast<double>(divisors), divisors + (divisors > 0));
   return steps_of(in) * step;
 }
 

@@ -1,5 +1,5 @@
-// The part of a step for batch normalisation: running means and variances, of the mean of a step's
-// minibatches, over all ranks.
+// The part of a step for batch normalisation: running means and variances, by the rows of all of a
+// step's minibatches, over all ranks.
 #pragma once
 
 #include "espalier/train/gradient_reduction.hpp"
@@ -16,22 +16,23 @@ class RunningStatisticsOn final : public StepPartOn<Space> {
   RunningStatisticsOn(const Space& space, const TrainingJobOn<Space>& job,
                       const Network<float, Space>& network)
       : reduction_(space, job.grid.world(), job.config.train.reproducible) {
-    for (const auto& statistic : network.running_statistics())
-      mean_.emplace_back(statistic.rows, statistic.columns);
+    for (const auto& statistic : network.running_statistics()) sums_.emplace_back(1, statistic.columns);
+    sums_.emplace_back(1, std::ssize(sums_));
   }
 
-  void note(const Space&, const Pass& pass, Network<float, Space>& network) override {
+  void note(const Space& space, const Pass&, Network<float, Space>& network) override {
+    network.weigh_statistics(space, weighted_);
     std::vector<const Matrix<float, Space>*> of_minibatch;
-    for (const auto& statistic : network.batch_statistics()) of_minibatch.push_back(&statistic);
-    reduction_.add(of_minibatch, 1.0f / static_cast<float>(pass.together));
+    for (const auto& statistic : weighted_) of_minibatch.push_back(&statistic);
+    reduction_.add(of_minibatch);
   }
   void reduced(const Space&, std::int64_t minibatches, Tensors&) override {
     std::vector<Matrix<float, Space>*> sums;
-    for (auto& mean : mean_) sums.push_back(&mean);
+    for (auto& sum : sums_) sums.push_back(&sum);
     reduction_.finish(minibatches, sums);
   }
   void update(const Space& space, std::int64_t, Network<float, Space>& network) override {
-    network.update_running_statistics(space, mean_);
+    network.update_running_statistics(space, sums_);
   }
 
   std::vector<TensorPlaceOn<Space>> tensors(Network<float, Space>& network) override {
@@ -46,7 +47,7 @@ class RunningStatisticsOn final : public StepPartOn<Space> {
 
  private:
   GradientReductionOn<Space> reduction_;
-  std::vector<Matrix<float, Space>> mean_;  // of the step
+  std::vector<Matrix<float, Space>> weighted_, sums_;  // of a minibatch, of the step
 };
 
 template <class Space>

@@ -185,7 +185,7 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   using Scope = typename StageClock<Space>::Scope;
   const auto begin = plan.step_begin(step), end = plan.step_end(step);
   const double weight = job_.task.weight(plan, begin, end), scale = weight > 0 ? 1.0 / weight : 0.0;
-  for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale, end - begin);
+  for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale);
   {
     const Scope time(clock_, kFetch);
     for (const auto& part : parts_) part->end(space_, work.number);
@@ -204,13 +204,12 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
 
 template <class Space>
 void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::size_t number,
-                                     const EpochPlan& plan, double scale, std::int64_t batches) {
+                                     const EpochPlan& plan, double scale) {
   using Scope = typename StageClock<Space>::Scope;
   const auto& minibatch = work.minibatches[number];
   std::vector<const Matrix<float, Space>*> rows;
   for (const auto& table : inputs_) rows.push_back(&table[number]);
-  MinibatchPassOn<Space> joining = {
-      .step = work.number, .place = number, .together = batches, .minibatch = minibatch};
+  MinibatchPassOn<Space> joining = {.step = work.number, .place = number, .minibatch = minibatch};
   joining.row_gradients.resize(rows.size(), nullptr);
   for (const auto& part : parts_) part->join(joining);
   const InputRows<float, Space> input(std::move(rows));

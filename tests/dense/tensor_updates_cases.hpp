@@ -75,4 +75,26 @@ void check_blending(const Blend& blend) {
   EXPECT_EQ(to.data, from.data) << "all of it was taken";
 }
 
+/// What weigh(divisor, mean, at) gives: the sum, and three divisors, which were 0.
+struct Weighed {
+  Matrix<float> sum, divisors;
+};
+
+/// Both in the space, and back.
+template <class Weigh, class BlendMean>
+void check_weighted_means(const Weigh& weigh, const BlendMean& blend_mean) {
+  const auto all = awkward_matrices(1);
+  const auto& mean = all[4];
+  const Weighed weighed = weigh(0.75, mean, 1);
+  EXPECT_EQ(weighed.divisors.data, (Buffer<float>{0, 0.75f, 0}));
+  for (std::size_t k = 0; k < mean.data.size(); ++k) EXPECT_EQ(weighed.sum.data[k], 0.75f * mean.data[k]);
+  auto from = mean;
+  for (auto& value : from.data) value = 3 - 2 * value;
+  EXPECT_EQ(blend_mean(0.1, weighed.sum, weighed.divisors, 0, from).data, from.data) << "a divisor of 0";
+  const auto to = blend_mean(0.1, weighed.sum, weighed.divisors, 1, from);
+  for (std::size_t k = 0; k < to.data.size(); ++k)
+    EXPECT_EQ(to.data[k], static_cast<float>((1 - 0.1) * static_cast<double>(from.data[k]) +
+                                             0.1 * (static_cast<double>(weighed.sum.data[k]) / 0.75)));
+}
+
 }  // namespace espalier

@@ -19,5 +19,19 @@ TEST(Blend, IsAStepOfAnExponentialAverage) {
   });
 }
 
+TEST(Weigh, SumsAreBlendedByWhatTheyWereMultipliedBy) {
+  check_weighted_means(
+      [](double divisor, const Matrix<float>& mean, std::int64_t at) {
+        Weighed weighed = {{}, {1, 3}};
+        weigh(Cpu{1}, divisor, mean, weighed.sum, weighed.divisors, at);
+        return weighed;
+      },
+      [](double share, const Matrix<float>& sum, const Matrix<float>& divisors, std::int64_t at,
+         Matrix<float> to) {
+        blend_mean(Cpu{1}, share, sum, divisors, at, to);
+        return to;
+      });
+}
+
 }  // namespace
 }  // namespace espalier

@@ -34,5 +34,21 @@ TEST_F(TensorUpdatesCuda, BlendsAsTheCpuDoes) {
   });
 }
 
+TEST_F(TensorUpdatesCuda, WeighsAsTheCpuDoes) {
+  check_weighted_means(
+      [this](double divisor, const Matrix<float>& mean, std::int64_t at) {
+        Matrix<float, Cuda> sum;
+        auto divisors = to_device(gpu(), Matrix<float>(1, 3));
+        weigh(gpu(), divisor, to_device(gpu(), mean), sum, divisors, at);
+        return Weighed{to_host(gpu(), sum), to_host(gpu(), divisors)};
+      },
+      [this](double share, const Matrix<float>& sum, const Matrix<float>& divisors, std::int64_t at,
+             const Matrix<float>& to) {
+        auto on_gpu = to_device(gpu(), to);
+        blend_mean(gpu(), share, to_device(gpu(), sum), to_device(gpu(), divisors), at, on_gpu);
+        return to_host(gpu(), on_gpu);
+      });
+}
+
 }  // namespace
 }  // namespace espalier

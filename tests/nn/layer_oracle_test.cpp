@@ -100,7 +100,7 @@ void expect_pytorch(const nlohmann::json& json) {
                                                             to_matrix<double>(json.at("input_gradient")))),
               1e-11);
 
-  network.update_running_statistics(Cpu{1}, network.batch_statistics());
+  update_running_statistics(Cpu{1}, network);
   ASSERT_EQ(network.running_statistics().size(), json.at("running_after").size());
   for (std::size_t k = 0; k < network.running_statistics().size(); ++k)
     EXPECT_LT(largest_difference(network.running_statistics()[k],

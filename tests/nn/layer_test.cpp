@@ -2,10 +2,11 @@
 // Laws of every kind of layer with all that may stand around it: gradients of a whole network, of
 // its input too, are the derivatives of its loss (central finite differences in double); neither
 // forward nor backward depends on the number of threads; a row of an evaluation depends on the rows
-// it needs only, and evaluation is the forward pass without dropout; what is said of a kind before
-// it is made is what it then has; nothing is allocated in the steady state; where blocks lie in
-// common arrays does not matter; NaN shows in all that it influences; weights begin uniform by
-// Glorot's law, keyed by the seed.
+// it needs only, and evaluation is the forward pass without dropout; the running statistics of a
+// step are those of all its rows, and one row has no variance; what is said of a kind before it is
+// made is what it then has; nothing is allocated in the steady state; where blocks lie in common
+// arrays does not matter; NaN shows in all that it influences; weights begin uniform by Glorot's
+// law, keyed by the seed.
 #include "espalier/nn/layer.hpp"
 
 #include <gtest/gtest.h>
@@ -92,6 +93,85 @@ TEST(Layer, ThreadsDoNotMatter) {
   }
 }
 
+// A sage of two layers without edges, whose Z[1] is X W + b: Z of each minibatch, by hand.
+Matrix<double> rows_by_hand(const Network<double>& network, const Matrix<double>& x) {
+  Matrix<double> z(x.rows, network.shape().hidden);
+  const auto tensor = [&](const char* name) -> const Matrix<double>& {
+    return std::ranges::find(network.parameters(), name, &Parameter<double>::name)->value;
+  };
+  for (std::int64_t i = 0; i < z.rows; ++i)
+    for (std::int64_t j = 0; j < z.columns; ++j) {
+      z.row(i)[j] = tensor("layer1.bias").row(0)[j];
+      for (std::int64_t k = 0; k < x.columns; ++k)
+        z.row(i)[j] += x.row(i)[k] * tensor("layer1.self").row(k)[j];
+    }
+  return z;
+}
+
+// One step after another, each of minibatches of so many rows. The mean of a step is that of all
+// its rows, the variance all squares about the means of their minibatches over what these were
+// divided by; minibatches of one row alone leave it.
+TEST(Layer, RunningStatisticsCountEachMinibatchByItsRows) {
+  const std::uint64_t seed = test_seed(31);
+  std::mt19937_64 random(seed);
+  const NetworkShape shape{"sage", 2, 5, 4, 3, 0, 0, "batch"};
+  Network<double> network(shape, seed);
+  std::vector<double> mean(4, 0), variance(4, 1);
+  for (const std::vector<std::int64_t>& step :
+       {std::vector<std::int64_t>{256, 1}, {1}, {1, 1, 1}, {2, 7}, {1, 40, 3}, {}, {6}}) {
+    std::vector<Matrix<double>> weighted, sums = network.running_statistics();
+    sums.emplace_back(1, 2);
+    for (auto& sum : sums) std::ranges::fill(sum.data, 0.0);
+    std::vector<double> sum_of_rows(4, 0), squares(4, 0);
+    std::int64_t all = 0;
+    for (const auto rows : step) {
+      Csr<std::int32_t> edgeless;
+      edgeless.rows = edgeless.columns = rows;
+      edgeless.indptr.assign(static_cast<std::size_t>(rows) + 1, 0);
+      const std::vector<BlockView<>> blocks(2, BlockView<>(edgeless));
+      auto x = random_matrix<double>(rows, 5, random);
+      for (auto& value : x.data) value = 3 + 10 * value;
+      network.forward(Cpu{1}, blocks, x, {});
+      network.weigh_statistics(Cpu{1}, weighted);
+      for (std::size_t k = 0; k < sums.size(); ++k)
+        for (std::size_t e = 0; e < sums[k].data.size(); ++e) sums[k].data[e] += weighted[k].data[e];
+      const auto z = rows_by_hand(network, x);
+      all += rows;
+      for (std::int64_t j = 0; j < 4; ++j) {
+        double of_batch = 0;
+        for (std::int64_t i = 0; i < rows; ++i) of_batch += z.row(i)[j];
+        sum_of_rows[j] += of_batch;
+        for (std::int64_t i = 0; i < rows; ++i)
+          squares[j] += std::pow(z.row(i)[j] - of_batch / static_cast<double>(rows), 2);
+      }
+    }
+    const auto before = network.running_statistics();
+    network.update_running_statistics(Cpu{1}, sums);
+    const auto freedom = all - std::ssize(step);
+    for (std::size_t j = 0; j < 4; ++j) {
+      if (all > 0) mean[j] = 0.9 * mean[j] + 0.1 * sum_of_rows[j] / static_cast<double>(all);
+      if (freedom > 0) variance[j] = 0.9 * variance[j] + 0.1 * squares[j] / static_cast<double>(freedom);
+      EXPECT_NEAR(network.running_statistics()[0].data[j], mean[j], 1e-11 * 100);
+      EXPECT_NEAR(network.running_statistics()[1].data[j], variance[j], 1e-11 * 100);
+    }
+    EXPECT_EQ(same_bits(before[0], network.running_statistics()[0]), all == 0);
+    EXPECT_EQ(same_bits(before[1], network.running_statistics()[1]), freedom == 0);
+  }
+}
+
+// What PyTorch refuses: x^ is 0, so only the shift is left, and nothing goes back.
+TEST(Layer, AMinibatchOfOneRowIsNormalisedToTheShift) {
+  NetworkCase<double> c({"sage", 2, 5, 4, 3, 0, 0, "batch"}, {1, 1, 1}, test_seed(32));
+  Matrix<double> dinput;
+  const auto gradients = c.gradients(1, &dinput);
+  const auto logits = c.network.forward(Cpu{1}, c.blocks, c.input, c.pass);
+  for (auto& x : c.input.data) x = 7 - 2 * x;
+  EXPECT_TRUE(same_bits(c.network.forward(Cpu{1}, c.blocks, c.input, c.pass), logits));
+  for (const double d : dinput.data) EXPECT_EQ(d, 0);
+  for (std::size_t k = 0; k < gradients.size(); ++k)
+    for (const double d : gradients[k].data) EXPECT_TRUE(std::isfinite(d)) << c.network.parameters()[k].name;
+}
+
 TEST(Layer, EvaluationOfARowDependsOnTheRowsItNeeds) {
   std::mt19937_64 random(test_seed(12));
   auto shapes = layer_shapes({0.5});
@@ -102,7 +182,7 @@ TEST(Layer, EvaluationOfARowDependsOnTheRowsItNeeds) {
   for (const auto& shape : shapes) {
     NetworkCase<float> c(shape, frontiers_of(shape, {200, 150, 100, 90}), 4);
     c.network.forward(Cpu{1}, c.blocks, c.input, {});
-    c.network.update_running_statistics(Cpu{1}, c.network.batch_statistics());
+    update_running_statistics(Cpu{1}, c.network);
     for (int layer = 1; layer <= shape.layers; ++layer) {
       const BlockView<>& block = c.blocks[static_cast<std::size_t>(layer - 1)];
       const auto places = places_with_rows(shape, layer, block);

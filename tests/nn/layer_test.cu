@@ -43,8 +43,8 @@ void expect_near_the_cpu(DeviceCase& c, double tolerance) {
 
 /// Layer by layer, each from what the layer before gave in its space.
 void expect_evaluation_near_the_cpu(DeviceCase& c, double tolerance) {
-  c.network.update_running_statistics(c.gpu, c.network.batch_statistics());
-  c.exact.update_running_statistics(Cpu{1}, c.exact.batch_statistics());
+  update_running_statistics(c.gpu, c.network);
+  update_running_statistics(Cpu{1}, c.exact);
   Matrix<double> at = in_double(c.host.input), next, jumped, logits;
   Matrix<float, Cuda> device_at = to_device(c.gpu, c.host.input), device_next, device_jumped, device_logits;
   if (c.network.jumps()) {

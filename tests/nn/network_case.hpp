@@ -57,6 +57,14 @@ struct NetworkCase {
   }
 };
 
+/// The update of a step of the network's last minibatch alone.
+template <class T, class Space>
+void update_running_statistics(const Space& space, Network<T, Space>& network) {
+  std::vector<Matrix<T, Space>> weighted;
+  network.weigh_statistics(space, weighted);
+  network.update_running_statistics(space, weighted);
+}
+
 /// How far derivatives are from numeric ones. A bias in front of batch normalisation has no
 /// influence: its gradient is compared with the scale of the others.
 template <class Loss>

@@ -59,6 +59,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
       std::vector<Matrix<double>> sums, gradients, statistics = network.running_statistics();
       for (auto& statistic : statistics) std::ranges::fill(statistic.data, 0.0);
       double seeds = 0;
+      std::vector<double> divisors(statistics.size(), 0.0);
       for (auto b = begin; b < end; ++b) {
         const auto batch = plan.batch(b);
         const auto minibatch = std::move(job.sampler->sample(Cpu{1}, {&batch, 1}, 5, epoch)[0]);
@@ -78,9 +79,13 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
         else
           for (std::size_t k = 0; k < sums.size(); ++k)
             for (std::size_t e = 0; e < sums[k].data.size(); ++e) sums[k].data[e] += gradients[k].data[e];
-        for (std::size_t k = 0; k < statistics.size(); ++k)
+        // A mean counts by its rows, a variance by one less.
+        for (std::size_t k = 0; k < statistics.size(); ++k) {
+          const auto divisor = static_cast<double>(minibatch.blocks[k / 2].rows) - static_cast<double>(k % 2);
+          divisors[k] += divisor;
           for (std::size_t e = 0; e < statistics[k].data.size(); ++e)
-            statistics[k].data[e] += network.batch_statistics()[k].data[e] / static_cast<double>(end - begin);
+            statistics[k].data[e] += divisor * network.batch_statistics()[k].data[e];
+        }
       }
       for (auto& sum : sums)
         for (double& x : sum.data) x /= seeds;
@@ -88,7 +93,7 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
       for (std::size_t k = 0; k < statistics.size(); ++k)
         for (std::size_t e = 0; e < statistics[k].data.size(); ++e) {
           double& running = network.running_statistics()[k].data[e];
-          running = 0.9 * running + 0.1 * statistics[k].data[e];
+          if (divisors[k] > 0) running = 0.9 * running + 0.1 * statistics[k].data[e] / divisors[k];
         }
     }
     run.losses.push_back(loss / static_cast<double>(problem.train.size()));

@@ -27,4 +27,14 @@ void clip_to_norm(const Space&, double most, std::vector<Matrix<float, Space>>& 
 template <class T, class Space>
 void blend(const Space&, double share, const Matrix<T, Space>& from, Matrix<T, Space>& to);
 
+/// sum = divisor times `mean`, and divisors[at] = divisor: to be added to others'.
+template <class T, class Space>
+void weigh(const Space&, double divisor, const Matrix<T, Space>& mean, Matrix<T, Space>& sum,
+           Matrix<T, Space>& divisors, std::int64_t at);
+
+/// to = (1 - share) to + share m, where m = sum / divisors[at]; `to` stays where that divisor is 0.
+template <class T, class Space>
+void blend_mean(const Space&, double share, const Matrix<T, Space>& sum, const Matrix<T, Space>& divisors,
+                std::int64_t at, Matrix<T, Space>& to);
+
 }  // namespace espalier

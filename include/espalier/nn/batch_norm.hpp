@@ -7,8 +7,9 @@
 //     dz = scale / (rows sqrt(variance + eps)) (rows dy - dshift - x^ dscale)
 //
 // Evaluation uses running statistics instead: their update takes the unbiased variance, as PyTorch
-// does. Sums are double, in an order that neither threads nor devices change: the GPU's bits are
-// the CPU's.
+// does. Of one row x^ is 0, so y = shift and dz = 0, and it has no unbiased variance: 0 stands for
+// it, with divisor 0 (Network::weigh_statistics). Sums are double, in an order that neither threads
+// nor devices change: the GPU's bits are the CPU's.
 #pragma once
 
 #include <cmath>

@@ -176,9 +176,12 @@ class Network {
   const std::vector<std::string>& statistic_names() const { return statistic_names_; }
   /// Mean and unbiased variance of the last forward's minibatch, same shapes.
   const std::vector<Matrix<T, Space>>& batch_statistics() const { return batch_statistics_; }
-  /// running = 0.9 running + 0.1 mean_of_step, where mean_of_step is the mean of batch_statistics()
-  /// over a step's minibatches.
-  void update_running_statistics(const Space&, const std::vector<Matrix<T, Space>>& mean_of_step);
+  /// The same times what they were divided by, a mean by the minibatch's rows, a variance by one
+  /// less, to be summed over the minibatches of a step; and last these divisors [1, statistics].
+  void weigh_statistics(const Space&, std::vector<Matrix<T, Space>>& weighted) const;
+  /// running = 0.9 running + 0.1 of the step, from the sums of weigh_statistics(): the mean of all
+  /// rows, and the variance about the means of their minibatches. Without a divisor it stays.
+  void update_running_statistics(const Space&, const std::vector<Matrix<T, Space>>& sums_of_step);
 
  private:
   using M = Matrix<T, Space>;

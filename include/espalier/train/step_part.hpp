@@ -59,9 +59,8 @@ struct UpcomingStepOn {
 /// A minibatch on its way through the network.
 template <class Space>
 struct MinibatchPassOn {
-  std::int64_t step = 0;      ///< its number in the job
-  std::size_t place = 0;      ///< which of this rank's minibatches of the step it is
-  std::int64_t together = 1;  ///< minibatches of the step, over all ranks
+  std::int64_t step = 0;  ///< its number in the job
+  std::size_t place = 0;  ///< which of this rank's minibatches of the step it is
   const MinibatchOn<Space>& minibatch;
   const JoinedRows<float, Space>* joined = nullptr;  ///< or null
   /// Of each table of the input, or null: where derivatives by its rows go.

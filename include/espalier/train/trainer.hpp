@@ -112,7 +112,7 @@ class TrainerOn {
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
   void note_work(const TrainingStepOn<Space>& step);
   void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
-                     double scale, std::int64_t batches);
+                     double scale);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
   std::optional<Evaluation> evaluate(const std::function<bool()>& goes_on);
   void judge(const Evaluation& evaluation, EpochReport& report);
