@@ -47,7 +47,8 @@ void show_links(const Communicator& world, const GraphFile& file) {
   const auto negatives = negatives_in_words(links);
   if (!negatives.empty()) info_line("negatives", negatives);
   for (const auto& sentence : odd) info_line("note", sentence);
-  for (const auto& sentence : leaks_in_words(file, find_link_leaks(world, file))) info_line("leak", sentence);
+  for (const auto& sentence : leaks_in_words(file, find_link_leaks(world, file), false))
+    info_line("leak", sentence);
 }
 
 }  // namespace espalier

@@ -24,7 +24,7 @@ struct Wanted {
 
 // Does an edge of relation r that is wanted say the link itself?
 bool says_link(const GraphInfo& info, const Wanted& of, int r) {
-  const bool both_ways = !info.links.directed;
+  const bool both_ways = !info.links.directed || of.row == of.source;  // a loop is its own reverse
   if (of.relation < 0) return !of.reversed || both_ways;
   if (r == of.relation && (!of.reversed || both_ways)) return true;
   return r == info.schema.relations()[of.relation].inverse && (of.reversed || both_ways);
@@ -185,10 +185,9 @@ std::string in_words(const GraphInfo& info, const LinkEcho& echo) {
     if (echo.of[s] > 0)
       shares += fmt::format("{}{} of {} links of {} ({:.3f})", shares.empty() ? "" : " and ", echo.found[s],
                             echo.of[s], kSplitNames[s], share(echo, s));
-  return fmt::format("{}{} stand in {}{}: what is asked there is told by it ({})",
-                     echo.links < 0 ? "" : info.schema.full_name(echo.links) + ": ", shares,
-                     info.typed ? info.schema.full_name(echo.relation) : "the graph",
-                     echo.reversed ? ", the other way round" : "", remedy_for(info, echo));
+  return fmt::format("{}{} stand in {}{}", echo.links < 0 ? "" : info.schema.full_name(echo.links) + ": ",
+                     shares, info.typed ? info.schema.full_name(echo.relation) : "the graph",
+                     echo.reversed ? ", the other way round" : "");
 }
 
 }  // namespace
@@ -198,21 +197,24 @@ LinkLeaks find_link_leaks(const Communicator& comm, const GraphFile& file) {
   return LeakFinder(comm, file).find();
 }
 
-std::vector<std::string> leaks_in_words(const GraphFile& file, const LinkLeaks& leaks) {
+std::vector<std::string> leaks_in_words(const GraphFile& file, const LinkLeaks& leaks, bool remedies) {
   constexpr std::size_t kNamed = 5;
   const auto& info = file.info();
   std::vector<std::string> sentences;
+  const auto say = [&](std::string fact, const std::string& remedy) {
+    if (remedies) fact += fmt::format(": what is asked there is told by it ({})", remedy);
+    sentences.push_back(std::move(fact));
+  };
   for (std::size_t s = 0; s < leaks.edges.size(); ++s)
     if (leaks.edges[s] > 0)
-      sentences.push_back(
-          fmt::format("{} of {} links of {} are edges of the graph, too: what is asked there is told by it "
-                      "(espalier prepare --split-links takes links out of a graph)",
-                      leaks.edges[s], info.links.splits[s].links, kSplitNames[s]));
+      say(fmt::format("{} of {} links of {} are edges of the graph, too", leaks.edges[s],
+                      info.links.splits[s].links, kSplitNames[s]),
+          "espalier prepare --split-links takes links out of a graph");
   auto told = leaks.echoes;
   std::erase_if(told, [](const LinkEcho& echo) { return largest_share(echo) - echo.by_chance < kLeakShare; });
   std::ranges::stable_sort(told, std::greater(), largest_share);
   for (std::size_t k = 0; k < std::min(told.size(), kNamed); ++k)
-    sentences.push_back(in_words(info, told[k]));
+    say(in_words(info, told[k]), remedy_for(info, told[k]));
   if (told.size() > kNamed)
     sentences.push_back(fmt::format("links stand in {} more relations or directions, of smaller shares",
                                     told.size() - kNamed));

@@ -509,11 +509,13 @@ class LinksTest(ProgramTest):
         with h5py.File(whole, "a") as file:
             file["relations/inverse"][:] = -1
         self.succeed("-q", "digest", whole, "--write")
-        words = ("author.writes.paper: ", "(1.000) stand in paper.rev_writes.author, the other way round",
-                 "--inverse author.writes.paper=paper.rev_writes.author")
+        words = ("author.writes.paper: ", "(1.000) stand in paper.rev_writes.author, the other way round")
+        remedy = "--inverse author.writes.paper=paper.rev_writes.author"
         train = ("train", self.config, "run.restart=never", "model.kind=rgcn", "model.embedding=4", "train.epochs=1")
-        for said in (self.succeed(*prepare, ranks=2), self.succeed("info", self.graph), self.succeed(*train, ranks=2)):
+        for said, is_warned in ((self.succeed(*prepare, ranks=2), True), (self.succeed("info", self.graph), False),
+                                (self.succeed(*train, ranks=2), True)):
             self.assertEqual(said.count("the other way round"), 1, said)
+            self.assertEqual(remedy in said, is_warned, said)
             for word in words:
                 self.assertIn(word, said)
         left = self.succeed(*prepare, "--also", "rev_writes")

@@ -277,18 +277,19 @@ TEST(LongSplitLinks, ByTime) {
 // ---- what tells links ----
 
 // A shop: who buys what, the same the other way round, what was seen, mostly the same, who knows
-// whom, some both ways; and a relation that has nothing to do with any.
+// whom, some both ways; and what is near to what, with its inverse.
 TimedGraph make_shop(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   TimedGraph g{Schema({{"who", 0, 12}, {"what", 12, 30}}, {{"buys", 0, 1, -1},
                                                            {"bought_by", 1, 0, -1},
                                                            {"seen", 0, 1, 5},
                                                            {"knows", 0, 0, -1},
-                                                           {"near", 1, 1, -1},
-                                                           {"seen_by", 1, 0, 2}}),
+                                                           {"near", 1, 1, 6},
+                                                           {"seen_by", 1, 0, 2},
+                                                           {"near_to", 1, 1, 4}}),
                true,
                {},
-               {0, 1, 2, 3, 4, 5}};
+               {0, 1, 2, 3, 4, 5, 6}};
   const auto perhaps = [&](int of_ten) { return static_cast<int>(random() % 10) < of_ten; };
   for (std::int64_t who = 0; who < 12; ++who) {
     for (std::int64_t what = 12; what < 30; ++what) {
@@ -299,7 +300,9 @@ TimedGraph make_shop(std::uint64_t seed) {
     for (std::int64_t other = 0; other < 12; ++other)
       if (perhaps(3)) g.when[{who, 3, other}] = 0;
   }
-  for (std::int64_t what = 13; what < 30; ++what) g.when[{what, 4, what - 1}] = 0;
+  for (std::int64_t what = 12; what < 30; ++what)
+    for (std::int64_t other = 12; other < 30; ++other)
+      if (perhaps(3)) g.when[{what, 4, other}] = g.when[{other, 6, what}] = 0;
   return g;
 }
 
@@ -357,7 +360,7 @@ TEST(SplitLinks, WhatTellsThem) {
       for (const auto& [edge, none] : g.when) {
         const auto& [v, r, u] = edge;
         // Some stay in the graph although they are links.
-        const bool may_be_link = r == 0 || r == 2 || r == 3;
+        const bool may_be_link = r == 0 || (r >= 2 && r <= 4);
         if (may_be_link && random() % 2 == 0) whole.links[random() % 3].push_back({r, u, v});
         if (!may_be_link || random() % 4 > 0) whole.edges.insert(edge);
       }
@@ -365,8 +368,8 @@ TEST(SplitLinks, WhatTellsThem) {
       std::erase_if(left.when, [&](const auto& entry) { return !whole.edges.contains(entry.first); });
       const auto path = folder + "/graph.h5";
       write(left, path, [&](GraphWriter& writer) {
-        LinkInfo info{.directed = directed, .names = {"buys", "seen", "knows"}};
-        if (related) info.graph_relations = {0, 2, 3};
+        LinkInfo info{.directed = directed, .names = {"buys", "seen", "knows", "near"}};
+        if (related) info.graph_relations = {0, 2, 3, 4};
         writer.write_link_relations(info);
         for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
           Links links;
@@ -374,7 +377,7 @@ TEST(SplitLinks, WhatTellsThem) {
             for (const auto& [r, head, tail] : whole.links[static_cast<std::size_t>(split)]) {
               links.heads.push_back(head);
               links.tails.push_back(tail);
-              links.relations.push_back(static_cast<std::int32_t>(r + 1) / 2);
+              links.relations.push_back(r == 0 ? 0 : static_cast<std::int32_t>(r) - 1);
             }
           writer.write_links(split, links);
         }
@@ -430,7 +433,7 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
             {"buys=seen_by"},
             {},
             {"--inverse buys=seen_by", "the inverse of what.seen_by.who is who.seen.what"}},
-        {{"buys=near"}, {}, {"--inverse buys=near", "other types"}},
+        {{"buys=knows"}, {}, {"--inverse buys=knows", "other types"}},
         {{"knows=knows"}, {}, {"--inverse knows=knows", "has other edges"}},
         {{"buys"}, {}, {"--inverse buys: give two relations"}},
         {{"buys=sells"}, {}, {"--inverse sells", "has no such relation"}},

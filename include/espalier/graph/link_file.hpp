@@ -92,8 +92,8 @@ LinkLeaks find_link_leaks(const Communicator& comm, const GraphFile& file);
 
 /// An echo is told of where, of the links of a split, so much more are found than by chance.
 inline constexpr double kLeakShare = 0.1;
-/// Sentences that say what is told, and what to do.
-std::vector<std::string> leaks_in_words(const GraphFile& file, const LinkLeaks& leaks);
+/// Sentences that say what is told, with `remedies` what to do, too.
+std::vector<std::string> leaks_in_words(const GraphFile& file, const LinkLeaks& leaks, bool remedies = true);
 
 /// By Split.
 struct LinkCounts {
