@@ -74,6 +74,16 @@ bool ranking_fewer_helps(const PlannedJob& planned) {
   return peak_memory(other).bytes() < peak_memory(planned).bytes();
 }
 
+// Is much of a phase of steps, which evaluation keeps?
+bool grows_with_batches(const MemoryPhase& phase) {
+  if (phase.name != "evaluate") return true;
+  double of_steps = 0;
+  for (const auto& item : phase.items)
+    for (const auto* name : {"input rows of a step", "steps ahead", "activations", "outgrown by them"})
+      if (item.name == name) of_steps += item.bytes;
+  return 10 * of_steps >= phase.total();
+}
+
 std::string cures_of(const PlannedJob& planned, double bytes) {
   const auto& job = planned.job;
   const auto replication = planned.epoch.replication;
@@ -86,12 +96,11 @@ std::string cures_of(const PlannedJob& planned, double bytes) {
     cures += fmt::format(", sampler.bulk = {}", bulk);
   if (const auto depth = largest_depth(planned, bytes); depth > 0 && depth < job.config.run.prefetch_steps)
     cures += fmt::format(", run.prefetch_steps = {}", depth);
-  const bool of_steps = job.gpu || peak_memory(planned).fullest().name != "evaluate";
+  const bool of_steps = job.gpu || grows_with_batches(peak_memory(planned).fullest());
   if (of_steps) cures += ", a smaller sampler.batch_size";
   if (!job.training) return cures;
   cures += of_steps ? " or model.hidden" : ", a smaller model.hidden";
-  if (!of_steps && ranking_fewer_helps(planned))
-    cures += fmt::format(", train.ranked_against = {}", kFewCandidates);
+  if (ranking_fewer_helps(planned)) cures += fmt::format(", train.ranked_against = {}", kFewCandidates);
   if (spilling_fits(planned, bytes)) cures += ", run.spill = a folder on a disk";
   for (const auto& part : planned_parts(job, replication)) cures += part.cures;
   return cures;

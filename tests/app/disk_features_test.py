@@ -74,8 +74,9 @@ class Spilled(ProgramTest):
     def test_rows_spill_by_themselves_where_memory_ends(self):
         self.succeed("-q", "generate", "planted", "--nodes", 60000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
         job = ("model.hidden=128", "sampler.fanout=[2,2,2]", "sampler.batch_size=512")
-        expected, needs = self.history(*job), self.planned(*job)["plan"]["judged_bytes"]
-        limit = needs - (25 << 20)  # of twice 30 MB
+        expected = self.history(*job)
+        error = self.fail_with(4, ["does not fit"], "plan", self.config, "--ranks", 1, "--memory-per-rank", "4MiB", *job)
+        limit = round(1.1 * float(re.search("a rank needs ([0-9.]+) MiB", error).group(1)) * 2**20)
         output = self.succeed("train", self.config, *job, f"run.memory_limit={limit}")
         self.assertRegex(output, f"rows of hidden layers do not fit in memory .* files in output.dir = {self.output}")
         report = self.report(self.output)

@@ -70,7 +70,7 @@ class Evaluation(ProgramTest):
 
 class Rows(ProgramTest):
     JOB = ("model.hidden=8", "model.layers=2", "sampler.fanout=[2,2]", "sampler.batch_size=512", "train.epochs=1", "run.threads=1",
-           "run.memory_limit=200MB")
+           'run.memory_limit="200MB"')
 
     def test_of_the_last_layer_are_judged_as_they_come(self):
         """32768 rows of 600 logits would take 79 MB."""
