@@ -37,7 +37,7 @@ struct TimedGraph {
   std::set<int> timeless;  // relations
 };
 
-GraphView apart() {
+GraphView separate() {
   GraphView view;
   view.apart = true;
   return view;
@@ -78,7 +78,7 @@ struct SplitGraph {
 };
 
 SplitGraph read(const std::string& path) {
-  const GraphFile file(test_world(), path, apart());
+  const GraphFile file(test_world(), path, separate());
   const auto& info = file.info();
   SplitGraph found;
   const auto rows = file.read_rows<std::int64_t>(0, info.nodes);
@@ -231,7 +231,7 @@ std::array<std::vector<Link>, 3> in_order(std::array<std::vector<Link>, 3> links
 void check_split(const TimedGraph& g, const LinkShares& shares, const std::string& folder) {
   const auto expected = expected_links(g, shares);
   write(g, folder + "/graph.h5");
-  const GraphFile file(test_world(), folder + "/graph.h5", apart());
+  const GraphFile file(test_world(), folder + "/graph.h5", separate());
   const auto split = [&] {
     split_links(test_world(), file, {.shares = shares, .by_time = true}, {folder + "/links.h5", true});
   };
@@ -382,7 +382,7 @@ TEST(SplitLinks, WhatTellsThem) {
           writer.write_links(split, links);
         }
       });
-      const GraphFile file(world, path, apart());
+      const GraphFile file(world, path, separate());
       EXPECT_EQ(found_leaks(file), search_leaks(g.schema, whole, directed, related)) << directed << related;
     }
 }
@@ -393,11 +393,11 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   const auto folder = test_folder("also");
   const auto g = make_shop(seed);
   write(g, folder + "/graph.h5");
-  const GraphFile file(test_world(), folder + "/graph.h5", apart());
+  const GraphFile file(test_world(), folder + "/graph.h5", separate());
   LinkSplitOptions options{.shares = {0.5, 0.2, 0.3}, .relations = {"buys"}};
   const auto split = [&] { return split_links(test_world(), file, options, {folder + "/links.h5", true}); };
   const auto leaks = [&] {
-    const GraphFile written(test_world(), folder + "/links.h5", apart());
+    const GraphFile written(test_world(), folder + "/links.h5", separate());
     return leaks_in_words(written, find_link_leaks(test_world(), written));
   };
   split();
@@ -423,7 +423,7 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   for (const auto& [edge, none] : expected) left.insert(edge);
   EXPECT_EQ(found.edges, left);
   EXPECT_EQ(counts.beside, beside);
-  const GraphFile written(test_world(), folder + "/links.h5", apart());
+  const GraphFile written(test_world(), folder + "/links.h5", separate());
   EXPECT_EQ(written.info().schema.relations()[1].inverse, 0);
   // Links of one type, and another relation of it: either direction.
   options = {.shares = {0.5, 0.2, 0.3}, .relations = {"near"}, .also = {"knows"}};
@@ -446,7 +446,7 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   // What goes with links is none, where nobody says whose edges are.
   options = {.shares = {0.5, 0.2, 0.3}, .also = {"seen", "bought_by"}};
   split();
-  EXPECT_EQ(GraphFile(test_world(), folder + "/links.h5", apart()).info().links.graph_relations,
+  EXPECT_EQ(GraphFile(test_world(), folder + "/links.h5", separate()).info().links.graph_relations,
             (std::vector<int>{0, 3, 4}));
 }
 

@@ -258,7 +258,8 @@ TEST(Weights, ScalingARowOrARelationsPartOfOneChangesNoBitOfSharesAndPicks) {
       EXPECT_GT(block.entries(), 40);
       EXPECT_TRUE(std::ranges::equal(plain.vertices, other.vertices));
       EXPECT_TRUE(std::equal(block.indices, block.indices + block.entries(), of_other.indices));
-      EXPECT_TRUE(std::equal(block.values, block.values + block.entries(), of_other.values));
+      const float *const values = block.values, *const others = of_other.values;
+      EXPECT_TRUE(std::equal(values, values + block.entries(), others));
     }
   }
 }
@@ -276,7 +277,8 @@ TEST(Weights, InOneScaleForTheGraphAreDrawnAlikeWhereThatIsExact) {
     std::vector<std::uint64_t> prefix = {0};
     for (std::int64_t k = 0; k < row.size; ++k)
       prefix.push_back(prefix.back() + fixed_point_weight(row.values[k], 30));
-    const auto positive = std::count_if(row.values, row.values + row.size, [](float x) { return x > 0; });
+    const auto positive =
+        std::count_if(row.values.data(), row.values.data() + row.size, [](float x) { return x > 0; });
     if (positive <= 3) continue;
     std::int64_t chosen[3], in_order[3];
     const RandomStream stream = {3, Purpose::kSample, 1, 7, 1, static_cast<std::uint64_t>(v)};

@@ -101,7 +101,7 @@ TEST(Trainer, WithoutValidationTheLastWeightsStay) {
 // not finite.
 TEST(Trainer, AtNumbersThatAreNotFiniteItSaysWhereAndTheBestWeightsStay) {
   const auto problem = small_problem(60, 5, 3, 20);
-  const auto is_finite = [](const Weights<float>& weights) {
+  const auto is_finite = [](const TensorsOf<float>& weights) {
     return std::ranges::all_of(weights, [](const auto& tensor) {
       return std::ranges::all_of(tensor.data, [](float x) { return std::isfinite(x); });
     });

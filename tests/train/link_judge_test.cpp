@@ -50,7 +50,7 @@ JudgedLinks judged_links(std::int64_t most) {
   return links;
 }
 
-TrainConfig config_of(std::int64_t against, const char* metric, bool both = true) {
+TrainConfig config_against(std::int64_t against, const char* metric, bool both = true) {
   TrainConfig config;
   config.task = "links";
   config.score = "dot";
@@ -87,8 +87,11 @@ std::unique_ptr<LinkTargets> targets_of(const Grid& grid, const JudgedLinks& lin
 Metrics judge(const Grid& grid, const JudgedLinks& links, const TrainConfig& config,
               Owned owned = Owned::kInRanges) {
   const auto targets = targets_of(grid, links, owned);
-  const auto own = rows_of_part(links.rows, targets->judges, targets->rank);
-  return make_task(Cpu{1}, grid, *targets, config)->judge(Cpu{1}, own, {}).test;
+  auto own = rows_of_part(links.rows, targets->judges, targets->rank);
+  const auto task = make_task(Cpu{1}, grid, *targets, config);
+  const auto of_rows = task->judge();
+  of_rows->take(Cpu{1}, 0, own);
+  return of_rows->finish(Cpu{1}, {}).test;
 }
 
 Grid alone() {
@@ -109,12 +112,12 @@ TEST(LinkJudge, WhoKnowsTheTruthIsFirst) {
   one.know_the_truth();
   for (const std::int64_t against : {1, 5, 20, 29}) {
     SCOPED_TRACE(against);
-    EXPECT_EQ(judge_on_every_grid(one, config_of(against, "mrr")).find("mrr"), 1.0);
-    const auto filtered = judge_on_every_grid(several, config_of(against, "filtered_mrr"));
+    EXPECT_EQ(judge_on_every_grid(one, config_against(against, "mrr")).find("mrr"), 1.0);
+    const auto filtered = judge_on_every_grid(several, config_against(against, "filtered_mrr"));
     EXPECT_EQ(filtered.find("filtered_mrr"), 1.0);
     EXPECT_EQ(filtered.find("filtered_hits_1"), 1.0);
     if (against > 5) EXPECT_LT(filtered.find("mrr"), 1.0) << "other links of an end are as good";
-    EXPECT_FALSE(judge(alone(), several, config_of(against, "mrr")).find("filtered_mrr").has_value());
+    EXPECT_FALSE(judge(alone(), several, config_against(against, "mrr")).find("filtered_mrr").has_value());
   }
 }
 
@@ -122,9 +125,9 @@ TEST(LinkJudge, AmongAllOthersRanksAreThoseAmongAll) {
   auto links = judged_links(5);
   std::mt19937_64 random(test_seed(4));
   links.rows = random_matrix<float>(links.rows.rows, links.rows.columns, random);
-  const auto all = judge_on_every_grid(links, config_of(0, "filtered_mrr"));
-  EXPECT_EQ(judge_on_every_grid(links, config_of(kTails.size() - 1, "filtered_mrr")), all);
-  EXPECT_NE(judge(alone(), links, config_of(20, "filtered_mrr")), all);
+  const auto all = judge_on_every_grid(links, config_against(0, "filtered_mrr"));
+  EXPECT_EQ(judge_on_every_grid(links, config_against(kTails.size() - 1, "filtered_mrr")), all);
+  EXPECT_NE(judge(alone(), links, config_against(20, "filtered_mrr")), all);
 }
 
 // The tails of most heads are nearly all links: fewer than 12 are left of some, none of one.
@@ -136,7 +139,7 @@ TEST(LinkJudge, FilteredRanksAreAmongTheFirstThatAreNoLinks) {
       links.splits[static_cast<std::size_t>((head + tail) % 3)].emplace_back(head, tail);
   std::mt19937_64 random(test_seed(9));
   for (auto& number : links.rows.data) number = static_cast<float>(static_cast<int>(random() % 3) - 1);
-  const auto config = config_of(kAgainst, "filtered_hits_3", false);
+  const auto config = config_against(kAgainst, "filtered_hits_3", false);
   const auto found = judge_on_every_grid(links, config);
   const auto known = links.known();
   const auto& test = links.splits[2];

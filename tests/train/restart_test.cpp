@@ -36,7 +36,7 @@ std::string words(const Layout& layout) {
 // What is to come out of training, however often it was left.
 struct Outcome {
   std::vector<EpochReport> epochs;
-  Weights<float> weights;
+  TensorsOf<float> weights;
   std::uint64_t digest = 0;
   std::int64_t best_epoch = 0;
   std::optional<Metrics> test;
@@ -404,8 +404,8 @@ TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
 
 // A state that `config` made, and `change` changed, restored by a trainer of `training`: the
 // network then.
-Weights<float> restored(const Training& training, const Config& config,
-                        const std::function<void(TrainingState&)>& change) {
+TensorsOf<float> restored(const Training& training, const Config& config,
+                          const std::function<void(TrainingState&)>& change) {
   auto other = training;
   other.config = config;
   const auto saved = train_on(other, layout_of_all(), "", at_moment(5, Next::kSaveAndStop)).saved.at(0);

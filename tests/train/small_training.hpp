@@ -11,17 +11,17 @@ namespace espalier {
 constexpr std::int64_t kStep = 3;  // batches per step
 
 template <class T>
-using Weights = std::vector<Matrix<T>>;  // all parameters, then all running statistics
+using TensorsOf = std::vector<Matrix<T>>;  // all parameters, then all running statistics
 
 template <class T>
-Weights<T> weights_of(const Network<T>& network) {
-  Weights<T> weights;
+TensorsOf<T> weights_of(const Network<T>& network) {
+  TensorsOf<T> weights;
   for (const auto& parameter : network.parameters()) weights.push_back(parameter.value);
   for (const auto& statistic : network.running_statistics()) weights.push_back(statistic);
   return weights;
 }
 
-inline bool same_weights(const Weights<float>& a, const Weights<float>& b) {
+inline bool same_weights(const TensorsOf<float>& a, const TensorsOf<float>& b) {
   bool same = a.size() == b.size();
   for (std::size_t k = 0; same && k < a.size(); ++k) same = same_bits(a[k], b[k]);
   return same;
@@ -48,8 +48,8 @@ inline Config config_of(const std::string& kind, const std::string& normalize) {
 struct Run {
   TrainingResult result;
   std::vector<EpochReport> epochs;
-  std::vector<Weights<float>> weights;  // after each epoch
-  Weights<float> last;                  // what train() leaves
+  std::vector<TensorsOf<float>> weights;  // after each epoch
+  TensorsOf<float> last;                  // what train() leaves
   Evaluation evaluation_of_last;
 };
 

@@ -33,7 +33,7 @@ double plain_rate(const TrainConfig& t, std::int64_t epoch) {  // epoch counts f
 
 struct PlainRun {
   std::vector<double> losses;
-  std::vector<Weights<double>> weights;
+  std::vector<TensorsOf<double>> weights;
 };
 
 // The oracle. `alone`: a grid of this rank only.

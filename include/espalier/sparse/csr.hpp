@@ -144,7 +144,7 @@ struct BlockView {
   /// Empty for a block without values.
   std::span<const float> row_values(std::int64_t row) const requires std::is_same_v<Space, Cpu> {
     if (!has_values()) return {};
-    return {values + row_begin(row), static_cast<std::size_t>(row_size(row))};
+    return {(values + row_begin(row)).data(), static_cast<std::size_t>(row_size(row))};
   }
 };
 
