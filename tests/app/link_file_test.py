@@ -161,7 +161,7 @@ class Read(LinkFile):
         config = self.folder / "job.toml"
         config.write_text(f'[graph]\nfile = "{self.graph}"\n[output]\ndir = "{self.folder}/out"\n')
         for command in (("train", config), ("plan", config, "--ranks", 2)):
-            self.fail_with(3, ["/split/train is empty or absent"], *command)
+            self.fail_with(3, ["the graph has no labels", "train.task = \"links\""], *command)
 
     def test_names_of_vertices(self):
         write_pairs(self.graph, ids=texts("a", "b", "c", "d", "e", "f"))

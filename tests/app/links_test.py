@@ -115,7 +115,7 @@ class LinksTest(ProgramTest):
         words = self.fail_with(4, ["evaluation ", "train.ranked_against = 100"], *job)
         self.assertNotIn("a smaller sampler.batch_size", words)
         self.assertNotIn("ranked_against", self.fail_with(4, ["does not fit"], *job, "train.ranked_against=100"))
-        self.assertNotIn("ranked_against", self.fail_with(4, ["a smaller sampler.batch_size"], *job, "sampler.batch_size=8000"))
+        self.fail_with(4, ["a smaller sampler.batch_size", "train.ranked_against = 100"], *job, "sampler.batch_size=8000")
 
     def test_what_is_planned(self):
         self.make("planted", "--nodes", 600, *PLANTED[3:])

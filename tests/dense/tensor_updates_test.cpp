@@ -1,4 +1,5 @@
 // Laws: those of tensor_updates_cases.hpp.
+#include "dense/random_matrices.hpp"
 #include "dense/tensor_updates_cases.hpp"
 
 namespace espalier {
@@ -22,7 +23,7 @@ TEST(Blend, IsAStepOfAnExponentialAverage) {
 TEST(Weigh, SumsAreBlendedByWhatTheyWereMultipliedBy) {
   check_weighted_means(
       [](double divisor, const Matrix<float>& mean, std::int64_t at) {
-        Weighed weighed = {{}, {1, 3}};
+        Weighed weighed = {{}, filled_matrix(1, 3, 0.0f)};
         weigh(Cpu{1}, divisor, mean, weighed.sum, weighed.divisors, at);
         return weighed;
       },

@@ -1,6 +1,7 @@
 // ranks: 1
 // Laws: those of tensor_updates_cases.hpp, on a GPU, with the bits of the CPU.
 #include "dense/device_matrices.hpp"
+#include "dense/random_matrices.hpp"
 #include "dense/tensor_updates_cases.hpp"
 
 namespace espalier {
@@ -38,7 +39,7 @@ TEST_F(TensorUpdatesCuda, WeighsAsTheCpuDoes) {
   check_weighted_means(
       [this](double divisor, const Matrix<float>& mean, std::int64_t at) {
         Matrix<float, Cuda> sum;
-        auto divisors = to_device(gpu(), Matrix<float>(1, 3));
+        auto divisors = to_device(gpu(), filled_matrix(1, 3, 0.0f));
         weigh(gpu(), divisor, to_device(gpu(), mean), sum, divisors, at);
         return Weighed{to_host(gpu(), sum), to_host(gpu(), divisors)};
       },

@@ -74,6 +74,7 @@ std::unique_ptr<LinkTargets> targets_of(const Grid& grid, const JudgedLinks& lin
     return mine;
   };
   auto targets = std::make_unique<LinkTargets>();
+  targets->outputs = links.rows.columns;
   targets->blocks = ownership_of(owned, kTails.end, grid.rows());
   place_targets(grid, targets->blocks, {}, *targets);
   targets->train_links = std::make_unique<LinkSource>(
