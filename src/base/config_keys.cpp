@@ -218,7 +218,8 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"tail", "both"})
           .with({kLinks}),
       Key{"train.ranked_against", kState, &c.train.ranked_against,
-          "other vertices that a link is ranked among, where the file gives none; 0: all that the relation allows"}
+          "other vertices that a link is ranked among, where the file gives none; 0: all that the relation "
+          "allows"}
           .from(0)
           .with({kLinks}),
       Key{"train.metric", kState, &c.train.metric,
