@@ -159,8 +159,8 @@ void features_on_disk(const JobFacts& job) {
   const auto tables = input_tables(*job.graph, job.config);
   if (std::ranges::any_of(tables, &InputTable::in_fewer_bits) && job.config.run.spill.empty())
     usage_error(
-        "graph.feature_bits = {}: rows on disk in fewer bits than the file's need a folder for a file of "
-        "them; set run.spill = a folder on a local disk, or write 32",
+        "graph.feature_bits = {} with graph.features_on = \"disk\": rows in fewer bits than the file's need "
+        "a folder for a file of them; set run.spill = a folder on a local disk, or write 32 bits",
         job.config.graph.feature_bits);
   const auto stays = [&](int type) {
     return std::ranges::any_of(

@@ -186,7 +186,7 @@ class Case:
     def make(self):
         self.r = self.random_of("graph")
         self.graph = self.r.choice(random_graphs.KINDS)(self.folder / "graph.h5", self.r)
-        new = self.number not in self.options.kept
+        new = self.number not in self.options.older
         self.r = self.random_of("odd edges")
         if new and self.r.random() < 0.3 and not self.graph.flaw:
             random_graphs.make_odd(self.graph, self.r)
