@@ -12,12 +12,14 @@ import unittest
 import h5py
 import numpy as np
 
+from tests.beside import Beside
 from tests.launcher import LAUNCHER
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = str(ROOT / os.environ.get("ESPALIER", "build/cpu/espalier"))
 SHARED_DATA = ROOT.parent / "shared" / "data"
 LONG = bool(os.environ.get("ESPALIER_LONG"))
+OLDER = os.environ.get("ESPALIER_BESIDE")  # tests/beside.py
 # The program on GPUs, or on emulated ones where there is none.
 EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 needs_emulation = unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
@@ -34,9 +36,17 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
     command = [program, *map(str, arguments)]
     if overwrite and {"train", "sample"} & set(command[1:4]) and "help" not in command:
         command.append("--overwrite")
-    done = subprocess.run(LAUNCHER.command(ranks, *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                          timeout=timeout, **options)
-    return done.returncode, done.stdout
+
+    def run(*command):
+        done = subprocess.run(LAUNCHER.command(ranks, *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                              timeout=timeout, **options)
+        return done.returncode, done.stdout
+
+    beside = OLDER and program == PROGRAM and Beside(command[1:], lambda words: run(OLDER, *words))
+    code, said = run(*command)
+    if beside:
+        beside.compare(code, said)
+    return code, said
 
 
 @contextlib.contextmanager
