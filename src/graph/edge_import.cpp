@@ -5,10 +5,8 @@
 
 #include "array_tables.hpp"
 #include "edge_text.hpp"
-#include "espalier/base/log.hpp"
-#include "first_rank.hpp"
-#include "import_edges.hpp"
-#include "import_tables.hpp"
+#include "espalier/base/counted.hpp"
+#include "graph_source.hpp"
 #include "input_files.hpp"
 #include "matrix_market.hpp"
 #include "renumbered_edges.hpp"
@@ -19,118 +17,118 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What is open, on rank 0.
-struct Inputs {
-  std::unique_ptr<EdgeSource> edges;
-  const VertexNumbers* numbers = nullptr;  // where ids are renumbered
-  std::unique_ptr<NpyArray> features, labels;
-  std::int64_t nodes = -1;  // -1: the largest id says
-};
-
-// Rank 0. Before anything long is begun.
-Inputs open_arrays(const EdgeFileOptions& options, const OutputFile& output) {
-  const auto& arrays = options.arrays;
-  refuse_inputs_as_output(
-      {options.file, arrays.features, arrays.labels, arrays.splits[0], arrays.splits[1], arrays.splits[2]},
-      output.path);
-  check_output(output);
-  Inputs inputs;
-  if (!arrays.features.empty()) inputs.features = open_npy(arrays.features);
-  if (!arrays.labels.empty()) inputs.labels = open_npy(arrays.labels);
-  for (const auto& split : arrays.splits)
-    if (!split.empty()) open_npy(split);
-  return inputs;
+GraphDescription description_of(const std::string& path, const std::string& layout) {
+  const auto file = fs::path(path).filename().string();
+  // "soc-LiveJournal1" of soc-LiveJournal1.txt.gz
+  return {file.substr(0, file.find('.', 1)), fmt::format("{} {}", layout, file), false};
 }
 
-// Collective. Ids, features, labels, splits.
-void import_arrays(const Communicator& comm, Inputs inputs, const VertexArrays& arrays, std::int64_t nodes,
-                   GraphWriter& writer) {
-  if (agreed(comm, inputs.numbers != nullptr) != 0)
-    writer.write_number_ids(inputs.numbers != nullptr ? inputs.numbers->ids() : Buffer<std::int64_t>());
-  std::unique_ptr<FeatureRows> rows;
-  OgbLabels labels;
-  on_first_rank(comm, [&] {
-    if (inputs.features) rows = open_feature_array(std::move(inputs.features), nodes);
-    if (inputs.labels)
-      labels = read_labels(open_feature_array(std::move(inputs.labels), nodes), nodes, NoClass::kMinusOneToo);
-    if (labels.columns > 0) log::info("labels     {}", in_words(labels));
-  });
-  const auto columns = import_features(comm, std::move(rows), nodes, arrays.half, writer);
-  if (columns > 0) log::info("features   {} x {}", nodes, columns);
-  import_labels(comm, labels, writer);
-  if (arrays.splits == std::array<std::string, 3>()) return;
-  Splits splits;
-  on_first_rank(comm, [&] {
+// A file of edges, with arrays beside it.
+class EdgeFile : public GraphSource {
+ public:
+  /// Before anything long is begun: all that the arrays' headers say is checked. `options` must
+  /// outlive it.
+  EdgeFile(const EdgeFileOptions& options, const OutputFile& output, const std::string& layout)
+      : GraphSource(description_of(options.file, layout)), options_(options) {
+    const auto& arrays = options.arrays;
+    refuse_inputs_as_output(
+        {options.file, arrays.features, arrays.labels, arrays.splits[0], arrays.splits[1], arrays.splits[2]},
+        output.path);
+    check_output(output);
+    for (const auto& path :
+         {arrays.features, arrays.labels, arrays.splits[0], arrays.splits[1], arrays.splits[2]})
+      if (!path.empty()) open_npy(path);
+  }
+  /// Of so many vertices; -1: as many as the largest id says.
+  void set_edges(std::unique_ptr<EdgeSource> edges, std::int64_t vertices, const char* line) {
+    edges_ = std::move(edges);
+    line_ = line;
+    set_plain(vertices);
+  }
+  void renumber() {
+    auto renumbered = std::make_unique<RenumberedEdges>(std::move(edges_));
+    numbers_ = &renumbered->numbers();
+    set_edges(std::move(renumbered), std::ssize(numbers_->ids()), line_);
+  }
+
+  std::string place() const override { return edges_->name(); }
+  void read_edges(int, const std::function<void(const EdgePiece&)>& use) const override { edges_->read(use); }
+  bool weighted() const override { return edges_->weighted(); }
+  std::string edge_place(int, std::int64_t edge) const override { return edges_->place(edge); }
+  const char* line() const override { return line_; }
+  std::unique_ptr<FeatureRows> open_features(int) const override { return open(options_.arrays.features); }
+  std::unique_ptr<FeatureRows> open_labels(int) const override { return open(options_.arrays.labels); }
+  NoClass no_class() const override { return NoClass::kMinusOneToo; }
+  const Buffer<std::int64_t>* number_ids() const override {
+    return numbers_ != nullptr ? &numbers_->ids() : nullptr;
+  }
+  bool has_split(int, std::size_t) const override {
+    return options_.arrays.splits != std::array<std::string, 3>();
+  }
+  Splits read_splits(int, const OgbLabels& labels, std::size_t) const override {
+    const auto nodes = types()[0].size();
     SplitCollector collected(nodes, labels, HiddenTests::kRefuse);
     const VertexCount vertices{nodes, "the graph has " + counted(nodes, "vertex")};
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-      if (const auto& path = arrays.splits[static_cast<std::size_t>(split)]; !path.empty())
-        read_split_array(*open_npy(path), vertices, split, collected, inputs.numbers);
-    splits = collected.finish();
-    log::info("splits     {}", in_words(splits, ""));
-  });
-  import_splits(splits, writer);
-}
+      if (const auto& path = options_.arrays.splits[static_cast<std::size_t>(split)]; !path.empty())
+        read_split_array(*open_npy(path), vertices, split, collected, numbers_);
+    return collected.finish();
+  }
 
-// Collective. `line`: what an edge is in its file.
-void import_graph(const Communicator& comm, Inputs inputs, const EdgeFileOptions& options,
-                  const std::string& line, const char* layout, const OutputFile& output) {
-  GraphWriter writer(comm, output);
-  EdgeReport report{options.edges};
-  report.line = line;
-  const auto found = import_edges(comm, {inputs.edges.get(), inputs.nodes, report}, writer);
-  // Of numbers that nobody has chosen. Rank 0 knows.
-  if (inputs.edges && inputs.nodes < 0 && found.alone > found.nodes / 2)
-    log::warning("{} of the vertices 0 to {} have no edge; --renumber makes vertices of those that have one",
-                 found.alone, found.nodes - 1);
-  import_arrays(comm, std::move(inputs), options.arrays, found.nodes, writer);
-  const auto file = fs::path(options.file).filename().string();
-  // "soc-LiveJournal1" of soc-LiveJournal1.txt.gz
-  writer.commit({file.substr(0, file.find('.', 1)), fmt::format("{} {}", layout, file), found.directed});
-}
+ private:
+  std::unique_ptr<FeatureRows> open(const std::string& path) const {
+    return path.empty() ? nullptr : open_feature_array(open_npy(path), types()[0].size());
+  }
 
-Inputs open_edge_list(const EdgeFileOptions& options, const OutputFile& output) {
-  auto inputs = open_arrays(options, output);
+  const EdgeFileOptions& options_;
+  std::unique_ptr<EdgeSource> edges_;
+  const VertexNumbers* numbers_ = nullptr;  // where ids are renumbered
+  const char* line_ = "";
+};
+
+std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, const OutputFile& output) {
+  auto file = std::make_unique<EdgeFile>(options, output, "edge list");
   EdgeTextOptions text{options.file, options.weights, -1, "", options.renumber};
   // Where nobody said how many vertices there are, arrays do: these are their rows.
-  const auto* array = inputs.features ? inputs.features.get() : inputs.labels.get();
+  const auto& arrays = options.arrays;
+  const auto& path = arrays.features.empty() ? arrays.labels : arrays.features;
   if (options.vertices) {
     text.nodes = *options.vertices;
     text.nodes_by = "--vertices says " + counted(text.nodes, "vertex");
-  } else if (array != nullptr && !options.renumber) {
+  } else if (!path.empty() && !options.renumber) {
+    const auto array = open_npy(path);
     text.nodes = array->shape()[0];
     text.nodes_by = fmt::format("{} has {}", array->name(), counted(text.nodes, "row"));
   }
-  inputs.nodes = text.nodes;
-  inputs.edges = open_edge_text(std::move(text));
-  if (!options.renumber) return inputs;
-  auto renumbered = std::make_unique<RenumberedEdges>(std::move(inputs.edges));
-  inputs.numbers = &renumbered->numbers();
-  inputs.nodes = std::ssize(inputs.numbers->ids());
-  inputs.edges = std::move(renumbered);
-  return inputs;
+  const auto nodes = text.nodes;
+  file->set_edges(open_edge_text(std::move(text)), nodes, "line");
+  if (options.renumber) file->renumber();
+  return file;
+}
+
+std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, const OutputFile& output) {
+  auto file = std::make_unique<EdgeFile>(options, output, "Matrix Market file");
+  auto matrix = std::make_unique<MatrixMarket>(options.file, options.weights);
+  if (matrix->symmetric() && options.edges.symmetrize)
+    usage_error("--symmetrize: {} says that it is symmetric; leave it out", options.file);
+  const auto nodes = matrix->nodes();
+  file->set_edges(std::move(matrix), nodes, "entry");
+  return file;
+}
+
+ImportOptions import_options(const EdgeFileOptions& options) {
+  return {.place = options.file, .edges = options.edges, .half = options.arrays.half};
 }
 
 }  // namespace
 
 void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output) {
-  Inputs inputs;
-  on_first_rank(comm, [&] { inputs = open_edge_list(options, output); });
-  import_graph(comm, std::move(inputs), options, "line", "edge list", output);
+  import_graph(comm, import_options(options), output, [&] { return open_edge_list(options, output); });
 }
 
 void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options,
                           const OutputFile& output) {
-  Inputs inputs;
-  on_first_rank(comm, [&] {
-    inputs = open_arrays(options, output);
-    auto matrix = std::make_unique<MatrixMarket>(options.file, options.weights);
-    if (matrix->symmetric() && options.edges.symmetrize)
-      usage_error("--symmetrize: {} says that it is symmetric; leave it out", options.file);
-    inputs.nodes = matrix->nodes();
-    inputs.edges = std::move(matrix);
-  });
-  import_graph(comm, std::move(inputs), options, "entry", "Matrix Market file", output);
+  import_graph(comm, import_options(options), output, [&] { return open_matrix_market(options, output); });
 }
 
 }  // namespace espalier

@@ -1,6 +1,6 @@
+#include "edge_report.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "import_edges.hpp"
 
 namespace espalier {
 

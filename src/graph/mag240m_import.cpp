@@ -5,9 +5,8 @@
 
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
-#include "first_rank.hpp"
 #include "input_files.hpp"
-#include "ogb_typed_splits.hpp"
+#include "ogb_folder.hpp"
 
 namespace espalier {
 
@@ -15,10 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class Mag240mFolder : public TypedFolder {
+class Mag240mFolder : public GraphSource {
  public:
   explicit Mag240mFolder(const std::string& folder)
-      : TypedFolder(describe_folder(folder, "MAG240M")),
+      : GraphSource(describe_folder(folder, "MAG240M")),
         processed_(fs::path(folder) / "processed"),
         split_(fs::path(folder) / "split") {
     if (!fs::is_directory(processed_)) input_error("{}: no such folder", processed_.string());
@@ -36,7 +35,6 @@ class Mag240mFolder : public TypedFolder {
   }
   std::unique_ptr<FeatureRows> open_features(int type) const override { return open_rows(type, "node_feat"); }
   std::unique_ptr<FeatureRows> open_labels(int type) const override { return open_rows(type, "node_label"); }
-  std::unique_ptr<FeatureRows> open_edge_features(int, std::int64_t) const override { return nullptr; }
   bool has_split(int type, std::size_t) const override { return type == target_; }
   Splits read_splits(int type, const OgbLabels& labels, std::size_t) const override {
     return read_split_arrays(split_, vertices(type), labels, HiddenTests::kLeave);
@@ -98,8 +96,10 @@ void Mag240mFolder::find_target() {
 }  // namespace
 
 void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output) {
-  on_first_rank(comm, [&] { refuse_input_as_output(options.folder, output.path, {"processed", "split"}); });
-  import_typed(comm, options, output, [&] { return std::make_unique<Mag240mFolder>(options.folder); });
+  import_graph(comm, import_options(options), output, [&] {
+    refuse_input_as_output(options.folder, output.path, {"processed", "split"});
+    return std::make_unique<Mag240mFolder>(options.folder);
+  });
 }
 
 }  // namespace espalier

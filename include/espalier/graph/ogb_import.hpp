@@ -14,8 +14,8 @@
 //                                     "add_inverse_edge"                            optional
 //
 // Each file may also be plain .csv. Where FOLDER/raw/data.npz is there, the folder is in the binary
-// layout (ogb_data_folder.cpp): the same as arrays. Edges are read twice, whatever the layout, and
-// never in memory; nor are features. One label column becomes int32 classes, several become 0/1
+// layout (ogb_binary_folder.cpp): the same as arrays. Edges are read twice, whatever the layout,
+// and never in memory; nor are features. One label column becomes int32 classes, several become 0/1
 // multi-labels; nan (an unknown task, as in ogbg sets) is kUnknownLabel there.
 //
 // Lines of edge.csv that meet in one entry of the matrix are merged as OgbOptions::duplicates says

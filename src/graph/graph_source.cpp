@@ -1,4 +1,4 @@
-#include "typed_folder.hpp"
+#include "graph_source.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -16,12 +16,12 @@ Triplet split_triplet(const std::string& joined) {
   return {joined.substr(0, first), joined.substr(begin, second - begin), joined.substr(end)};
 }
 
-void TypedFolder::add_type(const std::string& name, std::int64_t size) {
+void GraphSource::add_type(const std::string& name, std::int64_t size) {
   const auto begin = types_.empty() ? 0 : types_.back().end;
   types_.push_back({name, begin, begin + size});
 }
 
-void TypedFolder::add_triplet(const Triplet& triplet, const std::string& place) {
+void GraphSource::add_triplet(const Triplet& triplet, const std::string& place) {
   const auto names = [](const Triplet& of) { return of.head + "," + of.relation + "," + of.tail; };
   if (std::ranges::find(triplets_, triplet) != triplets_.end())
     input_error("{}: the triplet {} is listed twice", place, names(triplet));
@@ -33,37 +33,44 @@ void TypedFolder::add_triplet(const Triplet& triplet, const std::string& place) 
   triplets_.push_back(triplet);
 }
 
-void TypedFolder::check_names(const std::string& place) const {
+void GraphSource::check_names(const std::string& place) const {
   if (types_.empty() || types_.back().end == 0) input_error("{}: the graph has no vertex", place);
   schema_of(*this, place, false);
 }
 
-int TypedFolder::type_of(const std::string& name) const {
+int GraphSource::type_of(const std::string& name) const {
   const auto found = std::ranges::find(types_, name, &VertexType::name);
   return found == types_.end() ? -1 : static_cast<int>(found - types_.begin());
 }
 
-VertexCount TypedFolder::vertices(int type) const {
+void GraphSource::set_plain(std::int64_t vertices, std::string by) {
+  types_ = {{"", 0, vertices}};
+  triplets_ = {Triplet()};
+  counted_by_ = std::move(by);
+}
+
+VertexCount GraphSource::vertices(int type) const {
   const auto size = types_[type].size();
+  if (!typed()) return {size, counted_by_};
   return {size, fmt::format("the graph has {} vertices of type {}", size, name(type))};
 }
 
-Schema schema_of(const TypedFolder& folder, const std::string& place, bool inverses) {
-  const auto count = static_cast<int>(folder.triplets().size());
+Schema schema_of(const GraphSource& source, const std::string& place, bool inverses) {
+  const auto count = static_cast<int>(source.triplets().size());
   std::vector<Relation> relations;
-  for (const auto& of : folder.triplets())
-    relations.push_back({of.relation, folder.type_of(of.head), folder.type_of(of.tail),
+  for (const auto& of : source.triplets())
+    relations.push_back({of.relation, source.type_of(of.head), source.type_of(of.tail),
                          inverses ? count + static_cast<int>(relations.size()) : -1});
   for (int r = 0; inverses && r < count; ++r) {
-    const auto& of = folder.triplets()[r];
+    const auto& of = source.triplets()[r];
     const Triplet inverse{of.tail, "rev_" + of.relation, of.head};
-    if (std::ranges::find(folder.triplets(), inverse) != folder.triplets().end())
+    if (std::ranges::find(source.triplets(), inverse) != source.triplets().end())
       input_error("{}: {} has the name that the inverse of {} would get; give --no-inverse", place,
                   inverse.joined(), of.joined());
     relations.push_back({inverse.relation, relations[r].target, relations[r].source, r});
   }
   try {
-    return {folder.types(), std::move(relations)};
+    return {source.types(), std::move(relations)};
   } catch (const std::invalid_argument& error) {
     input_error("{}: {}", place, error.what());
   }

@@ -1,0 +1,125 @@
+// What an import reads, whatever the layout: names and numbers first, then edges, features, labels
+// and splits, type by type. A graph without types is the case of one type and one relation, which
+// have no names. One rank reads; every member throws UserError that names the place.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "edge_report.hpp"
+#include "espalier/graph/edge_source.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/schema.hpp"
+#include "feature_rows.hpp"
+#include "labelled_splits.hpp"
+
+namespace espalier {
+
+/// Edges from vertices of type `head` to vertices of type `tail`.
+struct Triplet {
+  std::string head, relation, tail;
+
+  bool operator==(const Triplet&) const = default;
+  /// "author___writes___paper", as OGB names files and arrays.
+  std::string joined() const { return head + "___" + relation + "___" + tail; }
+};
+
+/// The triplet of such a name; three empty names where it is none.
+Triplet split_triplet(const std::string& joined);
+
+class GraphSource {
+ public:
+  explicit GraphSource(GraphDescription description) : description_(std::move(description)) {}
+  virtual ~GraphSource() = default;
+
+  /// One after the other, in the order of the source.
+  const std::vector<VertexType>& types() const { return types_; }
+  /// The place of a type, or -1.
+  int type_of(const std::string& name) const;
+  /// In the order of the source, no two alike, of types that are there.
+  const std::vector<Triplet>& triplets() const { return triplets_; }
+  bool typed() const { return !types_[0].name.empty(); }
+  /// Of a graph without types: how many vertices it has, where its edges say so.
+  void set_vertices(std::int64_t count) { types_[0].end = count; }
+
+  /// Of the file that it becomes.
+  const GraphDescription& description() const { return description_; }
+  /// The folder or file, for messages.
+  virtual std::string place() const = 0;
+
+  /// Calls `use` for piece after piece, in the order of the file, the same each time: heads and
+  /// tails, ids within the types.
+  virtual void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const = 0;
+  virtual bool weighted() const { return false; }
+  /// Where edge e of a triplet stands: "FILE:LINE".
+  virtual std::string edge_place(int triplet, std::int64_t edge) const = 0;
+  /// What an edge is in its file.
+  virtual const char* line() const { return "line"; }
+  /// Who says that only one direction of each edge is listed; empty: nobody.
+  virtual std::string one_direction_by() const { return {}; }
+  /// Null where the edges of the triplet, so many, have none.
+  virtual std::unique_ptr<FeatureRows> open_edge_features(int /*triplet*/, std::int64_t /*edges*/) const {
+    return nullptr;
+  }
+
+  /// Null where the type has none.
+  virtual std::unique_ptr<FeatureRows> open_features(int type) const = 0;
+  virtual std::unique_ptr<FeatureRows> open_labels(int type) const = 0;
+  virtual NoClass no_class() const { return NoClass::kNan; }
+  /// The ids that vertices had in the file, of a graph without types; null: their numbers.
+  virtual const Buffer<std::int64_t>* number_ids() const { return nullptr; }
+  /// Has the type a split, of those that were asked for the one at this place?
+  virtual bool has_split(int type, std::size_t place) const = 0;
+  virtual Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const = 0;
+
+ protected:
+  /// Appends a type with so many vertices.
+  void add_type(const std::string& name, std::int64_t size);
+  /// Throws UserError(kInput) that starts with `place` when one like it is there or its types are
+  /// not.
+  void add_triplet(const Triplet& triplet, const std::string& place);
+  /// The one type, of so many vertices (-1: edges say how many), and the one relation of a graph
+  /// without types; `by` says so.
+  void set_plain(std::int64_t vertices, std::string by = {});
+  /// After all types and triplets, and before a path is made of any name: throws UserError(kInput)
+  /// that starts with `place` when they are no schema.
+  void check_names(const std::string& place) const;
+  const std::string& name(int type) const { return types_[type].name; }
+  /// Those of a type, and the types of a triplet's ends.
+  VertexCount vertices(int type) const;
+  VertexCount heads(int triplet) const { return vertices(type_of(triplets_[triplet].head)); }
+  VertexCount tails(int triplet) const { return vertices(type_of(triplets_[triplet].tail)); }
+
+ private:
+  GraphDescription description_;
+  std::vector<VertexType> types_;
+  std::vector<Triplet> triplets_;
+  std::string counted_by_;  // of a graph without types
+};
+
+/// The relations of triplets, in their order, and with `inverses` then "rev_R" of each R, from its
+/// tail to its head (PyG's name), in the same order. Throws UserError(kInput) that starts with
+/// `place` when such a name is taken.
+Schema schema_of(const GraphSource& source, const std::string& place, bool inverses);
+
+/// How a graph is made of it.
+struct ImportOptions {
+  std::string place;                       ///< what is imported, for messages
+  EdgeOptions edges = {};                  ///< symmetrize: of a graph without types
+  bool inverses = true;                    ///< a relation "rev_R" for each R of a graph with types
+  bool edge_features = true;               ///< or those that there are stay behind
+  bool half = false;                       ///< as float16 also features that are not
+  std::vector<std::string> splits = {""};  ///< their names, as they were asked for
+};
+
+/// Collective. `open` is called on rank 0, which reads alone: edges two times and more, never in
+/// memory; that is the matrix that is written to `output`, and features of edges, one relation's at
+/// a time. Throws UserError(kInput) on every rank for anything that does not fit; then there is no
+/// `output`. Throws UserError(kUsage) as check_output() and put_in_place() do.
+void import_graph(const Communicator& comm, const ImportOptions& options, const OutputFile& output,
+                  const std::function<std::unique_ptr<GraphSource>()>& open);
+
+}  // namespace espalier

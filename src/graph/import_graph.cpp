@@ -1,0 +1,380 @@
+// From a source to the graph file.
+#include <algorithm>
+#include <optional>
+
+#include "copy_contents.hpp"
+#include "edge_pieces.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/index_type.hpp"
+#include "espalier/base/log.hpp"
+#include "first_rank.hpp"
+#include "graph_source.hpp"
+#include "import_tables.hpp"
+#include "ogb_tables.hpp"
+
+namespace espalier {
+
+namespace {
+
+// ---- the edges ----
+
+// Edges of all relations of a source as entries of the wide matrix (schema.hpp), read from it each
+// time: source is the column, target the row; relation after relation, each in the order of its
+// file, and every edge is followed by its inverse where there is one. After the first reading it
+// knows what was there. Without types that is the edges as they are.
+class MatrixEdges : public EdgeSource {
+ public:
+  /// Of the relations of the schema those without inverse, or the first half, are the source's. Of
+  /// a graph with types loops are dropped here, within relations of one type: columns are no
+  /// vertices, so nobody else can.
+  MatrixEdges(const GraphSource& from, const Schema& schema, bool drop_self_loops)
+      : from_(from),
+        schema_(schema),
+        drop_self_loops_(drop_self_loops && from.typed()),
+        read_(from.triplets().size()) {}
+
+  void read(const std::function<void(const EdgePiece&)>& use) const override {
+    if (!from_.typed()) return read_plain(use);
+    std::int64_t begin = 0;
+    for (int r = 0; r < std::ssize(read_); ++r) begin = read_relation(r, begin, use);
+  }
+  bool weighted() const override { return from_.weighted(); }
+  std::string name() const override { return from_.place(); }
+  std::string place(std::int64_t entry) const override {
+    const auto [relation, edge] = origin(entry);
+    return from_.edge_place(relation, edge);
+  }
+
+  std::int64_t given(int relation) const { return read_[relation].given; }
+  std::int64_t dropped(int relation) const { return std::ssize(read_[relation].dropped); }
+  /// Of an entry: which edge of its relation's file it is, or the inverse of.
+  std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
+  /// Of something for each entry: the part of one relation's own edges, in the order of its file,
+  /// with -1 where an edge was dropped.
+  Buffer<std::int64_t> of_relation(int relation, const Buffer<std::int64_t>& entries) const {
+    Buffer<std::int64_t> found;
+    const auto& of = read_[relation];
+    auto dropped = of.dropped.begin();
+    auto entry = of.begin;
+    for (std::int64_t edge = 0; edge < of.given; ++edge) {
+      if (dropped != of.dropped.end() && *dropped == edge) {
+        ++dropped;
+        found.push_back(-1);
+        continue;
+      }
+      found.push_back(entries[entry]);
+      entry += ways(relation);
+    }
+    return found;
+  }
+
+ private:
+  struct Read {
+    std::int64_t begin = 0;  // its first entry
+    std::int64_t given = 0;
+    std::vector<std::int64_t> dropped;  // edges of the file, ascending
+  };
+
+  void read_plain(const std::function<void(const EdgePiece&)>& use) const {
+    std::int64_t given = 0;
+    from_.read_edges(0, [&](const EdgePiece& piece) {
+      given += std::ssize(piece.sources);
+      use(piece);
+    });
+    read_[0].given = given;
+  }
+  // Returns where the entries of the next begin.
+  std::int64_t read_relation(int relation, std::int64_t begin,
+                             const std::function<void(const EdgePiece&)>& use) const {
+    const auto& of = schema_.relations()[relation];
+    const auto head_row = schema_.types()[of.source].begin, tail_row = schema_.types()[of.target].begin;
+    const bool drops = drop_self_loops_ && of.source == of.target;
+    Read read{begin, 0, {}};
+    EdgePieces pieces(false, use);
+    from_.read_edges(relation, [&](const EdgePiece& piece) {
+      for (std::size_t k = 0; k < piece.sources.size(); ++k) {
+        const auto head = head_row + piece.sources[k], tail = tail_row + piece.targets[k];
+        const auto edge = read.given++;
+        if (drops && head == tail) {
+          read.dropped.push_back(edge);
+          continue;
+        }
+        pieces.add(schema_.column(relation, head), tail, 1);
+        if (of.inverse >= 0) pieces.add(schema_.column(of.inverse, tail), head, 1);
+      }
+    });
+    pieces.finish();
+    read_[relation] = std::move(read);
+    return begin + ways(relation) * (given(relation) - dropped(relation));
+  }
+
+  int ways(int relation) const { return schema_.relations()[relation].inverse >= 0 ? 2 : 1; }
+  // Its relation, and which edge of the file it was.
+  std::pair<int, std::int64_t> origin(std::int64_t entry) const {
+    const auto after = std::ranges::upper_bound(read_, entry, {}, &Read::begin);
+    const auto relation = static_cast<int>(after - read_.begin()) - 1;
+    const auto edge = (entry - read_[relation].begin) / ways(relation);
+    // How many were dropped before it: the k-th of them has dropped[k] - k edges before
+    // that were not.
+    const auto& dropped = read_[relation].dropped;
+    std::int64_t before = 0, end = std::ssize(dropped);
+    while (before < end) {
+      const auto middle = before + (end - before) / 2;
+      if (dropped[middle] - middle <= edge)
+        before = middle + 1;
+      else
+        end = middle;
+    }
+    return {relation, edge + before};
+  }
+
+  const GraphSource& from_;
+  const Schema& schema_;
+  bool drop_self_loops_;
+  mutable std::vector<Read> read_;  // [triplets] of the last reading
+};
+
+[[noreturn]] void refuse_duplicate(const EdgeSource& edges, const RepeatedEdge& found, bool typed) {
+  const auto here = edges.place(found.edge), earlier = edges.place(found.earlier);
+  if (typed)
+    input_error("{}: repeats {}; choose --duplicates sum, max, first or last to merge them", here, earlier);
+  if (found.reversed)
+    input_error(
+        "{}: reverses the edge of {}, and with --symmetrize each of the two stands for both directions; "
+        "leave out --symmetrize, or choose --duplicates sum, max or first",
+        here, earlier);
+  input_error("{}: repeats the edge of {}; choose --duplicates sum, max or first to merge them", here,
+              earlier);
+}
+
+// Of numbers that nobody has chosen: have many vertices no edge?
+template <class Index>
+void report_alone(const Csr<Index>& rows) {
+  std::vector<bool> joined(static_cast<std::size_t>(rows.rows));
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    if (rows.row_size(row) > 0) joined[row] = true;
+    for (const auto column : rows.row_indices(row)) joined[column] = true;
+  }
+  if (const auto alone = std::ranges::count(joined, false); alone > rows.rows / 2)
+    log::warning("{} of the vertices 0 to {} have no edge; --renumber makes vertices of those that have one",
+                 alone, rows.rows - 1);
+}
+
+// What became of the edges of each relation, in words.
+template <class Index>
+void report_relations(const Schema& schema, const MatrixEdges& edges, const Csr<Index>& rows,
+                      const EdgeReport& of, int triplets) {
+  const auto entries = entries_by_relation(schema, rows);
+  for (int r = 0; r < std::ssize(entries); ++r) {
+    std::string line = counted(entries[r], "entry");
+    std::int64_t repeated = 0;
+    if (r < triplets) {
+      repeated = edges.given(r) - edges.dropped(r) - entries[r];
+      line = counted(edges.given(r), "line, ", "lines, ") + line;
+      if (edges.dropped(r) > 0)
+        line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
+    }
+    log::info("relation   {}: {}", schema.full_name(r), line);
+    if (repeated > 0)
+      report_repeated(fmt::format("{}: {} an earlier one", schema.full_name(r),
+                                  counted(repeated, "line repeats", "lines repeat")),
+                      of, "make them edges of two relations, or give --duplicates count");
+  }
+}
+
+// ---- all of it ----
+
+class GraphImport {
+ public:
+  GraphImport(const Communicator& comm, const ImportOptions& options, const OutputFile& output,
+              const std::function<std::unique_ptr<GraphSource>()>& open)
+      : comm_(comm), options_(options) {
+    std::optional<Schema> schema;
+    on_first_rank(comm, [&] {
+      source_ = open();
+      description_ = source_->description();
+      triplets_ = std::ssize(source_->triplets());
+      if (source_->typed()) schema = schema_of(*source_, options.place, options.inverses);
+    });
+    typed_ = agreed(comm, schema.has_value()) != 0;
+    triplets_ = agreed(comm, triplets_);
+    edge_rows_.resize(static_cast<std::size_t>(triplets_));
+    if (typed_) schema_ = broadcast_schema(comm, schema);
+    writer_.emplace(comm, output);
+    if (typed_) writer_->write_schema(schema_);
+  }
+
+  void import_edges() {
+    CountedEntries counts;
+    const double start = now();
+    on_first_rank(comm_, [&] {
+      edges_.emplace(*source_, schema_, options_.edges.drop_self_loops);
+      const auto nodes = source_->types().back().end;
+      counts = count_entries(*edges_, nodes, edge_options(), typed_ ? schema_.columns() : -1);
+      if (counts.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", edges_->name());
+    });
+    const auto nodes = agreed(comm_, counts.nodes);
+    if (!typed_) schema_ = Schema(nodes);
+    with_index_type(std::max(nodes, schema_.columns()),
+                    [&]<class Index>(Index) { edges_of<Index>(std::move(counts), start); });
+  }
+
+  void import_type(int type) {
+    const double start = now();
+    const auto count = schema_.types()[type].size();
+    const auto* ids = source_ ? source_->number_ids() : nullptr;
+    if (agreed(comm_, ids != nullptr) != 0)
+      writer_->write_number_ids(ids != nullptr ? *ids : Buffer<std::int64_t>(), type);
+    std::unique_ptr<FeatureRows> rows;
+    on_first_rank(comm_, [&] { rows = source_->open_features(type); });
+    const auto columns = import_features(comm_, std::move(rows), count, options_.half, *writer_, type);
+    if (!typed_ && columns > 0) log::info("features   {} x {} in {:.1f} s", count, columns, now() - start);
+    OgbLabels labels;
+    std::vector<std::optional<Splits>> splits(options_.splits.size());
+    on_first_rank(comm_, [&] {
+      labels = read_labels(source_->open_labels(type), count, source_->no_class());
+      splits = read_splits(type, columns, labels);
+    });
+    import_labels(comm_, labels, *writer_, type);
+    for (std::size_t k = 0; k < splits.size(); ++k)
+      if (agreed(comm_, splits[k].has_value()) != 0)
+        import_splits(splits[k].value_or(Splits()), *writer_, type, kept_name(options_.splits, k));
+  }
+
+  void commit() {
+    description_.name = comm_.broadcast_text(description_.name, 0, "import");
+    description_.source = comm_.broadcast_text(description_.source, 0, "import");
+    description_.directed = typed_ ? !options_.inverses : agreed(comm_, one_way_) > 0;
+    writer_->commit(description_);
+  }
+  int types() const { return static_cast<int>(schema_.types().size()); }
+
+ private:
+  // Where there are types columns are no vertices: loops are dropped by now.
+  EdgeOptions edge_options() const {
+    return typed_ ? EdgeOptions{false, false, options_.edges.duplicates, options_.edges.features}
+                  : options_.edges;
+  }
+
+  template <class Index>
+  void edges_of(CountedEntries counted_entries, double start) {
+    Csr<Index> rows;
+    Buffer<std::int64_t> first;  // for each entry that of its edge, where edges have features
+    on_first_rank(comm_, [&] {
+      EdgeCounts counts;
+      try {
+        rows = build_rows<Index>(*edges_, std::move(counted_entries), edge_options(), counts);
+      } catch (const DuplicateEdge& duplicate) {
+        refuse_duplicate(*edges_, duplicate.found(), typed_);
+      }
+      first = find_features(rows);
+      report(rows, counts, {edge_options(), rows.has_values(), !first.empty()}, now() - start);
+    });
+    writer_->write_adjacency(rows);
+    write_edge_features(rows, std::move(first));
+  }
+
+  // Opens what the edges of each relation have. Returns for each entry of the matrix the entry of
+  // the edges that it has its features from; empty where there are none.
+  template <class Index>
+  Buffer<std::int64_t> find_features(const Csr<Index>& rows) {
+    if (!options_.edge_features) return {};
+    for (int r = 0; r < triplets_; ++r)
+      edge_rows_[r] = {source_->open_edge_features(r, edges_->given(r)), edges_->given(r)};
+    if (std::ranges::none_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; }))
+      return {};
+    auto first = feature_edges(*edges_, edge_options(), rows);
+    if (!edge_options().adds_features()) return first;
+    auto standing = standing_edges(*edges_, edge_options(), rows, first);
+    for (int r = 0; r < triplets_; ++r) {
+      edge_rows_[r].mean = edge_options().features == DuplicateFeatures::kMean;
+      edge_rows_[r].standing = typed_ ? edges_->of_relation(r, standing) : std::move(standing);
+      for (auto& edge : edge_rows_[r].standing)
+        if (edge >= 0) edge = edges_->edge_in_file(edge);
+    }
+    return first;
+  }
+
+  template <class Index>
+  void report(const Csr<Index>& rows, const EdgeCounts& counts, EdgeReport of, double seconds) {
+    of.line = source_->line();
+    if (!typed_) {
+      of.one_direction_by = source_->one_direction_by();
+      one_way_ = of.options.symmetrize ? 0 : count_one_way(rows);
+      report_edges(of, counts, rows.entries(), one_way_, seconds);
+      if (source_->types()[0].end < 0) report_alone(rows);
+      return source_->set_vertices(rows.rows);
+    }
+    log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
+              counted(std::ssize(schema_.relations()), "relation"), seconds);
+    report_relations(schema_, *edges_, rows, of, static_cast<int>(triplets_));
+  }
+
+  // Relation by relation, so that features of one are in memory.
+  template <class Index>
+  void write_edge_features(const Csr<Index>& rows, Buffer<std::int64_t> first) {
+    for (int r = 0; r < triplets_; ++r) {
+      std::vector<EntriesOfEdges> into;
+      for (const int relation : {r, schema_.relations()[r].inverse})
+        if (relation >= 0)
+          into.push_back({relation, [&, relation] {
+                            if (!typed_) return std::move(first);
+                            auto edges = entries_of(schema_, rows, relation);
+                            for (auto& edge : edges) edge = edges_->edge_in_file(first[edge]);
+                            return edges;
+                          }});
+      const auto columns =
+          import_edge_features(comm_, std::move(edge_rows_[r]), options_.half, into, *writer_);
+      if (columns > 0)
+        log::info("edges{} {} of each", typed_ ? " of   " + schema_.full_name(r) + ":" : "     ",
+                  counted(columns, "feature", "features"));
+    }
+  }
+
+  // Rank 0. A line for a type; without types one for each thing.
+  std::vector<std::optional<Splits>> read_splits(int type, std::int64_t columns, const OgbLabels& labels) {
+    std::vector<std::optional<Splits>> splits(options_.splits.size());
+    const auto& of = schema_.types()[type];
+    std::string line =
+        fmt::format("type       {}: {}, {}{}", of.name, counted(of.size(), "vertex"),
+                    counted(columns, "feature"), labels.columns > 0 ? "; labels: " + in_words(labels) : "");
+    if (!typed_ && labels.columns > 0) log::info("labels     {}", in_words(labels));
+    for (std::size_t k = 0; k < splits.size(); ++k) {
+      if (!source_->has_split(type, k)) continue;
+      splits[k] = source_->read_splits(type, labels, k);
+      const auto words = in_words(*splits[k], kept_name(options_.splits, k));
+      line += "; " + words;
+      if (!typed_) log::info("splits     {}", words);
+    }
+    if (typed_) log::info("{}", line);
+    return splits;
+  }
+
+  const Communicator& comm_;
+  const ImportOptions& options_;
+  std::unique_ptr<GraphSource> source_;   // rank 0
+  std::optional<MatrixEdges> edges_;      // rank 0
+  std::vector<GivenFeatures> edge_rows_;  // [triplets]
+  GraphDescription description_;
+  bool typed_ = false;
+  Schema schema_;              // without types when the edges are counted
+  std::int64_t triplets_ = 0;  // the first relations of the schema; inverses stand behind them
+  std::int64_t one_way_ = 0;   // rank 0: entries without a reverse
+  std::optional<GraphWriter> writer_;
+};
+
+}  // namespace
+
+void import_graph(const Communicator& comm, const ImportOptions& options, const OutputFile& output,
+                  const std::function<std::unique_ptr<GraphSource>()>& open) {
+  // 1. What is there; the file's types and relations.
+  GraphImport import(comm, options, output, open);
+  // 2. Edges of all relations, one matrix.
+  import.import_edges();
+  // 3. Ids, features, labels and splits.
+  for (int type = 0; type < import.types(); ++type) import.import_type(type);
+  // 4. The file appears.
+  import.commit();
+}
+
+}  // namespace espalier
