@@ -92,7 +92,8 @@ class Beside:
         self.output = self.arguments[self.place]
         self.folder = tempfile.TemporaryDirectory(prefix="espalier-beside-")
         self.older = os.path.join(self.folder.name, os.path.basename(self.output) or "output")
-        if not os.path.isdir(os.path.dirname(self.output) or ".") or self.arguments.count(self.output) > 1:
+        folder = os.path.dirname(self.output) or "."
+        if os.path.isdir(self.output) or not os.path.isdir(folder) or self.arguments.count(self.output) > 1:
             self.wanted = False  # the place itself is refused
             return
         if is_file(self.output):

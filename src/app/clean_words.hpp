@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "espalier/graph/clean_graph.hpp"
+#include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/order.hpp"
 
 namespace espalier {

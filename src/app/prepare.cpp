@@ -1,7 +1,5 @@
 // espalier prepare: a graph file made fit, its vertices in another order, and links among its
 // edges, of which those that are to be found are taken out.
-#include <unistd.h>
-
 #include <filesystem>
 #include <optional>
 
@@ -13,13 +11,12 @@
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
-#include "espalier/base/temporary_file.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/csv.hpp"
 #include "espalier/graph/degrees.hpp"
-#include "espalier/graph/split_links.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 #include "number_option.hpp"
 #include "vertex_marks.hpp"
 
@@ -74,14 +71,8 @@ void refuse_options_of_links(const PrepareArguments& arguments) {
   if (given != nullptr) usage_error("{}: is of links; give --split-links, too, or leave it out", given);
 }
 
-// What is asked for: one of them, or both.
-struct Wishes {
-  std::optional<CleanOptions> clean;
-  std::optional<LinkSplitOptions> links;
-};
-
-Wishes wishes_of(const PrepareArguments& arguments) {
-  Wishes wishes;
+RewriteOptions wishes_of(const PrepareArguments& arguments) {
+  RewriteOptions wishes;
   if (arguments.shares)
     wishes.links = link_options(arguments);
   else
@@ -152,55 +143,27 @@ void show(const LinkSplitCounts& counts, const LinkInfo& links, const LinkSplitO
         counts.reversed, counts.directed);
 }
 
-// A file between two steps, which goes with the process.
-class IntermediateFile {
- public:
-  /// Collective.
-  IntermediateFile(const Communicator& world, const std::string& output)
-      : world_(world),
-        path_(world.broadcast_text(fmt::format("{}.cleaned-{}", output, getpid()), 0, kPrepareLabel)),
-        watched_(path_) {}
-  ~IntermediateFile() {
-    if (world_.rank() == 0) unlink(path_.c_str());
-  }
-  IntermediateFile(const IntermediateFile&) = delete;
-  IntermediateFile& operator=(const IntermediateFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  const Communicator& world_;
-  std::string path_;
-  TemporaryFile watched_;
-};
-
 GraphView view_of_relations() {
   GraphView view;
   view.apart = true;
   return view;
 }
 
-// Collective. The cleaned graph at `output`. How many edges there were.
-std::int64_t clean(const Communicator& world, const PrepareArguments& arguments, CleanOptions options,
-                   const Destination& output) {
+// Collective. The graph at `output`. How many edges there were.
+std::int64_t rewrite(const Communicator& world, const PrepareArguments& arguments, RewriteOptions& wishes,
+                     RewriteCounts& counts, const OutputFile& output) {
   auto view = view_of_relations();
-  view.repeats = options.drop_duplicates;
+  view.repeats = wishes.clean && wishes.clean->drop_duplicates;
   const GraphFile file(world, arguments.file, view);
   warn_of_others(world, file);
   const auto order = read_clean_order(world, arguments, file);
-  if (order) options.clusters = order->cluster;
-  note_activity("cleaning the graph");
-  show(options, clean_graph(world, file, options, output), file.info());
+  if (order) wishes.clean->clusters = order->cluster;
+  note_activity(!wishes.links   ? "cleaning the graph"
+                : !wishes.clean ? "choosing links and copying the graph"
+                                : "cleaning the graph and choosing links");
+  counts = rewrite_graph(world, file, wishes, output);
+  if (wishes.clean) show(*wishes.clean, counts.clean, file.info());
   return file.info().edges;
-}
-
-// Collective. Links of the graph in `path`; `first`: no other step read it before.
-LinkSplitCounts choose_links(const Communicator& world, const std::string& path, bool first,
-                             const LinkSplitOptions& options, const Destination& output) {
-  const GraphFile file(world, path, view_of_relations());
-  if (first) warn_of_others(world, file);
-  note_activity("choosing links and copying the graph");
-  return split_links(world, file, options, output);
 }
 
 }  // namespace
@@ -212,28 +175,21 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
   note_activity("opening the graph file");
   note_consequence("no graph file was written");
   // 1. What is asked for? Before anything large is read.
-  const auto wishes = wishes_of(arguments);
+  auto wishes = wishes_of(arguments);
   const OutputFile output(arguments.output, arguments.overwrite);
   check_paths(world, arguments, output);
-  // 2. The graph, cleaned.
-  std::optional<IntermediateFile> between;
-  if (wishes.clean && wishes.links) between.emplace(world, arguments.output);
-  const auto cleaned = between ? OutputFile(between->path()) : output;
-  std::int64_t edges_before = 0;
-  if (wishes.clean) edges_before = clean(world, arguments, *wishes.clean, cleaned);
-  // 3. The links, and the graph without those of valid and test.
-  LinkSplitCounts links;
-  if (wishes.links)
-    links = choose_links(world, wishes.clean ? cleaned.path : arguments.file, !wishes.clean, *wishes.links,
-                         output);
-  // 4. Open what was written: it must pass the checks of every reader.
+  // 2. The graph, cleaned; links, and the graph without those of valid and test.
+  RewriteCounts counts;
+  const auto edges_before = rewrite(world, arguments, wishes, counts, output);
+  // 3. Open what was written: it must pass the checks of every reader.
   note_activity("checking the graph file");
   note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, output.path, view_of_relations());
   const auto isolated = counted(count_isolated(world, file), "vertex is", "vertices are");
   if (wishes.links) {
-    show(links, file.info().links, *wishes.links);
-    log::info("edges      {} of {} are left; {} without an edge", links.edges, links.edges_before, isolated);
+    show(counts.links, file.info().links, *wishes.links);
+    log::info("edges      {} of {} are left; {} without an edge", counts.links.edges,
+              counts.links.edges_before, isolated);
     for (const auto& sentence : leaks_in_words(file, find_link_leaks(world, file)))
       if (world.rank() == 0) log::warning("{}", sentence);
   } else {

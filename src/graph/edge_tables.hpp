@@ -16,16 +16,19 @@
 
 namespace espalier {
 
-/// The edges of this rank's even range of rows, before and after they were merged.
+/// The edges of this rank's even range of rows: those that stand in the file, of which some became
+/// one, or all as they are.
 template <class Index>
 class EdgeTables {
  public:
-  /// Collective. `raw`: the rows as they stand in the file, without values; all must outlive it.
+  /// Collective. `raw`: the rows as they stand in the file, without values; `merged`: what became
+  /// of them, or null. All must outlive it.
   EdgeTables(const Communicator& comm, const GraphFile& file, const Csr<Index>& raw,
-             const MergedRows<Index>& merged, Repeats repeats)
+             const MergedRows<Index>* merged, Repeats repeats)
       : comm_(comm), file_(file), raw_(raw), merged_(merged), repeats_(repeats) {
+    if (merged == nullptr) return;
     for (int r = 0; r < std::ssize(schema().relations()); ++r)
-      starts_.push_back(stretches(comm, std::ssize(entries_of(schema(), merged.rows, r))));
+      starts_.push_back(stretches(comm, std::ssize(entries_of(schema(), merged->rows, r))));
   }
 
   /// Each merged entry's number among those of its relation on all ranks.
@@ -33,7 +36,7 @@ class EdgeTables {
     std::vector<std::int64_t> next;
     for (const auto& starts : starts_) next.push_back(starts[comm_.rank()]);
     Buffer<std::int64_t> origins;
-    for (const auto column : merged_.rows.indices) origins.push_back(next[schema().relation_of(column)]++);
+    for (const auto column : merged_->rows.indices) origins.push_back(next[schema().relation_of(column)]++);
     return origins;
   }
 
@@ -47,31 +50,51 @@ class EdgeTables {
       table.data = weights;
       const auto mine = repeats_ == Repeats::kCount ? counts(r) : merge(table, r, "/graph/weights", false);
       const auto places = entries_of(schema(), placed.rows, r);
-      const auto found = fetch_rows(comm_, starts_[r], mine, wanted(placed, places));
+      const auto found = fetch_rows(comm_, starts_[r], mine, origins_of(placed, places));
       for (std::size_t k = 0; k < places.size(); ++k) placed.rows.values[places[k]] = found.data[k];
     }
   }
 
-  void write(const PlacedRows<Index>& placed, GraphWriter& writer) const {
-    const auto& info = file_.info();
-    for (int r = 0; r < std::ssize(starts_); ++r) {
-      const auto& features = info.edge_features[r];
-      const bool timed = info.edge_times[r] > 0;
-      if (!features.has() && !timed) continue;
-      const auto of = wanted(placed, entries_of(schema(), placed.rows, r));
-      if (features.has())
-        features.half ? write_features<Half>(r, of, writer) : write_features<float>(r, of, writer);
-      if (timed) write_times(r, of, writer);
-    }
+  bool has_times(int relation) const { return file_.info().edge_times[relation] > 0; }
+  /// When the relation's entries at these places were. Of rows that are not merged `placed` has no
+  /// origins, and is the raw rows.
+  Buffer<std::int64_t> times(int relation, const PlacedRows<Index>& placed,
+                             const Buffer<std::int64_t>& places) const {
+    const auto range = raw_range(relation);
+    auto times = file_.read_edge_times(relation, range.begin, range.end);
+    const auto rows = rows_in_relation(relation);
+    if (merged_ == nullptr) return picked(times, rows, places);
+    Buffer<std::int64_t> merged(mine(relation));
+    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
+      merged[k] = times[rows[repeats_ == Repeats::kLast ? members.back() : members.front()]];
+    });
+    return fetch_entries(comm_, starts_[relation], std::move(merged), origins_of(placed, places));
+  }
+
+  /// Features and times of the relation's entries at these places.
+  void write(int relation, const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places,
+             GraphWriter& writer) const {
+    const auto& features = file_.info().edge_features[relation];
+    if (features.has())
+      features.half ? write_features<Half>(relation, placed, places, writer)
+                    : write_features<float>(relation, placed, places, writer);
+    if (has_times(relation)) writer.write_edge_times(times(relation, placed, places), relation);
   }
 
  private:
   const Schema& schema() const { return file_.info().schema; }
 
-  static Buffer<std::int64_t> wanted(const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places) {
+  static Buffer<std::int64_t> origins_of(const PlacedRows<Index>& placed,
+                                         const Buffer<std::int64_t>& places) {
     Buffer<std::int64_t> origins;
     for (const auto e : places) origins.push_back(placed.origins[e]);
     return origins;
+  }
+  static Buffer<std::int64_t> picked(const Buffer<std::int64_t>& of, const Buffer<std::int64_t>& rows,
+                                     const Buffer<std::int64_t>& places) {
+    Buffer<std::int64_t> found;
+    for (const auto e : places) found.push_back(of[rows[e]]);
+    return found;
   }
 
   // Calls use(k, members) for the relation's merged entries: the k-th is made of these raw ones.
@@ -79,10 +102,10 @@ class EdgeTables {
   void each_merged(int relation, Use use) const {
     std::int64_t k = 0;
     const auto begin = schema().begin(relation), end = schema().begin(relation + 1);
-    for (std::int64_t e = 0; e < merged_.rows.entries(); ++e) {
-      if (merged_.rows.indices[e] < begin || merged_.rows.indices[e] >= end) continue;
-      use(k++, std::span<const std::int64_t>(merged_.members.data() + merged_.begins[e],
-                                             merged_.begins[e + 1] - merged_.begins[e]));
+    for (std::int64_t e = 0; e < merged_->rows.entries(); ++e) {
+      if (merged_->rows.indices[e] < begin || merged_->rows.indices[e] >= end) continue;
+      use(k++, std::span<const std::int64_t>(merged_->members.data() + merged_->begins[e],
+                                             merged_->begins[e + 1] - merged_->begins[e]));
     }
   }
 
@@ -144,30 +167,30 @@ class EdgeTables {
   }
 
   template <class T>
-  void write_features(int relation, const Buffer<std::int64_t>& of, GraphWriter& writer) const {
+  void write_features(int relation, const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places,
+                      GraphWriter& writer) const {
     const auto range = raw_range(relation);
-    const auto merged = merge(file_.read_edge_features<T>(relation, range.begin, range.end), relation,
-                              "features of edges", true);
-    writer.write_edge_features(fetch_rows(comm_, starts_[relation], merged, of), relation);
-  }
-
-  void write_times(int relation, const Buffer<std::int64_t>& of, GraphWriter& writer) const {
-    const auto range = raw_range(relation);
-    const auto times = file_.read_edge_times(relation, range.begin, range.end);
+    const auto table = file_.read_edge_features<T>(relation, range.begin, range.end);
+    if (merged_ != nullptr) {
+      const auto merged = merge(table, relation, "features of edges", true);
+      writer.write_edge_features(fetch_rows(comm_, starts_[relation], merged, origins_of(placed, places)),
+                                 relation);
+      return;
+    }
     const auto rows = rows_in_relation(relation);
-    Buffer<std::int64_t> merged(mine(relation));
-    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
-      merged[k] = times[rows[repeats_ == Repeats::kLast ? members.back() : members.front()]];
-    });
-    writer.write_edge_times(fetch_entries(comm_, starts_[relation], std::move(merged), of), relation);
+    Matrix<T> kept(std::ssize(places), table.columns);
+    for (std::int64_t k = 0; k < kept.rows; ++k)
+      std::copy_n(table.row(rows[places[k]]), table.columns, kept.row(k));
+    writer.write_edge_features(kept, relation);
   }
 
   const Communicator& comm_;
   const GraphFile& file_;
   const Csr<Index>& raw_;
-  const MergedRows<Index>& merged_;
+  const MergedRows<Index>* merged_;
   Repeats repeats_;
-  std::vector<std::vector<std::int64_t>> starts_;  // [relations][ranks + 1] of merged entries
+  // [relations][ranks + 1] of merged entries; none: []
+  std::vector<std::vector<std::int64_t>> starts_;
 };
 
 }  // namespace espalier

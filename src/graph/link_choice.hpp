@@ -96,7 +96,7 @@ inline bool joins_back(const Schema& schema, int one, int other) {
 }
 
 /// The schema of the file, with the inverses that options declare. Throws UserError as
-/// split_links() does, as the next ones.
+/// rewrite_graph() does, as the next ones.
 Schema declare_inverses(const GraphFile& file, const LinkSplitOptions& options);
 
 /// [relations] is it one of options.also, or the inverse of one?

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "copy_contents.hpp"
+#include "edge_tables.hpp"
 #include "exchange_entries.hpp"
 #include "link_choice.hpp"
 
@@ -23,21 +23,22 @@ std::int64_t find_entry(const Csr<Index>& rows, std::int64_t row, std::int64_t c
   return rows.row_begin(row) + (found - columns.begin());
 }
 
-/// Collective. Of each entry of `rows`, this rank's even range, the time of the link that it stands
-/// for; of others anything. Chosen relations have times.
+/// Collective. Of each entry of the rows, this rank's even range, the time of the link that it
+/// stands for; of others anything. Chosen relations have times.
 template <class Index>
-Buffer<std::int64_t> read_link_times(const Communicator& comm, const GraphFile& file, const RowRange& range,
-                                     const Csr<Index>& rows, const LinkChoice& choice) {
+Buffer<std::int64_t> read_link_times(const Communicator& comm, const EdgeTables<Index>& tables,
+                                     const RowRange& range, const PlacedRows<Index>& placed,
+                                     const LinkChoice& choice) {
   constexpr const char* kLabel = "times of links";
   const auto& schema = choice.schema();
+  const auto& rows = placed.rows;
   Buffer<std::int64_t> times(rows.entries(), std::numeric_limits<std::int64_t>::min());
   for (int r = 0; r < std::ssize(schema.relations()); ++r) {
     const int inverse = schema.relations()[r].inverse;
     const bool speaks_of_links = choice.place(r) >= 0 || (inverse >= 0 && choice.place(inverse) >= 0);
-    if (!speaks_of_links || file.info().edge_times[r] == 0) continue;
+    if (!speaks_of_links || !tables.has_times(r)) continue;
     const auto places = entries_of(schema, rows, r);
-    const auto mine = among_entries(comm, std::ssize(places));
-    const auto of = file.read_edge_times(r, mine.begin, mine.end);
+    const auto of = tables.times(r, placed, places);
     for (std::size_t k = 0; k < places.size(); ++k) times[places[k]] = of[k];
   }
   // To the entry of a link that is counted.

@@ -1,7 +1,7 @@
 // ranks: 1 4 9
 // Laws: the components of a graph are those of union and find over all its edges, on any number of
 // ranks; and those that CombBLAS finds by SpMV, which brings each vertex the largest number of its
-// neighbours until none changes. What clean_graph() symmetrises has the pattern of CombBLAS' A +
+// neighbours until none changes. What rewrite_graph() symmetrises has the pattern of CombBLAS' A +
 // A^T. CombBLAS wants a square number of ranks and says a lot on stdout.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <map>
 #include <numeric>
 
-#include "espalier/graph/clean_graph.hpp"
 #include "espalier/graph/components.hpp"
 #include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"
@@ -157,7 +157,8 @@ TEST(AgainstCombBlas, Reverses) {
   view.apart = true;
   {
     const GraphFile file(test_world(), folder + "/graph.h5", view);
-    clean_graph(test_world(), file, {.symmetrise = true}, Destination(folder + "/symmetrised.h5"));
+    rewrite_graph(test_world(), file, {.clean = CleanOptions{.symmetrise = true}},
+                  Destination(folder + "/symmetrised.h5"));
   }
   const GraphFile file(test_world(), folder + "/symmetrised.h5", view);
   auto wanted = symmetrised(a, entries_of(a));

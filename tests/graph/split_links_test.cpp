@@ -5,7 +5,7 @@
 // move nothing.
 // Laws of what tells links: found where a search of all edges finds them, in every relation and
 // direction; edges of --also go with the links that they say.
-#include "espalier/graph/split_links.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 
 #include <gtest/gtest.h>
 
@@ -233,7 +233,8 @@ void check_split(const TimedGraph& g, const LinkShares& shares, const std::strin
   write(g, folder + "/graph.h5");
   const GraphFile file(test_world(), folder + "/graph.h5", separate());
   const auto split = [&] {
-    split_links(test_world(), file, {.shares = shares, .by_time = true}, {folder + "/links.h5", true});
+    rewrite_graph(test_world(), file, {.links = LinkSplitOptions{.shares = shares, .by_time = true}},
+                  {folder + "/links.h5", true});
   };
   if (std::ranges::any_of(expected, &std::vector<Link>::empty))
     return expect_refused(ExitCode::kUsage, {"those of one moment stay together"}, split);
@@ -395,7 +396,9 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   write(g, folder + "/graph.h5");
   const GraphFile file(test_world(), folder + "/graph.h5", separate());
   LinkSplitOptions options{.shares = {0.5, 0.2, 0.3}, .relations = {"buys"}};
-  const auto split = [&] { return split_links(test_world(), file, options, {folder + "/links.h5", true}); };
+  const auto split = [&] {
+    return rewrite_graph(test_world(), file, {.links = options}, {folder + "/links.h5", true}).links;
+  };
   const auto leaks = [&] {
     const GraphFile written(test_world(), folder + "/links.h5", separate());
     return leaks_in_words(written, find_link_leaks(test_world(), written));

@@ -1,4 +1,5 @@
-// A raw graph file made fit, and its vertices put into another order, in these steps:
+// How rewrite_graph() makes a raw graph file fit and puts its vertices into another order, in these
+// steps:
 //
 //   1. Loops are left out.
 //   2. Repeated edges become one. Columns of the file may be in any order then, and repeated.
@@ -22,8 +23,6 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/graph/destination.hpp"
-#include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
 
@@ -69,13 +68,5 @@ struct CleanCounts {
   std::int64_t nodes = 0;       ///< that are left
   bool gives_ids = false;       ///< the file has got the old numbers as ids
 };
-
-/// Collective. `file` is open with its relations apart and, to drop duplicates, with repeats; a
-/// rank holds its even range of the rows of A, some 60 bytes for each entry, and its even range of
-/// one table of features. Throws UserError on every rank: kUsage for what this graph has no
-/// meaning or no effect for, kInput for sums that are no finite numbers, and links that cannot
-/// follow. Then there is no `output`.
-CleanCounts clean_graph(const Communicator& comm, const GraphFile& file, const CleanOptions& options,
-                        const Destination& output);
 
 }  // namespace espalier

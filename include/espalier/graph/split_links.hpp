@@ -1,5 +1,5 @@
-// Chooses links among the edges of a graph, gives each to train, valid or test, and writes the
-// graph anew: with its links, and without the edges of those in valid and test.
+// How rewrite_graph() chooses links among the edges of a graph and gives each to train, valid or
+// test: the new file has them, and no edge of those in valid and test.
 //
 // Which edges. Of a graph without types whose every edge has its reverse (looked for, edge by edge)
 // each pair is a link once, without direction; of another graph each edge is. Of a graph with types
@@ -37,7 +37,6 @@
 #include <string>
 #include <vector>
 
-#include "espalier/graph/destination.hpp"
 #include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
@@ -71,15 +70,5 @@ struct LinkSplitCounts {
 /// Throws UserError(kUsage) for shares that are negative, do not sum to 1, or leave none for train.
 /// One of 0 is of a split that is not written.
 void check_shares(const LinkShares& shares);
-
-/// Collective. `file` is open with its relations apart; a rank holds its even range of the rows of
-/// A, a word for each link in them, and its even range of each table of features, one at a time.
-/// The shares have passed check_shares(). Throws UserError on every rank: kUsage for relations that
-/// the graph has not, two that are each other's inverse, inverses with other edges, a split that
-/// would be empty, an `also` that can take nothing out; kInput for a file that has links already, a
-/// relation without edges, with an inverse of other edges, or, by time, without times. Then there
-/// is no `output`.
-LinkSplitCounts split_links(const Communicator& comm, const GraphFile& file, const LinkSplitOptions& options,
-                            const Destination& output);
 
 }  // namespace espalier
