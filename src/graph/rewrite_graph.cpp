@@ -152,6 +152,7 @@ class Rewrite {
     }
     writer.write_adjacency(placed_.rows);
     const bool directed = is_directed(placed_.rows);
+    links_.reset();
     placed_ = {};
     const auto* vertices = vertices_ ? &*vertices_ : nullptr;
     copy_vertices(comm_, file_, vertices, writer);

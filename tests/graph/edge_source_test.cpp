@@ -190,7 +190,7 @@ TEST(CountEntries, AreOfAsManyVerticesAsEdgesHaveAUseFor) {
     many.sources.push_back(e);
     many.targets.push_back(e % 2 == 0 ? n - 3 : e);
   }
-  Buffer<std::int64_t> expected(n + 1);
+  Buffer<std::int64_t> expected(n + 1, 0);
   for (const auto v : many.targets) ++expected[v + 1];
   for (std::int64_t v = 0; v < n; ++v) expected[v + 1] += expected[v];
   EXPECT_TRUE(count_entries(Pieces(many), -1, {}).indptr == expected);

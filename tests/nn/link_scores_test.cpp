@@ -163,6 +163,7 @@ TEST(LinkScores, RowsThatNoLinkNamesKeepTheirGradient) {
     c.h_before(2, 3) = -0.0f;
     const auto results = on_cpu(score, c);
     EXPECT_EQ(std::memcmp(results.dh.row(2), c.h_before.row(2), 8 * sizeof(float)), 0);
+    if (c.relations.columns == 0) return;
     EXPECT_EQ(std::memcmp(results.drelations.row(2), c.relations_before.row(2),
                           static_cast<std::size_t>(c.relations.columns) * sizeof(float)),
               0);

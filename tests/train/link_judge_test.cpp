@@ -6,6 +6,7 @@
 // those among all; filtered ranks are those among the first that are no links, of an enumeration.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -32,6 +33,7 @@ struct JudgedLinks {
   }
   // Rows whose products are 1 for links and 0 for others.
   void know_the_truth() {
+    std::ranges::fill(rows.data, 0.0f);
     for (auto v = kTails.begin; v < kTails.end; ++v) rows(v, v - kTails.begin) = 1;
     for (const auto& [head, tail] : known()) rows(head, tail - kTails.begin) = 1;
   }
