@@ -12,7 +12,7 @@ import subprocess
 _SANITIZERS = pathlib.Path(__file__).parent / "sanitizers"
 EVERYWHERE = {
     "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive",
-    "ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1",
     "LSAN_OPTIONS": f"suppressions={_SANITIZERS}/leaks.supp:print_suppressions=0",
     "TSAN_OPTIONS": f"suppressions={_SANITIZERS}/races.supp:ignore_noninstrumented_modules=1",
 }
