@@ -1,4 +1,4 @@
-"""Writes a graph as an HDF5 file that Espalier reads (docs/design.md, section 7): whole, or not at
+"""Writes a graph as an HDF5 file that Espalier reads (docs/graph-file.md): whole, or not at
 all."""
 
 from __future__ import annotations

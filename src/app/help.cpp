@@ -40,46 +40,7 @@ stands for both directions, so a line v,u is the same edge listed again: --dupli
 A + A^T, counts it twice, and a self loop too (--drop-self-loops leaves loops out, --duplicates max or
 first counts them once).
 
-A graph file is HDF5; h5py can write one too. Without types:
-  /                attributes format = "espalier-graph", version = 1; optional: name, source, directed (bool)
-  /graph/indptr    int64 [n+1]
-  /graph/indices   int32 or int64 [m]: row v lists the sources of the edges into v, ascending, each once
-  /graph/weights   float32 [m], optional
-  /nodes/features  float32 or float16 [n, f]; integers become float32
-  /nodes/labels    int32 [n] or [n, 1]: classes from 0, -1 = none; or uint8 [n, C]: 0/1 per label,
-                   255 = unknown
-  /split/train, /split/valid, /split/test   int64, ascending ids
-  /split/NAME/train, valid, test   further splits, or all of them: graph.split = NAME takes one
-  /edges/features  float32 or float16 [m, f], optional: row k is of entry k of /graph/indices
-  /edges/time      int64 [m], optional: when each entry was, for `prepare --by-time`
-  /nodes/ids       fixed-length text [n], or int64 [n], optional: your own ids
-  /labels/names    fixed-length text [C], optional: what the classes, or labels, are called
-With types version = 2, and for T types, R relations and q runs of one relation in a row:
-  /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are
-                                 offset[t] .. offset[t+1]
-  /relations/name, /relations/source, target, inverse   fixed-length text [R]; int32 [R]: places in
-                                 the lists, -1 = none
-  /graph/...                     as above, but the entries of a row ascend by (relation, source)
-  /graph/segment_ptr, segment_relation, segment_begin   int64 [n+1]; uint8 [q]; int64 [q]: run k of row
-                                 v, with segment_ptr[v] <= k < segment_ptr[v+1], begins at entry
-                                 segment_begin[k]
-  /nodes/TYPE/..., /split/TYPE/..., /split/TYPE/NAME/...   as above, ids counted within the
-                                 type; what a type has not is left out
-  /edges/SOURCE.RELATION.TARGET/features   float32 or float16 [m_r, f_r], optional: row k is of the
-                                 relation's k-th entry, row by row of the matrix; an inverse has
-                                 its own, in its order
-  /edges/SOURCE.RELATION.TARGET/time       int64 [m_r], optional, in the same order
-  /types/TYPE/ids, /labels/TYPE/names   as /nodes/ids and /labels/names, of the type
-Both may have links, edges that are learnt; a link is the entry in row tail, column head of the matrix:
-  /links                         attributes version = 1, directed (uint8: 0: a link and its reverse are
-                                 the same)
-  /links/relations               fixed-length text [R], optional: names; without them there is one relation
-  /links/graph_relations         int32 [R], optional, with types: which relation of the graph each is
-  /links/train, valid, test/head, tail, relation   int64 [e], int64 [e], int32 [e]: ids of the whole
-                                 graph; relation may be left out where all are of the first
-  /links/valid, test/negative_tails, negative_heads   int64 [e, k], optional: what the link is ranked against
-  /links/valid, test/non_links   int64 [m, 2], instead, where there is one relation: pairs
-                                 that all links are ranked against
+A graph file is HDF5; h5py can write one, too: docs/graph-file.md says what is in it.
 `espalier digest FILE --write` then adds the digests by which damage and changes are noticed.)"}},
       {"generate",
        {"make a graph file from a random model",
@@ -125,7 +86,7 @@ one has the old numbers as ids, so that `infer --csv` speaks of the same vertice
 
 Links: of a graph in which every edge has its reverse each pair is a link once, of another each edge; of a
 graph with types those of the relations. A self loop is no link. The new file has all that FILE has, and
-/links (`espalier help import` has their layout), but the edges of the links in valid and test are left out:
+/links (docs/graph-file.md), but the edges of the links in valid and test are left out:
 of each the edge, that of the inverse relation and, where every edge of the relation has its reverse, the
 reverse. Where only some have it, the reverse of a link is another edge, which may stay. --inverse
 buys=bought_by declares an inverse that the file does not name, --also NAME takes out what another relation

@@ -20,7 +20,7 @@ void visit_ids(const Communicator& world, const GraphFile& file, const std::vect
     in_row_parts(
         world, of.size(),
         [&](std::int64_t begin, std::int64_t end) {
-          const auto ids = file.read_ids(of.begin + begin, of.begin + end, type);
+          const auto ids = file.read_texts(Column::kIds, type, begin, end);
           for (std::int64_t k = 0; k < std::ssize(ids); ++k) visit(type, of.begin + begin + k, ids[k]);
         },
         kValues);

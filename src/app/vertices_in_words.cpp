@@ -61,18 +61,18 @@ std::string ids_in_words(const Communicator& world, const GraphFile& file, int t
   const auto& of = file.info().schema.types()[type];
   in_row_parts(
       world, of.size(),
-      [&](std::int64_t begin, std::int64_t end) { file.read_ids(of.begin + begin, of.begin + end, type); },
-      32);
+      [&](std::int64_t begin, std::int64_t end) { file.read_texts(Column::kIds, type, begin, end); }, 32);
   const std::string words = file.info().types[type].ids == IdKind::kNumbers ? "numbers" : "texts";
   if (of.size() == 0) return words + ", of no vertex";
-  return fmt::format("{}, {} to {}", words, excerpt(file.read_ids(of.begin, of.begin + 1, type)[0], 40),
-                     excerpt(file.read_ids(of.end - 1, of.end, type)[0], 40));
+  return fmt::format("{}, {} to {}", words, excerpt(file.read_texts(Column::kIds, type, 0, 1)[0], 40),
+                     excerpt(file.read_texts(Column::kIds, type, of.size() - 1, of.size())[0], 40));
 }
 
 std::string class_names_in_words(const GraphFile& file, int type) {
   constexpr std::size_t kMost = 200;
   std::string words;
-  for (const auto& name : file.read_class_names(type)) {
+  for (const auto& name :
+       file.read_texts(Column::kClassNames, type, 0, file.info().types[type].class_names)) {
     if (words.size() > kMost) return words + ", ..";
     words += (words.empty() ? "" : ", ") + csv_field(excerpt(name, 40));
   }
@@ -166,7 +166,7 @@ std::string edge_features_in_words(const Communicator& world, const GraphFile& f
       fmt::format("{} x {} {}", info.entries, info.features, info.half ? "float16" : "float32");
   if (info.entries == 0) return words;
   return words + ", " + numbers_in_words(world, info.entries, info.features, [&](auto begin, auto end) {
-           return file.read_edge_features<float>(relation, begin, end);
+           return file.read<float>(Column::kEdgeFeatures, relation, begin, end);
          });
 }
 
@@ -175,7 +175,7 @@ std::string edge_times_in_words(const Communicator& world, const GraphFile& file
   std::int64_t earliest = std::numeric_limits<std::int64_t>::max(),
                latest = std::numeric_limits<std::int64_t>::min();
   in_row_parts(world, entries, [&](std::int64_t begin, std::int64_t end) {
-    for (const auto time : file.read_edge_times(relation, begin, end)) {
+    for (const auto time : file.read<std::int64_t>(Column::kEdgeTime, relation, begin, end).data) {
       earliest = std::min(earliest, time);
       latest = std::max(latest, time);
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "column_table.hpp"
 #include "copy_contents.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/clean_graph.hpp"
@@ -55,30 +56,47 @@ class EdgeTables {
     }
   }
 
-  bool has_times(int relation) const { return file_.info().edge_times[relation] > 0; }
-  /// When the relation's entries at these places were. Of rows that are not merged `placed` has no
-  /// origins, and is the raw rows.
-  Buffer<std::int64_t> times(int relation, const PlacedRows<Index>& placed,
-                             const Buffer<std::int64_t>& places) const {
-    const auto range = raw_range(relation);
-    auto times = file_.read_edge_times(relation, range.begin, range.end);
+  bool has_times(int relation) const { return file_.column(Column::kEdgeTime, relation).exists(); }
+  /// Rows of a column of the relation's entries at these places. Of rows that are not merged
+  /// `placed` has no origins, and is the raw rows.
+  template <class T>
+  Matrix<T> rows(Column column, int relation, const PlacedRows<Index>& placed,
+                 const Buffer<std::int64_t>& places) const {
+    const auto range = among_entries(comm_, std::ssize(entries_of(schema(), raw_, relation)));
+    const auto table = file_.read<T>(column, relation, range.begin, range.end);
+    if (merged_ != nullptr)
+      return fetch_rows(comm_, starts_[relation], merge(table, relation, "features of edges", true),
+                        origins_of(placed, places));
     const auto rows = rows_in_relation(relation);
-    if (merged_ == nullptr) return picked(times, rows, places);
-    Buffer<std::int64_t> merged(mine(relation));
-    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
-      merged[k] = times[rows[repeats_ == Repeats::kLast ? members.back() : members.front()]];
-    });
-    return fetch_entries(comm_, starts_[relation], std::move(merged), origins_of(placed, places));
+    Matrix<T> kept(std::ssize(places), table.columns);
+    for (std::int64_t k = 0; k < kept.rows; ++k)
+      std::copy_n(table.row(rows[places[k]]), table.columns, kept.row(k));
+    return kept;
   }
 
-  /// Features and times of the relation's entries at these places.
+  /// Is anything said of the relation's edges?
+  bool says_something(int relation) const {
+    return std::ranges::any_of(column_table(), [&](const ColumnLine& line) {
+      return line.of == Of::kRelation && file_.column(line.column, relation).columns > 0;
+    });
+  }
+  /// All that is said of the relation's entries at these places.
   void write(int relation, const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places,
              GraphWriter& writer) const {
-    const auto& features = file_.info().edge_features[relation];
-    if (features.has())
-      features.half ? write_features<Half>(relation, placed, places, writer)
-                    : write_features<float>(relation, placed, places, writer);
-    if (has_times(relation)) writer.write_edge_times(times(relation, placed, places), relation);
+    for (const auto& line : column_table()) {
+      if (line.of != Of::kRelation) continue;
+      const auto column = file_.column(line.column, relation);
+      if (column.columns == 0) continue;
+      column.visit([&]<class T>(T) {
+        if constexpr (!std::is_same_v<T, std::string>) {
+          const auto of_places = rows<T>(line.column, relation, placed, places);
+          if (line.least == 2)
+            writer.write_rows(line.column, relation, of_places);
+          else
+            writer.write_list<T>(line.column, relation, of_places.data);
+        }
+      });
+    }
   }
 
  private:
@@ -90,13 +108,6 @@ class EdgeTables {
     for (const auto e : places) origins.push_back(placed.origins[e]);
     return origins;
   }
-  static Buffer<std::int64_t> picked(const Buffer<std::int64_t>& of, const Buffer<std::int64_t>& rows,
-                                     const Buffer<std::int64_t>& places) {
-    Buffer<std::int64_t> found;
-    for (const auto e : places) found.push_back(of[rows[e]]);
-    return found;
-  }
-
   // Calls use(k, members) for the relation's merged entries: the k-th is made of these raw ones.
   template <class Use>
   void each_merged(int relation, Use use) const {
@@ -127,21 +138,25 @@ class EdgeTables {
     const auto rows = of_relation ? rows_in_relation(relation) : Buffer<std::int64_t>();
     const auto row = [&](std::int64_t e) { return table.row(of_relation ? rows[e] : e); };
     Matrix<T> merged(mine(relation), table.columns);
+    constexpr bool is_number = requires(T x) {
+      store_rounded(0.0, x);
+    };  // and no time
+    const bool adds = is_number && (repeats_ == Repeats::kSum || repeats_ == Repeats::kMean);
     bool finite = true;
     each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
-      const bool adds = repeats_ == Repeats::kSum || repeats_ == Repeats::kMean;
       if (!adds || members.size() == 1) {
         std::copy_n(row(repeats_ == Repeats::kLast ? members.back() : members.front()), table.columns,
                     merged.row(k));
         return;
       }
-      for (std::int64_t j = 0; j < table.columns; ++j) {
-        double sum = 0;
-        for (const auto e : members) sum += to_float(row(e)[j]);
-        if (repeats_ == Repeats::kMean) sum /= static_cast<double>(members.size());
-        store_rounded(sum, merged(k, j));
-        finite &= std::isfinite(to_float(merged(k, j)));
-      }
+      if constexpr (is_number)
+        for (std::int64_t j = 0; j < table.columns; ++j) {
+          double sum = 0;
+          for (const auto e : members) sum += to_float(row(e)[j]);
+          if (repeats_ == Repeats::kMean) sum /= static_cast<double>(members.size());
+          store_rounded(sum, merged(k, j));
+          finite &= std::isfinite(to_float(merged(k, j)));
+        }
     });
     agree(comm_, [&] {
       if (!finite)
@@ -159,29 +174,6 @@ class EdgeTables {
     std::int64_t k = 0;
     for (const auto e : entries_of(schema(), raw_, relation)) rows[e] = k++;
     return rows;
-  }
-
-  // Which of the relation's raw entries of all ranks are this one's.
-  RowRange raw_range(int relation) const {
-    return among_entries(comm_, std::ssize(entries_of(schema(), raw_, relation)));
-  }
-
-  template <class T>
-  void write_features(int relation, const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places,
-                      GraphWriter& writer) const {
-    const auto range = raw_range(relation);
-    const auto table = file_.read_edge_features<T>(relation, range.begin, range.end);
-    if (merged_ != nullptr) {
-      const auto merged = merge(table, relation, "features of edges", true);
-      writer.write_edge_features(fetch_rows(comm_, starts_[relation], merged, origins_of(placed, places)),
-                                 relation);
-      return;
-    }
-    const auto rows = rows_in_relation(relation);
-    Matrix<T> kept(std::ssize(places), table.columns);
-    for (std::int64_t k = 0; k < kept.rows; ++k)
-      std::copy_n(table.row(rows[places[k]]), table.columns, kept.row(k));
-    writer.write_edge_features(kept, relation);
   }
 
   const Communicator& comm_;

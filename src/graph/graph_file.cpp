@@ -157,9 +157,9 @@ ContentDigests known_contents(const OpenGraphFile& h) {
   });
   if (all.size() != h.contents.size()) return digests;
   if (h.info.links.exist) all.push_back(direction_of_links(h.info.links.directed));
-  for (std::size_t t = 0; t < h.types.size(); ++t)
-    if (h.types[t].sparse.exists())
-      all.push_back(columns_of(h.types[t].sparse.indices.name, h.info.types[t].features));
+  for (int t = 0; t < std::ssize(h.info.types); ++t)
+    if (const auto& columns = h.at(Column::kSparseColumns, t); columns.exists())
+      all.push_back(columns_of(columns.name, h.info.types[t].features));
   std::vector<std::int64_t> classes;
   for (const auto& type : h.info.types) classes.push_back(type.classes);
   digests.file = file_digest(all, fold_classes(classes));
@@ -189,14 +189,6 @@ void describe_file(OpenGraphFile& h) {
   open_matrix(h);
   describe_graph(h);
   if (h.info.typed) describe_schema(h);
-  read_digests(h);
-}
-
-// The vertices, type by type, and the edges, relation by relation.
-void describe_contents(OpenGraphFile& h) {
-  describe_types(h);
-  describe_relations(h);
-  describe_links(h);
   read_digests(h);
 }
 
@@ -235,11 +227,11 @@ void find_classes(const OpenGraphFile& h, const hdf5::Dataset& labels, VertexInf
 
 // A class without a name would be nobody's.
 void check_class_names(const OpenGraphFile& h) {
-  for (std::size_t t = 0; t < h.types.size(); ++t) {
-    const auto& names = h.types[t].class_names;
+  for (int t = 0; t < std::ssize(h.info.types); ++t) {
+    const auto& names = h.at(Column::kClassNames, t);
     if (names.exists() && names.rows() < h.info.types[t].classes)
-      fail(h, "{} has {} names, but {} has {} classes", names.name, names.rows(), h.types[t].labels.name,
-           h.info.types[t].classes);
+      fail(h, "{} has {} names, but {} has {} classes", names.name, names.rows(),
+           h.at(Column::kLabels, t).name, h.info.types[t].classes);
   }
 }
 
@@ -333,10 +325,13 @@ void GraphFile::describe() {
   });
   agree(comm, [&] { describe_file(h); });
   h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);
-  agree(comm, [&] { describe_contents(h); });
+  agree(comm, [&] {
+    describe_columns(h);
+    read_digests(h);
+  });
   read_link_relations(h);
-  for (std::size_t t = 0; t < h.types.size(); ++t) {
-    find_classes(h, h.types[t].labels, h.info.types[t]);
+  for (int t = 0; t < std::ssize(h.info.types); ++t) {
+    find_classes(h, h.at(Column::kLabels, t), h.info.types[t]);
     find_pairs(h, t);
   }
   agree(comm, [&] {

@@ -15,29 +15,17 @@ constexpr std::int64_t kMostNameBytes = 64 << 20;  // every rank holds the names
 constexpr std::int64_t kManyNegatives = 1 << 16;   // of a link, however small the graph is
 constexpr std::int64_t kMostEntries = std::int64_t{1} << 62;
 
-// ---- shapes and types ----
-
-void check_list(const OpenGraphFile& h, const hdf5::Dataset& list, std::int64_t rows, const char* things) {
-  if (!list.exists()) fail(h, "there is no dataset {}, but the others of its split", list.name);
-  if (list.shape.size() != 1 || !list.is_integer())
-    fail(h, "{} is no list of integers ({} dimensions)", list.name, list.shape.size());
-  if (list.rows() != rows) fail(h, "{} has {} entries for {} {}", list.name, list.rows(), rows, things);
-}
+// ---- shapes ----
 
 // How many of each link; 0 where there are none.
-std::int64_t describe_negatives(const OpenGraphFile& h, const hdf5::Dataset& negatives, std::size_t split,
-                                std::int64_t links) {
+std::int64_t describe_negatives(const OpenGraphFile& h, const hdf5::Dataset& negatives, std::size_t split) {
   if (!negatives.exists()) return 0;
   if (split == 0)
     fail(h, "there is a dataset {}, but links to train on have no given negatives", negatives.name);
-  if (negatives.shape.size() != 2 || !negatives.is_integer())
-    fail(h, "{} is no table of integers, a row for each link ({} dimensions)", negatives.name,
-         negatives.shape.size());
-  if (negatives.rows() != links || negatives.columns() == 0)
-    fail(h, "{} has {} rows of {}, but its split has {} links; leave it out where there are no negatives",
-         negatives.name, negatives.rows(), negatives.columns(), links);
+  if (negatives.columns() == 0)
+    fail(h, "{} has no columns; leave it out where there are no negatives", negatives.name);
   if (negatives.columns() > std::max(h.info.nodes, kManyNegatives) ||
-      links > kMostEntries / negatives.columns())
+      negatives.rows() > kMostEntries / negatives.columns())
     fail(h, "{} has {} rows of {}, which a graph of {} vertices has no use for", negatives.name,
          negatives.rows(), negatives.columns(), h.info.nodes);
   return negatives.columns();
@@ -46,10 +34,8 @@ std::int64_t describe_negatives(const OpenGraphFile& h, const hdf5::Dataset& neg
 std::int64_t describe_non_links(const OpenGraphFile& h, const hdf5::Dataset& pairs, std::size_t split) {
   if (!pairs.exists()) return 0;
   if (split == 0) fail(h, "there is a dataset {}, but links to train on have no given negatives", pairs.name);
-  if (pairs.shape.size() != 2 || !pairs.is_integer() || pairs.columns() != 2)
-    fail(h, "{} is no table of integers in two columns, head and tail ({} dimensions)", pairs.name,
-         pairs.shape.size());
-  if (const auto& names = h.links.names; names.exists() && names.rows() > 1)
+  if (pairs.columns() != 2) fail(h, "{} has {} columns, not two: head and tail", pairs.name, pairs.columns());
+  if (const auto& names = h.at(Column::kLinkNames); names.exists() && names.rows() > 1)
     fail(h, "there is a dataset {}, but links have {} relations, and its pairs are of one", pairs.name,
          names.rows());
   const auto& of = h.info.links.splits[split];
@@ -59,52 +45,30 @@ std::int64_t describe_non_links(const OpenGraphFile& h, const hdf5::Dataset& pai
 }
 
 void describe_split(OpenGraphFile& h, std::size_t s) {
-  const auto in = std::string("/links/") + kSplitNames[s] + "/";
-  auto& open = h.links.splits[s];
-  open = {
-      hdf5::open_dataset(h.file, in + "head"),           hdf5::open_dataset(h.file, in + "tail"),
-      hdf5::open_dataset(h.file, in + "relation"),       hdf5::open_dataset(h.file, in + "negative_heads"),
-      hdf5::open_dataset(h.file, in + "negative_tails"), hdf5::open_dataset(h.file, in + "non_links")};
-  if (std::ranges::none_of(open.all(), &hdf5::Dataset::exists)) return;
+  const int owner = static_cast<int>(s);
+  const auto &head = h.at(Column::kHead, owner), &tail = h.at(Column::kTail, owner);
+  if (head.exists() != tail.exists() || (!head.exists() && h.has(Column::kNonLinks, owner)))
+    fail(h, "there is no dataset {}, but others of its split", (head.exists() ? tail : head).name);
   auto& info = h.info.links.splits[s];
-  info.links = open.head.rows();
-  check_list(h, open.head, info.links, "links");
-  check_list(h, open.tail, info.links, "heads");
-  if (open.relation.exists()) check_list(h, open.relation, info.links, "heads");
-  info.negative_heads = describe_negatives(h, open.negative_heads, s, info.links);
-  info.negative_tails = describe_negatives(h, open.negative_tails, s, info.links);
-  info.non_links = describe_non_links(h, open.non_links, s);
+  info.links = head.rows();
+  info.negative_heads = describe_negatives(h, h.at(Column::kNegativeHeads, owner), s);
+  info.negative_tails = describe_negatives(h, h.at(Column::kNegativeTails, owner), s);
+  info.non_links = describe_non_links(h, h.at(Column::kNonLinks, owner), s);
 }
 
-void describe_link_relations(OpenGraphFile& h) {
-  auto& [names, graph_relations, splits] = h.links;
-  names = hdf5::open_dataset(h.file, "/links/relations");
-  graph_relations = hdf5::open_dataset(h.file, "/links/graph_relations");
-  if (names.exists() && (names.shape.size() != 1 || names.rows() < 1 || names.rows() > kMostLinkRelations))
-    fail(h, "{} has {} names in {} dimensions, expected a list of 1 to {}", names.name, names.rows(),
-         names.shape.size(), kMostLinkRelations);
-  if (names.exists() && names.type_size > kMostNameLetters)
-    fail(h, "the names in {} have {} letters, expected {} at most", names.name, names.type_size,
-         kMostNameLetters);
+void describe_link_relations(const OpenGraphFile& h) {
+  const auto &names = h.at(Column::kLinkNames), &graph_relations = h.at(Column::kGraphRelations);
+  if (names.exists() && (names.rows() < 1 || names.rows() > kMostLinkRelations))
+    fail(h, "{} has {} names, expected 1 to {}", names.name, names.rows(), kMostLinkRelations);
   if (names.exists() && names.rows() * static_cast<std::int64_t>(names.type_size) > kMostNameBytes)
     fail(h, "{} has {} names of {} letters, together more than 64 MiB", names.name, names.rows(),
          names.type_size);
   if (!graph_relations.exists()) return;
-  check_list(h, graph_relations, names.exists() ? names.rows() : 1, "relations of links");
+  const auto relations = names.exists() ? names.rows() : 1;
+  if (graph_relations.rows() != relations)
+    fail(h, "{} has {} entries for {} relations of links", graph_relations.name, graph_relations.rows(),
+         relations);
   if (!h.info.typed) fail(h, "there is a dataset {}, but the graph has no relations", graph_relations.name);
-}
-
-// What is called otherwise would be overlooked.
-void check_names(const OpenGraphFile& h) {
-  const auto opened = h.datasets();
-  for (const auto& name : hdf5::dataset_names(h.file))
-    if (name.starts_with("links/") &&
-        std::ranges::none_of(opened, [&](const auto* of) { return of->name == "/" + name; }))
-      fail(
-          h,
-          "there is a dataset /{}, but links have /links/relations, graph_relations and, in train, valid and "
-          "test, head, tail, relation, negative_tails, negative_heads and non_links",
-          name);
 }
 
 }  // namespace
@@ -125,16 +89,20 @@ void describe_links(OpenGraphFile& h) {
     fail(h, "the attribute directed of /links is {}, not 0 or 1", found("directed", directed));
   info.exist = true;
   info.directed = directed != 0;
+}
+
+void describe_link_columns(OpenGraphFile& h) {
+  const auto& info = h.info.links;
+  if (!info.exist) return;
   describe_link_relations(h);
   for (std::size_t s = 0; s < kSplitNames.size(); ++s) describe_split(h, s);
-  check_names(h);
   if (std::ranges::all_of(info.splits, [](const SplitLinks& of) { return of.links == 0; }))
     fail(h, "there is a group /links, but no link in it");
 }
 
 void read_link_relations(OpenGraphFile& h) {
   auto& info = h.info.links;
-  if (h.links.names.exists()) info.names = read_names(h, h.links.names);
+  if (h.has(Column::kLinkNames)) info.names = read_names(h, h.at(Column::kLinkNames));
   agree(h.comm, [&] {
     std::unordered_map<std::string_view, std::size_t> places;
     for (std::size_t r = 0; r < info.names.size(); ++r)
@@ -144,8 +112,8 @@ void read_link_relations(OpenGraphFile& h) {
              "name each relation otherwise",
              found->second, r, info.names[r]);
   });
-  if (!h.links.graph_relations.exists()) return;
-  const auto places = read_list(h, h.links.graph_relations);
+  if (!h.has(Column::kGraphRelations)) return;
+  const auto places = read_list(h, h.at(Column::kGraphRelations));
   const auto relations = std::ssize(h.info.schema.relations());
   agree(h.comm, [&] {
     for (std::size_t r = 0; r < places.size(); ++r)
@@ -158,40 +126,24 @@ void read_link_relations(OpenGraphFile& h) {
 
 // ---- reading ----
 
+void check_link_relation(const OpenGraphFile& h, const hdf5::Dataset& relations, std::int64_t place,
+                         std::int64_t relation) {
+  const auto count = h.info.links.relations();
+  if (relation < 0 || relation >= count)
+    fail(h, "{}: entry {} is {}, but links have relations 0 to {}", relations.name, place, relation,
+         count - 1);
+}
+
 namespace {
 
-// Collective. Ids of vertices, rows [slab.begin, slab.end).
-Buffer<std::int64_t> read_vertices(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab) {
-  const auto check = [&](std::span<const std::int64_t> ids, std::int64_t first) {
-    for (std::size_t k = 0; k < ids.size(); ++k) {
-      if (ids[k] >= 0 && ids[k] < h.info.nodes) continue;
-      const auto place = first + static_cast<std::int64_t>(k);
-      fail(h, "{}: {} {} names vertex {}, but the graph has vertices 0 to {}", dataset.name,
-           slab.columns > 1 ? "row" : "entry", slab.begin + place / slab.columns, ids[k], h.info.nodes - 1);
-    }
-  };
-  return read_checked<std::int64_t>(h, dataset, slab, InPieces{check});
-}
-
-// Relations of links, from `begin` on.
-void check_relations(const OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t begin,
-                     std::span<const std::int32_t> relations) {
-  const auto count = h.info.links.relations();
-  for (std::size_t k = 0; k < relations.size(); ++k)
-    if (relations[k] < 0 || relations[k] >= count)
-      fail(h, "{}: entry {} is {}, but links have relations 0 to {}", dataset.name,
-           begin + static_cast<std::int64_t>(k), relations[k], count - 1);
-}
-
-// Rows of vertices that stand for this end of links, from `begin` on, of these relations (none: all
-// of the first): are they of the type that the relation joins there? Nothing is known of relations
-// that the graph has not.
+// Do rows of vertices, from `begin` on, that stand for this end of links of these relations (none:
+// all of the first) have the type that the relation joins there? Nothing is known of relations that
+// the graph has not.
 void check_types(const OpenGraphFile& h, const hdf5::Dataset& dataset, LinkEnd end, std::int64_t begin,
                  std::span<const std::int64_t> vertices, std::int64_t columns,
                  std::span<const std::int32_t> relations) {
   const auto& schema = h.info.schema;
   const auto& places = h.info.links.graph_relations;
-  if (places.empty()) return;
   for (std::int64_t k = 0; k < std::ssize(vertices); ++k) {
     const int relation = places[relations.empty() ? 0 : relations[k / columns]];
     const auto& joins = schema.relations()[relation];
@@ -205,66 +157,40 @@ void check_types(const OpenGraphFile& h, const hdf5::Dataset& dataset, LinkEnd e
 
 }  // namespace
 
-Links GraphFile::read_links(Split split, std::int64_t begin, std::int64_t end) const {
-  auto& h = *open_;
-  const auto s = static_cast<std::size_t>(split);
-  const auto& open = h.links.splits[s];
-  const auto& info = h.info.links;
-  ESPALIER_CHECK(0 <= begin && begin <= end && end <= info.splits[s].links, "links [{}, {}) of {}", begin,
-                 end, info.splits[s].links);
-  if (!open.head.exists()) return {};
-  const hdf5::Slab slab{begin, end, 1};
-  Links links{read_vertices(h, open.head, slab), read_vertices(h, open.tail, slab)};
-  if (open.relation.exists())
-    links.relations = read_checked<std::int32_t>(
-        h, open.relation, slab, InPieces{[&](std::span<const std::int32_t> relations, std::int64_t first) {
-          check_relations(h, open.relation, begin + first, relations);
-        }});
+void check_link_types(OpenGraphFile& h, const ColumnAt& at, std::int64_t begin,
+                      const Matrix<std::int64_t>& vertices) {
+  if (h.info.links.graph_relations.empty()) return;
+  const auto& dataset = h.columns.at(at);
+  const auto& of = h.at(Column::kLinkRelation, at.owner);
+  const bool pairs = at.column == Column::kNonLinks;
+  // Whose digest is counted where it is read.
+  Buffer<std::int32_t> relations(of.exists() && !pairs ? vertices.rows : 0);
+  const bool good = relations.empty() || hdf5::read_slab(of, hdf5::memory_type<std::int32_t>(),
+                                                         {begin, begin + vertices.rows, 1}, relations.data());
   agree(h.comm, [&] {
-    check_types(h, open.head, LinkEnd::kHead, begin, links.heads, 1, links.relations);
-    check_types(h, open.tail, LinkEnd::kTail, begin, links.tails, 1, links.relations);
-  });
-  return links;
-}
-
-Matrix<std::int64_t> GraphFile::read_negatives(Split split, LinkEnd of, std::int64_t begin,
-                                               std::int64_t end) const {
-  auto& h = *open_;
-  const auto s = static_cast<std::size_t>(split);
-  const auto& open = h.links.splits[s];
-  const auto& dataset = of == LinkEnd::kHead ? open.negative_heads : open.negative_tails;
-  ESPALIER_CHECK(dataset.exists() && 0 <= begin && begin <= end && end <= dataset.rows(),
-                 "negatives [{}, {}) of {} links", begin, end, h.info.links.splits[s].links);
-  Matrix<std::int64_t> rows(end - begin, dataset.columns());
-  rows.data = read_vertices(h, dataset, {begin, end, rows.columns});
-  // Whose digest is counted where the links are read.
-  Buffer<std::int32_t> relations(open.relation.exists() ? end - begin : 0);
-  const bool good = relations.empty() || hdf5::read_slab(open.relation, hdf5::memory_type<std::int32_t>(),
-                                                         {begin, end, 1}, relations.data());
-  agree(h.comm, [&] {
-    if (!good) fail(h, "cannot read {}: {}", open.relation.name, hdf5::reason());
-    check_relations(h, open.relation, begin, relations);
-    check_types(h, dataset, of, begin, rows.data, rows.columns, relations);
-  });
-  return rows;
-}
-
-Matrix<std::int64_t> GraphFile::read_non_links(Split split, std::int64_t begin, std::int64_t end) const {
-  auto& h = *open_;
-  const auto& dataset = h.links.splits[static_cast<std::size_t>(split)].non_links;
-  ESPALIER_CHECK(dataset.exists() && 0 <= begin && begin <= end && end <= dataset.rows(),
-                 "pairs [{}, {}) that are no links", begin, end);
-  Matrix<std::int64_t> pairs(end - begin, 2);
-  pairs.data = read_vertices(h, dataset, {begin, end, 2});
-  agree(h.comm, [&] {
+    if (!good) fail(h, "cannot read {}: {}", of.name, hdf5::reason());
+    for (std::int64_t k = 0; k < std::ssize(relations); ++k)
+      check_link_relation(h, of, begin + k, relations[k]);
+    const bool tails = at.column == Column::kTail || at.column == Column::kNegativeTails;
+    const auto end = tails ? LinkEnd::kTail : LinkEnd::kHead;
+    if (!pairs) return check_types(h, dataset, end, begin, vertices.data, vertices.columns, relations);
     for (const auto end_of : {LinkEnd::kHead, LinkEnd::kTail}) {
-      std::vector<std::int64_t> ends;
-      for (std::int64_t k = 0; k < pairs.rows; ++k)
-        ends.push_back(pairs.row(k)[end_of == LinkEnd::kHead ? 0 : 1]);
+      Buffer<std::int64_t> ends;
+      for (std::int64_t k = 0; k < vertices.rows; ++k)
+        ends.push_back(vertices.row(k)[end_of == LinkEnd::kHead ? 0 : 1]);
       check_types(h, dataset, end_of, begin, ends, 1, {});
     }
   });
-  return pairs;
+}
+
+Links GraphFile::read_links(Split split, std::int64_t begin, std::int64_t end) const {
+  const auto s = static_cast<int>(split);
+  if (!open_->has(Column::kHead, s)) return {};
+  Links links{read<std::int64_t>(Column::kHead, s, begin, end).data,
+              read<std::int64_t>(Column::kTail, s, begin, end).data};
+  if (open_->has(Column::kLinkRelation, s))
+    links.relations = read<std::int32_t>(Column::kLinkRelation, s, begin, end).data;
+  return links;
 }
 
 LinkCounts check_links(const Communicator& comm, const GraphFile& file) {
@@ -282,17 +208,18 @@ LinkCounts check_links(const Communicator& comm, const GraphFile& file) {
     };
     in_row_parts(comm, of.links, count, 3);
     comm.all_reduce(std::span<std::int64_t>(counts.of_relation[s]), Reduction::kSum, "links");
-    const auto read = [&](LinkEnd end_of, std::int64_t columns) {
+    const auto read = [&](Column column, std::int64_t rows, std::int64_t columns) {
       if (columns > 0)
         in_row_parts(
-            comm, of.links, [&](auto begin, auto end) { file.read_negatives(split, end_of, begin, end); },
+            comm, rows,
+            [&](auto begin, auto end) {
+              file.read<std::int64_t>(column, static_cast<int>(split), begin, end);
+            },
             columns);
     };
-    read(LinkEnd::kHead, of.negative_heads);
-    read(LinkEnd::kTail, of.negative_tails);
-    if (of.non_links > 0)
-      in_row_parts(
-          comm, of.non_links, [&](auto begin, auto end) { file.read_non_links(split, begin, end); }, 2);
+    read(Column::kNegativeHeads, of.links, of.negative_heads);
+    read(Column::kNegativeTails, of.links, of.negative_tails);
+    read(Column::kNonLinks, of.non_links, of.non_links > 0 ? 2 : 0);
   }
   comm.all_reduce(std::span<std::int64_t>(counts.to_self), Reduction::kSum, "links");
   return counts;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "column_table.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/graph/hdf5_output.hpp"
@@ -18,14 +19,7 @@ struct GraphWriter::State {
   std::vector<std::int64_t> classes = {0};  // [types]
 
   const Communicator& comm() const { return output.comm(); }
-  // "/nodes/paper/labels"
-  std::string path(const char* folder, int type, const std::string& name) const {
-    return fmt::format("/{}/{}{}", folder, typed ? schema.types()[type].name + "/" : "", name);
-  }
-  std::string ids_path(int type) const { return typed ? path("types", type, "ids") : "/nodes/ids"; }
-  std::string edge_path(int relation, const char* name) const {
-    return fmt::format("/edges/{}{}", typed ? schema.full_name(relation) + "/" : "", name);
-  }
+  std::string path(const ColumnAt& at) const { return path_of(at, typed ? &schema : nullptr); }
 };
 
 namespace {
@@ -116,11 +110,12 @@ void GraphWriter::write_vector(const std::string& name, std::span<const T> value
 
 // Collective. A list that every rank has, written by rank 0.
 template <class T>
-void GraphWriter::write_list(const std::string& name, const std::vector<T>& values) {
-  write_vector(name, std::span<const T>(values).first(state_->comm().rank() == 0 ? values.size() : 0));
-}
-void GraphWriter::write_list(const std::string& name, const std::vector<std::string>& texts) {
-  write_texts(name, std::span(texts).first(state_->comm().rank() == 0 ? texts.size() : 0));
+void GraphWriter::write_by_first(const std::string& name, const std::vector<T>& values) {
+  const auto mine = std::span<const T>(values).first(state_->comm().rank() == 0 ? values.size() : 0);
+  if constexpr (std::is_same_v<T, std::string>)
+    write_texts(name, mine);
+  else
+    write_vector(name, mine);
 }
 
 // Collective. My part of a list of texts.
@@ -155,12 +150,12 @@ void GraphWriter::write_schema(const Schema& schema) {
     targets.push_back(relation.target);
     inverses.push_back(relation.inverse);
   }
-  write_list("/types/name", types);
-  write_list("/types/offset", offsets);
-  write_list("/relations/name", relations);
-  write_list("/relations/source", sources);
-  write_list("/relations/target", targets);
-  write_list("/relations/inverse", inverses);
+  write_by_first("/types/name", types);
+  write_by_first("/types/offset", offsets);
+  write_by_first("/relations/name", relations);
+  write_by_first("/relations/source", sources);
+  write_by_first("/relations/target", targets);
+  write_by_first("/relations/inverse", inverses);
 }
 
 // Collective. The segments of my rows; their first row and entry in the file are row_begin and
@@ -227,51 +222,59 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
 template void GraphWriter::write_adjacency(const Csr<std::int32_t>&);
 template void GraphWriter::write_adjacency(const Csr<std::int64_t>&);
 
-// Collective. Returns how many columns there are: of a matrix without rows the most that a rank
-// names.
+// Of a matrix without rows there are as many columns as the most that a rank names.
 template <class T>
-std::int64_t GraphWriter::write_matrix(const std::string& name, const Matrix<T>& rows) {
+void GraphWriter::write_rows(Column column, int owner, const Matrix<T>& rows) {
   const auto& comm = state_->comm();
   const auto place = place_of(comm, rows.rows);
   const auto columns =
       comm.all_reduce(rows.rows > 0 || place.total == 0 ? rows.columns : 0, Reduction::kMax, "graph file");
-  write<T>(name, place.total, columns, place.begin, rows.data);
-  return columns;
+  if (column == Column::kLabels) state_->classes[owner] = columns;
+  write<T>(state_->path({column, owner}), place.total, columns, place.begin, rows.data);
 }
 
-template std::int64_t GraphWriter::write_matrix(const std::string&, const Matrix<float>&);
-template std::int64_t GraphWriter::write_matrix(const std::string&, const Matrix<Half>&);
+template void GraphWriter::write_rows(Column, int, const Matrix<float>&);
+template void GraphWriter::write_rows(Column, int, const Matrix<Half>&);
+template void GraphWriter::write_rows(Column, int, const Matrix<std::uint8_t>&);
+template void GraphWriter::write_rows(Column, int, const Matrix<std::int32_t>&);
+template void GraphWriter::write_rows(Column, int, const Matrix<std::int64_t>&);
 
-std::string GraphWriter::features_path(int type) const {
-  return state_->path("nodes", type, "features");
+template <class T>
+void GraphWriter::write_list(Column column, int owner, std::type_identity_t<std::span<const T>> values) {
+  write_vector(state_->path({column, owner}), values);
 }
-std::string GraphWriter::edge_features_path(int relation) const {
-  return state_->edge_path(relation, "features");
+
+template void GraphWriter::write_list<float>(Column, int, std::span<const float>);
+template void GraphWriter::write_list<Half>(Column, int, std::span<const Half>);
+template void GraphWriter::write_list<std::uint8_t>(Column, int, std::span<const std::uint8_t>);
+template void GraphWriter::write_list<std::int32_t>(Column, int, std::span<const std::int32_t>);
+template void GraphWriter::write_list<std::int64_t>(Column, int, std::span<const std::int64_t>);
+
+void GraphWriter::write_texts(Column column, int owner, std::span<const std::string> texts) {
+  write_texts(state_->path({column, owner}), texts);
 }
 
 void GraphWriter::write_sparse_features(const Matrix<float>& pairs, std::int64_t columns, int type) {
   const auto& comm = state_->comm();
   Csr<std::int32_t> rows;
   to_entries<float>(Cpu{1}, {pairs, columns}, rows);
-  const auto name = features_path(type);
+  const auto name = state_->path({Column::kSparseColumns, type});
   const auto row_place = place_of(comm, rows.rows);
   const auto place = place_of(comm, std::ssize(rows.indices));
-  write_row_begins(name + "/indptr", rows, row_place.total, row_place.begin, place.begin);
-  write<std::int32_t>(name + "/indices", place.total, kVector, place.begin, rows.indices);
-  write<float>(name + "/values", place.total, kVector, place.begin, rows.values);
-  const auto indices = hdf5::open_dataset(state_->output.file(), name + "/indices");
+  write_row_begins(state_->path({Column::kSparseBegins, type}), rows, row_place.total, row_place.begin,
+                   place.begin);
+  write<std::int32_t>(name, place.total, kVector, place.begin, rows.indices);
+  write<float>(state_->path({Column::kSparseValues, type}), place.total, kVector, place.begin, rows.values);
+  const auto indices = hdf5::open_dataset(state_->output.file(), name);
   state_->output.require(hdf5::write_integer_attribute(indices.handle, "columns", columns), name);
-  state_->written.push_back(columns_of(name + "/indices", columns));
-}
-
-void GraphWriter::write_edge_times(std::span<const std::int64_t> times, int relation) {
-  write_vector(state_->edge_path(relation, "time"), times);
+  state_->written.push_back(columns_of(name, columns));
 }
 
 template <class T>
-void GraphWriter::write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
+void GraphWriter::write_pieces(Column column, int owner, std::int64_t rows, std::int64_t columns,
                                const std::function<void(Matrix<T>&)>& read) {
   const auto& comm = state_->comm();
+  const auto name = state_->path({column, owner});
   const auto dataset =
       hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), {rows, columns});
   state_->output.require(dataset.exists(), name);
@@ -293,41 +296,24 @@ void GraphWriter::write_pieces(const std::string& name, std::int64_t rows, std::
   finish_dataset(name, dataset, true, digest);
 }
 
-template void GraphWriter::write_pieces(const std::string&, std::int64_t, std::int64_t,
+template void GraphWriter::write_pieces(Column, int, std::int64_t, std::int64_t,
                                         const std::function<void(Matrix<float>&)>&);
-template void GraphWriter::write_pieces(const std::string&, std::int64_t, std::int64_t,
+template void GraphWriter::write_pieces(Column, int, std::int64_t, std::int64_t,
                                         const std::function<void(Matrix<Half>&)>&);
 
 void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type, std::int64_t classes) {
   const std::int64_t largest = labels.empty() ? -1 : std::ranges::max(labels);
   classes = std::max(classes, state_->comm().all_reduce(largest, Reduction::kMax, "graph file") + 1);
   state_->classes[type] = classes;
-  const auto path = state_->path("nodes", type, "labels");
+  const auto path = state_->path({Column::kLabels, type});
   write_vector(path, labels);
   const auto dataset = hdf5::open_dataset(state_->output.file(), path);
   hdf5::write_integer_attribute(dataset.handle, "classes", classes);
 }
 
-void GraphWriter::write_multi_labels(const Matrix<std::uint8_t>& rows, int type) {
-  state_->classes[type] = write_matrix(state_->path("nodes", type, "labels"), rows);
-}
-
 void GraphWriter::write_split(Split split, std::span<const std::int64_t> ids, int type,
                               const std::string& name) {
-  const auto part = (name.empty() ? "" : name + "/") + kSplitNames[static_cast<std::size_t>(split)];
-  write_vector(state_->path("split", type, part), ids);
-}
-
-void GraphWriter::write_ids(const std::vector<std::string>& ids, int type) {
-  write_texts(state_->ids_path(type), ids);
-}
-
-void GraphWriter::write_number_ids(std::span<const std::int64_t> ids, int type) {
-  write_vector(state_->ids_path(type), ids);
-}
-
-void GraphWriter::write_class_names(const std::vector<std::string>& names, int type) {
-  write_list(state_->path("labels", type, "names"), names);
+  write_vector(state_->path({split_column(split), type, name}), ids);
 }
 
 void GraphWriter::write_link_relations(const LinkInfo& info) {
@@ -339,10 +325,10 @@ void GraphWriter::write_link_relations(const LinkInfo& info) {
                            "/links");
   }
   state_->written.push_back(direction_of_links(info.directed));
-  if (!info.names.empty()) write_list("/links/relations", info.names);
+  if (!info.names.empty()) write_by_first(state_->path({Column::kLinkNames}), info.names);
   if (!info.graph_relations.empty())
-    write_list("/links/graph_relations",
-               std::vector<std::int32_t>(info.graph_relations.begin(), info.graph_relations.end()));
+    write_by_first(state_->path({Column::kGraphRelations}),
+                   std::vector<std::int32_t>(info.graph_relations.begin(), info.graph_relations.end()));
 }
 
 void GraphWriter::write_links(Split split, const Links& links) {
@@ -361,21 +347,12 @@ void GraphWriter::write_links(Split split, const Links& links) {
 void GraphWriter::write_links(Split split, const LinkColumns& links) {
   const auto& comm = state_->comm();
   const auto place = place_of(comm, links.count);
-  const auto in = fmt::format("/links/{}/", kSplitNames[static_cast<std::size_t>(split)]);
-  write_made<std::int64_t>(in + "head", place.total, place.begin, links.count, links.heads);
-  write_made<std::int64_t>(in + "tail", place.total, place.begin, links.count, links.tails);
+  const auto path = [&](Column column) { return state_->path({column, static_cast<int>(split)}); };
+  write_made<std::int64_t>(path(Column::kHead), place.total, place.begin, links.count, links.heads);
+  write_made<std::int64_t>(path(Column::kTail), place.total, place.begin, links.count, links.tails);
   if (comm.all_reduce(links.relations ? 1 : 0, Reduction::kMax, "graph file") != 0)
-    write_made<std::int32_t>(in + "relation", place.total, place.begin, links.count, links.relations);
-}
-
-void GraphWriter::write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows) {
-  write_matrix(fmt::format("/links/{}/{}", kSplitNames[static_cast<std::size_t>(split)],
-                           of == LinkEnd::kHead ? "negative_heads" : "negative_tails"),
-               rows);
-}
-
-void GraphWriter::write_non_links(Split split, const Matrix<std::int64_t>& pairs) {
-  write_matrix(fmt::format("/links/{}/non_links", kSplitNames[static_cast<std::size_t>(split)]), pairs);
+    write_made<std::int32_t>(path(Column::kLinkRelation), place.total, place.begin, links.count,
+                             links.relations);
 }
 
 namespace {

@@ -224,7 +224,7 @@ class GraphImport {
     const auto count = schema_.types()[type].size();
     const auto* ids = source_ ? source_->number_ids() : nullptr;
     if (agreed(comm_, ids != nullptr) != 0)
-      writer_->write_number_ids(ids != nullptr ? *ids : Buffer<std::int64_t>(), type);
+      writer_->write_list<std::int64_t>(Column::kIds, type, ids != nullptr ? *ids : Buffer<std::int64_t>());
     std::unique_ptr<FeatureRows> rows;
     on_first_rank(comm_, [&] { rows = source_->open_features(type); });
     const auto columns = import_features(comm_, std::move(rows), count, options_.half, *writer_, type);

@@ -34,8 +34,8 @@ std::int64_t write_stored(const Communicator& comm, FeatureRows* rows, std::int6
 std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRows> rows, std::int64_t count,
                              bool half, GraphWriter& writer, int type) {
   return write_stored(comm, rows.get(), count, half, [&]<class T>(T, std::int64_t columns) {
-    writer.write_features<T>(
-        count, columns, [&](Matrix<T>& piece) { read_rows(*rows, piece); }, type);
+    writer.write_pieces<T>(Column::kFeatures, type, count, columns,
+                           [&](Matrix<T>& piece) { read_rows(*rows, piece); });
     on_first_rank(comm, [&] { rows->finish(); });
   });
 }
@@ -43,7 +43,7 @@ std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRo
 void import_labels(const Communicator& comm, const OgbLabels& labels, GraphWriter& writer, int type) {
   const auto columns = agreed(comm, labels.columns);
   if (columns == 1) writer.write_labels(labels.classes, type);
-  if (columns > 1) writer.write_multi_labels(labels.multi, type);
+  if (columns > 1) writer.write_rows(Column::kLabels, type, labels.multi);
 }
 
 void import_splits(const Splits& splits, GraphWriter& writer, int type, const std::string& name) {
@@ -116,13 +116,11 @@ std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, 
       Buffer<std::int64_t> places;
       on_first_rank(comm, [&] { places = entries.places(); });
       std::int64_t next = 0;
-      writer.write_edge_features<T>(
-          agreed(comm, std::ssize(places)), columns,
-          [&](Matrix<T>& piece) {
-            for (std::int64_t k = 0; k < piece.rows; ++k)
-              std::copy_n(kept.row(places[next++]), columns, piece.row(k));
-          },
-          entries.relation);
+      writer.write_pieces<T>(Column::kEdgeFeatures, entries.relation, agreed(comm, std::ssize(places)),
+                             columns, [&](Matrix<T>& piece) {
+                               for (std::int64_t k = 0; k < piece.rows; ++k)
+                                 std::copy_n(kept.row(places[next++]), columns, piece.row(k));
+                             });
     }
   });
 }

@@ -38,7 +38,7 @@ Buffer<std::int64_t> read_link_times(const Communicator& comm, const EdgeTables<
     const bool speaks_of_links = choice.place(r) >= 0 || (inverse >= 0 && choice.place(inverse) >= 0);
     if (!speaks_of_links || !tables.has_times(r)) continue;
     const auto places = entries_of(schema, rows, r);
-    const auto of = tables.times(r, placed, places);
+    const auto of = tables.template rows<std::int64_t>(Column::kEdgeTime, r, placed, places).data;
     for (std::size_t k = 0; k < places.size(); ++k) times[places[k]] = of[k];
   }
   // To the entry of a link that is counted.

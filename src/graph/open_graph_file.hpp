@@ -1,11 +1,12 @@
-// What an open graph file holds, shared by graph_file.cpp (opens), describe_datasets.cpp (checks)
-// and graph_file_rows.cpp (reads).
+// What an open graph file holds, shared by graph_file.cpp (opens), describe_columns.cpp (checks)
+// and those that read.
 #pragma once
 
 #include <array>
 #include <map>
 #include <string>
 
+#include "column_table.hpp"
 #include "content_check.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -16,7 +17,7 @@ namespace espalier {
 /// Ends every message about a damaged file.
 inline constexpr const char* kWriteAgain =
     "write it again with `espalier import`, `generate` or `prepare`, or correct the program that wrote it "
-    "(`espalier help import` shows the format)";
+    "(docs/graph-file.md has the format)";
 
 /// Of a name in a file, so that no damage makes names fill the memory.
 inline constexpr std::size_t kMostNameLetters = 1024;
@@ -26,40 +27,6 @@ inline constexpr const char* kDigestAgain =
     "it is damaged, or another program changed it; after a change that was meant, `espalier digest FILE "
     "--write` "
     "writes new digests";
-
-/// Those of sparse features.
-struct OpenSparse {
-  hdf5::Dataset indptr, indices, values;
-  bool exists() const { return indptr.exists(); }
-};
-
-/// The data sets of one vertex type.
-struct OpenType {
-  hdf5::Dataset features, labels, ids, class_names;
-  OpenSparse sparse = {};                                 ///< in place of `features`
-  std::vector<std::array<hdf5::Dataset, 3>> splits = {};  ///< as VertexInfo::splits
-};
-
-/// The data sets of one relation.
-struct OpenRelation {
-  hdf5::Dataset features, times;
-  EdgeInfo info = {};  ///< what is in it, in whatever view
-};
-
-/// The data sets of the links of one split.
-struct OpenLinkSplit {
-  hdf5::Dataset head, tail, relation, negative_heads, negative_tails, non_links;
-
-  std::array<const hdf5::Dataset*, 6> all() const {
-    return {&head, &tail, &relation, &negative_heads, &negative_tails, &non_links};
-  }
-};
-
-/// Those below /links.
-struct OpenLinks {
-  hdf5::Dataset names, graph_relations;
-  std::array<OpenLinkSplit, 3> splits;
-};
 
 /// The matrix, three data sets of a graph without types, and all else that describes one
 /// with types.
@@ -84,29 +51,20 @@ struct OpenGraphFile {
   hdf5::Dataset &relation_name = matrix[5], &relation_source = matrix[6], &relation_target = matrix[7],
                 &relation_inverse = matrix[8];
   hdf5::Dataset &segment_ptr = matrix[9], &segment_relation = matrix[10], &segment_begin = matrix[11];
-  std::vector<OpenType> types = {};          ///< [types]
-  std::vector<OpenRelation> relations = {};  ///< [relations]
-  OpenLinks links = {};
+  std::map<ColumnAt, hdf5::Dataset> columns = {};  ///< all that there could be
   bool has_digest = false;
   bool in_memory = false;
   std::map<std::string, ContentCheck> contents = {};  ///< of the data sets that exist, by name
 
+  /// It exists, or has only a name.
+  const hdf5::Dataset& at(Column column, int owner = 0) const { return columns.at({column, owner, {}}); }
+  bool has(Column column, int owner = 0) const { return at(column, owner).exists(); }
+  const Schema* schema() const { return info.typed ? &info.schema : nullptr; }
   /// The data sets that exist.
   std::vector<const hdf5::Dataset*> datasets() const {
     std::vector<const hdf5::Dataset*> all;
     for (const auto& dataset : matrix) all.push_back(&dataset);
-    for (const auto& type : types) {
-      for (const auto* dataset : {&type.features, &type.sparse.indptr, &type.sparse.indices,
-                                  &type.sparse.values, &type.labels, &type.ids, &type.class_names})
-        all.push_back(dataset);
-      for (const auto& split : type.splits)
-        for (const auto& part : split) all.push_back(&part);
-    }
-    for (const auto& relation : relations)
-      for (const auto* dataset : {&relation.features, &relation.times}) all.push_back(dataset);
-    for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);
-    for (const auto& split : links.splits)
-      for (const auto* dataset : split.all()) all.push_back(dataset);
+    for (const auto& [at, dataset] : columns) all.push_back(&dataset);
     std::erase_if(all, [](const auto* dataset) { return !dataset->exists(); });
     return all;
   }
@@ -133,22 +91,34 @@ Schema read_schema(OpenGraphFile& h);
 
 /// Rows [begin, end) of sparse features of a type as rows of pairs (dense/paired_rows.hpp). Checks:
 /// columns ascend and are those of the features, numbers are finite.
-Matrix<float> read_pairs(OpenGraphFile& h, std::size_t type, std::int64_t begin, std::int64_t end);
+Matrix<float> read_pairs(OpenGraphFile& h, int type, std::int64_t begin, std::int64_t end);
 /// VertexInfo::pairs of a type, where its features are sparse.
-void find_pairs(OpenGraphFile& h, std::size_t type);
+void find_pairs(OpenGraphFile& h, int type);
+
+/// How many a column can be of.
+int owners_of(const OpenGraphFile& h, Of of);
+/// What the edges of a relation have, in whatever view.
+EdgeInfo edge_info(const OpenGraphFile& h, int relation);
 
 /// Check shapes and types, and read no contents; every rank throws UserError(kInput), or none does.
 /// The matrix: indptr, indices and weights, which are open.
 void describe_graph(OpenGraphFile& h);
 /// What the schema is read from, which is open, too.
 void describe_schema(OpenGraphFile& h);
-/// Open the vertices' data sets type by type, and the edges' relation by relation, when the schema
-/// is known.
-void describe_types(OpenGraphFile& h);
-void describe_relations(OpenGraphFile& h);
-/// Opens what is below /links.
+/// Opens the columns, when the schema is known.
+void describe_columns(OpenGraphFile& h);
+/// Is there a group /links, and what says it of its links?
 void describe_links(OpenGraphFile& h);
-/// The relations of links, whose data sets are open.
+/// Its columns, which are open.
+void describe_link_columns(OpenGraphFile& h);
+/// The relations of links.
 void read_link_relations(OpenGraphFile& h);
+/// Throws where a link's relation, entry `place` of the column, is none.
+void check_link_relation(const OpenGraphFile& h, const hdf5::Dataset& relations, std::int64_t place,
+                         std::int64_t relation);
+/// Rows from `begin` on of a column of ends of links, or of what replaces them, are of the graph:
+/// are they of the types that their relations join?
+void check_link_types(OpenGraphFile& h, const ColumnAt& at, std::int64_t begin,
+                      const Matrix<std::int64_t>& vertices);
 
 }  // namespace espalier

@@ -139,7 +139,7 @@ class Rewrite {
     const auto& info = file_.info();
     if (info.typed) writer.write_schema(schema_);
     for (int r = 0; r < std::ssize(info.edge_features); ++r) {
-      if (!info.edge_features[r].has() && !tables_->has_times(r)) continue;
+      if (!tables_->says_something(r)) continue;
       auto places = entries_of(info.schema, placed_.rows, r);
       if (links_) std::erase_if(places, [&](std::int64_t e) { return !links_->stays(e); });
       tables_->write(r, placed_, places, writer);

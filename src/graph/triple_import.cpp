@@ -308,7 +308,7 @@ void import_triples(const Communicator& comm, const TripleOptions& options, cons
   // There are fewer columns than the largest Index.
   const auto columns = agreed(comm, schema ? schema->columns() : std::ssize(tables.entities));
   with_index_type(columns + 1, [&]<class Index>(Index) { write_edges<Index>(comm, tables, schema, writer); });
-  writer.write_ids(tables.entities);
+  writer.write_texts(Column::kIds, 0, tables.entities);
   write_links(comm, options, tables, writer);
   auto name = fs::absolute(options.files[0]).lexically_normal().parent_path().filename().string();
   name = comm.broadcast_text(std::move(name), 0, kTriples);

@@ -99,7 +99,7 @@ void write_made_edge_features(const VertexOptions& options, const Schema& schema
       make(range.begin + row, static_cast<std::int64_t>(rows.indices[places[k]]),
            std::span<T>(made.row(k), static_cast<std::size_t>(made.columns)));
     }
-    writer.write_edge_features(made, relation);
+    writer.write_rows(Column::kEdgeFeatures, relation, made);
   };
   options.half ? write(Half()) : write(float());
 }
@@ -127,16 +127,16 @@ void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const Row
 inline void write_features(const VertexOptions& options, const RowRange& range,
                            std::span<const std::int32_t> classes, GraphWriter& writer, int type = 0) {
   if (options.features > 0 && options.half)
-    writer.write_features(generate_features<Half>(range, classes, options, type), type);
+    writer.write_rows(Column::kFeatures, type, generate_features<Half>(range, classes, options, type));
   else if (options.features > 0)
-    writer.write_features(generate_features<float>(range, classes, options, type), type);
+    writer.write_rows(Column::kFeatures, type, generate_features<float>(range, classes, options, type));
 }
 
 // Collective. Of the first type.
 inline void write_labels_and_splits(const VertexOptions& options, const RowRange& range,
                                     std::span<const std::int32_t> classes, GraphWriter& writer) {
   if (options.labels > 0)
-    writer.write_multi_labels(generate_several_labels(range, classes, options));
+    writer.write_rows(Column::kLabels, 0, generate_several_labels(range, classes, options));
   else
     writer.write_labels(classes);
   const auto splits = generate_splits(range, options.seed);

@@ -114,7 +114,7 @@ std::int64_t PredictionList::write(const Communicator& comm, const GraphFile& fi
                                    const OutputFile& output) {
   const bool root = comm.rank() == 0, has_ids = file.info().types[type].ids != IdKind::kNone;
   const auto& of = file.info().schema.types()[type];
-  const auto names = file.read_class_names(type);
+  const auto names = file.read_texts(Column::kClassNames, type, 0, file.info().types[type].class_names);
   std::unique_ptr<TextOutput> text;
   agree(comm, [&] {
     if (!root) return;
@@ -131,8 +131,8 @@ std::int64_t PredictionList::write(const Communicator& comm, const GraphFile& fi
     std::vector<std::int64_t> counts(comm.size(), 0);
     counts[0] = to - from;
     auto piece = comm.all_to_all_v(std::span<const Prediction>(from, to), counts, kLabel).data;
-    const auto ids = has_ids ? file.read_ids(of.begin + begin, of.begin + (root ? end : begin), type)
-                             : std::vector<std::string>();
+    const auto ids =
+        has_ids ? file.read_texts(Column::kIds, type, begin, root ? end : begin) : std::vector<std::string>();
     agree(comm, [&] {
       if (!root) return;
       std::ranges::sort(piece, {}, order);

@@ -256,7 +256,7 @@ class OwnedReader::EdgePieces {
   }
   void place(int relation, std::int64_t first, std::int64_t count, const std::vector<std::uint8_t>& relations,
              Matrix<T>& rows) const {
-    const auto read = file_.read_edge_features<T>(relation, first, first + count);
+    const auto read = file_.read<T>(Column::kEdgeFeatures, relation, first, first + count);
     std::int64_t at = 0;
     for (std::int64_t e = 0; e < rows.rows; ++e)
       if (relations[e] == relation) std::copy_n(read.row(at++), read.columns, rows.row(e));

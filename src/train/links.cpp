@@ -104,13 +104,14 @@ GivenCandidates read_candidates(const Communicator& comm, const GraphFile& file,
   const auto& of = links_of(file.info(), split);
   const auto mine = even_range(of.links, comm.size(), comm.rank());
   GivenCandidates given;
-  if (of.negative_heads > 0)
-    given.of_heads = file.read_negatives(split, LinkEnd::kHead, mine.begin, mine.end);
-  if (of.negative_tails > 0)
-    given.of_tails = file.read_negatives(split, LinkEnd::kTail, mine.begin, mine.end);
+  const auto read = [&](Column column, const RowRange& rows) {
+    return file.read<std::int64_t>(column, static_cast<int>(split), rows.begin, rows.end);
+  };
+  if (of.negative_heads > 0) given.of_heads = read(Column::kNegativeHeads, mine);
+  if (of.negative_tails > 0) given.of_tails = read(Column::kNegativeTails, mine);
   given.non_links = of.non_links;
   const auto pairs = even_range(of.non_links, comm.size(), comm.rank());
-  if (of.non_links > 0) given.pairs = file.read_non_links(split, pairs.begin, pairs.end);
+  if (of.non_links > 0) given.pairs = read(Column::kNonLinks, pairs);
   return given;
 }
 

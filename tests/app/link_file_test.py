@@ -76,8 +76,8 @@ class Read(LinkFile):
         self.write(**one, valid__non_links=np.array([[0, 3], [2, 5], [4, 0]]))
         for ranks in (1, 4):
             self.assertIn("negatives    valid: 3 pairs for all links", self.succeed("info", self.graph, ranks=ranks).splitlines())
-        for wrong, words in ((dict(valid__non_links=np.array([0, 3])), "/links/valid/non_links is no table of integers in two columns"),
-                             (dict(valid__non_links=np.zeros((3, 3), int)), "/links/valid/non_links is no table of integers in two columns"),
+        for wrong, words in ((dict(valid__non_links=np.array([0, 3])), "/links/valid/non_links has 1 dimensions, expected 2"),
+                             (dict(valid__non_links=np.zeros((3, 3), int)), "/links/valid/non_links has 3 columns, not two: head and tail"),
                              (dict(valid__non_links=np.array([[0, 3], [2, 6]])), "/links/valid/non_links: row 1 names vertex 6"),
                              (dict(train__non_links=np.zeros((3, 2), int)), "/links/train/non_links, but links to train on"),
                              (dict(valid__non_links=np.zeros((3, 2), int), valid__negative_tails=np.zeros((2, 3), int)), "beside negatives of each link")):
@@ -195,16 +195,16 @@ class Damaged(LinkFile):
 
     def test_shapes_and_names(self):
         for changed, words in ((dict(train__tail=None), "there is no dataset /links/train/tail"),
-                               (dict(train__tail=np.array([1, 2])), "/links/train/tail has 2 entries for 3 heads"),
-                               (dict(test__relation=np.zeros(2, np.int32)), "/links/test/relation has 2 entries for 1 heads"),
-                               (dict(train__head=np.array([0., 1, 3])), "/links/train/head is no list of integers"),
-                               (dict(train__head=np.array([[0], [1], [3]])), "/links/train/head is no list of integers (2 dimensions)"),
-                               (dict(valid__negative_tails=np.array([0, 1])), "/links/valid/negative_tails is no table of integers"),
-                               (dict(valid__negative_tails=np.zeros((3, 2), int)), "/links/valid/negative_tails has 3 rows of 2"),
-                               (dict(valid__negative_heads=np.zeros((2, 0), int)), "/links/valid/negative_heads has 2 rows of 0"),
+                               (dict(train__tail=np.array([1, 2])), "/links/train/tail has 2 rows, but its split has 3 links"),
+                               (dict(test__relation=np.zeros(2, np.int32)), "/links/test/relation has 2 rows, but its split has 1 links"),
+                               (dict(train__head=np.array([0., 1, 3])), "/links/train/head does not hold integers"),
+                               (dict(train__head=np.array([[0], [1], [3]])), "/links/train/head has 2 dimensions, expected 1"),
+                               (dict(valid__negative_tails=np.array([0, 1])), "/links/valid/negative_tails has 1 dimensions, expected 2"),
+                               (dict(valid__negative_tails=np.zeros((3, 2), int)), "/links/valid/negative_tails has 3 rows, but its split has 2 links"),
+                               (dict(valid__negative_heads=np.zeros((2, 0), int)), "/links/valid/negative_heads has no columns"),
                                (dict(train__negative_tails=np.zeros((3, 2), int)), "/links/train/negative_tails, but links to train on"),
                                (dict(valid__negatives=np.zeros((3, 2), int)), "there is a dataset /links/valid/negatives, but links have"),
-                               (dict(relations=np.array([1, 2])), "/links/relations is no list of texts"),
+                               (dict(relations=np.array([1, 2])), "/links/relations holds no texts of fixed length"),
                                (dict(relations=texts()), "/links/relations has 0 names"),
                                (dict(relations=texts("likes", "likes")), "/links/relations: entries 0 and 1 are both 'likes'"),
                                (dict(graph_relations=np.array([0, 0])), "/links/graph_relations, but the graph has no relations"),

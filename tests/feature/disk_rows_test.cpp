@@ -51,7 +51,7 @@ void write(const std::string& path, std::int64_t vertices, const Matrix<T>& mine
   no_edges.indptr.assign(static_cast<std::size_t>(mine.rows) + 1, 0);
   GraphWriter writer(test_world(), {path, true});
   writer.write_adjacency(no_edges);
-  writer.write_features(mine);
+  writer.write_rows(Column::kFeatures, 0, mine);
   writer.commit({"features", "a test", false});
 }
 

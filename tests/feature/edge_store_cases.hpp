@@ -72,7 +72,7 @@ void write_edges(const std::string& path, const Communicator& world, bool too_ma
       for (const auto column : whole.row_indices(v))
         if (schema.relation_of(column) == r) add(v, column);
     if (writes && too_many && r == 2) add(0, 0);
-    writer.write_edge_features(writes ? rows : Matrix<T>(), r);
+    writer.write_rows(Column::kEdgeFeatures, r, writes ? rows : Matrix<T>());
   }
   writer.commit({"edges", "a test", true});
 }

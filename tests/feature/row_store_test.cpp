@@ -368,7 +368,7 @@ void expect_fetch_from_file(const std::string& path, std::int64_t n) {
     no_edges.indptr.assign(static_cast<std::size_t>(rows) + 1, 0);
     GraphWriter writer(world, {path, true});
     writer.write_adjacency(no_edges);
-    writer.write_features(rows_from<T>(begin, rows));
+    writer.write_rows(Column::kFeatures, 0, rows_from<T>(begin, rows));
     writer.commit({"features", "a test", false});
   }
   const GraphFile file(world, path);

@@ -72,13 +72,14 @@ void write_graph(const WholeGraph<Index>& g, const std::vector<std::int64_t>& cu
              end = cuts[static_cast<std::size_t>(world.rank()) + 1];
   GraphWriter writer(world, {path, true});
   writer.write_adjacency(rows_of(g.a, begin, end));
-  writer.write_features(rows_of<Feature>(g.features, begin, end));
+  writer.write_rows(Column::kFeatures, 0, rows_of<Feature>(g.features, begin, end));
   writer.write_labels(part(g.labels, begin, end));
   const bool first = world.rank() == 0;  // one rank may hold a whole split
   writer.write_split(Split::kTrain, first ? g.train : Buffer<std::int64_t>());
   writer.write_split(Split::kValid, first ? g.valid : Buffer<std::int64_t>());
   if (g.edge_features.columns > 0)
-    writer.write_edge_features(rows_of<Feature>(g.edge_features, g.a.row_begin(begin), g.a.row_begin(end)));
+    writer.write_rows(Column::kEdgeFeatures, 0,
+                      rows_of<Feature>(g.edge_features, g.a.row_begin(begin), g.a.row_begin(end)));
   writer.commit({"test", "made by a test", true});
 }
 
@@ -140,7 +141,7 @@ void round_trip(std::int64_t n, bool weighted) {
       for (const auto& cuts : awkward_cuts(g.a.entries())) {
         const auto begin = cuts[static_cast<std::size_t>(world.rank())],
                    end = cuts[static_cast<std::size_t>(world.rank()) + 1];
-        EXPECT_EQ(file.read_edge_features<float>(0, begin, end).data,
+        EXPECT_EQ(file.read<float>(Column::kEdgeFeatures, 0, begin, end).data,
                   rows_of<float>(g.edge_features, begin, end).data);
       }
     EXPECT_EQ(file.read_split(Split::kTrain), g.train);
@@ -298,7 +299,7 @@ TEST(GraphFile, LongReadsBeyondTwoGigabytes) {
     for (std::size_t i = 0; i < features.data.size(); ++i) features.data[i] = static_cast<float>(i % 8191);
     GraphWriter writer(test_world(), path);
     writer.write_adjacency(rows);
-    writer.write_features(features);
+    writer.write_rows(Column::kFeatures, 0, features);
     writer.commit({"large", "", false});
   }
   const GraphFile file(test_world(), path);

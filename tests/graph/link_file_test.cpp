@@ -96,8 +96,8 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
       const auto mine = my_range(std::ssize(of.links.heads), cut);
       writer.write_links(split, part(of.links, mine));
       if (of.negative_heads.columns == 0) continue;
-      writer.write_negatives(split, LinkEnd::kHead, part(of.negative_heads, mine));
-      writer.write_negatives(split, LinkEnd::kTail, part(of.negative_tails, mine));
+      writer.write_rows(Column::kNegativeHeads, static_cast<int>(split), part(of.negative_heads, mine));
+      writer.write_rows(Column::kNegativeTails, static_cast<int>(split), part(of.negative_tails, mine));
     }
     writer.commit({"links", "a test", directed});
   }
@@ -120,10 +120,12 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
       EXPECT_EQ(got.tails, wanted.tails);
       EXPECT_EQ(got.relations, wanted.relations);
       if (of.negative_heads.columns == 0) continue;
-      EXPECT_EQ(file.read_negatives(split, LinkEnd::kHead, mine.begin, mine.end).data,
-                part(of.negative_heads, mine).data);
-      EXPECT_EQ(file.read_negatives(split, LinkEnd::kTail, mine.begin, mine.end).data,
-                part(of.negative_tails, mine).data);
+      EXPECT_EQ(
+          file.read<std::int64_t>(Column::kNegativeHeads, static_cast<int>(split), mine.begin, mine.end).data,
+          part(of.negative_heads, mine).data);
+      EXPECT_EQ(
+          file.read<std::int64_t>(Column::kNegativeTails, static_cast<int>(split), mine.begin, mine.end).data,
+          part(of.negative_tails, mine).data);
     }
   check_links(world, file);
   EXPECT_EQ(file.content().datasets, file.info().content.datasets);
@@ -171,14 +173,16 @@ void check_names(std::int64_t nodes, std::int64_t letters) {
   {
     GraphWriter writer(world, {path, true});
     writer.write_adjacency(my_rows(nodes));
-    writer.write_ids(names_of(mine.begin, mine.end, letters));
+    writer.write_texts(Column::kIds, 0, names_of(mine.begin, mine.end, letters));
     writer.commit({"names", "a test", true});
   }
   const GraphFile file(world, path);
   EXPECT_TRUE(file.info().ids == IdKind::kTexts);
   for (int cut = 0; cut < 3; ++cut) {
     const auto range = my_range(nodes, cut);
-    EXPECT_TRUE(file.read_ids(range.begin, range.end) == names_of(range.begin, range.end, letters)) << cut;
+    EXPECT_TRUE(file.read_texts(Column::kIds, 0, range.begin, range.end) ==
+                names_of(range.begin, range.end, letters))
+        << cut;
   }
   EXPECT_TRUE(file.other_datasets().empty());
 }

@@ -67,7 +67,7 @@ void write(
   if (g.typed) writer.write_schema(g.schema);
   writer.write_adjacency(rows);
   for (int r = 0; r < std::ssize(times); ++r)
-    if (!g.timeless.contains(r)) writer.write_edge_times(times[r], r);
+    if (!g.timeless.contains(r)) writer.write_list<std::int64_t>(Column::kEdgeTime, r, times[r]);
   more(writer);
   writer.commit({"timed", "a test", true});
 }

@@ -168,10 +168,11 @@ RowRange range_of(std::int64_t n, int how, const Communicator& comm = test_world
 void write_vertices(const Communicator& comm, GraphWriter& writer, const Vertices& of, std::int64_t n,
                     int type, int how) {
   const auto mine = range_of(n, how, comm);
-  if (of.features.columns > 0) writer.write_features(rows_of(of.features, mine.begin, mine.end), type);
+  if (of.features.columns > 0)
+    writer.write_rows(Column::kFeatures, type, rows_of(of.features, mine.begin, mine.end));
   if (!of.labels.empty()) writer.write_labels(part(of.labels, mine.begin, mine.end), type);
   if (of.several_labels.columns > 0)
-    writer.write_multi_labels(rows_of(of.several_labels, mine.begin, mine.end), type);
+    writer.write_rows(Column::kLabels, type, rows_of(of.several_labels, mine.begin, mine.end));
   for (std::size_t s = 0; s < 3; ++s) {
     const auto& ids = of.splits[s];
     const auto of_split = range_of(std::ssize(ids), how, comm);
@@ -191,8 +192,9 @@ void write_graph(const Communicator& comm, const TypedGraph& g, int how, const s
     write_vertices(comm, writer, g.vertices[t], g.schema.types()[t].size(), t, how);
   for (int r = 0; r < std::ssize(g.edge_columns); ++r)
     if (g.edge_columns[r] >= 0) {
-      r % 2 == 0 ? writer.write_edge_features(edge_features_of<float>(g, r, rows.begin, rows.end), r)
-                 : writer.write_edge_features(edge_features_of<Half>(g, r, rows.begin, rows.end), r);
+      r % 2 == 0
+          ? writer.write_rows(Column::kEdgeFeatures, r, edge_features_of<float>(g, r, rows.begin, rows.end))
+          : writer.write_rows(Column::kEdgeFeatures, r, edge_features_of<Half>(g, r, rows.begin, rows.end));
     }
   writer.commit({"typed", "made by a test", true});
 }
@@ -261,11 +263,11 @@ void expect_edge_features(const GraphFile& file, const TypedGraph& g, bool separ
     EXPECT_EQ(of.half, shown && r % 2 == 1) << r;
     if (!shown) continue;
     const auto mine = range_of(all.rows, how);
-    const auto numbers = file.read_edge_features<float>(r, mine.begin, mine.end);
+    const auto numbers = file.read<float>(Column::kEdgeFeatures, r, mine.begin, mine.end);
     EXPECT_EQ(numbers.rows, mine.size());
     EXPECT_EQ(numbers.columns, all.columns);
     EXPECT_EQ(numbers.data, rows_of(all, mine.begin, mine.end).data) << r;
-    const auto half = file.read_edge_features<Half>(r, mine.begin, mine.end);
+    const auto half = file.read<Half>(Column::kEdgeFeatures, r, mine.begin, mine.end);
     ASSERT_EQ(half.data.size(), numbers.data.size());
     for (std::size_t i = 0; i < half.data.size(); ++i)
       ASSERT_EQ(to_float(half.data[i]), to_float(to_half(numbers.data[i])));
@@ -424,7 +426,8 @@ void write_wrong_edge_features(const TypedGraph& g, int r, int more, const std::
   GraphWriter writer(world, {path, true});
   writer.write_schema(g.schema);
   writer.write_adjacency(rows_of(rows_apart<std::int32_t>(g), rows.begin, rows.end));
-  writer.write_edge_features(Matrix<float>(world.rank() == 0 ? wanted.rows + more : 0, wanted.columns), r);
+  writer.write_rows(Column::kEdgeFeatures, r,
+                    Matrix<float>(world.rank() == 0 ? wanted.rows + more : 0, wanted.columns));
   writer.commit({"typed", "made by a test", true});
 }
 

@@ -44,7 +44,7 @@ void write(const std::string& path, const Csr<Index>& a, bool multi_label) {
   Csr<Index> none;
   none.columns = a.columns;
   writer.write_adjacency(writes ? a : none);
-  writer.write_features(writes ? all_features<T>() : Matrix<T>());
+  writer.write_rows(Column::kFeatures, 0, writes ? all_features<T>() : Matrix<T>());
   Buffer<std::int32_t> labels;
   Matrix<std::uint8_t> several(writes ? kVertices : 0, kLabels);
   for (std::int64_t v = 0; writes && v < kVertices; ++v) {
@@ -52,7 +52,7 @@ void write(const std::string& path, const Csr<Index>& a, bool multi_label) {
     for (std::int64_t j = 0; j < kLabels; ++j) several(v, j) = label_of(v, j);
   }
   if (multi_label)
-    writer.write_multi_labels(several);
+    writer.write_rows(Column::kLabels, 0, several);
   else
     writer.write_labels(labels);
   writer.commit({"test", "a test", true});

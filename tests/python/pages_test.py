@@ -1,4 +1,5 @@
-"""docs/data.md: every block runs, in the order of the page, in one folder; what it promises is so.
+"""docs/data.md, docs/graph-file.md: every block runs, in the order of the pages, in one folder; what
+they promise is so.
 
 Blocks of `python` and `sh` run; those of other languages are files, named by the last `NAME` before
 them.
@@ -15,6 +16,7 @@ from tests.app.program import PROGRAM, ROOT, FolderTest, environment_apart
 import espalier
 
 PAGE = (ROOT / "docs" / "data.md").read_text()
+FORMAT = (ROOT / "docs" / "graph-file.md").read_text()
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 
 
@@ -50,7 +52,7 @@ class Page(FolderTest):
             f'#!/bin/sh\nexec "{sys.executable}" -m espalier.tables.command "$@"\n',
         )
         ran, printed = [], ""
-        for block in BLOCK.finditer(PAGE):
+        for block in [*BLOCK.finditer(PAGE), *BLOCK.finditer(FORMAT)]:
             language, text = block.groups()
             if language in ("python", "sh"):
                 printed += self.run_block(language, text)
@@ -69,6 +71,7 @@ class Page(FolderTest):
         )
         for words in (
             "follows.h5: 3 vertices, 3 edges",
+            "hand.h5 now has these digests",
             "shop.h5: 5 vertices, 8 edges, 4 features of item, 1 features of customer",
             "1 to train; 1 to valid; 0 to test",
             "2 types (item 3, customer 2), target item",
@@ -98,6 +101,15 @@ class Page(FolderTest):
         self.assertLessEqual(len(lines), 25)
         commands = [text for language, text in blocks if language == "sh"]
         self.assertEqual([len(text.splitlines()) for text in commands], [3])
+
+    def test_every_column_is_on_the_page_of_the_format(self):
+        table = (ROOT / "src" / "graph" / "column_table.cpp").read_text()
+        columns = re.findall(r'\{Column::k\w+, Of::k\w+, "(\w+)", "([\w/]+)"', table)
+        self.assertGreater(len(columns), 15)
+        lines = [line for line in FORMAT.splitlines() if line.startswith("| `/")]
+        for folder, name in columns:
+            named = re.compile(rf"`/{folder}/(\w+/)*{name}`|`/{folder}/.*`{name.split('/')[-1]}`")
+            self.assertTrue(any(map(named.search, lines)), f"/{folder}/{name}")
 
     def test_the_table_names_all_arguments(self):
         import inspect

@@ -1,57 +1,8 @@
-// The graph file (HDF5, design section 7), read in parallel by row ranges.
+// The graph file (HDF5), read in parallel by row ranges. docs/graph-file.md says what is in one,
+// columns.hpp what that is called here.
 //
-// A graph without types:
-//
-//   /                 attributes format = "espalier-graph", version = 1; optional: name, source,
-//                     directed
-//   /graph/indptr     int64 [n+1]
-//   /graph/indices    int32 or int64 [m]      row v lists the sources of edges into v, ascending
-//   /graph/weights    float32 [m]             optional
-//   /nodes/features   float32 or float16 [n, f]
-//                     or, where few numbers are not 0, a group as scipy.sparse.csr_array has it:
-//     indptr          int64 [n+1]
-//     indices         int32 [k]               ascending in a row; attribute columns: f
-//     values          float32 [k]
-//   /nodes/labels     int32 [n] or [n, 1], classes from 0, -1 = none; or uint8 [n, C] for
-//                     multi-label, 0 or 1, 255 = unknown; attribute classes (optional)
-//   /split/train, /split/valid, /split/test    int64, ascending ids
-//   /split/NAME/train, valid, test   optional: further splits, or all of them (GraphView::split)
-//   /edges/features   float32 or float16 [m, f]   optional; row k is of entry k of /graph/indices
-//   /edges/time       int64 [m]               optional: when each was, in any unit
-//   /nodes/ids        fixed-length text [n], or int64 [n]   optional: the user's own ids
-//   /labels/names     fixed-length text [C]   optional: what the classes, or labels, are called
-//
-// A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
-// relation in a row; none is empty:
-//
-//   /                 version = 2, else as above
-//   /types/name       fixed-length text [T]
-//   /types/offset     int64 [T+1]             type t has the vertices offset[t] .. offset[t+1]
-//   /relations/name   fixed-length text [R]
-//   /relations/source, target, inverse        int32 [R], places in the lists; inverse -1: none
-//   /graph/indptr, indices, weights           as above; the entries of a row ascend by
-//                                             (relation, source)
-//   /graph/segment_ptr       int64 [n+1]      row v has segments segment_ptr[v] .. [v+1]
-//   /graph/segment_relation  uint8 or uint16 [q]
-//   /graph/segment_begin     int64 [q]        the segment's first entry
-//   /nodes/TYPE/features, labels              as above, of the type's vertices; optional
-//   /split/TYPE/train, valid, test            as above, ids counted within the type
-//   /split/TYPE/NAME/train, valid, test       as above; optional
-//   /edges/RELATION/features float32 or float16 [m_r, f_r]   optional; RELATION is the full name,
-//                                             "author.writes.paper", which one relation has; row k
-//                                             is of the k-th of the relation's m_r entries, row by
-//                                             row of the matrix, so by (target, source)
-//   /edges/RELATION/time     int64 [m_r]      optional, in the same order
-//
-//   /types/TYPE/ids          as /nodes/ids, of the type's vertices; optional
-//   /labels/TYPE/names       as /labels/names, of the type's classes; optional
-//
-// An inverse relation has rows of its own, in its own order.
-//
-// Both may have links, /links/...: link_file.hpp.
-//
-// Numbers of other widths are converted when they are read. Features and weights may be integers or
-// truth values: each becomes the nearest float32, as numpy's astype makes it.
+// Features and weights may be integers or truth values: each becomes the nearest float32, as
+// numpy's astype makes it.
 // Attributes `digest` say what the file and each data set hold (content_digest.hpp); with
 // Verify::kYes the reads of a data set are checked when all of it has been read, by all ranks
 // together: UserError(kInput) names the data set that holds something else.
@@ -68,6 +19,7 @@
 #include "espalier/base/half.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/graph/columns.hpp"
 #include "espalier/graph/content_digest.hpp"
 #include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
@@ -143,6 +95,25 @@ struct GraphInfo : VertexInfo {
                            ///< have some, and none was named
   ContentDigests content;  ///< those that stand in the file; GraphFile::content()
                            ///< knows more when it was read
+};
+
+/// What the entries of a column are read as: as they are stored, or the next wider that there is.
+enum class Stored { kNothing, kFloat, kHalf, kByte, kInt32, kInt64, kTexts };
+struct ColumnInfo {
+  Stored stored = Stored::kNothing;
+  std::int64_t rows = 0, columns = 0;  ///< of texts the letters of the longest
+
+  bool exists() const { return stored != Stored::kNothing; }
+  /// Calls use(T()), where there are some; texts are std::string.
+  template <class Use>
+  void visit(Use use) const {
+    if (stored == Stored::kFloat) use(0.0f);
+    if (stored == Stored::kHalf) use(Half());
+    if (stored == Stored::kByte) use(std::uint8_t());
+    if (stored == Stored::kInt32) use(std::int32_t());
+    if (stored == Stored::kInt64) use(std::int64_t());
+    if (stored == Stored::kTexts) use(std::string());
+  }
 };
 
 /// Of several labels one that nobody knows; a file of signed integers may also say -1.
@@ -239,14 +210,21 @@ class GraphFile {
   };
   std::optional<PlainRows> plain_features(int type = 0) const;
 
-  /// Collective; every rank its own range (may be empty). Features of the relation's entries
-  /// [begin, end), counted by (target, source), as stored values converted to T (float or Half).
-  /// Checks: finite. That there is a row for each entry is check_edge_features()'s.
-  template <class T>
-  Matrix<T> read_edge_features(int relation, std::int64_t begin, std::int64_t end) const;
+  /// Of how many types, relations or splits of links there could be such a column.
+  int owners(Column column) const;
+  /// How it is there.
+  ColumnInfo column(Column column, int owner = 0) const;
 
-  /// Collective. When these entries of the relation were, which has times.
-  Buffer<std::int64_t> read_edge_times(int relation, std::int64_t begin, std::int64_t end) const;
+  /// Collective; every rank its own range (may be empty). Rows [begin, end) of a column of a type
+  /// (in which vertices count from 0), a relation (whose entries count by (target, source)) or a
+  /// split of links: numbers converted to T (float or Half), integers that are a T. Checks: there
+  /// is such a column; numbers are finite, labels classes, vertices of links those of the graph, or
+  /// of the types that their relation joins. That edges have a row for each entry is
+  /// check_edge_features()'s. For sparse features and splits of vertices there is more below.
+  template <class T>
+  Matrix<T> read(Column column, int owner, std::int64_t begin, std::int64_t end) const;
+  /// The same of texts, or of ids that are numbers by their digits.
+  std::vector<std::string> read_texts(Column column, int owner, std::int64_t begin, std::int64_t end) const;
 
   /// Collective. Labels of [begin, end); -1 = none, as all vertices of other types have. Only where
   /// a vertex has one.
@@ -257,25 +235,10 @@ class GraphFile {
   /// other types. Checks: one of these.
   Matrix<std::uint8_t> read_multi_labels(std::int64_t begin, std::int64_t end, int type = kTarget) const;
 
-  /// Collective; every rank its own range (may be empty). What the vertices [begin, end), all of
-  /// one type that has ids, are called; numbers by their digits.
-  std::vector<std::string> read_ids(std::int64_t begin, std::int64_t end, int type = 0) const;
-  /// The same of ids that are numbers, as such.
-  Buffer<std::int64_t> read_number_ids(std::int64_t begin, std::int64_t end, int type = 0) const;
-  /// Collective. What the classes of a type are called, on every rank; none where they
-  /// have no names.
-  std::vector<std::string> read_class_names(int type) const;
-
   /// Collective; every rank its own range (may be empty) of the links of a split. Checks: vertices
   /// of the graph, or of the types that their relation joins; relations below
   /// info().links.relations().
   Links read_links(Split split, std::int64_t begin, std::int64_t end) const;
-
-  /// The same of a split that has such negatives. Row k: what replaces that end of link begin + k.
-  /// Checks: vertices of the graph, or of the type that the link's relation joins there.
-  Matrix<std::int64_t> read_negatives(Split split, LinkEnd of, std::int64_t begin, std::int64_t end) const;
-  /// The same of pairs that are no links, [end - begin, 2].
-  Matrix<std::int64_t> read_non_links(Split split, std::int64_t begin, std::int64_t end) const;
 
   /// Collective. A whole split on every rank, ascending ids of vertices. Checks: ascending, in the
   /// type. An absent split is empty. The split that counts, or one of those of a type by its place.
@@ -285,8 +248,6 @@ class GraphFile {
   static constexpr int kTarget = -1;  ///< the target type
 
  private:
-  friend void read_everything(const Communicator& comm, const GraphFile& file);
-
   void describe();
 
   std::unique_ptr<OpenGraphFile> open_;

@@ -6,7 +6,7 @@
 //
 //     GraphWriter writer(comm, "graph.h5");
 //     writer.write_adjacency(my_rows);
-//     writer.write_features(my_features);
+//     writer.write_rows(Column::kFeatures, 0, my_features);
 //     writer.commit({"cora", "where it came from", false});
 //
 // A graph with types is written by the same members, after write_schema(); what is said of vertices
@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
@@ -64,73 +65,43 @@ class GraphWriter {
   template <class Index>
   void write_adjacency(const Csr<Index>& rows);
 
-  /// Collective. My rows of H (float or Half). Ranks without rows may pass an empty matrix of
-  /// any width.
+  /// Collective. My rows of a column (columns.hpp) of a type, a relation or a split of links: of a
+  /// relation its entries, row by row of my rows, so that the parts in rank order are in the order
+  /// of graph_file.hpp. Ranks without rows may pass an empty matrix of any width. `write_rows` has
+  /// tables, `write_list` what has one dimension.
   template <class T>
-  void write_features(const Matrix<T>& rows, int type = 0) {
-    write_matrix(features_path(type), rows);
-  }
+  void write_rows(Column column, int owner, const Matrix<T>& rows);
+  template <class T>
+  void write_list(Column column, int owner, std::type_identity_t<std::span<const T>> values);
+  void write_texts(Column column, int owner, std::span<const std::string> texts);
+
+  /// Collective. The same of rows that rank 0 has, however many: it calls `read` for one piece
+  /// after the other, to fill as many rows as the piece has. `rows` and `columns` are those of all
+  /// pieces, on every rank. An error of `read` is everyone's.
+  template <class T>
+  void write_pieces(Column column, int owner, std::int64_t rows, std::int64_t columns,
+                    const std::function<void(Matrix<T>&)>& read);
 
   /// Collective. My rows of sparse features with so many columns, as pairs (dense/paired_rows.hpp);
   /// what is 0 is left out.
   void write_sparse_features(const Matrix<float>& pairs, std::int64_t columns, int type = 0);
 
-  /// Collective. Features that rank 0 has, however many: it calls `read` for one piece after the
-  /// other, to fill as many rows as the piece has. `rows` and `columns` are those of all pieces, on
-  /// every rank. An error of `read` is everyone's.
-  template <class T>
-  void write_features(std::int64_t rows, std::int64_t columns, const std::function<void(Matrix<T>&)>& read,
-                      int type = 0) {
-    write_pieces(features_path(type), rows, columns, read);
-  }
-
-  /// Collective. Features (float or Half) of my entries of a relation, row by row of my rows, so
-  /// that the parts in rank order are in the order of graph_file.hpp. Ranks without entries may
-  /// pass an empty matrix of any width.
-  template <class T>
-  void write_edge_features(const Matrix<T>& rows, int relation = 0) {
-    write_matrix(edge_features_path(relation), rows);
-  }
-
-  /// Collective. When my entries of a relation were, in that order.
-  void write_edge_times(std::span<const std::int64_t> times, int relation = 0);
-
-  /// Collective. Features of a relation's entries that rank 0 has, piece by piece, as above.
-  template <class T>
-  void write_edge_features(std::int64_t rows, std::int64_t columns,
-                           const std::function<void(Matrix<T>&)>& read, int relation = 0) {
-    write_pieces(edge_features_path(relation), rows, columns, read);
-  }
-
   /// Collective. -1 = no label. Stores the number of classes beside them: the largest label + 1, or
   /// `classes` where that is more.
   void write_labels(std::span<const std::int32_t> labels, int type = 0, std::int64_t classes = 0);
-
-  /// Collective. One row of 0, 1 and kUnknownLabel per vertex.
-  void write_multi_labels(const Matrix<std::uint8_t>& rows, int type = 0);
 
   /// Collective. My part of a split, counted within the type; the parts in rank order
   /// are ascending. Of several splits of a type each has a name.
   void write_split(Split split, std::span<const std::int64_t> ids, int type = 0,
                    const std::string& name = "");
 
-  /// Collective. What my vertices are called.
-  void write_ids(const std::vector<std::string>& ids, int type = 0);
-  void write_number_ids(std::span<const std::int64_t> ids, int type = 0);
-
-  /// Collective, the same on every rank: what classes are called.
-  void write_class_names(const std::vector<std::string>& names, int type = 0);
-
   /// Collective, the same on every rank: direction and relations of links, before the links
   /// themselves. What it says of splits is not looked at.
   void write_link_relations(const LinkInfo& info);
 
-  /// Collective. My part of the links of a split, and of the negatives of one end of them.
+  /// Collective. My part of the links of a split.
   void write_links(Split split, const Links& links);
   void write_links(Split split, const LinkColumns& links);
-  void write_negatives(Split split, LinkEnd of, const Matrix<std::int64_t>& rows);
-  /// Collective. My part of the pairs that all links of a split are ranked among, [.., 2].
-  void write_non_links(Split split, const Matrix<std::int64_t>& pairs);
 
   /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
   /// there meanwhile is replaced only when that is allowed, else this one stays beside it under
@@ -139,12 +110,9 @@ class GraphWriter {
 
  private:
   struct State;
-  std::string features_path(int type) const;
-  std::string edge_features_path(int relation) const;
   template <class T>
   void write(const std::string& name, std::int64_t total, std::int64_t columns, std::int64_t begin,
              std::span<const T> values);
-
   template <class T>
   void write_made(const std::string& name, std::int64_t total, std::int64_t begin, std::int64_t count,
                   const std::function<T(std::int64_t)>& make);
@@ -153,17 +121,10 @@ class GraphWriter {
                         std::int64_t row_begin, std::int64_t entry_begin);
   void finish_dataset(const std::string& name, const hdf5::Dataset& dataset, bool good,
                       std::uint64_t my_digest);
-
-  template <class T>
-  std::int64_t write_matrix(const std::string& name, const Matrix<T>& rows);
-  template <class T>
-  void write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
-                    const std::function<void(Matrix<T>&)>& read);
   template <class T>
   void write_vector(const std::string& name, std::span<const T> values);
   template <class T>
-  void write_list(const std::string& name, const std::vector<T>& values);
-  void write_list(const std::string& name, const std::vector<std::string>& texts);
+  void write_by_first(const std::string& name, const std::vector<T>& values);
   void write_texts(const std::string& name, std::span<const std::string> texts);
   template <class Index>
   void write_segments(const Csr<Index>& rows, std::int64_t row_begin, std::int64_t entry_begin);

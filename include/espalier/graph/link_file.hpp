@@ -3,22 +3,7 @@
 // `tail`, column `head`; the reverse entry is there where links have no direction, and of a graph
 // with types that of the relation's inverse.
 //
-//   /links                  attributes: version = 1; directed (uint8: 0: a link and its reverse say
-//                           the same, as in a graph whose A is symmetric)
-//   /links/relations        fixed-length text [R]: names; absent: one relation without a name
-//   /links/graph_relations  int32 [R], of a graph with types: which of its relations each is;
-//                           absent: they are none of them
-//   /links/SPLIT/head, tail       int64 [e]   ids of the whole graph, as /graph/indices has them;
-//                                             SPLIT is train, valid or test
-//   /links/SPLIT/relation         int32 [e], below R; absent: all are of relation 0
-//   /links/SPLIT/negative_tails, negative_heads   int64 [e, k]   optional, of valid and test: the
-//                                             vertices that stand for the tail, or the head, of a
-//                                             link where it is ranked among others
-//   /links/SPLIT/non_links        int64 [m, 2]   optional instead, of valid and test, where
-//                                             links are of one relation: pairs (head, tail)
-//                                             that all links of the split are ranked among
-//
-// A file with links needs neither labels nor splits of vertices. GraphFile reads them, GraphWriter
+// docs/graph-file.md says how they lie in it. GraphFile reads them, GraphWriter
 // writes them.
 #pragma once
 
