@@ -66,6 +66,7 @@ std::string words_of(const PrepareArguments& arguments) {
   if (arguments.drop_loops) words += " --drop-loops";
   if (arguments.drop_duplicates) words += " --drop-duplicates";
   if (arguments.duplicates) words += " --duplicates " + *arguments.duplicates;
+  if (arguments.duplicate_times) words += " --duplicate-times " + *arguments.duplicate_times;
   if (arguments.symmetrise) words += " --symmetrise";
   if (arguments.largest_component) words += " --largest-component";
   if (arguments.relabel) words += " --relabel " + *arguments.relabel;
@@ -90,6 +91,13 @@ CleanOptions clean_options(const PrepareArguments& arguments) {
     if (!arguments.drop_duplicates)
       usage_error("--duplicates {}: says what repeated edges become; give --drop-duplicates, too",
                   *arguments.duplicates);
+  }
+  if (const auto& times = arguments.duplicate_times) {
+    if (*times != "first" && *times != "last")
+      usage_error("--duplicate-times {}: give first, the earliest, or last, the latest", *times);
+    if (!arguments.drop_duplicates)
+      usage_error("--duplicate-times {}: is of repeated edges; give --drop-duplicates, too", *times);
+    options.latest_times = *times == "last";
   }
   if (arguments.relabel) read_relabel(*arguments.relabel, options);
   if (options.order == RowOrder::kComponent && options.largest_component)
@@ -123,9 +131,9 @@ std::string outcome_of_repeats(Repeats repeats, const GraphInfo& before) {
                                      : fmt::format("{} are averaged", what);
 }
 
-std::string outcome_of_times(Repeats repeats, const GraphInfo& before) {
+std::string outcome_of_times(const CleanOptions& options, const GraphInfo& before) {
   if (std::ranges::none_of(before.edge_times, [](auto times) { return times > 0; })) return "";
-  return repeats == Repeats::kLast ? "; of times the last stay" : "; of times the first stay";
+  return options.latest_times ? "; of times the latest stay" : "; of times the earliest stay";
 }
 
 }  // namespace
@@ -137,7 +145,7 @@ void show(const CleanOptions& options, const CleanCounts& counts, const GraphInf
     log::info("duplicates {} {} an earlier one, {} there several times; {}{}",
               counted(counts.repeated, "edge"), counts.repeated == 1 ? "repeats" : "repeat",
               counted(counts.places, "edge is", "edges are"), outcome_of_repeats(options.repeats, before),
-              outcome_of_times(options.repeats, before));
+              outcome_of_times(options, before));
   if (options.symmetrise)
     log::info("reverses   {} added{}", counts.reversed,
               counts.reversed == 0 ? ": each edge has its reverse already" : "");

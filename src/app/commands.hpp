@@ -77,14 +77,15 @@ struct PrepareArguments {
   std::string output;
   bool drop_loops = false, drop_duplicates = false, symmetrise = false, largest_component = false;
   std::optional<std::string> duplicates;  ///< "first", ...: what repeated edges become
-  std::optional<std::string> relabel;     ///< "degree", "random:7", "order:FILE", ...: the order
-                                          ///< of vertices
-  std::optional<std::string> shares;      ///< "0.8,0.1,0.1": of links, in train, valid and test
-  std::string relations;                  ///< "cites,writes"; empty: all, of two that are
-                                          ///< inverses the first
-  std::string inverses;                   ///< "buys=bought_by,..."
-  std::string also;                       ///< relations, as above: what of them says a link
-                                          ///< goes with it
+  std::optional<std::string> duplicate_times;
+  std::optional<std::string> relabel;  ///< "degree", "random:7", "order:FILE", ...: the order
+                                       ///< of vertices
+  std::optional<std::string> shares;   ///< "0.8,0.1,0.1": of links, in train, valid and test
+  std::string relations;               ///< "cites,writes"; empty: all, of two that are
+                                       ///< inverses the first
+  std::string inverses;                ///< "buys=bought_by,..."
+  std::string also;                    ///< relations, as above: what of them says a link
+                                       ///< goes with it
   std::int64_t seed = 0;
   bool by_time = false;
   bool overwrite = false;  ///< may `output` be replaced?

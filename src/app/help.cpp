@@ -76,8 +76,8 @@ number of ranks. With types loops, duplicates and reverses are possible; reverse
 to itself that have no inverse.
 
 --duplicates says what the weights and features of repeated edges become: those of the first, of the last,
-their sum, their mean; count gives a weight that says how many there were, and the first's features. The
-time is the first's, with last the last's.
+their sum, their mean; count gives a weight that says how many there were, and the first's features. Of
+their times the earliest stays, with --duplicate-times last the latest.
 
 --relabel degree puts the vertices with most edges first, component the largest component; order:FILE goes
 by the clusters of an order of this file (`espalier partition`), order-degree:FILE by degree within each;

@@ -115,10 +115,11 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   info_line("features", features_in_words(world, file, 0));
   if (info.edge_features[0].has()) info_line("edge features", edge_features_in_words(world, file, 0));
-  if (info.edge_times[0] > 0) info_line("edge times", edge_times_in_words(world, file, 0));
+  show_times(world, file, Column::kEdgeTime, 0);
   info_line("labels", labels_in_words(world, file, 0));
   if (info.class_names > 0) info_line("class names", class_names_in_words(file, 0));
   if (info.ids != IdKind::kNone) info_line("ids", ids_in_words(world, file, 0));
+  show_times(world, file, Column::kTime, 0);
   if (info.splits.empty()) info_line("splits", in_words(SplitInfo()));
   for (const auto& split : info.splits) info_line("splits", in_words(split));
 }

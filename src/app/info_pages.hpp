@@ -59,7 +59,7 @@ std::string class_names_in_words(const GraphFile& file, int type);
 /// "60 x 4 float32, from -1 to 2, 100.0 % not zero", of a relation whose edges have some.
 std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation);
 
-/// "17 to 2041", of a relation whose edges have times.
-std::string edge_times_in_words(const Communicator& world, const GraphFile& file, int relation);
+/// Prints "edge times   17 to 2041 days" where a type, or a relation, has times.
+void show_times(const Communicator& world, const GraphFile& file, Column column, int owner);
 
 }  // namespace espalier

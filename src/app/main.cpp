@@ -156,6 +156,8 @@ void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
   prepare->add_option("--duplicates", a.duplicates,
                       "what their weights and features become: first, last, sum, mean, or count: a weight "
                       "that says how many they were (first)");
+  prepare->add_option("--duplicate-times", a.duplicate_times,
+                      "which of their times stays: first, the earliest, or last (first)");
   prepare->add_flag("--symmetrise,--symmetrize", a.symmetrise,
                     "give each edge its reverse, with its weight and features, where that is no edge");
   prepare->add_flag("--largest-component", a.largest_component, "leave out the vertices of all others");

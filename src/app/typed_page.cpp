@@ -134,13 +134,12 @@ void show_contents(const Communicator& world, const GraphFile& file) {
     for (const auto& split : info.types[t].splits)
       if (!split.name.empty()) info_line("splits", name + ": " + in_words(split));
     if (info.types[t].ids != IdKind::kNone) info_line("ids", name + ": " + ids_in_words(world, file, t));
+    show_times(world, file, Column::kTime, t);
   }
   for (int r = 0; r < std::ssize(info.edge_features); ++r)
     if (info.edge_features[r].has())
       info_line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));
-  for (int r = 0; r < std::ssize(info.edge_times); ++r)
-    if (info.edge_times[r] > 0)
-      info_line("edge times", info.schema.full_name(r) + ": " + edge_times_in_words(world, file, r));
+  for (int r = 0; r < std::ssize(info.edge_times); ++r) show_times(world, file, Column::kEdgeTime, r);
 }
 
 }  // namespace

@@ -170,19 +170,25 @@ std::string edge_features_in_words(const Communicator& world, const GraphFile& f
          });
 }
 
-std::string edge_times_in_words(const Communicator& world, const GraphFile& file, int relation) {
-  const auto entries = file.info().edge_times[relation];
+void show_times(const Communicator& world, const GraphFile& file, Column column, int owner) {
+  const auto info = file.column(column, owner);
+  if (info.rows == 0) return;
   std::int64_t earliest = std::numeric_limits<std::int64_t>::max(),
                latest = std::numeric_limits<std::int64_t>::min();
-  in_row_parts(world, entries, [&](std::int64_t begin, std::int64_t end) {
-    for (const auto time : file.read<std::int64_t>(Column::kEdgeTime, relation, begin, end).data) {
+  in_row_parts(world, info.rows, [&](std::int64_t begin, std::int64_t end) {
+    for (const auto time : file.read<std::int64_t>(column, owner, begin, end).data) {
       earliest = std::min(earliest, time);
       latest = std::max(latest, time);
     }
   });
   earliest = world.all_reduce(earliest, Reduction::kMin, kInfoLabel);
   latest = world.all_reduce(latest, Reduction::kMax, kInfoLabel);
-  return fmt::format("{} to {}", earliest, latest);
+  const auto& schema = file.info().schema;
+  const bool of_edges = column == Column::kEdgeTime;
+  const auto of = of_edges ? schema.full_name(owner) : schema.types()[owner].name;
+  info_line(of_edges ? "edge times" : "times",
+            fmt::format("{}{} to {}{}{}", file.info().typed ? of + ": " : "", earliest, latest,
+                        info.unit.empty() ? "" : " ", excerpt(info.unit)));
 }
 
 }  // namespace espalier

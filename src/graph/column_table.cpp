@@ -15,6 +15,7 @@ constexpr ColumnLine kTable[] = {
     {Column::kSparseValues, Of::kType, "nodes", "features/values", Holds::kNumbers},
     {Column::kLabels, Of::kType, "nodes", "labels", Holds::kIntegers, 1, 2, "vertices"},
     {Column::kIds, Of::kType, "nodes", "ids", Holds::kIds, 1, 1, "vertices", "types"},
+    {Column::kTime, Of::kType, "nodes", "time", Holds::kIntegers, 1, 1, "vertices"},
     {Column::kClassNames, Of::kType, "labels", "names", Holds::kTexts},
     {Column::kTrain, Of::kSplit, "split", "train", Holds::kIntegers},
     {Column::kValid, Of::kSplit, "split", "valid", Holds::kIntegers},

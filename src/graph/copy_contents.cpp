@@ -49,7 +49,7 @@ class Copy {
         if (line.least == 2)
           writer_.write_rows(column, owner, rows);
         else
-          writer_.write_list<T>(column, owner, rows.data);
+          writer_.write_list<T>(column, owner, rows.data, info.unit);
       }
     });
   }

@@ -25,8 +25,13 @@ class EdgeTables {
   /// Collective. `raw`: the rows as they stand in the file, without values; `merged`: what became
   /// of them, or null. All must outlive it.
   EdgeTables(const Communicator& comm, const GraphFile& file, const Csr<Index>& raw,
-             const MergedRows<Index>* merged, Repeats repeats)
-      : comm_(comm), file_(file), raw_(raw), merged_(merged), repeats_(repeats) {
+             const MergedRows<Index>* merged, const CleanOptions& options)
+      : comm_(comm),
+        file_(file),
+        raw_(raw),
+        merged_(merged),
+        repeats_(options.repeats),
+        latest_times_(options.latest_times) {
     if (merged == nullptr) return;
     for (int r = 0; r < std::ssize(schema().relations()); ++r)
       starts_.push_back(stretches(comm, std::ssize(entries_of(schema(), merged->rows, r))));
@@ -93,7 +98,7 @@ class EdgeTables {
           if (line.least == 2)
             writer.write_rows(line.column, relation, of_places);
           else
-            writer.write_list<T>(line.column, relation, of_places.data);
+            writer.write_list<T>(line.column, relation, of_places.data, column.unit);
         }
       });
     }
@@ -138,19 +143,18 @@ class EdgeTables {
     const auto rows = of_relation ? rows_in_relation(relation) : Buffer<std::int64_t>();
     const auto row = [&](std::int64_t e) { return table.row(of_relation ? rows[e] : e); };
     Matrix<T> merged(mine(relation), table.columns);
-    constexpr bool is_number = requires(T x) {
-      store_rounded(0.0, x);
-    };  // and no time
+    constexpr bool is_number = std::is_same_v<T, float> || std::is_same_v<T, Half>;
     const bool adds = is_number && (repeats_ == Repeats::kSum || repeats_ == Repeats::kMean);
     bool finite = true;
     each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
-      if (!adds || members.size() == 1) {
-        std::copy_n(row(repeats_ == Repeats::kLast ? members.back() : members.front()), table.columns,
-                    merged.row(k));
-        return;
+      auto kept = repeats_ == Repeats::kLast ? members.back() : members.front();
+      if constexpr (std::is_same_v<T, std::int64_t>) {
+        const auto time = [&](std::int64_t e) { return *row(e); };
+        kept = latest_times_ ? std::ranges::max(members, {}, time) : std::ranges::min(members, {}, time);
       }
+      std::copy_n(row(kept), table.columns, merged.row(k));
       if constexpr (is_number)
-        for (std::int64_t j = 0; j < table.columns; ++j) {
+        for (std::int64_t j = 0; adds && members.size() > 1 && j < table.columns; ++j) {
           double sum = 0;
           for (const auto e : members) sum += to_float(row(e)[j]);
           if (repeats_ == Repeats::kMean) sum /= static_cast<double>(members.size());
@@ -181,6 +185,7 @@ class EdgeTables {
   const Csr<Index>& raw_;
   const MergedRows<Index>* merged_;
   Repeats repeats_;
+  bool latest_times_;
   // [relations][ranks + 1] of merged entries; none: []
   std::vector<std::vector<std::int64_t>> starts_;
 };

@@ -86,7 +86,7 @@ void read_structure_alone(const std::string& path) {
     for (const auto& name : hdf5::dataset_names(file)) {
       const auto dataset = hdf5::open_dataset(file, "/" + name);
       if (!dataset.exists()) continue;
-      for (const char* attribute : {"digest", "classes"})
+      for (const char* attribute : {"digest", "classes", "unit"})
         sound = hdf5::text_attribute_is_sound(dataset.handle, attribute) && sound;
       H5Dget_storage_size(dataset.handle.id());  // walks over the chunks
     }

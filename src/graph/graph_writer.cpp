@@ -24,6 +24,15 @@ struct GraphWriter::State {
 
 namespace {
 
+// An attribute has little room.
+std::string shortened(const std::string& text) {
+  constexpr std::size_t kMost = 4096;
+  if (text.size() <= kMost) return text;
+  auto end = kMost;
+  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a letter of UTF-8
+  return text.substr(0, end) + "...";
+}
+
 // Where my part lies among the parts of all ranks.
 struct Place {
   std::int64_t begin = 0;
@@ -240,15 +249,23 @@ template void GraphWriter::write_rows(Column, int, const Matrix<std::int32_t>&);
 template void GraphWriter::write_rows(Column, int, const Matrix<std::int64_t>&);
 
 template <class T>
-void GraphWriter::write_list(Column column, int owner, std::type_identity_t<std::span<const T>> values) {
-  write_vector(state_->path({column, owner}), values);
+void GraphWriter::write_list(Column column, int owner, std::type_identity_t<std::span<const T>> values,
+                             const std::string& unit) {
+  const auto path = state_->path({column, owner});
+  write_vector(path, values);
+  if (unit.empty()) return;
+  const auto dataset = hdf5::open_dataset(state_->output.file(), path);
+  state_->output.require(hdf5::write_text_attribute(dataset.handle, "unit", shortened(unit)), path);
 }
 
-template void GraphWriter::write_list<float>(Column, int, std::span<const float>);
-template void GraphWriter::write_list<Half>(Column, int, std::span<const Half>);
-template void GraphWriter::write_list<std::uint8_t>(Column, int, std::span<const std::uint8_t>);
-template void GraphWriter::write_list<std::int32_t>(Column, int, std::span<const std::int32_t>);
-template void GraphWriter::write_list<std::int64_t>(Column, int, std::span<const std::int64_t>);
+template void GraphWriter::write_list<float>(Column, int, std::span<const float>, const std::string&);
+template void GraphWriter::write_list<Half>(Column, int, std::span<const Half>, const std::string&);
+template void GraphWriter::write_list<std::uint8_t>(Column, int, std::span<const std::uint8_t>,
+                                                    const std::string&);
+template void GraphWriter::write_list<std::int32_t>(Column, int, std::span<const std::int32_t>,
+                                                    const std::string&);
+template void GraphWriter::write_list<std::int64_t>(Column, int, std::span<const std::int64_t>,
+                                                    const std::string&);
 
 void GraphWriter::write_texts(Column column, int owner, std::span<const std::string> texts) {
   write_texts(state_->path({column, owner}), texts);
@@ -354,17 +371,6 @@ void GraphWriter::write_links(Split split, const LinkColumns& links) {
     write_made<std::int32_t>(path(Column::kLinkRelation), place.total, place.begin, links.count,
                              links.relations);
 }
-
-namespace {
-// An attribute has little room.
-std::string shortened(const std::string& text) {
-  constexpr std::size_t kMost = 4096;
-  if (text.size() <= kMost) return text;
-  auto end = kMost;
-  while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a letter of UTF-8
-  return text.substr(0, end) + "...";
-}
-}  // namespace
 
 void write_digests(const Communicator& comm, const std::string& path, const ContentDigests& digests) {
   ESPALIER_CHECK(digests.file, "{} was not read whole", path);

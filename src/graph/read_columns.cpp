@@ -122,7 +122,9 @@ ColumnInfo GraphFile::column(Column column, int owner) const {
   if (column == Column::kLabels && open_->info.types[owner].multi_label && dataset.type_size == 1 &&
       !dataset.type_signed)  // of wider ones HDF5 would make 255 of what is larger
     stored = Stored::kByte;
-  return {stored, dataset.rows(), dataset.columns()};
+  ColumnInfo info{stored, dataset.rows(), dataset.columns()};
+  hdf5::read_text_attribute(dataset.handle, "unit", info.unit);
+  return info;
 }
 
 template <class T>

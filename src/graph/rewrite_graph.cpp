@@ -81,7 +81,7 @@ class Rewrite {
     const auto& options = *options_.clean;
     const auto weights = std::exchange(raw_.values, {});
     merged_ = merge_rows(file_.info().schema, mine(), raw_, options.drop_loops);
-    tables_.emplace(comm_, file_, raw_, &merged_, options.repeats);
+    tables_.emplace(comm_, file_, raw_, &merged_, options);
     placed_ = {merged_.rows, tables_->origins()};
     count(merged_);
     if (options.symmetrise)
@@ -97,7 +97,7 @@ class Rewrite {
   // The file's rows: only links are left out.
   void set_as_it_is() {
     placed_.rows = std::move(raw_);
-    tables_.emplace(comm_, file_, placed_.rows, nullptr, Repeats::kFirst);
+    tables_.emplace(comm_, file_, placed_.rows, nullptr, CleanOptions());
   }
 
   void count(const MergedRows<Index>& merged) {

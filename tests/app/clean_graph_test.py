@@ -36,7 +36,12 @@ def raw_graph(path, seed, n=23, edges=150, tables=TABLES, half=False, wide=False
         "edges/features": features if "features" in tables else None, "edges/time": random.integers(-9, 9, edges) if "time" in tables else None,
         "nodes/features": random.normal(size=(n, 4)).astype(np.float16 if half else np.float32), "nodes/labels": labels.astype(np.int32),
         "nodes/ids": None if ids is None else ids(n), "labels/names": np.array(["cat", "dog", "eel"], "S"),
+        "nodes/time": random.integers(-2**62, 2**62, n),
         "split/train": np.sort(known[:7]), "split/valid": np.sort(known[7:10]), "split/other/test": np.sort(known[3:9])})
+    with h5py.File(path, "a") as file:
+        for name in ("nodes/time", "edges/time"):
+            if name in file:
+                file[name].attrs["unit"] = f"days of {name}"
 
 
 def raw_entries(path):
@@ -48,7 +53,7 @@ def raw_entries(path):
         return [(int(v), int(u), {name: table[e] for name, table in tables.items()}) for e, (v, u) in enumerate(zip(rows, file["graph/indices"][()]))]
 
 
-def merged(entries, how):
+def merged(entries, how, times=min):
     """{(row, column): {table: value}} by another way than the program's: a dictionary of lists."""
     groups = {}
     for v, u, values in entries:
@@ -58,8 +63,8 @@ def merged(entries, how):
         found[place] = {}
         for name in group[0]:
             of = np.array([values[name] for values in group])
-            rule = "last" if how == "last" else "first" if name == "time" or how == "count" else how
-            found[place][name] = HOW[rule](of).astype(of.dtype)
+            rule = times if name == "time" else HOW["first" if how == "count" else how]
+            found[place][name] = np.asarray(rule(of)).astype(of.dtype)
         if how == "count":
             found[place]["weights"] = np.float32(len(group))
     return found
@@ -117,7 +122,10 @@ class CleanTest(ProgramTest):
         vertices = np.asarray(vertices)
         number = {int(v): k for k, v in enumerate(vertices)}
         with h5py.File(self.graph) as before, h5py.File(self.new) as after:
-            for name in ("nodes/features", "nodes/labels", "nodes/ids"):
+            for name in ("nodes/time", "edges/time"):
+                if name in before:
+                    self.assertEqual(after[name].attrs["unit"], f"days of {name}".encode())
+            for name in ("nodes/features", "nodes/labels", "nodes/ids", "nodes/time"):
                 if name in before:
                     np.testing.assert_array_equal(after[name][()], before[name][()][vertices], name)
             if "nodes/ids" not in before and ids:
@@ -136,13 +144,14 @@ class Edges(CleanTest):
                                                           ("count", False, False, ("weights",)), (None, False, False, ()))):
             raw_graph(self.graph, seed, tables=tables, half=half, wide=wide)
             ranks = (2 + seed % 3,) if seed % 2 else (1, 2 + seed % 3)
-            output = self.same_on_all_ranks("--drop-duplicates", *(("--duplicates", how) if how else ()), ranks=ranks)
-            entries, wanted = raw_entries(self.graph), merged(raw_entries(self.graph), how or "first")
+            latest = ("--duplicate-times", "last") if seed % 2 else ()
+            output = self.same_on_all_ranks("--drop-duplicates", *(("--duplicates", how) if how else ()), *latest, ranks=ranks)
+            entries, wanted = raw_entries(self.graph), merged(raw_entries(self.graph), how or "first", max if latest else min)
             self.check_edges(wanted)
             self.check_vertices(np.arange(23), ids=False)
             places = len(wanted) - sum(1 for place in wanted if sum(place == of[:2] for of in entries) == 1)
             self.assertIn(f"duplicates {len(entries) - len(wanted)} edges repeat an earlier one, {places} edges are there several times; ", output)
-            times = f"of times the {'last' if how == 'last' else 'first'} stay"
+            times = f"of times the {'latest' if latest else 'earliest'} stay"
             self.assertEqual(times in output, bool(tables) and "time" in tables, output)
             with h5py.File(self.new) as file:
                 self.assertEqual(file["graph/indices"].dtype, np.int64 if wide else np.int32)
@@ -358,6 +367,8 @@ class BadInput(CleanTest):
                 (2, (), ["nothing is asked for", "--drop-loops, --drop-duplicates, --symmetrise"]),
                 (2, ("--duplicates", "sum"), ["--duplicates sum: says what repeated edges become; give --drop-duplicates, too"]),
                 (2, ("--drop-loops", "--duplicates", "first"), ["give --drop-duplicates, too"]),
+                (2, ("--drop-loops", "--duplicate-times", "last"), ["--duplicate-times last: is of repeated edges; give --drop-duplicates, too"]),
+                (2, ("--drop-duplicates", "--duplicate-times", "mean"), ["--duplicate-times mean: give first, the earliest, or last"]),
                 (2, ("--drop-duplicates", "--duplicates", "max"), ["--duplicates max: not one of first, last, sum, mean, count"]),
                 (2, ("--drop-duplicates", "--duplicates", "meen"), ["did you mean mean?"]),
                 (2, ("--drop-duplicates", "--duplicates", ""), ["--duplicates : not one of"]),

@@ -232,6 +232,8 @@ class Refuse(TypedFile):
                   "/graph/segment_begin has 5 entries, but /graph/segment_relation has 6"),
                  (dict(nodes__paper__features=np.zeros((6, 3), np.float32)), "/nodes/paper/features has 6 rows, but the type has 3 vertices"),
                  (dict(nodes__paper__labels=np.zeros(2, np.int32)), "/nodes/paper/labels has 2 rows, but the type has 3 vertices"),
+                 (dict(nodes__paper__time=np.zeros(2, np.int64)), "/nodes/paper/time has 2 rows, but the type has 3 vertices"),
+                 (dict(nodes__paper__time=np.zeros(3)), "/nodes/paper/time does not hold integers"),
                  (dict(split__paper__train=np.arange(4)), "/split/paper/train has 4 ids, but the type has 3 vertices")]
         self.refuse_each(cases, ranks=1)
 
@@ -312,10 +314,14 @@ class Refuse(TypedFile):
 
     def test_what_is_of_no_type(self):
         numbers, types = np.zeros((3, 2), np.float32), "none of the vertex types author, paper, editor, journal"
-        for name, value in (("nodes/papers/features", numbers), ("nodes/papers/labels", np.zeros(3, np.int32)), ("split/papers/train", np.arange(2)),
+        for name, value in (("nodes/papers/features", numbers), ("nodes/papers/labels", np.zeros(3, np.int32)), ("nodes/time", np.arange(6)), ("split/papers/train", np.arange(2)),
                             ("nodes/features", numbers), ("nodes/labels", np.zeros(6, np.int32)), ("split/test", np.arange(2))):
             write_typed(self.graph, **{name: value})
             self.refuse(f"there is a dataset /{name}, but it is of {types}", ranks=(1, 3) if name == "nodes/papers/features" else (1,))
+        write_typed(self.graph, **{"nodes/paper/time": np.array([3, -5, 2**40])})
+        with h5py.File(self.graph, "r+") as file:
+            file["nodes/paper/time"].attrs["unit"] = "days"
+        self.assertIn(f"times        paper: -5 to {2**40} days\n", self.succeed("info", self.graph, ranks=2))
         write_typed(self.graph, **{"nodes/papers/titles": np.arange(3), "nodes/paper/years": np.arange(3)})
         self.succeed("info", self.graph)
         awkward_graph(self.graph)

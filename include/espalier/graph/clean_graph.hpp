@@ -26,8 +26,7 @@
 
 namespace espalier {
 
-/// What repeated edges leave behind, in the order of the file. A time is the last one's with kLast,
-/// else the first one's.
+/// What repeated edges leave behind, in the order of the file.
 enum class Repeats {
   kFirst,  ///< the first one's weight and features
   kLast,   ///< the last one's
@@ -48,6 +47,7 @@ enum class RowOrder {
 struct CleanOptions {
   bool drop_loops = false, drop_duplicates = false, symmetrise = false, largest_component = false;
   Repeats repeats = Repeats::kFirst;
+  bool latest_times = false;  ///< of repeated edges, else the earliest
   RowOrder order = RowOrder::kFile;
   std::uint64_t seed = 0;                        ///< of kRandom
   std::span<const std::uint16_t> clusters = {};  ///< [nodes] of all vertices, where an order

@@ -14,6 +14,7 @@ enum class Column {
   kSparseValues,
   kLabels,
   kIds,
+  kTime,
   kClassNames,
   // Of a split of a type, which may have a name.
   kTrain,

@@ -102,6 +102,7 @@ enum class Stored { kNothing, kFloat, kHalf, kByte, kInt32, kInt64, kTexts };
 struct ColumnInfo {
   Stored stored = Stored::kNothing;
   std::int64_t rows = 0, columns = 0;  ///< of texts the letters of the longest
+  std::string unit = {};               ///< of times, where the file says it: "days"
 
   bool exists() const { return stored != Stored::kNothing; }
   /// Calls use(T()), where there are some; texts are std::string.

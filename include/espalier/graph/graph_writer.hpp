@@ -68,11 +68,12 @@ class GraphWriter {
   /// Collective. My rows of a column (columns.hpp) of a type, a relation or a split of links: of a
   /// relation its entries, row by row of my rows, so that the parts in rank order are in the order
   /// of graph_file.hpp. Ranks without rows may pass an empty matrix of any width. `write_rows` has
-  /// tables, `write_list` what has one dimension.
+  /// tables, `write_list` what has one dimension (and times a unit).
   template <class T>
   void write_rows(Column column, int owner, const Matrix<T>& rows);
   template <class T>
-  void write_list(Column column, int owner, std::type_identity_t<std::span<const T>> values);
+  void write_list(Column column, int owner, std::type_identity_t<std::span<const T>> values,
+                  const std::string& unit = "");
   void write_texts(Column column, int owner, std::span<const std::string> texts);
 
   /// Collective. The same of rows that rank 0 has, however many: it calls `read` for one piece
