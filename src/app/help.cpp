@@ -54,6 +54,9 @@ A graph file is HDF5; h5py can write one too. Without types:
   /edges/time      int64 [m], optional: when each entry was, for `prepare --by-time`
   /nodes/ids       fixed-length text [n], or int64 [n], optional: your own ids
   /labels/names    fixed-length text [C], optional: what the classes, or labels, are called
+  /nodes/feature_names, /edges/feature_names   fixed-length text [f], optional: what the columns of
+                   features are, no two alike; `infer` refuses others than those of the training
+  /nodes/feature_scales, ..   float64 [f, 5], optional: what made their numbers (espalier-tables)
 With types version = 2, and for T types, R relations and q runs of one relation in a row:
   /types/name, /types/offset     fixed-length text [T]; int64 [T+1]: the vertices of type t are
                                  offset[t] .. offset[t+1]
@@ -69,7 +72,7 @@ With types version = 2, and for T types, R relations and q runs of one relation 
                                  relation's k-th entry, row by row of the matrix; an inverse has
                                  its own, in its order
   /edges/SOURCE.RELATION.TARGET/time       int64 [m_r], optional, in the same order
-  /types/TYPE/ids, /labels/TYPE/names   as /nodes/ids and /labels/names, of the type
+  /types/TYPE/ids, /labels/TYPE/names, /nodes/TYPE/feature_names   as above, of the type
 Both may have links, edges that are learnt; a link is the entry in row tail, column head of the matrix:
   /links                         attributes version = 1, directed (uint8: 0: a link and its reverse are
                                  the same)

@@ -111,6 +111,7 @@ void copy_vertices(const Communicator& comm, const GraphFile& file, const Renumb
       for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
         copy_split(comm, file, vertices, split, type, place, writer);
   }
+  writer.write_feature_columns(file.info().feature_columns);
 }
 
 namespace {

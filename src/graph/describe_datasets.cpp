@@ -43,8 +43,8 @@ void describe_list(const OpenGraphFile& h, const hdf5::Dataset& dataset) {
 
 // ---- opening ----
 
-// Names of vertices or classes. What somebody put into a file whose digest is over all that it has
-// is nobody's.
+// Names of vertices, classes or columns. What somebody put into a file whose digest is over all
+// that it has is nobody's.
 hdf5::Dataset open_names(const OpenGraphFile& h, const std::string& name) {
   auto names = hdf5::open_dataset(h.file, name);
   std::string digest;
@@ -52,7 +52,13 @@ hdf5::Dataset open_names(const OpenGraphFile& h, const std::string& name) {
       !hdf5::read_text_attribute(h.file, "digest", digest) ||
       hdf5::read_text_attribute(names.handle, "digest", digest))
     return names;
-  return {};
+  names.handle = {};
+  return names;
+}
+
+// Of the features in a group, "/nodes/TYPE/".
+OpenColumns open_columns(const OpenGraphFile& h, const std::string& group) {
+  return {open_names(h, group + kFeatureNames), open_names(h, group + kFeatureScales)};
 }
 
 bool is_part_of_split(std::string_view name) {
@@ -108,6 +114,7 @@ void open_types(OpenGraphFile& h, const std::vector<std::string>& datasets) {
     open.labels = hdf5::open_dataset(h.file, "/nodes/" + in + "labels");
     open.ids = open_names(h, (h.info.typed ? "/types/" + in : "/nodes/") + "ids");
     open.class_names = open_names(h, "/labels/" + in + "names");
+    open.columns = open_columns(h, "/nodes/" + in);
     open_splits(h, find_splits(datasets, in), in);
   }
 }
@@ -116,7 +123,8 @@ void open_relations(OpenGraphFile& h) {
   for (int r = 0; r < std::ssize(h.info.schema.relations()); ++r) {
     const auto in = h.info.typed ? h.info.schema.full_name(r) + "/" : std::string();
     h.relations.push_back({hdf5::open_dataset(h.file, "/edges/" + in + "features"),
-                           hdf5::open_dataset(h.file, "/edges/" + in + "time")});
+                           hdf5::open_dataset(h.file, "/edges/" + in + "time"),
+                           open_columns(h, "/edges/" + in)});
   }
 }
 
@@ -160,6 +168,24 @@ void describe_class_names(const OpenGraphFile& h, const hdf5::Dataset& names, Ve
   info.class_names = names.rows();
 }
 
+// What so many columns of features are.
+void describe_columns(const OpenGraphFile& h, const OpenColumns& open, const std::string& features,
+                      std::int64_t columns) {
+  const auto& [names, scales] = open;
+  if (scales.exists() && !names.exists()) fail(h, "there is {}, but no {}", scales.name, names.name);
+  if (!names.exists()) return;
+  check_dimensions(h, names, 1, 1);
+  check_texts(h, names);
+  if (names.rows() != columns)
+    fail(h, "{} has {} names, but {} has {} columns", names.name, names.rows(), features, columns);
+  if (!scales.exists()) return;
+  check_dimensions(h, scales, 2, 2);
+  if (!scales.is_float()) fail(h, "{} does not hold floating-point numbers", scales.name);
+  if (scales.rows() != columns || scales.columns() != kScaleParts)
+    fail(h, "{} is {} x {}, expected {} x {}", scales.name, scales.rows(), scales.columns(), columns,
+         kScaleParts);
+}
+
 // indptr, indices and values are those of scipy.sparse.csr_array; the attribute says how many
 // columns there are, as an empty one is in no entry.
 void describe_sparse(const OpenGraphFile& h, const OpenType& open, std::int64_t vertices, const char* owner,
@@ -197,6 +223,7 @@ void describe_vertices(const OpenGraphFile& h, const OpenType& open, std::int64_
     describe_sparse(h, open, vertices, owner, info);
   if (open.ids.exists()) describe_ids(h, open.ids, vertices, owner, info);
   if (open.class_names.exists()) describe_class_names(h, open.class_names, info);
+  describe_columns(h, open.columns, open.features.name, info.features);
   if (!open.labels.exists()) return;
   check_dimensions(h, open.labels, 1, 2);
   check_length(h, open.labels, vertices, "vertices", owner);
@@ -251,7 +278,9 @@ void check_names_of_relations(const OpenGraphFile& h) {
   if (!hdf5::has_link(h.file, "edges")) return;
   for (const auto& name : hdf5::dataset_names(h.file))
     if (name.starts_with("edges/") && std::ranges::none_of(h.relations, [&](const auto& of) {
-          return of.features.name == "/" + name || of.times.name == "/" + name;
+          return std::ranges::any_of(
+              std::array{&of.features, &of.times, &of.columns.names, &of.columns.scales},
+              [&](const auto* dataset) { return dataset->name == "/" + name; });
         }))
       fail(h, "there is a dataset /{}, but features of edges are called {}, and their times ../time", name,
            h.info.typed ? "/edges/SOURCE.RELATION.TARGET/features, of a relation of the file"
@@ -317,7 +346,7 @@ void describe_relations(OpenGraphFile& h) {
   open_relations(h);
   check_names_of_relations(h);
   const bool one = h.relations.size() == 1;
-  for (auto& [features, times, info] : h.relations) {
+  for (auto& [features, times, columns, info] : h.relations) {
     if (features.exists()) {
       check_dimensions(h, features, 2, 2);
       check_numbers(h, features);
@@ -327,6 +356,7 @@ void describe_relations(OpenGraphFile& h) {
              h.info.edges);
       if (features.columns() > 0) info = {features.rows(), features.columns(), features.is_half()};
     }
+    describe_columns(h, columns, features.name, info.features);
     h.info.edge_features.push_back(one || h.view.apart ? info : EdgeInfo{});
     if (times.exists()) {
       describe_list(h, times);

@@ -335,6 +335,7 @@ void GraphFile::describe() {
   h.info.schema = h.info.typed ? read_schema(h) : Schema(h.info.nodes);
   agree(comm, [&] { describe_contents(h); });
   read_link_relations(h);
+  read_feature_columns(h);
   for (std::size_t t = 0; t < h.types.size(); ++t) {
     find_classes(h, h.types[t].labels, h.info.types[t]);
     find_pairs(h, t);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "checked_read.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 
@@ -97,7 +98,7 @@ template Matrix<Half> GraphFile::read_features(std::int64_t, std::int64_t, int) 
 template <class T>
 Matrix<T> GraphFile::read_edge_features(int relation, std::int64_t begin, std::int64_t end) const {
   auto& h = *open_;
-  const auto& [features, times, info] = h.relations[relation];
+  const auto& [features, times, columns, info] = h.relations[relation];
   if (!features.exists()) input_error("graph file {}: has no {}", h.path, features.name);
   ESPALIER_CHECK(0 <= begin && begin <= end && end <= info.entries, "entries [{}, {}) of {}", begin, end,
                  info.entries);
@@ -150,6 +151,26 @@ Buffer<std::int64_t> GraphFile::read_number_ids(std::int64_t begin, std::int64_t
 std::vector<std::string> GraphFile::read_class_names(int type) const {
   const auto& names = open_->types[type].class_names;
   return names.exists() ? read_names(*open_, names) : std::vector<std::string>();
+}
+
+void read_feature_columns(OpenGraphFile& h) {
+  const auto read = [&](const OpenColumns& open) {
+    if (!open.names.exists()) return;
+    FeatureColumns columns{read_names(h, open.names)};
+    agree(h.comm, [&] {
+      if (const auto* name = name_of_two(columns))
+        fail(h, "{} names two columns {}; give each a name of its own", open.names.name, excerpt(*name));
+    });
+    if (open.scales.exists()) {
+      const auto scales =
+          read_checked<double>(h, open.scales, {0, open.scales.rows(), kScaleParts}, [](const auto&) {});
+      columns.scales.assign(scales.begin(), scales.end());
+    }
+    const auto group = open.names.name.substr(0, open.names.name.rfind('/') + 1);
+    h.info.feature_columns.emplace(group, std::move(columns));
+  };
+  for (const auto& type : h.types) read(type.columns);
+  for (const auto& relation : h.relations) read(relation.columns);
 }
 
 // ---- labels and splits ----

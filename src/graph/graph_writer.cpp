@@ -330,6 +330,16 @@ void GraphWriter::write_class_names(const std::vector<std::string>& names, int t
   write_list(state_->path("labels", type, "names"), names);
 }
 
+void GraphWriter::write_feature_columns(const ColumnsByGroup& columns) {
+  for (const auto& [group, of] : columns) {
+    write_list(group + kFeatureNames, of.names);
+    if (of.scales.empty()) continue;
+    const auto mine = state_->comm().rank() == 0 ? of.scales.size() : 0;
+    write<double>(group + kFeatureScales, std::ssize(of.names), kScaleParts, 0,
+                  std::span(of.scales).first(mine));
+  }
+}
+
 void GraphWriter::write_link_relations(const LinkInfo& info) {
   constexpr std::int64_t kVersion = 1;
   {

@@ -33,9 +33,15 @@ struct OpenSparse {
   bool exists() const { return indptr.exists(); }
 };
 
+/// Those that say what columns of features are (feature_columns.hpp).
+struct OpenColumns {
+  hdf5::Dataset names, scales;
+};
+
 /// The data sets of one vertex type.
 struct OpenType {
   hdf5::Dataset features, labels, ids, class_names;
+  OpenColumns columns = {};
   OpenSparse sparse = {};                                 ///< in place of `features`
   std::vector<std::array<hdf5::Dataset, 3>> splits = {};  ///< as VertexInfo::splits
 };
@@ -43,6 +49,7 @@ struct OpenType {
 /// The data sets of one relation.
 struct OpenRelation {
   hdf5::Dataset features, times;
+  OpenColumns columns = {};
   EdgeInfo info = {};  ///< what is in it, in whatever view
 };
 
@@ -96,14 +103,17 @@ struct OpenGraphFile {
     std::vector<const hdf5::Dataset*> all;
     for (const auto& dataset : matrix) all.push_back(&dataset);
     for (const auto& type : types) {
-      for (const auto* dataset : {&type.features, &type.sparse.indptr, &type.sparse.indices,
-                                  &type.sparse.values, &type.labels, &type.ids, &type.class_names})
+      for (const auto* dataset :
+           {&type.features, &type.sparse.indptr, &type.sparse.indices, &type.sparse.values, &type.labels,
+            &type.ids, &type.class_names, &type.columns.names, &type.columns.scales})
         all.push_back(dataset);
       for (const auto& split : type.splits)
         for (const auto& part : split) all.push_back(&part);
     }
     for (const auto& relation : relations)
-      for (const auto* dataset : {&relation.features, &relation.times}) all.push_back(dataset);
+      for (const auto* dataset :
+           {&relation.features, &relation.times, &relation.columns.names, &relation.columns.scales})
+        all.push_back(dataset);
     for (const auto* dataset : {&links.names, &links.graph_relations}) all.push_back(dataset);
     for (const auto& split : links.splits)
       for (const auto* dataset : split.all()) all.push_back(dataset);
@@ -134,6 +144,8 @@ Schema read_schema(OpenGraphFile& h);
 /// Rows [begin, end) of sparse features of a type as rows of pairs (dense/paired_rows.hpp). Checks:
 /// columns ascend and are those of the features, numbers are finite.
 Matrix<float> read_pairs(OpenGraphFile& h, std::size_t type, std::int64_t begin, std::int64_t end);
+/// GraphInfo::feature_columns. Checks: no two columns of features are called alike.
+void read_feature_columns(OpenGraphFile& h);
 /// VertexInfo::pairs of a type, where its features are sparse.
 void find_pairs(OpenGraphFile& h, std::size_t type);
 

@@ -12,7 +12,7 @@
 
 namespace espalier {
 
-static constexpr const char* kNumbers = "numbers of vertices";
+static constexpr const char* kNewNumbers = "numbers of vertices";
 
 RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t old_nodes,
                                        Buffer<std::int64_t> numbers)
@@ -24,10 +24,10 @@ RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t ol
   Buffer<Pair> pairs;
   for (std::int64_t k = 0; k < std::ssize(numbers_); ++k)
     if (numbers_[k] != kDropped) pairs.push_back({numbers_[k], first + k});
-  nodes_ = comm.all_reduce(std::ssize(pairs), Reduction::kSum, kNumbers);
+  nodes_ = comm.all_reduce(std::ssize(pairs), Reduction::kSum, kNewNumbers);
   const auto counts = group_stably(
       pairs, comm.size(), [&](const Pair& pair) { return even_owner(nodes_, comm.size(), pair.number); });
-  const auto got = comm.all_to_all_v(std::span<const Pair>(pairs), counts, kNumbers).data;
+  const auto got = comm.all_to_all_v(std::span<const Pair>(pairs), counts, kNewNumbers).data;
   const auto mine = even_range(nodes_, comm.size(), comm.rank());
   old_.resize(mine.size());
   for (const auto& pair : got) old_[pair.number - mine.begin] = pair.old;
@@ -36,7 +36,7 @@ RenumberedVertices::RenumberedVertices(const Communicator& comm, std::int64_t ol
 Buffer<std::int64_t> RenumberedVertices::numbers_of(std::span<const std::int64_t> old) const {
   const auto ids = distinct_ids(old);
   Buffer<std::int64_t> of_ids(ids.size());
-  IdRoute(comm_, old_nodes_, ids, kNumbers).pull(comm_, numbers_.data(), of_ids.data(), kNumbers);
+  IdRoute(comm_, old_nodes_, ids, kNewNumbers).pull(comm_, numbers_.data(), of_ids.data(), kNewNumbers);
   Buffer<std::int64_t> numbers(old.size());
   std::ranges::transform(old, numbers.begin(), [&](std::int64_t id) { return of_ids[place_in(ids, id)]; });
   return numbers;
@@ -52,21 +52,22 @@ class ComponentSizes {
   ComponentSizes(const Communicator& comm, std::int64_t nodes, std::span<const std::int64_t> of_vertices)
       : sizes_(of_vertices.size()) {
     const auto roots = distinct_ids(of_vertices);
-    const IdRoute to_roots(comm, nodes, roots, kNumbers);
+    const IdRoute to_roots(comm, nodes, roots, kNewNumbers);
     Buffer<std::int64_t> counts(roots.size(), 0);
     for (const auto root : of_vertices) ++counts[place_in(roots, root)];
     const auto mine = even_range(nodes, comm.size(), comm.rank());
     Buffer<std::int64_t> of_roots(mine.size(), 0);
-    const auto received = to_roots.push(comm, counts.data(), kNumbers);
+    const auto received = to_roots.push(comm, counts.data(), kNewNumbers);
     for (std::size_t k = 0; k < received.size(); ++k) of_roots[to_roots.places()[k]] += received[k];
-    to_roots.pull(comm, of_roots.data(), counts.data(), kNumbers);
+    to_roots.pull(comm, of_roots.data(), counts.data(), kNewNumbers);
     for (std::size_t v = 0; v < of_vertices.size(); ++v) sizes_[v] = counts[place_in(roots, of_vertices[v])];
     count_ =
-        comm.all_reduce(std::ssize(of_roots) - std::ranges::count(of_roots, 0), Reduction::kSum, kNumbers);
+        comm.all_reduce(std::ssize(of_roots) - std::ranges::count(of_roots, 0), Reduction::kSum, kNewNumbers);
     const auto most =
-        comm.all_reduce(of_roots.empty() ? 0 : std::ranges::max(of_roots), Reduction::kMax, kNumbers);
+        comm.all_reduce(of_roots.empty() ? 0 : std::ranges::max(of_roots), Reduction::kMax, kNewNumbers);
     const auto first = std::ranges::find(of_roots, most) - of_roots.begin();
-    largest_ = comm.all_reduce(first < mine.size() ? mine.begin + first : nodes, Reduction::kMin, kNumbers);
+    largest_ =
+        comm.all_reduce(first < mine.size() ? mine.begin + first : nodes, Reduction::kMin, kNewNumbers);
   }
 
   std::int64_t of(std::int64_t v) const { return sizes_[v]; }
@@ -101,7 +102,7 @@ Buffer<std::int64_t> places_among_all(const Communicator& comm, const Buffer<Key
   Buffer<Key> samples;
   for (int k = 1; k < comm.size() && !sorted.empty(); ++k)
     samples.push_back(sorted[std::ssize(sorted) * k / comm.size()]);
-  auto of_all = comm.all_gather_v(std::span<const Key>(samples), kNumbers);
+  auto of_all = comm.all_gather_v(std::span<const Key>(samples), kNewNumbers);
   std::ranges::sort(of_all);
   Buffer<Key> bounds;
   for (int k = 1; k < comm.size() && !of_all.empty(); ++k)
@@ -111,13 +112,13 @@ Buffer<std::int64_t> places_among_all(const Communicator& comm, const Buffer<Key
   const auto counts = group_stably(sent, comm.size(), [&](const Sent& of) {
     return std::ranges::upper_bound(bounds, of.key) - bounds.begin();
   });
-  const auto got = comm.all_to_all_v(std::span<const Sent>(sent), counts, kNumbers);
+  const auto got = comm.all_to_all_v(std::span<const Sent>(sent), counts, kNewNumbers);
   Buffer<std::int64_t> order(got.data.size()), places(got.data.size()), back(mine.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   std::ranges::sort(order, {}, [&](std::int64_t k) { return got.data[k].key; });
   const auto first = stretches(comm, std::ssize(order))[comm.rank()];
   for (std::int64_t k = 0; k < std::ssize(order); ++k) places[order[k]] = first + k;
-  comm.all_to_all_v(places.data(), got.counts, back.data(), counts, kNumbers);
+  comm.all_to_all_v(places.data(), got.counts, back.data(), counts, kNewNumbers);
   Buffer<std::int64_t> found(mine.size());
   for (std::size_t k = 0; k < sent.size(); ++k) found[sent[k].place] = back[k];
   return found;

@@ -20,6 +20,8 @@
 //   /edges/time       int64 [m]               optional: when each was, in any unit
 //   /nodes/ids        fixed-length text [n], or int64 [n]   optional: the user's own ids
 //   /labels/names     fixed-length text [C]   optional: what the classes, or labels, are called
+//   /nodes/feature_names, /nodes/feature_scales, /edges/..   optional: what the columns of features
+//                     are (feature_columns.hpp)
 //
 // A graph with types (schema.hpp), where m edges of R relations have q segments, the runs of one
 // relation in a row; none is empty:
@@ -45,6 +47,7 @@
 //
 //   /types/TYPE/ids          as /nodes/ids, of the type's vertices; optional
 //   /labels/TYPE/names       as /labels/names, of the type's classes; optional
+//   /nodes/TYPE/feature_names, feature_scales, /edges/RELATION/..   as above; optional
 //
 // An inverse relation has rows of its own, in its own order.
 //
@@ -69,6 +72,7 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/content_digest.hpp"
+#include "espalier/graph/feature_columns.hpp"
 #include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -138,6 +142,7 @@ struct GraphInfo : VertexInfo {
                                          ///< of several
   std::vector<std::int64_t> edge_times;  ///< of each relation in the file, how many edges have a
                                          ///< time; 0: none
+  ColumnsByGroup feature_columns;        ///< where they have names, of edges in any view
   LinkInfo links;
   int target = 0;          ///< the type whose labels and splits count; -1: several
                            ///< have some, and none was named

@@ -121,6 +121,10 @@ class GraphWriter {
   /// Collective, the same on every rank: what classes are called.
   void write_class_names(const std::vector<std::string>& names, int type = 0);
 
+  /// Collective, the same on every rank: what columns of features are, of a graph with the same
+  /// types and relations.
+  void write_feature_columns(const ColumnsByGroup& columns);
+
   /// Collective, the same on every rank: direction and relations of links, before the links
   /// themselves. What it says of splits is not looked at.
   void write_link_relations(const LinkInfo& info);
