@@ -47,6 +47,8 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any
 
+import numpy as np
+
 from ..edges import DUPLICATE_FEATURES, DUPLICATES
 from ..errors import DataError
 
@@ -98,6 +100,7 @@ class Description:
 
 OF_ALL_TABLES = ("missing", "scale")  # may be said once
 SCALES = ("none", "standard")
+MOST = float(np.finfo(np.float32).max)
 SHARES = [0.6, 0.2, 0.2]  # of a split that nobody described
 KINDS: dict[str, tuple[type, ...]] = {
     "file": (str,),
@@ -155,9 +158,12 @@ class _Section:
 
 
 def _features(section: _Section) -> None:
+    known = [*section.values.get("numbers", []), *section.values.get("dates", [])]
+    twice = next((column for at, column in enumerate(known) if column in known[:at]), None)
+    section.require(twice is None, f"names the column {twice!r} twice; leave one of them out")
     missing = section.values.get("missing", "refuse")
     section.require(
-        not isinstance(missing, str) or missing in ("refuse", "mean"),
+        missing in ("refuse", "mean") if isinstance(missing, str) else abs(missing) <= MOST,
         f'missing is {missing!r}; say "refuse", "mean", or a number',
     )
     scale = section.values.get("scale", "none")
