@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .errors import DataError
 from .labels import fixed_texts, texts
+from .results import check_seal
 
 NAMES, SCALES = "feature_names", "feature_scales"
 SCALE_PARTS = 5
@@ -62,6 +63,7 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, Columns]:
                 raise DataError(f"{path}: {group}/{SCALES} is not {len(names)} x {SCALE_PARTS}")
             found[f"{group}/"] = Columns(names, None if scales is None else scales[()])
 
+    check_seal(path)
     try:
         with h5py.File(path) as file:
             for of in ("nodes", "edges"):

@@ -288,6 +288,9 @@ class Refused(LikeTest):
     def test_files_that_say_nothing(self):
         self.refused(["not there"], "--like", self.folder / "nothing.h5")
         self.refused(["g.toml is no file of HDF5"], "--like", self.folder / "g.toml", "-o", self.folder / "tonight.h5")
+        damaged = self.folder / "weights.h5"
+        damaged.write_bytes(b"espalier-weights 1\nbytes 600\ncrc32 0\n".ljust(600, b"\0"))
+        self.refused(["weights.h5 is damaged"], "--like", damaged)
         with h5py.File(self.folder / "old.h5", "w") as file:
             file["nodes/features"] = np.zeros((3, 2))
         self.refused(["old.h5 has no names of columns"], "--like", self.folder / "old.h5")
@@ -409,9 +412,14 @@ class Night(ProgramTest):
 
         return {row[0]: near(row[0], 2) for row in self.customers}
 
-    def a_night(self):
-        for row in self.customers[:60]:
+    def a_rename(self):
+        """As many columns as before."""
+        for row in self.customers:
             row[3] = "Deutschland" if row[3] == "DE" else row[3]
+
+    def a_night(self):
+        for row in self.customers[60:]:  # only some are renamed
+            row[3] = "DE" if row[3] == "Deutschland" else row[3]
         self.customers[60][3] = "PL"
         self.customers[200][1] = "33"
         self.customers[100:100] = [[f"n{k}", str(k), "2024-01-01", ["FR", "PL", ""][k % 3], "a"] for k in range(30)]
@@ -434,14 +442,18 @@ class Night(ProgramTest):
         before, seen = self.logits(self.graph), self.nearby()
         self.assertEqual(self.logits(self.graph), before)
 
-        self.a_night()
         tonight = self.folder / "tonight.h5"
-        self.tables("tonight.h5")
-        self.fail_with(
-            3, ["tonight.h5: /nodes/customer/features has other columns", "column 3 is country=FR there and country=Deutschland here",
-                "there: age, joined, country=DE, country=FR, country=IT (5 columns)", "country=PL (7 columns)", f"--like {weights}"],
-            "infer", self.config, f'graph.file="{tonight}"', "--checkpoint", weights, "-o", self.folder / "refused.h5", ranks=2,
-        )  # fmt: skip
+        for night, words in (
+            (self.a_rename, ["column 2 is country=DE there and country=Deutschland here", "country=IT (5 columns)"]),
+            (self.a_night, ["column 3 is country=FR there and country=Deutschland here", "country=PL (7 columns)"]),
+        ):
+            night()
+            self.tables("tonight.h5", "--overwrite")
+            self.fail_with(
+                3, ["tonight.h5: /nodes/customer/features has other columns", *words, f"--like {weights}",
+                    "there: age, joined, country=DE, country=FR, country=IT (5 columns)"],
+                "infer", self.config, f'graph.file="{tonight}"', "--checkpoint", weights, "-o", self.folder / "refused.h5", ranks=2,
+            )  # fmt: skip
         self.assertFalse((self.folder / "refused.h5").exists())
 
         said = self.tables("tonight.h5", "--like", weights, "--overwrite")
