@@ -302,7 +302,7 @@ class Refused(LikeTest):
 
     def test_a_column_that_is_named_twice(self):
         self.put(TOML.replace('["age"]', '["age", "age"]'))
-        self.refused(["names the column 'age' twice"])
+        self.refused(["its column 'age' is described twice"])
 
 
 class OfArrays(FolderTest):

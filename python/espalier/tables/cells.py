@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..labels import MOST_LETTERS, is_missing
-from .description import MOST
 from .reading import Piece
 
 SECONDS_A_DAY = 86400
+MOST = float(np.finfo(np.float32).max)
 
 
 def numbers(piece: Piece, column: str) -> NDArray[np.float64]:

@@ -47,8 +47,6 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any
 
-import numpy as np
-
 from ..edges import DUPLICATE_FEATURES, DUPLICATES
 from ..errors import DataError
 
@@ -100,7 +98,6 @@ class Description:
 
 OF_ALL_TABLES = ("missing", "scale")  # may be said once
 SCALES = ("none", "standard")
-MOST = float(np.finfo(np.float32).max)
 SHARES = [0.6, 0.2, 0.2]  # of a split that nobody described
 KINDS: dict[str, tuple[type, ...]] = {
     "file": (str,),
@@ -158,12 +155,9 @@ class _Section:
 
 
 def _features(section: _Section) -> None:
-    known = [*section.values.get("numbers", []), *section.values.get("dates", [])]
-    twice = next((column for at, column in enumerate(known) if column in known[:at]), None)
-    section.require(twice is None, f"names the column {twice!r} twice; leave one of them out")
     missing = section.values.get("missing", "refuse")
     section.require(
-        missing in ("refuse", "mean") if isinstance(missing, str) else abs(missing) <= MOST,
+        missing in ("refuse", "mean") if isinstance(missing, str) else abs(missing) < 3e38,
         f'missing is {missing!r}; say "refuse", "mean", or a number',
     )
     scale = section.values.get("scale", "none")

@@ -77,7 +77,10 @@ class FeatureColumns:
 
     def __init__(self, of: Features, where: str, like: Columns | None = None) -> None:
         self.of, self.where, self.like = of, where, like
-        self.known = [column for column in [*of.numbers, *of.dates]]
+        self.known = [*of.numbers, *of.dates]
+        if len(set(self.known)) < len(self.known):
+            twice = next(of for at, of in enumerate(self.known) if of in self.known[:at])
+            raise DataError(f"{where}: its column {twice!r} is described twice; leave one out")
         is_scaled = of.scale == "standard" if like is None else like.scales is not None
         self.kind = np.float64 if is_scaled else np.float32
         self.values: list[NDArray[np.floating]] = []
