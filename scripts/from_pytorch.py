@@ -6,8 +6,9 @@
 
 Names and shapes are those of to_pytorch.py, which explains them; GATConv's of before PyTorch Geometric 2.5 are known too.
 What no tensor says (aggregator, activation, ...) is as the config says. --config names the input file (TOML) that describes
-the network; --like takes that from another weights.h5, with the features' mean and deviation and the graph. Without
-them `espalier infer` measures the features of the graph that it reads, where graph.feature_norm is "standard".
+the network; --like takes that from another weights.h5, with the features' mean and deviation, the names of
+their columns and the graph. Without them `espalier infer` measures the features of the graph that it reads, where
+graph.feature_norm is "standard", and compares no columns.
 
 Exit codes: 2 usage, 3 a file that cannot be read or is something else.
 """
@@ -113,7 +114,9 @@ def about_of(arguments, layers):
         check_seal(arguments.like)
         with h5py.File(arguments.like) as file:
             names = ("epoch", "config", "graph")
-            rows = {f"features/{name}": file["features"][name][:] for name in file.get("features", ())}
+            rows = {}
+            file.visititems(lambda name, item: rows.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
+            rows = {name: values for name, values in rows.items() if name.partition("/")[0] in ("features", "nodes", "edges")}
             return {name: file.attrs[name] for name in names}, rows
     with open(arguments.config, encoding="utf-8") as file:
         config = file.read()

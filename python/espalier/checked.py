@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import arrays, labels
+from .columns import Columns, checked_columns
 from .edges import added_up, ends, entries_of
 from .errors import DataError
 from .given import OF_RELATIONS, OF_TYPES, Given, parts_of_splits
@@ -134,6 +135,17 @@ def _count(given: Given, name: str, listed: dict[Any, _Listed]) -> int:
     return max(count, 0)
 
 
+def _columns(given: Given, part: str, features: str, key: Any, rows: Any) -> Columns | None:
+    """Names of the columns of `features`, whose rows these are."""
+    if (names := given.of(part, key)) is None:
+        return None
+    if rows is None:
+        raise DataError(
+            f"{given.said(part, key)} names columns, but there is no {given.said(features, key)}"
+        )
+    return checked_columns(names, given.said(part, key), rows.shape[1])
+
+
 def _vertex_type(given: Given, name: str, count: int, splits: tuple[str, ...]) -> VertexType:
     of = VertexType(name, count)
     said = {part: given.said(part, name) for part in OF_TYPES}
@@ -145,6 +157,7 @@ def _vertex_type(given: Given, name: str, count: int, splits: tuple[str, ...]) -
         )
     elif given.of("class_names", name) is not None:
         raise DataError(f"{said['class_names']} names classes, but there is no {said['y']}")
+    of.columns = _columns(given, "feature_names", "x", name, of.features)
     if (ids := given.of("ids", name)) is not None:
         of.ids = labels.own_ids(ids, said["ids"], count)
     for parts in parts_of_splits(splits).values():
@@ -180,6 +193,7 @@ def _relation(
     features = given.of("edge_features", key)
     if features is not None:
         features = arrays.numbers(features, given.said("edge_features", key), edges, "edges")
+    columns = _columns(given, "edge_feature_names", "edge_features", key, features)
     time = given.of("edge_time", key)
     if time is not None:
         time = arrays.times(time, given.said("edge_time", key), edges)
@@ -199,7 +213,8 @@ def _relation(
     if features is not None and entries.standing is not None:
         said = given.said("edge_features", key)
         features = added_up(features, entries.standing, duplicate_features == "mean", said)
-    return Relation(source, check_name("relation", key[1]), target, entries, features, time)
+    name = check_name("relation", key[1])
+    return Relation(source, name, target, entries, features, time, columns=columns)
 
 
 def make_graph(

@@ -9,8 +9,8 @@ from typing import Any
 from .graph import SPLITS
 
 VERTEX, EDGE = "vertex", ("vertex", "edge", "vertex")  # of a graph without types
-OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names")
-OF_RELATIONS = ("edge_weight", "edge_features", "edge_time")
+OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names", "feature_names")
+OF_RELATIONS = ("edge_weight", "edge_features", "edge_time", "edge_feature_names")
 IN_TABLES = {
     "edge_index": "edges",
     "edge_weight": "weight",
@@ -19,6 +19,8 @@ IN_TABLES = {
     "x": "features",
     "y": "label",
     "ids": "id",
+    "feature_names": "features",
+    "edge_feature_names": "features",
 }
 
 

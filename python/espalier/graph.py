@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .columns import Columns
 from .edges import Entries
 from .errors import DataError
 from .labels import Labels
@@ -30,6 +31,7 @@ class VertexType:
     labels: Labels | None = None
     splits: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # "train", "NAME/train"
     ids: NDArray[Any] | None = None  # int64, or texts of fixed length
+    columns: Columns | None = None  # of the features
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Relation:
     features: NDArray[Any] | None = None  # of each listed edge
     time: NDArray[np.int64] | None = None
     inverse: int = -1
+    columns: Columns | None = None
 
 
 @dataclass

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import ROWS_AT_ONCE, finite
+from .columns import write_columns
 from .errors import DataError
 from .graph import Graph, Relation
 from .labels import fixed_texts
@@ -134,6 +135,7 @@ def _write_vertices(file: h5py.File, graph: Graph) -> None:
             write_sparse_rows(file, f"nodes/{within}features", of.features)
         elif of.features is not None:
             _write_rows(file, f"nodes/{within}features", of.features, f"x{said}")
+        write_columns(file, f"nodes/{within}", of.columns)
         if of.labels is not None:
             file[f"nodes/{within}labels"] = of.labels.values
             if of.labels.values.ndim == 1:
@@ -150,6 +152,7 @@ def _write_edges(file: h5py.File, graph: Graph, of: Relation) -> None:
     within = f"edges/{graph.full_name(of)}/" if graph.typed else "edges/"
     if of.features is not None and len(of.entries):
         _write_rows(file, f"{within}features", of.features, "edge_features", of.entries.listed)
+        write_columns(file, within, of.columns)
     if of.time is not None:
         file[f"{within}time"] = of.time[of.entries.listed]
 

@@ -83,6 +83,7 @@ def add_inverses(relations: list[Relation]) -> None:
                 of.features,
                 of.time,
                 at,
+                of.columns,
             )
         )
 

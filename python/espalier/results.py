@@ -243,15 +243,27 @@ def read_report(run: Path) -> dict[str, Any]:
     return report
 
 
+def check_seal(path: Path) -> None:
+    """Of weights.h5; another file has none."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        begin = file.read(BLOCK)
+        if not begin.startswith(TITLE):
+            return
+        rest = file.read()
+    size = len(begin) + len(rest)
+    seal = TITLE + f"\nbytes {size}\ncrc32 {zlib.crc32(rest):08x}\n".encode()
+    if begin != seal.ljust(BLOCK, b"\0"):
+        raise DataError(f"{path} is damaged: its checksum does not fit its bytes; copy it again")
+
+
 def read_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], dict[str, Any]]:
     """({name: array}, config) of weights.h5: "layer1.self", "layer1.neighbour", .. as [in, out].
     `scripts/to_pytorch.py` gives them the names of PyTorch Geometric."""
     path = pathlib.Path(path)
     path = path / "weights.h5" if path.is_dir() else path
-    content = path.read_bytes() if path.exists() else b""
-    seal = TITLE + f"\nbytes {len(content)}\ncrc32 {zlib.crc32(content[BLOCK:]):08x}\n".encode()
-    if content.startswith(TITLE) and content[:BLOCK] != seal.ljust(BLOCK, b"\0"):
-        raise DataError(f"{path} is damaged: its checksum does not fit its bytes; copy it again")
+    check_seal(path)
     with open_hdf5(path, "espalier-weights", "espalier train") as file:
         arrays = {
             name: file[group][name][()]

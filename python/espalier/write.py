@@ -74,6 +74,8 @@ def write_graph(
     edge_time: Any = None,
     ids: Any = None,
     class_names: Any = None,
+    feature_names: Any = None,
+    edge_feature_names: Any = None,
     directed: bool | None = None,
     inverse: Any = None,
     matrix_rows: str | None = None,
@@ -104,6 +106,8 @@ def write_graph(
     edge_time      [edges], whole numbers, or datetime64
     ids            the vertices' own ids: texts or whole numbers
     class_names    of class 0, 1, ..; of texts without it: sorted
+    feature_names  of the columns of x; `espalier infer` refuses a graph with others than those that
+                   the network was trained on. Those of edge_features: edge_feature_names
     directed       False: every edge goes both ways, too; with types each relation NAME gets its
                    inverse rev_NAME. None, True: edges as they are listed. (In a "sum" of weights
                    a loop then counts twice, as with `espalier import --symmetrize`.)
@@ -130,6 +134,8 @@ def write_graph(
         "num_nodes": num_nodes,
         "ids": ids,
         "class_names": class_names,
+        "feature_names": feature_names,
+        "edge_feature_names": edge_feature_names,
         "edge_weight": edge_weight,
         "edge_features": edge_features,
         "edge_time": edge_time,

@@ -150,6 +150,27 @@ std::unique_ptr<EmbeddingStoreOn<Space>> trained_embeddings(const Job& job, cons
   return store;
 }
 
+// Throws UserError(kInput) where columns that the network reads are called otherwise than those
+// that it was trained on; other scales are a warning.
+void check_columns(const Job& job, const ColumnsByGroup& trained, const std::string& checkpoint) {
+  const auto& file = job.config.graph.file;
+  for (const auto& [group, there] : trained) {
+    const bool of_edges = group.starts_with("/edges/");
+    const auto here = job.graph.feature_columns.find(group);
+    if (here == job.graph.feature_columns.end() || (of_edges && !job.config.model.edge_features)) continue;
+    if (const auto difference = difference_of_names(there, here->second); !difference.empty())
+      input_error(
+          "{}: {}features has other columns than those that {} was trained on: {}; make the graph again with "
+          "`espalier-tables FILE --like {}`, or train again",
+          file, group, checkpoint, difference, checkpoint);
+    if (!have_same_scales(there, here->second) && job.grid->world().rank() == 0)
+      log::warning(
+          "{}: {}features has the columns that {} was trained on, filled or scaled by other numbers, so the "
+          "same cell is another number; `espalier-tables FILE --like {}` takes those of the training",
+          file, group, checkpoint, checkpoint);
+  }
+}
+
 int layer_of(const InferArguments& arguments, int layers) {
   if (arguments.layer > layers)
     usage_error("--layer {}: the network has {}", arguments.layer, counted(layers, "layer"));
@@ -635,6 +656,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   if (!arguments.resume.empty() && config.model.jumping != "none")
     usage_error("--resume {}: with model.jumping = {} the output needs all layers; leave it out",
                 arguments.resume, config.model.jumping);
+  check_columns(job, weights.graph.feature_columns, arguments.checkpoint);
   auto network = network_of(job, weights, arguments.checkpoint);
   if (job.command.answers || (job.command.judges && !task_kind_of(config.train.task).of_labels))
     settle_relations(job, weights, arguments.checkpoint);

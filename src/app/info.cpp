@@ -118,6 +118,7 @@ void show_vertices(const Communicator& world, const GraphFile& file) {
   show_times(world, file, Column::kEdgeTime, 0);
   info_line("labels", labels_in_words(world, file, 0));
   if (info.class_names > 0) info_line("class names", class_names_in_words(file, 0));
+  show_columns(file);
   if (info.ids != IdKind::kNone) info_line("ids", ids_in_words(world, file, 0));
   show_times(world, file, Column::kTime, 0);
   if (info.splits.empty()) info_line("splits", in_words(SplitInfo()));

@@ -55,6 +55,8 @@ std::string ids_in_words(const Communicator& world, const GraphFile& file, int t
 
 /// "cat, dog, eel", of a type whose classes have names.
 std::string class_names_in_words(const GraphFile& file, int type);
+/// A line for each group of features whose columns have names.
+void show_columns(const GraphFile& file);
 
 /// "60 x 4 float32, from -1 to 2, 100.0 % not zero", of a relation whose edges have some.
 std::string edge_features_in_words(const Communicator& world, const GraphFile& file, int relation);

@@ -136,6 +136,7 @@ void show_contents(const Communicator& world, const GraphFile& file) {
     if (info.types[t].ids != IdKind::kNone) info_line("ids", name + ": " + ids_in_words(world, file, t));
     show_times(world, file, Column::kTime, t);
   }
+  show_columns(file);
   for (int r = 0; r < std::ssize(info.edge_features); ++r)
     if (info.edge_features[r].has())
       info_line("edge features", info.schema.full_name(r) + ": " + edge_features_in_words(world, file, r));

@@ -68,15 +68,28 @@ std::string ids_in_words(const Communicator& world, const GraphFile& file, int t
                      excerpt(file.read_texts(Column::kIds, type, of.size() - 1, of.size())[0], 40));
 }
 
-std::string class_names_in_words(const GraphFile& file, int type) {
+static std::string names_in_words(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 200;
   std::string words;
-  for (const auto& name :
-       file.read_texts(Column::kClassNames, type, 0, file.info().types[type].class_names)) {
+  for (const auto& name : names) {
     if (words.size() > kMost) return words + ", ..";
     words += (words.empty() ? "" : ", ") + csv_field(excerpt(name, 40));
   }
   return words;
+}
+
+std::string class_names_in_words(const GraphFile& file, int type) {
+  return names_in_words(file.read_texts(Column::kClassNames, type, 0, file.info().types[type].class_names));
+}
+
+void show_columns(const GraphFile& file) {
+  for (const auto& [group, of] : file.info().feature_columns) {
+    const std::string noun = group.starts_with("/edges/") ? "edge columns" : "columns";
+    const auto first = group.find('/', 1) + 1;
+    const auto owner = first < group.size() ? group.substr(first, group.size() - first - 1) + ": " : "";
+    info_line(noun.c_str(), fmt::format("{}{}, {}{}", owner, of.names.size(), names_in_words(of.names),
+                                        of.scales.empty() ? "" : "; filled or scaled"));
+  }
 }
 
 namespace {

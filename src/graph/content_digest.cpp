@@ -36,7 +36,8 @@ std::uint64_t file_digest(std::span<const DatasetContent> datasets, std::int64_t
 }
 
 bool only_names(const std::string& dataset) {
-  return dataset.ends_with("/ids") || (dataset.starts_with("/labels/") && dataset.ends_with("/names"));
+  return dataset.ends_with("/ids") || (dataset.starts_with("/labels/") && dataset.ends_with("/names")) ||
+         dataset.ends_with("/feature_names") || dataset.ends_with("/feature_scales");
 }
 
 std::string describe_difference(const ContentDigests& there, const ContentDigests& here) {

@@ -153,6 +153,10 @@ void copy_vertices(const Communicator& comm, const GraphFile& file, const Renumb
       for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
         copy.copy_split(split, type, place);
   }
+  // What is said of all edges of a relation; of each its tables say.
+  for (int r = 0; r < std::ssize(file.info().schema.relations()); ++r)
+    for (const auto& line : column_table())
+      if (line.of == Of::kRelation && line.a_row_for_each[0] == '\0') copy.copy(line.column, r);
 }
 
 void copy_links(const Communicator& comm, const GraphFile& file, const RenumberedVertices* vertices,

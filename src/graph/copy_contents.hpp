@@ -12,9 +12,9 @@
 
 namespace espalier {
 
-/// Collective. Features, labels, splits and ids of the vertices of all types, as they are. With
-/// `vertices`, of a graph without types: of those that stay, in their new order; where there are no
-/// ids the old numbers become some.
+/// Collective. Features, labels, splits and ids of the vertices of all types, as they are, and the
+/// names of all columns. With `vertices`, of a graph without types: of those that stay, in their
+/// new order; where there are no ids the old numbers become some.
 void copy_vertices(const Communicator& comm, const GraphFile& file, const RenumberedVertices* vertices,
                    GraphWriter& writer);
 

@@ -43,8 +43,8 @@ void describe_list(const OpenGraphFile& h, const hdf5::Dataset& dataset) {
 
 // ---- opening ----
 
-// Names of vertices or classes. What somebody put into a file whose digest is over all that it has
-// is nobody's.
+// Names of vertices, classes or columns. What somebody put into a file whose digest is over all
+// that it has is nobody's.
 hdf5::Dataset open_names(const OpenGraphFile& h, const std::string& name) {
   auto names = hdf5::open_dataset(h.file, name);
   std::string digest;
@@ -52,7 +52,8 @@ hdf5::Dataset open_names(const OpenGraphFile& h, const std::string& name) {
       !hdf5::read_text_attribute(h.file, "digest", digest) ||
       hdf5::read_text_attribute(names.handle, "digest", digest))
     return names;
-  return {};
+  names.handle = {};
+  return names;
 }
 
 bool is_part_of_split(std::string_view name) {
@@ -203,6 +204,20 @@ void describe_sparse(const OpenGraphFile& h, int type, VertexInfo& info) {
   info.feature_entries = indices.rows();
 }
 
+// What so many columns of features are.
+void describe_names_of_columns(const OpenGraphFile& h, Column names_of, Column scales_of, int owner,
+                               const std::string& features, std::int64_t columns) {
+  const auto &names = h.at(names_of, owner), &scales = h.at(scales_of, owner);
+  if (scales.exists() && !names.exists()) fail(h, "there is {}, but no {}", scales.name, names.name);
+  if (names.exists() && names.rows() != columns)
+    fail(h, "{} has {} names, but {} has {} columns", names.name, names.rows(), features, columns);
+  if (!scales.exists()) return;
+  if (!scales.is_float()) fail(h, "{} does not hold floating-point numbers", scales.name);
+  if (scales.rows() != columns || scales.columns() != kScaleParts)
+    fail(h, "{} is {} x {}, expected {} x {}", scales.name, scales.rows(), scales.columns(), columns,
+         kScaleParts);
+}
+
 void describe_type(const OpenGraphFile& h, int type, VertexInfo& info) {
   if (const auto& features = h.at(Column::kFeatures, type); features.exists()) {
     info.features = features.columns();
@@ -212,6 +227,8 @@ void describe_type(const OpenGraphFile& h, int type, VertexInfo& info) {
   if (const auto& ids = h.at(Column::kIds, type); ids.exists())
     info.ids = holds_numbers(ids) ? IdKind::kNumbers : IdKind::kTexts;
   if (h.has(Column::kClassNames, type)) info.class_names = h.at(Column::kClassNames, type).rows();
+  describe_names_of_columns(h, Column::kFeatureNames, Column::kFeatureScales, type,
+                            h.at(Column::kFeatures, type).name, info.features);
   const auto& labels = h.at(Column::kLabels, type);
   if (!labels.exists()) return;
   if (labels.columns() == 0) fail(h, "{} has no columns", labels.name);
@@ -307,6 +324,8 @@ void describe_columns(OpenGraphFile& h) {
   for (int r = 0; r < relations; ++r) {
     h.info.edge_features.push_back(relations == 1 || h.view.apart ? edge_info(h, r) : EdgeInfo{});
     h.info.edge_times.push_back(h.at(Column::kEdgeTime, r).rows());
+    describe_names_of_columns(h, Column::kEdgeFeatureNames, Column::kEdgeFeatureScales, r,
+                              h.at(Column::kEdgeFeatures, r).name, edge_info(h, r).features);
   }
   describe_link_columns(h);
 }

@@ -82,14 +82,14 @@ class EdgeTables {
   /// Is anything said of the relation's edges?
   bool says_something(int relation) const {
     return std::ranges::any_of(column_table(), [&](const ColumnLine& line) {
-      return line.of == Of::kRelation && file_.column(line.column, relation).columns > 0;
+      return is_of_edges(line) && file_.column(line.column, relation).columns > 0;
     });
   }
   /// All that is said of the relation's entries at these places.
   void write(int relation, const PlacedRows<Index>& placed, const Buffer<std::int64_t>& places,
              GraphWriter& writer) const {
     for (const auto& line : column_table()) {
-      if (line.of != Of::kRelation) continue;
+      if (!is_of_edges(line)) continue;
       const auto column = file_.column(line.column, relation);
       if (column.columns == 0) continue;
       column.visit([&]<class T>(T) {
@@ -106,6 +106,7 @@ class EdgeTables {
 
  private:
   const Schema& schema() const { return file_.info().schema; }
+  static bool is_of_edges(const ColumnLine& line) { return std::string_view(line.a_row_for_each) == "edges"; }
 
   static Buffer<std::int64_t> origins_of(const PlacedRows<Index>& placed,
                                          const Buffer<std::int64_t>& places) {

@@ -330,6 +330,7 @@ void GraphFile::describe() {
     read_digests(h);
   });
   read_link_relations(h);
+  read_feature_columns(h);
   for (int t = 0; t < std::ssize(h.info.types); ++t) {
     find_classes(h, h.at(Column::kLabels, t), h.info.types[t]);
     find_pairs(h, t);

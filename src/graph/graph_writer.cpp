@@ -244,6 +244,7 @@ void GraphWriter::write_rows(Column column, int owner, const Matrix<T>& rows) {
 
 template void GraphWriter::write_rows(Column, int, const Matrix<float>&);
 template void GraphWriter::write_rows(Column, int, const Matrix<Half>&);
+template void GraphWriter::write_rows(Column, int, const Matrix<double>&);
 template void GraphWriter::write_rows(Column, int, const Matrix<std::uint8_t>&);
 template void GraphWriter::write_rows(Column, int, const Matrix<std::int32_t>&);
 template void GraphWriter::write_rows(Column, int, const Matrix<std::int64_t>&);
@@ -259,6 +260,7 @@ void GraphWriter::write_list(Column column, int owner, std::type_identity_t<std:
 }
 
 template void GraphWriter::write_list<float>(Column, int, std::span<const float>, const std::string&);
+template void GraphWriter::write_list<double>(Column, int, std::span<const double>, const std::string&);
 template void GraphWriter::write_list<Half>(Column, int, std::span<const Half>, const std::string&);
 template void GraphWriter::write_list<std::uint8_t>(Column, int, std::span<const std::uint8_t>,
                                                     const std::string&);

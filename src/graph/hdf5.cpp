@@ -392,10 +392,11 @@ bool write_slab(const Dataset& dataset, hid_t type, const Slab& slab, const void
   });
 }
 
-Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest) {
+Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest,
+                     decltype(create_dataset) create) {
   const auto type = text_type(std::max<std::size_t>(1, longest), -1);
   H5Tset_strpad(type.id(), H5T_STR_NULLPAD);
-  return create_dataset(file, name, type.id(), {count});
+  return create(file, name, type.id(), {count});
 }
 
 bool write_texts_at(const Dataset& dataset, std::int64_t begin, std::span<const std::string> texts) {

@@ -113,6 +113,8 @@ void describe_links(OpenGraphFile& h);
 void describe_link_columns(OpenGraphFile& h);
 /// The relations of links.
 void read_link_relations(OpenGraphFile& h);
+/// GraphInfo::feature_columns.
+void read_feature_columns(OpenGraphFile& h);
 /// Throws where a link's relation, entry `place` of the column, is none.
 void check_link_relation(const OpenGraphFile& h, const hdf5::Dataset& relations, std::int64_t place,
                          std::int64_t relation);

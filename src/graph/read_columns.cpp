@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "checked_read.hpp"
+#include "espalier/base/escape.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 
@@ -42,6 +43,9 @@ void check_entries(const OpenGraphFile& h, const ColumnAt&, const hdf5::Dataset&
                    const hdf5::Slab& slab, std::span<const Half> values, std::int64_t first) {
   check_finite(h, dataset.name, slab, values, first, "not a finite number");
 }
+
+void check_entries(const OpenGraphFile&, const ColumnAt&, const hdf5::Dataset&, const hdf5::Slab&,
+                   std::span<const double>, std::int64_t) {}
 
 template <class T>
 void check_several_labels(const OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf5::Slab& slab,
@@ -118,6 +122,7 @@ ColumnInfo GraphFile::column(Column column, int owner) const {
   if (!dataset.is_integer() && line.holds != Holds::kNumbers)
     return {Stored::kTexts, dataset.rows(), static_cast<std::int64_t>(dataset.type_size)};
   if (line.holds == Holds::kNumbers) stored = dataset.is_half() ? Stored::kHalf : Stored::kFloat;
+  if (column == Column::kFeatureScales || column == Column::kEdgeFeatureScales) stored = Stored::kDouble;
   if (column == Column::kLinkRelation || column == Column::kLabels) stored = Stored::kInt32;
   if (column == Column::kLabels && open_->info.types[owner].multi_label && dataset.type_size == 1 &&
       !dataset.type_signed)  // of wider ones HDF5 would make 255 of what is larger
@@ -161,6 +166,7 @@ Matrix<T> GraphFile::read(Column column, int owner, std::int64_t begin, std::int
 
 template Matrix<float> GraphFile::read(Column, int, std::int64_t, std::int64_t) const;
 template Matrix<Half> GraphFile::read(Column, int, std::int64_t, std::int64_t) const;
+template Matrix<double> GraphFile::read(Column, int, std::int64_t, std::int64_t) const;
 template Matrix<std::uint8_t> GraphFile::read(Column, int, std::int64_t, std::int64_t) const;
 template Matrix<std::int32_t> GraphFile::read(Column, int, std::int64_t, std::int64_t) const;
 template Matrix<std::int64_t> GraphFile::read(Column, int, std::int64_t, std::int64_t) const;
@@ -187,6 +193,26 @@ std::vector<std::string> GraphFile::read_texts(Column column, int owner, std::in
   check_content(h, dataset, begin, hashes.size(),
                 content_digest(std::span<const std::int64_t>(hashes), begin));
   return texts;
+}
+
+void read_feature_columns(OpenGraphFile& h) {
+  const auto scales_of = [](Column names) {
+    return names == Column::kFeatureNames ? Column::kFeatureScales : Column::kEdgeFeatureScales;
+  };
+  for (const auto& [at, names] : h.columns) {
+    if ((at.column != Column::kFeatureNames && at.column != Column::kEdgeFeatureNames) || !names.exists())
+      continue;
+    FeatureColumns columns{read_names(h, names)};
+    agree(h.comm, [&] {
+      if (const auto* name = name_of_two(columns))
+        fail(h, "{} names two columns {}; give each a name of its own", names.name, excerpt(*name));
+    });
+    if (const auto& scales = h.at(scales_of(at.column), at.owner); scales.exists()) {
+      const auto read = read_checked<double>(h, scales, {0, scales.rows(), kScaleParts}, [](const auto&) {});
+      columns.scales.assign(read.begin(), read.end());
+    }
+    h.info.feature_columns.emplace(names.name.substr(0, names.name.rfind('/') + 1), std::move(columns));
+  }
 }
 
 template <class T>

@@ -136,6 +136,7 @@ hdf5::WrittenBytes frame_of(const Checkpoint& checkpoint, Places& places) {
   visit_standardization(checkpoint, [&](const std::string& name, const std::vector<double>& values) {
     if (!values.empty()) write_numbers(file, "/" + name, {1, std::ssize(values)}, values);
   });
+  require(write_columns(file, checkpoint.graph.feature_columns), "the names of columns");
   require(file.close(), "its end");
   places.push_back(bytes.size());
   return bytes;
@@ -314,11 +315,13 @@ Checkpoint read_whole_file(const std::string& path) {
   // Those of earlier versions have none.
   if (H5Aexists(file.id(), kConfusion) > 0) state.confusion = read_confusion(text(kConfusion), path);
   for (const auto& name : hdf5::dataset_names(file))
-    if (name != "losses" && !name.starts_with(kFeatures))
+    if (name != "losses" && !name.starts_with(kFeatures) && !is_of_columns(name))
       state.tensors.push_back(tensor_in(opened, name, path));
   visit_standardization(checkpoint, [&](const std::string& name, std::vector<double>& values) {
     values = read_row(file, name, path);
   });
+  if (!read_columns(file, checkpoint.graph.feature_columns))
+    refuse(path, "its names of columns cannot be understood");
   state.losses = read_losses(file, path);
   checkpoint.config = text("config");
   if (H5Aexists(file.id(), kDigest) > 0) checkpoint.weights_digest = text(kDigest);

@@ -266,6 +266,7 @@ std::string weights_bytes(const TrainedWeights& weights) {
     write_matrix(file, tensor.name, tensor.rows, tensor.columns, tensor.values.data());
   write_row(file, kMean, weights.standardization.mean);
   write_row(file, kDeviation, weights.standardization.deviation);
+  require_made(write_columns(file, weights.graph.feature_columns), "the names of columns");
   require_made(file.close(), "its end");
   std::string bytes(static_cast<std::size_t>(written.size()), '\0');
   written.read(0, written.size(), bytes.data());
@@ -307,6 +308,8 @@ TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
     auto matrix = read_matrix<float>(file, name, path);
     weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.data)});
   }
+  if (!read_columns(file, weights.graph.feature_columns))
+    input_error("{}: its names of columns cannot be understood", path);
   weights.standardization = {read_row(file, kMean, path), read_row(file, kDeviation, path)};
   const auto& [mean, deviation] = weights.standardization;
   if (mean.size() != deviation.size())

@@ -61,11 +61,13 @@ class Page(FolderTest):
                 (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
                     text
                 )
-        self.assertEqual((ran.count("python"), ran.count("sh")), (8, 6))
+        self.assertEqual((ran.count("python"), ran.count("sh")), (8, 7))
         with open(self.folder / "kinds.csv") as file:
             self.assertEqual(
                 [line.split(",")[0] for line in file], ["id", "A-1", "A-2", "B-7"]
             )
+        predictions = [(self.folder / name).read_bytes() for name in ("kinds.csv", "tonight.csv")]
+        self.assertEqual(*predictions)  # of the same tables
         self.assertGreater(
             espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
         )
@@ -100,7 +102,7 @@ class Page(FolderTest):
         lines = "".join(text for language, text in blocks if language == "toml").splitlines()
         self.assertLessEqual(len(lines), 25)
         commands = [text for language, text in blocks if language == "sh"]
-        self.assertEqual([len(text.splitlines()) for text in commands], [3])
+        self.assertEqual([len(text.splitlines()) for text in commands], [3, 2])
 
     def test_every_column_is_on_the_page_of_the_format(self):
         table = (ROOT / "src" / "graph" / "column_table.cpp").read_text()

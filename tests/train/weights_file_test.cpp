@@ -37,6 +37,8 @@ TrainedWeights some_weights() {
   weights.graph.features = 5, weights.graph.classes = 3;
   weights.graph.content.complete = true;
   weights.graph.content.datasets["/graph/indptr"] = 0x8000000000000001u;
+  weights.graph.feature_columns["/nodes/"] = {{"a", "b=\xc3\xa9"}, std::vector<double>(10, std::nan(""))};
+  weights.graph.feature_columns["/edges/a.to.a/"] = {{"when"}};
   weights.standardization = {{0.1, 1.0 / 3, 0, -1e300, 5}, {1, 2, 1, 5e-324, std::nextafter(1.0, 2.0)}};
   return weights;
 }
@@ -63,6 +65,12 @@ TEST(WeightsFile, GivesBackWhatWasPutIn) {
   EXPECT_EQ(found.graph.nodes, weights.graph.nodes);
   EXPECT_EQ(found.graph.content.datasets, weights.graph.content.datasets);
   EXPECT_EQ(found.standardization, weights.standardization);
+  const auto &there = weights.graph.feature_columns, &here = found.graph.feature_columns;
+  ASSERT_EQ(here.size(), there.size());
+  for (const auto& [group, columns] : there) {
+    EXPECT_EQ(difference_of_names(columns, here.at(group)), "");
+    EXPECT_TRUE(have_same_scales(columns, here.at(group)));
+  }
 
   auto plain = weights;
   plain.standardization = {};

@@ -16,6 +16,8 @@ enum class Column {
   kIds,
   kTime,
   kClassNames,
+  kFeatureNames,
+  kFeatureScales,
   // Of a split of a type, which may have a name.
   kTrain,
   kValid,
@@ -23,6 +25,8 @@ enum class Column {
   // Of the edges of a relation.
   kEdgeFeatures,
   kEdgeTime,
+  kEdgeFeatureNames,
+  kEdgeFeatureScales,
   // Of all links.
   kLinkNames,
   kGraphRelations,

@@ -32,6 +32,8 @@ template <class T>
 std::uint64_t digest_bits(T value) {
   if constexpr (std::is_same_v<T, float>)
     return std::bit_cast<std::uint32_t>(value);
+  else if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<std::uint64_t>(value);
   else if constexpr (requires { value.bits; })  // of Half, or a word of codes
     return value.bits;
   else
@@ -86,10 +88,10 @@ std::uint64_t file_digest(std::span<const DatasetContent> datasets, std::int64_t
 struct ContentDigests {
   std::map<std::string, std::uint64_t> datasets;  ///< "/graph/indptr"
   std::optional<std::uint64_t> file;
-  bool complete = false;  ///< all are known, but perhaps names of vertices and classes
+  bool complete = false;  ///< all are known, but perhaps mere names
 };
 
-/// Does a data set only say what vertices or classes are called? No result depends on it.
+/// Does a data set only say what vertices, classes or columns are called? No result depends on it.
 bool only_names(const std::string& dataset);
 
 /// What differs between two files, for a message: "/nodes/labels (0123... there, 4567... here)",

@@ -21,6 +21,7 @@
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/columns.hpp"
 #include "espalier/graph/content_digest.hpp"
+#include "espalier/graph/feature_columns.hpp"
 #include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
@@ -90,6 +91,7 @@ struct GraphInfo : VertexInfo {
                                          ///< of several
   std::vector<std::int64_t> edge_times;  ///< of each relation in the file, how many edges have a
                                          ///< time; 0: none
+  ColumnsByGroup feature_columns;        ///< where they have names, of edges in any view
   LinkInfo links;
   int target = 0;          ///< the type whose labels and splits count; -1: several
                            ///< have some, and none was named
@@ -98,7 +100,7 @@ struct GraphInfo : VertexInfo {
 };
 
 /// What the entries of a column are read as: as they are stored, or the next wider that there is.
-enum class Stored { kNothing, kFloat, kHalf, kByte, kInt32, kInt64, kTexts };
+enum class Stored { kNothing, kFloat, kHalf, kDouble, kByte, kInt32, kInt64, kTexts };
 struct ColumnInfo {
   Stored stored = Stored::kNothing;
   std::int64_t rows = 0, columns = 0;  ///< of texts the letters of the longest
@@ -110,6 +112,7 @@ struct ColumnInfo {
   void visit(Use use) const {
     if (stored == Stored::kFloat) use(0.0f);
     if (stored == Stored::kHalf) use(Half());
+    if (stored == Stored::kDouble) use(0.0);
     if (stored == Stored::kByte) use(std::uint8_t());
     if (stored == Stored::kInt32) use(std::int32_t());
     if (stored == Stored::kInt64) use(std::int64_t());

@@ -59,6 +59,8 @@ NumberType type_of() {
     return {half_type(), half_type()};
   else if constexpr (std::is_same_v<T, float>)
     return {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
+  else if constexpr (std::is_same_v<T, double>)
+    return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
   else if constexpr (std::is_same_v<T, std::uint8_t>)
     return {H5T_STD_U8LE, H5T_NATIVE_UINT8};
   else if constexpr (std::is_same_v<T, std::uint16_t>)
@@ -174,8 +176,10 @@ Dataset reserve_dataset(const Handle& file, const std::string& name, hid_t type,
                         const std::vector<std::int64_t>& shape);
 
 /// Collective: a list of so many texts, each of `longest` letters at most, to be written in parts;
-/// of one fixed length (h5py gives them back as bytes).
-Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest);
+/// of one fixed length (h5py gives them back as bytes). `create`: create_dataset or
+/// reserve_dataset.
+Dataset create_texts(const Handle& file, const std::string& name, std::int64_t count, std::size_t longest,
+                     decltype(create_dataset) create = create_dataset);
 /// Not collective. The texts from `begin` on.
 bool write_texts_at(const Dataset& dataset, std::int64_t begin, std::span<const std::string> texts);
 /// A list of texts of fixed length?

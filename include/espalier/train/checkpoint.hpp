@@ -17,6 +17,8 @@
 //     /history/...        of parts of a step, as they say
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
+//     /nodes/TYPE/feature_names, feature_scales, /edges/RELATION/..   as in the graph file, where
+//                         its columns have names
 //     /losses             float64 [batches done], of the epoch under way
 //
 // The length and the checksum stand before what they protect, so damage is found before HDF5 reads
@@ -41,7 +43,8 @@ struct Checkpoint {
   std::string config;               ///< the resolved config of the run, TOML
   std::int64_t seed = 0;
   int ranks = 1;
-  GraphInfo graph;  ///< its numbers and the digests of its data sets, as far as they were known
+  GraphInfo graph;  ///< its numbers, its names of columns and the digests of its data sets, as far
+                    ///< as they were known
   Standardization standardization = {};  ///< of the features that the weights belong to; empty in
                                          ///< files of earlier versions
   /// With local batches: the digest of the groups that the training vertices are in.

@@ -11,6 +11,8 @@
 //     /statistics/NAME    the same, of batch normalisation
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
+//     /nodes/TYPE/feature_names, feature_scales, /edges/RELATION/..   as in the graph file
+//                         (graph/feature_columns.hpp), where its columns have names
 //
 // Embeddings may be larger than the memory of a rank: all ranks write them, and read what they
 // need, in embeddings.h5 beside it, a checkpoint (checkpoint.hpp) whose only tensors are
@@ -48,8 +50,8 @@ struct TrainedWeights {
                                              ///< saved before any evaluation
   std::string digest = {};                   ///< weights_digest; empty: not known
   std::string config = {};                   ///< the resolved config of the run, TOML
-  GraphInfo graph = {};                      ///< its numbers and the digests of its data sets, as
-                                             ///< far as they are known
+  GraphInfo graph = {};                      ///< its numbers, its names of columns and the digests
+                                             ///< of its data sets, as far as they are known
   Standardization standardization = {};      ///< of the features that the weights belong to
 };
 

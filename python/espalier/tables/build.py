@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..checked import make_graph
+from ..columns import Columns
 from ..errors import DataError, DataWarning
 from ..given import EDGE, VERTEX, Given
 from ..graph_file import write_file
@@ -17,6 +18,7 @@ from ..write import Summary, summary
 from . import cells
 from .description import Description, RelationTable, read_description
 from .features import FeatureColumns
+from .like import Like
 from .reading import Piece, pieces
 from .vertices import Vertices
 
@@ -38,11 +40,11 @@ def _ends(piece: Piece, end: dict[str, str], vertices: Vertices, unknown: str) -
     return found
 
 
-def _edges(of: RelationTable, types: dict[str, Vertices]) -> dict[str, Any]:
+def _edges(of: RelationTable, types: dict[str, Vertices], like: Columns | None) -> dict[str, Any]:
     """Arguments of write_graph, of a relation."""
     assert of.file is not None
     sources, targets, weights, times, skipped = [], [], [], [], 0
-    features = FeatureColumns(of, f"{of.file}")
+    features = FeatureColumns(of, f"{of.file}", like)
     columns = [
         of.source["column"],
         of.target["column"],
@@ -72,6 +74,7 @@ def _edges(of: RelationTable, types: dict[str, Vertices]) -> dict[str, Any]:
     return {
         "edge_index": (np.concatenate(sources or nothing), np.concatenate(targets or nothing)),
         "edge_features": features.matrix(),
+        "edge_feature_names": features.made,
         "edge_weight": np.concatenate(weights) if weights else None,
         "edge_time": np.concatenate(times) if times else None,
     }
@@ -92,14 +95,18 @@ def _weights(piece: Piece, column: str) -> Any:
     return values
 
 
-def _given(description: Description) -> Given:
+def _given(description: Description, like: Like | None) -> Given:
     typed = len(description.types) > 1 or len(description.relations) > 1
-    types = {name: Vertices(of) for name, of in description.types.items()}
+    types = {
+        name: Vertices(of, like and like.of(f"nodes/{name}/" if typed else "nodes/"))
+        for name, of in description.types.items()
+    }
     given = Given(typed, {})
     for name, of in description.relations.items():
         key: Any = (of.source["type"], name, of.target["type"]) if typed else EDGE
         given.files[key] = f"{of.file}"
-        for part, value in _edges(of, types).items():
+        group = f"edges/{'.'.join(key)}/" if typed else "edges/"
+        for part, value in _edges(of, types, like and like.of(group)).items():
             if part == "edge_index":
                 given.edge_index[key] = value
             else:
@@ -112,9 +119,9 @@ def _given(description: Description) -> Given:
     return given
 
 
-def _check_inputs_stay(path: pathlib.Path, description: pathlib.Path, said: Description) -> None:
+def _check_inputs_stay(path: pathlib.Path, said: Description, *others: Any) -> None:
     tables = [of.file for of in (*said.types.values(), *said.relations.values()) if of.file]
-    for of in (description, *tables):
+    for of in (*map(pathlib.Path, others), *tables):
         if path.exists() and of.exists() and path.samefile(of):
             raise DataError(f"{path} is one of the files that are read; give another to write to")
 
@@ -123,20 +130,25 @@ def from_tables(
     description: str | os.PathLike[str],
     path: str | os.PathLike[str] | None = None,
     *,
+    like: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Summary:
     """Writes the graph file that a TOML file describes (espalier/tables/description.py,
-    docs/data.md) to its `graph`, or to `path`. DataError names file, line and column of what does
-    not fit."""
+    docs/data.md) to its `graph`, or to `path`. `like`: weights.h5 of a training, or its graph file:
+    features get the columns, the fill and the scale that they had there. DataError names file, line
+    and column of what does not fit."""
     said = read_description(pathlib.Path(description))
     path = path if path is not None else said.graph
-    _check_inputs_stay(pathlib.Path(path), pathlib.Path(description), said)
+    _check_inputs_stay(pathlib.Path(path), said, description, *([] if like is None else [like]))
+    trained = None if like is None else Like(like)
     graph = make_graph(
-        _given(said),
+        _given(said, trained),
         directed=said.directed,
         duplicates=said.duplicates,
         duplicate_features=said.duplicate_features,
     )
+    if trained:
+        trained.check_all_are_here(graph)
     graph.name, graph.source = (
         pathlib.Path(path).stem,
         f"tables of {pathlib.Path(description).name}",

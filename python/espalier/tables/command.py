@@ -1,5 +1,5 @@
-"""espalier-tables shop.toml [-o shop.h5] [--overwrite]: makes a graph file of CSV and Parquet
-tables.
+"""espalier-tables shop.toml [-o shop.h5] [--like weights.h5] [--overwrite]: makes a graph file of
+CSV and Parquet tables.
 
 Exit codes: 0 done, 2 usage, 3 tables that cannot be read or do not fit together.
 """
@@ -27,12 +27,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "-o", "--output", help="the graph file to write, in place of the description's"
     )
+    parser.add_argument(
+        "--like",
+        metavar="WEIGHTS",
+        help="weights.h5 of a training, or its graph file: features get the columns, the fill and the "
+        "scale that they had there",
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace a file that exists")
     said = parser.parse_args(arguments)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            written = from_tables(said.description, said.output, overwrite=said.overwrite)
+            written = from_tables(
+                said.description, said.output, like=said.like, overwrite=said.overwrite
+            )
         except (DataError, OSError) as problem:
             message = str(problem).replace("overwrite=True", "--overwrite")
             print(f"espalier-tables: error: {message}", file=sys.stderr)

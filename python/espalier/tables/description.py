@@ -157,7 +157,7 @@ class _Section:
 def _features(section: _Section) -> None:
     missing = section.values.get("missing", "refuse")
     section.require(
-        not isinstance(missing, str) or missing in ("refuse", "mean"),
+        missing in ("refuse", "mean") if isinstance(missing, str) else abs(missing) < 3e38,
         f'missing is {missing!r}; say "refuse", "mean", or a number',
     )
     scale = section.values.get("scale", "none")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..columns import Columns
 from ..errors import DataError
 from ..graph import SPLITS
 from . import cells
@@ -39,10 +40,10 @@ def is_whole(name: str) -> bool:
 class Vertices:
     """What is known of a type's vertices, which count from 0 in the order of their table."""
 
-    def __init__(self, of: TypeTable) -> None:
+    def __init__(self, of: TypeTable, like: Columns | None = None) -> None:
         self.of = of
         self.numbers: dict[str, int] = {}
-        self.features = FeatureColumns(of, f"{of.file}")
+        self.features = FeatureColumns(of, f"{of.file}", like)
         self.classes: list[str | None] = []
         self.several: list[NDArray[np.int64]] = []
         self.parts: list[NDArray[Any]] = []  # of each piece: split names, or times
@@ -128,6 +129,7 @@ class Vertices:
             "num_nodes": len(self.numbers),
             "ids": self._own_ids(),
             "x": self.features.matrix(),
+            "feature_names": self.features.made,
         }
         if self.classes:
             known = {name for name in self.classes if name is not None}
