@@ -136,6 +136,7 @@ def from_tables(
         directed=said.directed,
         duplicates=said.duplicates,
         duplicate_features=said.duplicate_features,
+        duplicate_times=said.duplicate_times,
     )
     graph.name, graph.source = (
         pathlib.Path(path).stem,
