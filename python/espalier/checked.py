@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import arrays, labels
 from .columns import Columns, checked_columns
-from .edges import added_up, ends, entries_of
+from .edges import ends, entries_of
 from .errors import DataError
 from .given import OF_RELATIONS, OF_TYPES, Given, parts_of_splits
 from .graph import (
@@ -23,6 +23,7 @@ from .graph import (
     check_splits,
 )
 from .inverses import add_inverses, declare_inverses, is_directed, join_inverses
+from .repeats import added_up
 from .sources import is_matrix
 from .sparse_rows import feature_rows
 
@@ -176,6 +177,7 @@ def _relation(
     listed: _Listed,
     duplicates: str,
     duplicate_features: str,
+    duplicate_times: str,
     both_ways: bool,
 ) -> Relation:
     """Of edges in the user's order, with their weights, features and times."""
@@ -208,13 +210,14 @@ def _relation(
         both_ways=both_ways,
         what=what,
         featured=features is not None,
-        timed=time is not None,
+        times=time,
+        duplicate_times=duplicate_times,
     )
     if features is not None and entries.standing is not None:
         said = given.said("edge_features", key)
         features = added_up(features, entries.standing, duplicate_features == "mean", said)
     name = check_name("relation", key[1])
-    return Relation(source, name, target, entries, features, time, columns=columns)
+    return Relation(source, name, target, entries, features, columns=columns)
 
 
 def make_graph(
@@ -225,6 +228,7 @@ def make_graph(
     matrix_rows: str | None = None,
     duplicates: str = "sum",
     duplicate_features: str = "kept",
+    duplicate_times: str = "first",
     splits: tuple[str, ...] = (),
 ) -> Graph:
     """What was given, checked and in the file's order. `splits`: the names of those that have one."""
@@ -247,6 +251,7 @@ def make_graph(
                 listed.pop(key),
                 duplicates,
                 duplicate_features,
+                duplicate_times,
                 directed is False and not given.typed,
             )
         )

@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 
 from .arrays import integers
 from .errors import DataError, DataWarning
+from .repeats import first_of_largest, last_of, merged_times, merged_weights, standing_edges
 
-# As `espalier import` has them: --duplicates, --duplicate-features.
+# As `espalier import` has them: --duplicates, --duplicate-features, duplicate_times.
 DUPLICATES = ("sum", "mean", "max", "first", "last", "count", "refuse")
 DUPLICATE_FEATURES = ("kept", "first", "last", "sum", "mean")
+DUPLICATE_TIMES = ("first", "last")
 
 
 @dataclass
 class Entries:
     """Entries in ascending order of (target, source). `listed`: the edge of the user's list whose
-    features and time the entry has. `standing`: where features are added up, of each edge of the
+    features the entry has. `times`: when each was. `standing`: where features are added up, of each edge of the
     list the one that stands for it and those it meets, the first."""
 
     targets: NDArray[np.int64]
@@ -33,6 +35,7 @@ class Entries:
     listed: NDArray[np.int64]
     weights: NDArray[np.float32] | None
     standing: NDArray[np.int64] | None = None
+    times: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -46,6 +49,7 @@ class Entries:
             self.listed[order],
             None if self.weights is None else self.weights[order],
             self.standing,
+            None if self.times is None else self.times[order],
         )
 
     def same_places(self, other: Entries) -> bool:
@@ -114,7 +118,7 @@ _KEPT_WEIGHTS = {
 
 
 def _of_whom(duplicates: str, duplicate_features: str, weighted: bool) -> str:
-    """The edge whose features, and whose time, stay."""
+    """The edge whose features stay."""
     if duplicate_features == "kept" and duplicates == "max" and weighted:
         return "the one with the largest weight"
     last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
@@ -135,76 +139,6 @@ def _warn_of_repeated(
     )
 
 
-def _last_of(starts: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """Where runs end that begin there."""
-    return np.append(starts[1:], count) - 1
-
-
-def _merged_weights(
-    weights: NDArray[np.float32], order: NDArray[np.intp], starts: NDArray[np.intp], how: str
-) -> NDArray[np.float32]:
-    if how == "max":
-        return np.maximum.reduceat(weights[order], starts)
-    if how in ("first", "last"):
-        return weights[order[starts if how == "first" else _last_of(starts, len(order))]]
-    sizes = np.diff(np.append(starts, len(order)))
-    runs = np.repeat(np.arange(len(starts)), sizes)
-    sums = np.bincount(runs, weights[order])  # in double precision, one after the other
-    with np.errstate(over="ignore"):
-        return (sums / sizes if how == "mean" else sums).astype(np.float32)
-
-
-def _standing(
-    edges: int, listed: NDArray[np.int64], order: NDArray[np.intp], starts: NDArray[np.intp]
-) -> NDArray[np.int64]:
-    """Of each edge the first of its run."""
-    sizes = np.diff(np.append(starts, len(order)))
-    found = np.empty(edges, dtype=np.int64)
-    found[listed[order]] = np.repeat(listed[order[starts]], sizes)
-    return found
-
-
-def added_up(
-    rows: NDArray[Any], standing: NDArray[np.int64], mean: bool, what: str
-) -> NDArray[Any]:
-    """Features of edges; the row of one that stands for several is the sum, or the mean, of
-    theirs."""
-    several = np.flatnonzero(np.bincount(standing, minlength=len(rows)) > 1)
-    places = np.full(len(rows), -1, dtype=np.int64)
-    places[several] = np.arange(len(several))
-    members = np.flatnonzero(places[standing] >= 0)
-    of = places[standing[members]]
-    found, kind = rows.copy(), np.float16 if rows.dtype == np.float16 else np.float32
-    for column in range(rows.shape[1]):
-        stored = rows[members, column].astype(kind).astype(np.float64)
-        sums = np.bincount(of, stored, minlength=len(several))
-        if mean:
-            sums /= np.bincount(of, minlength=len(several))
-        with np.errstate(over="ignore"):
-            found[several, column] = sums.astype(np.float32).astype(kind)
-        if not np.isfinite(found[several, column]).all() and np.isfinite(stored).all():
-            at = int(np.argmax(~np.isfinite(found[several, column])))
-            raise DataError(
-                f"{what}: column {column} of edge {several[at]} and of those that repeat it adds up "
-                f"to more than {np.dtype(kind).name} holds; say duplicate_features="
-                '"mean", "first" or "last"'
-            )
-    return found
-
-
-def _first_of_largest(
-    weights: NDArray[np.float32],
-    order: NDArray[np.intp],
-    starts: NDArray[np.intp],
-    most: NDArray[np.float32],
-) -> NDArray[np.intp]:
-    """Places in `order`: of each run the first whose weight is the largest."""
-    sizes = np.diff(np.append(starts, len(order)))
-    best = np.flatnonzero(weights[order] == np.repeat(most, sizes))
-    runs = np.repeat(np.arange(len(starts)), sizes)[best]
-    return best[np.unique(runs, return_index=True)[1]]
-
-
 def entries_of(
     sources: NDArray[np.int64],
     targets: NDArray[np.int64],
@@ -217,18 +151,23 @@ def entries_of(
     both_ways: bool = False,
     what: str = "edge_index",
     featured: bool = False,
-    timed: bool = False,
+    times: NDArray[np.int64] | None = None,
+    duplicate_times: str = "first",
 ) -> Entries:
     """Edges that are listed more than once become one, which is warned of; with `both_ways` every
     edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Features are
-    "kept" of the edge whose weight stays ("max", "last"), else of the first. `featured`, `timed`:
-    have edges features, times? That is said."""
+    "kept" of the edge whose weight stays ("max", "last"), else of the first. `featured`: have edges
+    features? That is said. Of `times` the earliest, or latest, in the same direction stays."""
     if duplicates not in DUPLICATES:
         raise DataError(f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}")
     if duplicate_features not in DUPLICATE_FEATURES:
         raise DataError(
             f"duplicate_features is {duplicate_features!r}; say one of "
             f"{', '.join(DUPLICATE_FEATURES)}"
+        )
+    if duplicate_times not in DUPLICATE_TIMES:
+        raise DataError(
+            f"duplicate_times is {duplicate_times!r}; say one of {', '.join(DUPLICATE_TIMES)}"
         )
     if duplicates == "refuse" and duplicate_features != "kept":
         raise DataError(
@@ -246,13 +185,18 @@ def entries_of(
         )
         listed = np.repeat(listed, 2)
         weights = None if weights is None else np.repeat(weights, 2)
+        times = None if times is None else np.repeat(times, 2)
     order = _order(rows, columns, num_sources, num_targets)
     rows, columns = rows[order], columns[order]
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     starts = np.flatnonzero(begins)
+    if times is not None:
+        turned = np.arange(len(order)) % 2 == 1 if both_ways else np.zeros(len(order), dtype=bool)
+        times = merged_times(times, turned, order, begins, duplicate_times)
     if len(starts) == len(order):
-        return Entries(rows, columns, listed[order], None if weights is None else weights[order])
+        kept_weights = None if weights is None else weights[order]
+        return Entries(rows, columns, listed[order], kept_weights, times=times)
 
     repeated = np.flatnonzero(~begins)
     earlier = listed[order[starts[np.cumsum(begins)[repeated] - 1]]]
@@ -267,15 +211,15 @@ def entries_of(
             kept.append(
                 f"features are {f'the {duplicate_features} of theirs' if added else f'those of {whom}'}"
             )
-        if timed:
-            kept.append(f"time is that of {whom}")
+        if times is not None:
+            kept.append(f"time is the {'earliest' if duplicate_times == 'first' else 'latest'}")
         _warn_of_repeated(again[met], len(sources), both_ways, kept, what)
     kept_at, merged = starts, None
     last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
     if last:
-        kept_at = _last_of(starts, len(order))
+        kept_at = last_of(starts, len(order))
     if weights is not None:
-        merged = _merged_weights(weights, order, starts, duplicates)
+        merged = merged_weights(weights, order, starts, duplicates)
         if not np.isfinite(merged).all():
             at = int(np.argmax(~np.isfinite(merged)))
             raise DataError(
@@ -283,8 +227,8 @@ def entries_of(
                 "more than float32 holds"
             )
         if duplicates == "max" and duplicate_features == "kept":
-            kept_at = _first_of_largest(weights, order, starts, merged)
+            kept_at = first_of_largest(weights, order, starts, merged)
     standing = None
     if duplicate_features in ("sum", "mean"):
-        standing = _standing(len(sources), listed, order, starts)
-    return Entries(rows[starts], columns[starts], listed[order[kept_at]], merged, standing)
+        standing = standing_edges(len(sources), listed, order, starts)
+    return Entries(rows[starts], columns[starts], listed[order[kept_at]], merged, standing, times)

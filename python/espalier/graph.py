@@ -41,7 +41,6 @@ class Relation:
     target: int
     entries: Entries
     features: NDArray[Any] | None = None  # of each listed edge
-    time: NDArray[np.int64] | None = None
     inverse: int = -1
     columns: Columns | None = None
 

@@ -153,8 +153,8 @@ def _write_edges(file: h5py.File, graph: Graph, of: Relation) -> None:
     if of.features is not None and len(of.entries):
         _write_rows(file, f"{within}features", of.features, "edge_features", of.entries.listed)
         write_columns(file, within, of.columns)
-    if of.time is not None:
-        file[f"{within}time"] = of.time[of.entries.listed]
+    if of.entries.times is not None:
+        file[f"{within}time"] = of.entries.times
 
 
 def write_file(path: str | os.PathLike[str], graph: Graph, overwrite: bool) -> None:

@@ -81,7 +81,6 @@ def add_inverses(relations: list[Relation]) -> None:
                 of.source,
                 of.entries.reversed(),
                 of.features,
-                of.time,
                 at,
                 of.columns,
             )

@@ -81,6 +81,7 @@ def write_graph(
     matrix_rows: str | None = None,
     duplicates: str = "sum",
     duplicate_features: str = "kept",
+    duplicate_times: str = "first",
     name: str | None = None,
     source: str | None = None,
     overwrite: bool = False,
@@ -120,10 +121,12 @@ def write_graph(
                    how many there were. "refuse": DataError
     duplicate_features   and their features are "kept" of the edge whose weight stays (of "max",
                    "last"), else of the first; or those of the "first", the "last", the "sum" or
-                   "mean" of theirs. Times are never added: those of the first, or last
+                   "mean" of theirs
+    duplicate_times   and their time is the earliest ("first") or latest ("last") of those in the
+                   same direction; a reverse that directed=False adds has that edge's
     """
     _check_kinds(str, name=name, source=source, matrix_rows=matrix_rows, duplicates=duplicates)
-    _check_kinds(str, duplicate_features=duplicate_features)
+    _check_kinds(str, duplicate_features=duplicate_features, duplicate_times=duplicate_times)
     _check_kinds(bool, directed=directed, overwrite=overwrite)
     parts = {
         "x": x,
@@ -148,6 +151,7 @@ def write_graph(
         matrix_rows=matrix_rows,
         duplicates=duplicates,
         duplicate_features=duplicate_features,
+        duplicate_times=duplicate_times,
         splits=tuple(splits or ()),
     )
     graph.name, graph.source = name, source

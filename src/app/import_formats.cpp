@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
+#include "espalier/graph/described_import.hpp"
 #include "espalier/graph/edge_import.hpp"
 #include "espalier/graph/mag240m_import.hpp"
 #include "espalier/graph/ogb_import.hpp"
@@ -26,13 +27,8 @@ std::optional<std::int64_t> weight_column(const std::string& text) {
 }
 
 Duplicates duplicates_by(const std::string& name) {
-  if (name == "sum") return Duplicates::kSum;
-  if (name == "mean") return Duplicates::kMean;
-  if (name == "max") return Duplicates::kMax;
-  if (name == "first") return Duplicates::kFirst;
-  if (name == "last") return Duplicates::kLast;
-  if (name == "count") return Duplicates::kCount;
-  if (name == "refuse") return Duplicates::kRefuse;
+  const auto found = std::ranges::find(kDuplicateNames, name);
+  if (found != kDuplicateNames.end()) return static_cast<Duplicates>(found - kDuplicateNames.begin());
   usage_error("--duplicates {}: give sum, mean, max, first, last, count or refuse", name);
 }
 
@@ -44,10 +40,9 @@ DuplicateFeatures duplicate_features_by(const ImportArguments& a) {
                 name);
   if (a.no_edge_features)
     usage_error("--duplicate-features {}: --no-edge-features leaves them out; leave one of them out", name);
-  if (name == "first") return DuplicateFeatures::kFirst;
-  if (name == "last") return DuplicateFeatures::kLast;
-  if (name == "sum") return DuplicateFeatures::kSum;
-  if (name == "mean") return DuplicateFeatures::kMean;
+  const auto found = std::ranges::find(kDuplicateFeatureNames, name);
+  if (found != kDuplicateFeatureNames.end())
+    return static_cast<DuplicateFeatures>(found - kDuplicateFeatureNames.begin());
   usage_error("--duplicate-features {}: give kept, first, last, sum or mean", name);
 }
 
@@ -185,6 +180,16 @@ void read_matrix_market(const Communicator& world, const ImportArguments& a, con
   import_matrix_market(world, {a.file, !a.no_weights, edge_options(a), vertex_arrays(a)}, output);
 }
 
+// ---- toml ----
+
+void add_description_options(CLI::App& command, ImportArguments& a) {
+  command.add_option("FILE", a.file, "a description in TOML")->required();
+}
+
+void read_description(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_described_graph(world, a.file, output);
+}
+
 constexpr const char* kAdviceOnEdges =
     "import holds the matrix on one rank, so more ranks are no help: use a node with more memory, and "
     "--renumber where ids are sparse";
@@ -250,7 +255,37 @@ const std::vector<ImportFormat>& import_formats() {
        "weights\n"
        "(--no-weights: are not). `edges` and `matrixmarket` read plain text, gzip and zstd, whatever the "
        "name.\n\n",
-       kAdviceOnEdges, add_matrix_market_options, read_matrix_market}};
+       kAdviceOnEdges, add_matrix_market_options, read_matrix_market},
+      {"toml", "a description of arrays and texts, GRAPH.toml; the word `toml` may be left out",
+       "  espalier import shop.toml -o shop.h5\n",
+       "`toml` reads a file that says which array of numpy (x.npy, a.npz:MEMBER) or text without a header "
+       "has what:\n\n"
+       "  directed = false            # every edge goes both ways; with types by an inverse rev_NAME\n"
+       "  duplicates = \"sum\"          # as --duplicates; duplicate_features as --duplicate-features\n"
+       "  duplicate_times = \"first\"   # of edges in one direction the earliest stays; last: the latest\n"
+       "  loops = \"keep\"              # or \"drop\"\n"
+       "  half = false                # true: features as float16\n"
+       "  [types.item]                # in the order of the lines\n"
+       "  count = 4                   # or as many as features, labels or ids have rows\n"
+       "  features = \"x.npy\"\n"
+       "  labels = \"y.npy\"            # classes, -1 or nan: none; or rows of 0, 1 and nan\n"
+       "  ids = \"ids.txt\"             # whole numbers or texts\n"
+       "  splits = { train = \"train.npy\", test = \"test.npy\" }   # ids or masks; splits.NAME = { .. }: "
+       "with a name\n"
+       "  [relations.buys]\n"
+       "  source = \"customer\"\n"
+       "  target = \"item\"\n"
+       "  edges = \"edges.npy\"         # [2, m] or [m, 2], ids within the types\n"
+       "  # edges = { file = \"e.txt.zst\", columns = [\"source\", \"target\", \"weight\", \"time\"] }; "
+       "several: "
+       "files = [..]\n"
+       "  weights = \"w.npy\"           # of edges in that order, as time (whole numbers) and features\n"
+       "  inverse = \"rev_buys\"        # left out: none; directed = false: both ways within one type\n"
+       "  [links]                     # directed = false; relations = [\"buys\"]\n"
+       "  train = { head = \"h.npy\", tail = \"t.npy\", relation = \"r.npy\" }\n"
+       "  test = { head = .., tail = .., negative_tails = .., negative_heads = .., non_links = .. }\n\n"
+       "One type and one relation make a file without types.\n\n",
+       kAdviceOnEdges, add_description_options, read_description}};
   return formats;
 }
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <iostream>
@@ -343,7 +344,22 @@ void check_output(const Communicator& world, bool is_result) {
     log::warning("cannot write to standard output: {}; what was printed is not complete", problem);
 }
 
-int run(const Communicator& world, int argc, char** argv) {
+// The words of the command line; `import GRAPH.toml` stands for `import toml GRAPH.toml`.
+std::vector<char*> words_of(int argc, char** argv) {
+  static char kind[] = "toml";
+  std::vector<char*> words(argv, argv + argc);
+  const auto command =
+      std::find_if(words.begin() + 1, words.end(), [](const char* word) { return *word != '-'; });
+  if (words.end() - command > 1 && std::string_view(command[0]) == "import" &&
+      std::string_view(command[1]).ends_with(".toml"))
+    words.insert(command + 1, kind);
+  return words;
+}
+
+int run(const Communicator& world, int given, char** as_given) {
+  auto words = words_of(given, as_given);
+  const auto argc = static_cast<int>(words.size());
+  auto* const* argv = words.data();
   Arguments arguments;
   Action action;
   std::string overview;

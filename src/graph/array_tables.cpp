@@ -18,28 +18,10 @@ std::string in_words(const NpyArray& array) {
 }
 
 // Throws where an array of so many rows is expected.
-void check_rows(const NpyArray& array, std::int64_t count, const char* things = "vertices") {
+void check_rows(const NpyArray& array, std::int64_t count, const std::string& things = "vertices") {
   if (array.shape()[0] != count)
     input_error("{}: is {}, but there are {} {}, and each has a row", array.name(), in_words(array), count,
                 things);
-}
-
-void check_id(std::int64_t id, const VertexCount& of, const NpyArray& array, std::int64_t entry,
-              const char* what) {
-  if (id >= 0 && id < of.count) return;
-  input_error("{}: {} {}: vertex {} is out of range: {}, 0 to {}", array.name(), what, entry, id, of.by,
-              of.count - 1);
-}
-
-// Calls use(ids, number of the first) for pieces of the next `count` entries.
-template <class Use>
-void for_each_piece(NpyArray& array, std::int64_t count, Use use) {
-  std::vector<std::int64_t> ids;
-  for (std::int64_t begin = 0; begin < count; begin += kIdsAtOnce) {
-    ids.resize(std::min(kIdsAtOnce, count - begin));
-    array.read(std::span<std::int64_t>(ids));
-    use(ids, begin);
-  }
 }
 
 void check_ids(const std::vector<std::int64_t>& ids, const VertexCount& of, const NpyArray& array,
@@ -48,7 +30,7 @@ void check_ids(const std::vector<std::int64_t>& ids, const VertexCount& of, cons
     check_id(ids[k], of, array, begin + static_cast<std::int64_t>(k), "edge");
 }
 
-// Of an array that is stored by columns: calls use(heads, tails) for pieces.
+// Of an array whose pairs lie together: calls use(heads, tails) for pieces.
 template <class Use>
 void read_pairs(NpyArray& array, std::int64_t edges, const VertexCount& heads, const VertexCount& tails,
                 Use use) {
@@ -65,10 +47,29 @@ void read_pairs(NpyArray& array, std::int64_t edges, const VertexCount& heads, c
 
 }  // namespace
 
-std::int64_t count_edges(const NpyArray& array) {
-  if (array.shape().size() != 2 || array.shape()[0] != 2)
-    input_error("{}: is {}, not 2 x edges: heads, then tails", array.name(), in_words(array));
-  return array.shape()[1];
+void check_id(std::int64_t id, const VertexCount& of, const NpyArray& array, std::int64_t entry,
+              const char* what) {
+  if (id >= 0 && id < of.count) return;
+  input_error("{}: {} {}: vertex {} is out of range: {}, 0 to {}", array.name(), what, entry, id, of.by,
+              of.count - 1);
+}
+
+void for_each_piece(NpyArray& array, std::int64_t count,
+                    const std::function<void(const std::vector<std::int64_t>&, std::int64_t)>& use) {
+  std::vector<std::int64_t> ids;
+  for (std::int64_t begin = 0; begin < count; begin += kIdsAtOnce) {
+    ids.resize(std::min(kIdsAtOnce, count - begin));
+    array.read(std::span<std::int64_t>(ids));
+    use(ids, begin);
+  }
+}
+
+std::int64_t count_edges(const NpyArray& array, bool pairs) {
+  const auto& shape = array.shape();
+  if (shape.size() == 2 && shape[0] == 2) return shape[1];
+  if (shape.size() == 2 && shape[1] == 2 && pairs) return shape[0];
+  input_error("{}: is {}, not 2 x edges{}: heads, then tails", array.name(), in_words(array),
+              pairs ? " or edges x 2" : "");
 }
 
 std::string edge_of_array(const std::string& array, std::int64_t edge) {
@@ -76,10 +77,10 @@ std::string edge_of_array(const std::string& array, std::int64_t edge) {
 }
 
 void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const VertexCount& heads,
-                     const VertexCount& tails, const std::function<void(const EdgePiece&)>& use) {
+                     const VertexCount& tails, const std::function<void(const EdgePiece&)>& use, bool pairs) {
   const auto array = open();
-  const auto edges = count_edges(*array);
-  if (array->by_columns())
+  const auto edges = count_edges(*array, pairs);
+  if ((array->shape()[0] == 2) == array->by_columns())
     return read_pairs(*array, edges, heads, tails, [&](const auto& sources, const auto& targets) {
       use({sources, targets, {}});
     });
@@ -129,7 +130,7 @@ class FeatureArray : public FeatureRows {
 }  // namespace
 
 std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array, std::int64_t count,
-                                                const char* things) {
+                                                const std::string& things) {
   check_rows(*array, count, things);
   return std::make_unique<FeatureArray>(std::move(array));
 }

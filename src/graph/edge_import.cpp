@@ -23,13 +23,17 @@ GraphDescription description_of(const std::string& path, const std::string& layo
   return {file.substr(0, file.find('.', 1)), fmt::format("{} {}", layout, file), false};
 }
 
+ImportOptions import_options(const EdgeFileOptions& options) {
+  return {.place = options.file, .edges = options.edges, .half = options.arrays.half};
+}
+
 // A file of edges, with arrays beside it.
 class EdgeFile : public GraphSource {
  public:
   /// Before anything long is begun: all that the arrays' headers say is checked. `options` must
   /// outlive it.
   EdgeFile(const EdgeFileOptions& options, const OutputFile& output, const std::string& layout)
-      : GraphSource(description_of(options.file, layout)), options_(options) {
+      : GraphSource(description_of(options.file, layout), import_options(options)), options_(options) {
     const auto& arrays = options.arrays;
     refuse_inputs_as_output(
         {options.file, arrays.features, arrays.labels, arrays.splits[0], arrays.splits[1], arrays.splits[2]},
@@ -53,23 +57,23 @@ class EdgeFile : public GraphSource {
 
   std::string place() const override { return edges_->name(); }
   void read_edges(int, const std::function<void(const EdgePiece&)>& use) const override { edges_->read(use); }
-  bool weighted() const override { return edges_->weighted(); }
+  bool weighted(int) const override { return edges_->weighted(); }
   std::string edge_place(int, std::int64_t edge) const override { return edges_->place(edge); }
   const char* line() const override { return line_; }
   std::unique_ptr<FeatureRows> open_features(int) const override { return open(options_.arrays.features); }
   std::unique_ptr<FeatureRows> open_labels(int) const override { return open(options_.arrays.labels); }
   NoClass no_class() const override { return NoClass::kMinusOneToo; }
-  const Buffer<std::int64_t>* number_ids() const override {
+  const Buffer<std::int64_t>* number_ids(int) const override {
     return numbers_ != nullptr ? &numbers_->ids() : nullptr;
   }
-  bool has_split(int, std::size_t) const override {
+  bool has_split(int, std::size_t, Split) const override {
     return options_.arrays.splits != std::array<std::string, 3>();
   }
   Splits read_splits(int, const OgbLabels& labels, std::size_t) const override {
     const auto nodes = types()[0].size();
     SplitCollector collected(nodes, labels, HiddenTests::kRefuse);
     const VertexCount vertices{nodes, "the graph has " + counted(nodes, "vertex")};
-    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
+    for (const auto split : kSplits)
       if (const auto& path = options_.arrays.splits[static_cast<std::size_t>(split)]; !path.empty())
         read_split_array(*open_npy(path), vertices, split, collected, numbers_);
     return collected.finish();
@@ -86,22 +90,34 @@ class EdgeFile : public GraphSource {
   const char* line_ = "";
 };
 
+PairForm lines_of_edges(bool weights) {
+  PairForm form;
+  if (weights) {
+    form.fields.push_back(PairField::kValue);
+    form.names = "source, target and weight";
+  } else {
+    form.hint = "; --weights reads the third as the edge's weight";
+  }
+  return form;
+}
+
 std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, const OutputFile& output) {
   auto file = std::make_unique<EdgeFile>(options, output, "edge list");
-  EdgeTextOptions text{options.file, options.weights, -1, "", options.renumber};
+  EdgeTextOptions text{
+      .path = options.file, .form = lines_of_edges(options.weights), .any_ids = options.renumber};
+  VertexCount vertices{-1, ""};
   // Where nobody said how many vertices there are, arrays do: these are their rows.
   const auto& arrays = options.arrays;
   const auto& path = arrays.features.empty() ? arrays.labels : arrays.features;
   if (options.vertices) {
-    text.nodes = *options.vertices;
-    text.nodes_by = "--vertices says " + counted(text.nodes, "vertex");
+    vertices = {*options.vertices, "--vertices says " + counted(*options.vertices, "vertex")};
   } else if (!path.empty() && !options.renumber) {
     const auto array = open_npy(path);
-    text.nodes = array->shape()[0];
-    text.nodes_by = fmt::format("{} has {}", array->name(), counted(text.nodes, "row"));
+    const auto rows = array->shape()[0];
+    vertices = {rows, fmt::format("{} has {}", array->name(), counted(rows, "row"))};
   }
-  const auto nodes = text.nodes;
-  file->set_edges(open_edge_text(std::move(text)), nodes, "line");
+  text.sources = text.targets = vertices;
+  file->set_edges(open_edge_text(std::move(text)), vertices.count, "line");
   if (options.renumber) file->renumber();
   return file;
 }
@@ -116,19 +132,15 @@ std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, 
   return file;
 }
 
-ImportOptions import_options(const EdgeFileOptions& options) {
-  return {.place = options.file, .edges = options.edges, .half = options.arrays.half};
-}
-
 }  // namespace
 
 void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output) {
-  import_graph(comm, import_options(options), output, [&] { return open_edge_list(options, output); });
+  import_graph(comm, output, [&] { return open_edge_list(options, output); });
 }
 
 void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options,
                           const OutputFile& output) {
-  import_graph(comm, import_options(options), output, [&] { return open_matrix_market(options, output); });
+  import_graph(comm, output, [&] { return open_matrix_market(options, output); });
 }
 
 }  // namespace espalier

@@ -24,35 +24,44 @@ float stored_weight(double value, Fail fail, std::int64_t& vanished) {
 
 class EdgePieces {
  public:
-  EdgePieces(bool weighted, const std::function<void(const EdgePiece&)>& use)
-      : weighted_(weighted), use_(use) {
+  EdgePieces(bool weighted, const std::function<void(const EdgePiece&)>& use, bool timed = false,
+             bool turns = false)
+      : weighted_(weighted), timed_(timed), turns_(turns), use_(use) {
     sources_.reserve(kMost);
     targets_.reserve(kMost);
     if (weighted) weights_.reserve(kMost);
+    if (timed) times_.reserve(kMost);
   }
-  void add(std::int64_t source, std::int64_t target, float weight) {
+  void add(std::int64_t source, std::int64_t target, float weight, std::int64_t time = 0,
+           bool turned = false) {
     if (sources_.size() == kMost) finish();
     sources_.push_back(source);
     targets_.push_back(target);
     if (weighted_) weights_.push_back(weight);
+    if (timed_) times_.push_back(time);
+    if (turns_) turned_.push_back(turned);
   }
   /// For stored_weight() of an edge that is added next.
   std::int64_t& vanished() { return vanished_; }
   /// Hands over what is left.
   void finish() {
-    if (!sources_.empty()) use_({sources_, targets_, weights_, std::exchange(vanished_, 0)});
+    if (!sources_.empty()) use_({sources_, targets_, weights_, std::exchange(vanished_, 0), times_, turned_});
     sources_.clear();
     targets_.clear();
     weights_.clear();
+    times_.clear();
+    turned_.clear();
   }
 
  private:
   static constexpr std::size_t kMost = std::size_t{1} << 14;
 
-  bool weighted_;
+  bool weighted_, timed_, turns_;
   const std::function<void(const EdgePiece&)>& use_;
   std::vector<std::int64_t> sources_, targets_;
   std::vector<float> weights_;
+  std::vector<std::int64_t> times_;
+  std::vector<std::uint8_t> turned_;
   std::int64_t vanished_ = 0;
 };
 

@@ -4,7 +4,30 @@
 
 namespace espalier {
 
+std::string in_keys(std::string words) {
+  constexpr const char* kKeys[][2] = {{"--duplicates ", "duplicates = "},
+                                      {"--duplicate-features ", "duplicate_features = "},
+                                      {"--symmetrize", "directed = false"},
+                                      {"--drop-self-loops", "loops = \"drop\""},
+                                      {"--half", "half = true"}};
+  for (const auto& [option, key] : kKeys)
+    for (auto at = words.find(option); at != std::string::npos; at = words.find(option, at))
+      words.replace(at, std::string_view(option).size(), key);
+  return words;
+}
+
 namespace {
+
+template <class... Args>
+void inform(const EdgeReport& of, fmt::format_string<Args...> format, Args&&... args) {
+  const auto words = fmt::format(format, std::forward<Args>(args)...);
+  log::info("{}", of.by_keys ? in_keys(words) : words);
+}
+template <class... Args>
+void warn(const EdgeReport& of, fmt::format_string<Args...> format, Args&&... args) {
+  const auto words = fmt::format(format, std::forward<Args>(args)...);
+  log::warning("{}", of.by_keys ? in_keys(words) : words);
+}
 
 // In a sum a loop meets itself.
 bool adds_up(const EdgeReport& of) {
@@ -35,13 +58,22 @@ std::string outcome_of_features(const EdgeReport& of) {
 
 }  // namespace
 
+namespace {
+
+std::string outcome_of_times(const EdgeReport& of) {
+  return !of.timed ? "" : of.options.latest ? ", with the latest time" : ", with the earliest time";
+}
+
+}  // namespace
+
 void report_repeated(const std::string& met, const EdgeReport& of, const std::string& to_keep) {
-  const auto line = fmt::format("duplicates {}; {}{}{}", met, outcome_of_weights(of), outcome_of_features(of),
+  const auto line = fmt::format("duplicates {}; {}{}{}", met, outcome_of_weights(of),
+                                outcome_of_features(of) + outcome_of_times(of),
                                 of.weighted ? "" : ". To keep how often an edge stands there, " + to_keep);
   if (of.options.duplicates == Duplicates::kSum)
-    log::warning("{}", line);
+    warn(of, "{}", line);
   else
-    log::info("{}", line);
+    inform(of, "{}", line);
 }
 
 namespace {
@@ -62,12 +94,12 @@ void report_duplicates(const EdgeCounts& counts, const EdgeReport& of) {
   if (counts.repeated > 0)
     report_repeated(met, of, "give --duplicates count");
   else
-    log::info("duplicates {}; {}{}", met, outcome_of_weights(of), outcome_of_features(of));
+    inform(of, "duplicates {}; {}{}", met, outcome_of_weights(of), outcome_of_features(of));
   if (counts.loops > 0 && adds_up(of))
-    log::info(
-        "loops      the weight of {} twice, as in A + A^T: --drop-self-loops leaves them out, "
-        "--duplicates max or first counts them once",
-        counted(counts.loops, "self loop counts", "self loops count"));
+    inform(of,
+           "loops      the weight of {} twice, as in A + A^T: --drop-self-loops leaves them out, "
+           "--duplicates max or first counts them once",
+           counted(counts.loops, "self loop counts", "self loops count"));
 }
 
 // Lines u,v and v,u may be two edges, or one that is written down twice: only the user knows.
@@ -76,14 +108,15 @@ void report_symmetry(const EdgeCounts& counts, const EdgeReport& of, std::int64_
   const bool adds = of.weighted && of.options.duplicates == Duplicates::kSum && counts.mirrored > 0;
   if (!adds) {
     if (before)
-      log::info("symmetry   the graph is symmetric already: --symmetrize changes nothing{}",
-                of.weighted && of.featured ? " but weights and features"
-                : of.weighted              ? " but weights"
-                : of.featured              ? " but features of edges"
-                                           : "");
+      inform(of, "symmetry   the graph is symmetric already: --symmetrize changes nothing{}",
+             of.weighted && of.featured ? " but weights and features"
+             : of.weighted              ? " but weights"
+             : of.featured              ? " but features of edges"
+                                        : "");
     return;
   }
-  log::warning(
+  warn(
+      of,
       "{} listed in both directions, {} of them with one weight twice; with --symmetrize the weights of both "
       "lines "
       "add up. If two such lines are one edge, {}give --duplicates max or first",
@@ -95,37 +128,35 @@ void report_direction(const EdgeReport& of, std::int64_t one_way, std::int64_t e
   if (one_way == 0) return;
   const auto some = one_way == entries ? "no edge is listed in both directions"
                                        : fmt::format("{} of {} entries have no reverse", one_way, entries);
-  log::info("directed   {}; --symmetrize makes edges undirected", some);
+  inform(of, "directed   {}; --symmetrize makes edges undirected", some);
   if (!of.one_direction_by.empty())
-    log::warning(
-        "meta.json says {}: the file lists one direction of undirected edges, and {} of {} have no reverse; "
-        "give --symmetrize unless you want it directed",
-        of.one_direction_by, one_way, entries);
+    warn(of,
+         "meta.json says {}: the file lists one direction of undirected edges, and {} of {} have no reverse; "
+         "give --symmetrize unless you want it directed",
+         of.one_direction_by, one_way, entries);
 }
 
 void report_counts(const EdgeReport& of, const EdgeCounts& counts, std::int64_t entries, double seconds) {
-  log::info("edges      {} in {:.1f} s, {} added, {} dropped, {} merged: {}", counted(counts.given, of.line),
-            seconds, counted(counts.reversed, "reversed edge"), counted(counts.loops_dropped, "self loop"),
-            counted(counts.merged, "duplicate"), counted(entries, "entry"));
-}
-
-// Whoever weighs edges so lightly hardly means that they are to weigh nothing.
-void report_vanished(const EdgeReport& of, const EdgeCounts& counts) {
-  if (counts.vanished > 0 && of.options.duplicates != Duplicates::kCount)
-    log::warning(
-        "weights    {} of {} {} too small for float32, which holds {} as 0; multiply all of them by one "
-        "number "
-        "if these edges are to weigh something",
-        counts.vanished, counts.given, counts.vanished == 1 ? "is" : "are",
-        counts.vanished == 1 ? "it" : "them");
+  inform(of, "edges      {} in {:.1f} s, {} added, {} dropped, {} merged: {}", counted(counts.given, of.line),
+         seconds, counted(counts.reversed, "reversed edge"), counted(counts.loops_dropped, "self loop"),
+         counted(counts.merged, "duplicate"), counted(entries, "entry"));
 }
 
 }  // namespace
 
+void report_vanished(const EdgeReport& of, std::int64_t vanished, std::int64_t given) {
+  if (vanished > 0 && of.options.duplicates != Duplicates::kCount)
+    warn(of,
+         "weights    {} of {} {} too small for float32, which holds {} as 0; multiply all of them by one "
+         "number "
+         "if these edges are to weigh something",
+         vanished, given, vanished == 1 ? "is" : "are", vanished == 1 ? "it" : "them");
+}
+
 void report_edges(const EdgeReport& of, const EdgeCounts& counts, std::int64_t entries, std::int64_t one_way,
                   double seconds) {
   report_counts(of, counts, entries, seconds);
-  report_vanished(of, counts);
+  report_vanished(of, counts.vanished, counts.given);
   report_duplicates(counts, of);
   if (of.options.symmetrize) report_symmetry(counts, of, entries);
   report_direction(of, one_way, entries);

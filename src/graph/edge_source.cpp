@@ -28,10 +28,11 @@ struct SecondReading {
 
 template <class Visit>
 void for_each_edge(const SecondReading& of, Visit visit) {
-  for_each_edge(of.edges, [&](std::int64_t u, std::int64_t v, float weight, std::int64_t number) {
-    of.digest += digest_of(u, v);
-    visit(u, v, weight, number);
-  });
+  for_each_edge(of.edges,
+                [&](std::int64_t u, std::int64_t v, float weight, std::int64_t number, bool turned) {
+                  of.digest += digest_of(u, v);
+                  visit(u, v, weight, number, turned);
+                });
 }
 
 // Are there more vertices than so many edges have a use for? Where rows begin takes 8
@@ -81,7 +82,7 @@ void check_vertices(const EdgeSource& edges, std::int64_t given, std::int64_t no
   const auto n = nodes < 0 ? rows.vertices() : nodes;
   if (!are_too_many(n, given)) return;
   std::vector<std::int64_t> ends;
-  for_each_edge(edges, [&](std::int64_t u, std::int64_t v, float, std::int64_t) {
+  for_each_edge(edges, [&](std::int64_t u, std::int64_t v, float, std::int64_t, bool) {
     ends.push_back(u);
     ends.push_back(v);
   });
@@ -159,10 +160,38 @@ Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& o
 }
 
 template <class Index>
+Buffer<std::int64_t> entry_times(const EdgeSource& edges, const EdgeOptions& options,
+                                 const Csr<Index>& matrix) {
+  enum Origin : std::uint8_t { kNone, kReverse, kGiven };
+  Buffer<std::int64_t> times(matrix.indices.size(), 0);
+  std::vector<std::uint8_t> origins(matrix.indices.size(), kNone);
+  const auto meet = [&](std::int64_t row, std::int64_t column, std::uint8_t origin, std::int64_t time) {
+    const auto place = place_of(matrix, row, column);
+    if (place < 0) refuse_change(edges);
+    auto& kept = times[place];
+    if (origin < origins[place] ||
+        (origin == origins[place] && (options.latest ? time <= kept : time >= kept)))
+      return;
+    kept = time;
+    origins[place] = origin;
+  };
+  edges.read([&](const EdgePiece& piece) {
+    for (std::size_t k = 0; k < piece.times.size(); ++k) {
+      const auto source = piece.sources[k], target = piece.targets[k];
+      if (options.drop_self_loops && source == target) continue;
+      const bool turned = !piece.turned.empty() && piece.turned[k] != 0;
+      meet(target, source, turned ? kReverse : kGiven, piece.times[k]);
+      if (options.symmetrize) meet(source, target, kReverse, piece.times[k]);
+    }
+  });
+  return times;
+}
+
+template <class Index>
 Buffer<std::int64_t> standing_edges(const EdgeSource& edges, const EdgeOptions& options,
                                     const Csr<Index>& matrix, const Buffer<std::int64_t>& first) {
   Buffer<std::int64_t> found;
-  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t) {
+  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t, bool) {
     const bool dropped = options.drop_self_loops && source == target;
     const auto place = dropped ? -1 : place_of(matrix, target, source);
     if (place < 0 && !dropped) refuse_change(edges);
@@ -175,6 +204,8 @@ template Csr<std::int32_t> build_rows(const EdgeSource&, CountedEntries, const E
 template Csr<std::int64_t> build_rows(const EdgeSource&, CountedEntries, const EdgeOptions&, EdgeCounts&);
 template Buffer<std::int64_t> feature_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&);
 template Buffer<std::int64_t> feature_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&);
+template Buffer<std::int64_t> entry_times(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&);
+template Buffer<std::int64_t> entry_times(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&);
 template Buffer<std::int64_t> standing_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&,
                                              const Buffer<std::int64_t>&);
 template Buffer<std::int64_t> standing_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&,

@@ -1,4 +1,4 @@
-// A file of edges: lines "source target", with --weights "source target weight". Ids count from 0.
+// A file of edges: lines "source target", and perhaps a weight and a time. Ids count from 0.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,17 @@
 #include <string>
 
 #include "espalier/graph/edge_source.hpp"
+#include "labelled_splits.hpp"
+#include "pair_reader.hpp"
 
 namespace espalier {
 
 struct EdgeTextOptions {
   std::string path;
-  bool weights = false;
-  std::int64_t nodes = -1;    ///< ids are below it; -1: nobody said so
-  std::string nodes_by = {};  ///< who says so, for messages: "--vertices says 5 vertices"
-  bool any_ids = false;       ///< may ids be larger than a graph has vertices?
+  PairForm form = {};
+  VertexCount sources = {-1, ""}, targets = {-1, ""};  ///< ids are below it; -1: nobody said so
+  bool any_ids = false;                                ///< may ids be larger than a graph
+                                                       ///< has vertices?
 };
 
 std::unique_ptr<EdgeSource> open_edge_text(EdgeTextOptions options);

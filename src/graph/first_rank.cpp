@@ -3,6 +3,8 @@
 #include <sstream>
 #include <string>
 
+#include "espalier/graph/csv.hpp"
+
 namespace espalier {
 
 namespace {
@@ -32,6 +34,14 @@ Schema from_text(const std::string& text) {
 }
 
 }  // namespace
+
+std::vector<std::string> broadcast_texts(const Communicator& comm, const std::vector<std::string>& texts) {
+  std::string lines;
+  for (const auto& text : texts) lines += text + "\n";
+  auto found = split_text(comm.broadcast_text(lines, 0, "import"), '\n');
+  found.pop_back();
+  return found;
+}
 
 Schema broadcast_schema(const Communicator& comm, const std::optional<Schema>& schema) {
   return from_text(comm.broadcast_text(comm.rank() == 0 ? as_text(*schema) : std::string(), 0, "import"));

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
@@ -29,6 +31,9 @@ void on_first_rank(const Communicator& comm, Work work) {
 inline std::int64_t agreed(const Communicator& comm, std::int64_t mine) {
   return comm.all_reduce(mine, Reduction::kMax, "import");
 }
+
+/// Collective. The texts that rank 0 has, which hold no end of a line, for all.
+std::vector<std::string> broadcast_texts(const Communicator& comm, const std::vector<std::string>& texts);
 
 /// Collective. The schema that rank 0 alone has read, for all.
 Schema broadcast_schema(const Communicator& comm, const std::optional<Schema>& schema);

@@ -7,13 +7,14 @@
 
 namespace espalier {
 
-Triplet split_triplet(const std::string& joined) {
+Triplet split_triplet(const std::string& joined, bool inverse) {
   const std::string between = "___";
   const auto first = joined.find(between);
   const auto second = first == std::string::npos ? first : joined.find(between, first + between.size());
   if (second == std::string::npos) return {};
   const auto begin = first + between.size(), end = second + between.size();
-  return {joined.substr(0, first), joined.substr(begin, second - begin), joined.substr(end)};
+  const auto relation = joined.substr(begin, second - begin);
+  return {joined.substr(0, first), relation, joined.substr(end), inverse ? "rev_" + relation : ""};
 }
 
 void GraphSource::add_type(const std::string& name, std::int64_t size) {
@@ -56,18 +57,19 @@ VertexCount GraphSource::vertices(int type) const {
 }
 
 Schema schema_of(const GraphSource& source, const std::string& place, bool inverses) {
-  const auto count = static_cast<int>(source.triplets().size());
+  const auto& triplets = source.triplets();
   std::vector<Relation> relations;
-  for (const auto& of : source.triplets())
-    relations.push_back({of.relation, source.type_of(of.head), source.type_of(of.tail),
-                         inverses ? count + static_cast<int>(relations.size()) : -1});
-  for (int r = 0; inverses && r < count; ++r) {
-    const auto& of = source.triplets()[r];
-    const Triplet inverse{of.tail, "rev_" + of.relation, of.head};
-    if (std::ranges::find(source.triplets(), inverse) != source.triplets().end())
-      input_error("{}: {} has the name that the inverse of {} would get; give --no-inverse", place,
-                  inverse.joined(), of.joined());
-    relations.push_back({inverse.relation, relations[r].target, relations[r].source, r});
+  for (const auto& of : triplets)
+    relations.push_back({of.relation, source.type_of(of.head), source.type_of(of.tail), -1});
+  for (std::size_t r = 0; inverses && r < triplets.size(); ++r) {
+    const auto& of = triplets[r];
+    if (of.inverse.empty()) continue;
+    const Triplet inverse{of.tail, of.inverse, of.head};
+    if (std::ranges::find(triplets, inverse) != triplets.end())
+      input_error("{}: {} has the name that the inverse of {} would get; give {}", place, inverse.joined(),
+                  of.joined(), source.options().by_keys ? "another name as its inverse" : "--no-inverse");
+    relations[r].inverse = static_cast<int>(relations.size());
+    relations.push_back({of.inverse, relations[r].target, relations[r].source, static_cast<int>(r)});
   }
   try {
     return {source.types(), std::move(relations)};

@@ -1,6 +1,7 @@
-// What an import reads, whatever the layout: names and numbers first, then edges, features, labels
-// and splits, type by type. A graph without types is the case of one type and one relation, which
-// have no names. One rank reads; every member throws UserError that names the place.
+// What an import reads, whatever the layout: names and numbers first, then edges, features,
+// labels and splits, type by type, then links. A graph without types is the case of one type and
+// one relation, which have no names. One rank reads; every member throws UserError that names
+// the place.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "edge_report.hpp"
 #include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
@@ -21,18 +23,41 @@ namespace espalier {
 /// Edges from vertices of type `head` to vertices of type `tail`.
 struct Triplet {
   std::string head, relation, tail;
+  std::string inverse = {};  ///< the relation from tail to head that is added; empty: none
 
-  bool operator==(const Triplet&) const = default;
+  bool operator==(const Triplet& other) const {
+    return head == other.head && relation == other.relation && tail == other.tail;
+  }
   /// "author___writes___paper", as OGB names files and arrays.
   std::string joined() const { return head + "___" + relation + "___" + tail; }
 };
 
-/// The triplet of such a name; three empty names where it is none.
-Triplet split_triplet(const std::string& joined);
+/// The triplet of such a name, with PyTorch Geometric's name of its inverse, "rev_writes", where
+/// that is to be added; three empty names where it is none.
+Triplet split_triplet(const std::string& joined, bool inverse = false);
+
+/// How a graph is made of what is read.
+struct ImportOptions {
+  std::string place;                       ///< what is imported, for messages
+  EdgeOptions edges = {};                  ///< symmetrize: of a graph without types
+  bool edge_features = true;               ///< or those that there are stay behind
+  bool half = false;                       ///< as float16 also features that are not
+  std::vector<std::string> splits = {""};  ///< names in the graph file; empty: the one
+                                           ///< without a name
+  bool by_keys = false;                    ///< keys of a description say all this, not options
+                                           ///< of a command
+};
+
+/// The links of a split.
+struct GivenLinks {
+  Links links;
+  Matrix<std::int64_t> negative_heads, negative_tails, non_links;  ///< of 0 columns: there are none
+};
 
 class GraphSource {
  public:
-  explicit GraphSource(GraphDescription description) : description_(std::move(description)) {}
+  GraphSource(GraphDescription description, ImportOptions options)
+      : description_(std::move(description)), options_(std::move(options)) {}
   virtual ~GraphSource() = default;
 
   /// One after the other, in the order of the source.
@@ -47,13 +72,19 @@ class GraphSource {
 
   /// Of the file that it becomes.
   const GraphDescription& description() const { return description_; }
+  const ImportOptions& options() const { return options_; }
   /// The folder or file, for messages.
   virtual std::string place() const = 0;
 
   /// Calls `use` for piece after piece, in the order of the file, the same each time: heads and
   /// tails, ids within the types.
   virtual void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const = 0;
-  virtual bool weighted() const { return false; }
+  /// Have edges of the triplet weights, times?
+  virtual bool weighted(int /*triplet*/) const { return false; }
+  virtual bool timed(int /*triplet*/) const { return false; }
+  /// Is each edge of the triplet, within one type of a graph with types, also one the other way
+  /// round?
+  virtual bool both_ways(int /*triplet*/) const { return false; }
   /// Where edge e of a triplet stands: "FILE:LINE".
   virtual std::string edge_place(int triplet, std::int64_t edge) const = 0;
   /// What an edge is in its file.
@@ -69,11 +100,16 @@ class GraphSource {
   virtual std::unique_ptr<FeatureRows> open_features(int type) const = 0;
   virtual std::unique_ptr<FeatureRows> open_labels(int type) const = 0;
   virtual NoClass no_class() const { return NoClass::kNan; }
-  /// The ids that vertices had in the file, of a graph without types; null: their numbers.
-  virtual const Buffer<std::int64_t>* number_ids() const { return nullptr; }
-  /// Has the type a split, of those that were asked for the one at this place?
-  virtual bool has_split(int type, std::size_t place) const = 0;
+  /// The ids that vertices had in the file, numbers or texts; both null: their numbers.
+  virtual const Buffer<std::int64_t>* number_ids(int /*type*/) const { return nullptr; }
+  virtual const std::vector<std::string>* text_ids(int /*type*/) const { return nullptr; }
+  /// Has the type this part of a split, of those that were asked for the one at this place?
+  virtual bool has_split(int type, std::size_t place, Split part) const = 0;
   virtual Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const = 0;
+
+  /// Of `splits` that some have links counts.
+  virtual LinkInfo links() const { return {}; }
+  virtual GivenLinks read_links(Split /*split*/) const { return {}; }
 
  protected:
   /// Appends a type with so many vertices.
@@ -95,31 +131,21 @@ class GraphSource {
 
  private:
   GraphDescription description_;
+  ImportOptions options_;
   std::vector<VertexType> types_;
   std::vector<Triplet> triplets_;
   std::string counted_by_;  // of a graph without types
 };
 
-/// The relations of triplets, in their order, and with `inverses` then "rev_R" of each R, from its
-/// tail to its head (PyG's name), in the same order. Throws UserError(kInput) that starts with
-/// `place` when such a name is taken.
+/// The relations of triplets, in their order, and with `inverses` then those that are added, in the
+/// same order. Throws UserError(kInput) that starts with `place` when such a name is taken.
 Schema schema_of(const GraphSource& source, const std::string& place, bool inverses);
-
-/// How a graph is made of it.
-struct ImportOptions {
-  std::string place;                       ///< what is imported, for messages
-  EdgeOptions edges = {};                  ///< symmetrize: of a graph without types
-  bool inverses = true;                    ///< a relation "rev_R" for each R of a graph with types
-  bool edge_features = true;               ///< or those that there are stay behind
-  bool half = false;                       ///< as float16 also features that are not
-  std::vector<std::string> splits = {""};  ///< their names, as they were asked for
-};
 
 /// Collective. `open` is called on rank 0, which reads alone: edges two times and more, never in
 /// memory; that is the matrix that is written to `output`, and features of edges, one relation's at
 /// a time. Throws UserError(kInput) on every rank for anything that does not fit; then there is no
 /// `output`. Throws UserError(kUsage) as check_output() and put_in_place() do.
-void import_graph(const Communicator& comm, const ImportOptions& options, const OutputFile& output,
+void import_graph(const Communicator& comm, const OutputFile& output,
                   const std::function<std::unique_ptr<GraphSource>()>& open);
 
 }  // namespace espalier

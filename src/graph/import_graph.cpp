@@ -24,9 +24,8 @@ namespace {
 // knows what was there. Without types that is the edges as they are.
 class MatrixEdges : public EdgeSource {
  public:
-  /// Of the relations of the schema those without inverse, or the first half, are the source's. Of
-  /// a graph with types loops are dropped here, within relations of one type: columns are no
-  /// vertices, so nobody else can.
+  /// The first relations of the schema are the source's. Of a graph with types loops are dropped
+  /// here, within relations of one type: columns are no vertices, so nobody else can.
   MatrixEdges(const GraphSource& from, const Schema& schema, bool drop_self_loops)
       : from_(from),
         schema_(schema),
@@ -38,7 +37,11 @@ class MatrixEdges : public EdgeSource {
     std::int64_t begin = 0;
     for (int r = 0; r < std::ssize(read_); ++r) begin = read_relation(r, begin, use);
   }
-  bool weighted() const override { return from_.weighted(); }
+  bool weighted() const override {
+    for (int r = 0; r < std::ssize(read_); ++r)
+      if (from_.weighted(r)) return true;
+    return false;
+  }
   std::string name() const override { return from_.place(); }
   std::string place(std::int64_t entry) const override {
     const auto [relation, edge] = origin(entry);
@@ -46,7 +49,14 @@ class MatrixEdges : public EdgeSource {
   }
 
   std::int64_t given(int relation) const { return read_[relation].given; }
+  bool both_ways(int relation) const { return from_.both_ways(relation); }
+  bool timed(int relation) const { return from_.timed(relation); }
+  bool weighted(int relation) const { return from_.weighted(relation); }
   std::int64_t dropped(int relation) const { return std::ssize(read_[relation].dropped); }
+  /// What the relation's own part of the matrix is made of.
+  std::int64_t entries(int relation) const {
+    return (given(relation) - dropped(relation)) * (from_.both_ways(relation) ? 2 : 1);
+  }
   /// Of an entry: which edge of its relation's file it is, or the inverse of.
   std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
   /// Of something for each entry: the part of one relation's own edges, in the order of its file,
@@ -90,8 +100,9 @@ class MatrixEdges : public EdgeSource {
     const auto head_row = schema_.types()[of.source].begin, tail_row = schema_.types()[of.target].begin;
     const bool drops = drop_self_loops_ && of.source == of.target;
     Read read{begin, 0, {}};
-    EdgePieces pieces(false, use);
+    EdgePieces pieces(weighted(), use, from_.timed(relation), from_.both_ways(relation));
     from_.read_edges(relation, [&](const EdgePiece& piece) {
+      pieces.vanished() += piece.vanished;
       for (std::size_t k = 0; k < piece.sources.size(); ++k) {
         const auto head = head_row + piece.sources[k], tail = tail_row + piece.targets[k];
         const auto edge = read.given++;
@@ -99,8 +110,13 @@ class MatrixEdges : public EdgeSource {
           read.dropped.push_back(edge);
           continue;
         }
-        pieces.add(schema_.column(relation, head), tail, 1);
-        if (of.inverse >= 0) pieces.add(schema_.column(of.inverse, tail), head, 1);
+        const auto weight = piece.weights.empty() ? 1 : piece.weights[k];
+        const auto time = piece.times.empty() ? 0 : piece.times[k];
+        pieces.add(schema_.column(relation, head), tail, weight, time);
+        if (of.inverse >= 0)
+          pieces.add(schema_.column(of.inverse, tail), head, weight, time);
+        else if (from_.both_ways(relation))
+          pieces.add(schema_.column(relation, tail), head, weight, time, /*turned=*/true);
       }
     });
     pieces.finish();
@@ -108,7 +124,9 @@ class MatrixEdges : public EdgeSource {
     return begin + ways(relation) * (given(relation) - dropped(relation));
   }
 
-  int ways(int relation) const { return schema_.relations()[relation].inverse >= 0 ? 2 : 1; }
+  int ways(int relation) const {
+    return schema_.relations()[relation].inverse >= 0 || from_.both_ways(relation) ? 2 : 1;
+  }
   // Its relation, and which edge of the file it was.
   std::pair<int, std::int64_t> origin(std::int64_t entry) const {
     const auto after = std::ranges::upper_bound(read_, entry, {}, &Read::begin);
@@ -162,22 +180,27 @@ void report_alone(const Csr<Index>& rows) {
 
 // What became of the edges of each relation, in words.
 template <class Index>
-void report_relations(const Schema& schema, const MatrixEdges& edges, const Csr<Index>& rows,
-                      const EdgeReport& of, int triplets) {
+void report_relations(const Schema& schema, const MatrixEdges& edges, const Csr<Index>& rows, EdgeReport of,
+                      int triplets) {
   const auto entries = entries_by_relation(schema, rows);
+  const bool weighted = of.weighted;
   for (int r = 0; r < std::ssize(entries); ++r) {
     std::string line = counted(entries[r], "entry");
     std::int64_t repeated = 0;
     if (r < triplets) {
-      repeated = edges.given(r) - edges.dropped(r) - entries[r];
+      repeated = edges.entries(r) - entries[r];
       line = counted(edges.given(r), "line, ", "lines, ") + line;
       if (edges.dropped(r) > 0)
         line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
     }
     log::info("relation   {}: {}", schema.full_name(r), line);
+    of.timed = r < triplets && edges.timed(r);
+    of.weighted =
+        weighted && (r >= triplets || edges.weighted(r) || of.options.duplicates == Duplicates::kCount);
     if (repeated > 0)
       report_repeated(fmt::format("{}: {} an earlier one", schema.full_name(r),
-                                  counted(repeated, "line repeats", "lines repeat")),
+                                  edges.both_ways(r) ? counted(repeated, "entry repeats", "entries repeat")
+                                                     : counted(repeated, "line repeats", "lines repeat")),
                       of, "make them edges of two relations, or give --duplicates count");
   }
 }
@@ -186,18 +209,23 @@ void report_relations(const Schema& schema, const MatrixEdges& edges, const Csr<
 
 class GraphImport {
  public:
-  GraphImport(const Communicator& comm, const ImportOptions& options, const OutputFile& output,
+  GraphImport(const Communicator& comm, const OutputFile& output,
               const std::function<std::unique_ptr<GraphSource>()>& open)
-      : comm_(comm), options_(options) {
+      : comm_(comm) {
     std::optional<Schema> schema;
     on_first_rank(comm, [&] {
       source_ = open();
+      options_ = source_->options();
       description_ = source_->description();
       triplets_ = std::ssize(source_->triplets());
-      if (source_->typed()) schema = schema_of(*source_, options.place, options.inverses);
+      if (!source_->typed()) return;
+      schema = schema_of(*source_, options_.place, true);
+      for (int r = 0; r < triplets_; ++r)
+        one_way_ += schema->relations()[r].inverse < 0 && !source_->both_ways(r);
     });
     typed_ = agreed(comm, schema.has_value()) != 0;
     triplets_ = agreed(comm, triplets_);
+    options_.splits = broadcast_texts(comm, options_.splits);
     edge_rows_.resize(static_cast<std::size_t>(triplets_));
     if (typed_) schema_ = broadcast_schema(comm, schema);
     writer_.emplace(comm, output);
@@ -222,9 +250,7 @@ class GraphImport {
   void import_type(int type) {
     const double start = now();
     const auto count = schema_.types()[type].size();
-    const auto* ids = source_ ? source_->number_ids() : nullptr;
-    if (agreed(comm_, ids != nullptr) != 0)
-      writer_->write_list<std::int64_t>(Column::kIds, type, ids != nullptr ? *ids : Buffer<std::int64_t>());
+    import_ids(type);
     std::unique_ptr<FeatureRows> rows;
     on_first_rank(comm_, [&] { rows = source_->open_features(type); });
     const auto columns = import_features(comm_, std::move(rows), count, options_.half, *writer_, type);
@@ -236,15 +262,26 @@ class GraphImport {
       splits = read_splits(type, columns, labels);
     });
     import_labels(comm_, labels, *writer_, type);
-    for (std::size_t k = 0; k < splits.size(); ++k)
-      if (agreed(comm_, splits[k].has_value()) != 0)
-        import_splits(splits[k].value_or(Splits()), *writer_, type, kept_name(options_.splits, k));
+    for (std::size_t k = 0; k < splits.size(); ++k) import_split(type, k, splits[k].value_or(Splits()));
+  }
+
+  void import_links() {
+    LinkInfo info;
+    on_first_rank(comm_, [&] { info = source_->links(); });
+    if (agreed(comm_, info.exist) == 0) return;
+    info.directed = agreed(comm_, comm_.rank() == 0 && info.directed) != 0;
+    info.names = broadcast_texts(comm_, info.names);
+    info.graph_relations.resize(agreed(comm_, std::ssize(info.graph_relations)), 0);
+    for (auto& place : info.graph_relations) place = static_cast<int>(agreed(comm_, place));
+    writer_->write_link_relations(info);
+    for (const auto split : kSplits)
+      if (agreed(comm_, info.splits[static_cast<std::size_t>(split)].links) != 0) import_links(split);
   }
 
   void commit() {
     description_.name = comm_.broadcast_text(description_.name, 0, "import");
     description_.source = comm_.broadcast_text(description_.source, 0, "import");
-    description_.directed = typed_ ? !options_.inverses : agreed(comm_, one_way_) > 0;
+    description_.directed = agreed(comm_, one_way_) > 0;
     writer_->commit(description_);
   }
   int types() const { return static_cast<int>(schema_.types().size()); }
@@ -252,14 +289,48 @@ class GraphImport {
  private:
   // Where there are types columns are no vertices: loops are dropped by now.
   EdgeOptions edge_options() const {
-    return typed_ ? EdgeOptions{false, false, options_.edges.duplicates, options_.edges.features}
-                  : options_.edges;
+    auto options = options_.edges;
+    if (typed_) options.symmetrize = options.drop_self_loops = false;
+    return options;
+  }
+
+  void import_ids(int type) {
+    const auto* numbers = source_ ? source_->number_ids(type) : nullptr;
+    const auto* texts = source_ ? source_->text_ids(type) : nullptr;
+    if (agreed(comm_, numbers != nullptr) != 0)
+      writer_->write_list<std::int64_t>(Column::kIds, type,
+                                        numbers != nullptr ? *numbers : Buffer<std::int64_t>());
+    if (agreed(comm_, texts != nullptr) != 0)
+      writer_->write_texts(Column::kIds, type, texts != nullptr ? *texts : std::vector<std::string>());
+  }
+
+  void import_split(int type, std::size_t place, const Splits& parts) {
+    for (const auto split : kSplits)
+      if (agreed(comm_, source_ && source_->has_split(type, place, split)) != 0)
+        writer_->write_split(split, parts[static_cast<std::size_t>(split)], type, options_.splits[place]);
+  }
+
+  void import_links(Split split) {
+    GivenLinks given;
+    on_first_rank(comm_, [&] {
+      given = source_->read_links(split);
+      log::info("links      {} of {}", counted(std::ssize(given.links.heads), "link"),
+                kSplitNames[static_cast<std::size_t>(split)]);
+    });
+    writer_->write_links(split, given.links);
+    const auto write = [&](Column column, const Matrix<std::int64_t>& rows) {
+      if (agreed(comm_, rows.columns) != 0) writer_->write_rows(column, static_cast<int>(split), rows);
+    };
+    write(Column::kNegativeHeads, given.negative_heads);
+    write(Column::kNegativeTails, given.negative_tails);
+    write(Column::kNonLinks, given.non_links);
   }
 
   template <class Index>
   void edges_of(CountedEntries counted_entries, double start) {
     Csr<Index> rows;
     Buffer<std::int64_t> first;  // for each entry that of its edge, where edges have features
+    Buffer<std::int64_t> times;  // of each entry, where edges have some
     on_first_rank(comm_, [&] {
       EdgeCounts counts;
       try {
@@ -267,11 +338,51 @@ class GraphImport {
       } catch (const DuplicateEdge& duplicate) {
         refuse_duplicate(*edges_, duplicate.found(), typed_);
       }
+      weigh_alike(rows);
       first = find_features(rows);
-      report(rows, counts, {edge_options(), rows.has_values(), !first.empty()}, now() - start);
+      if (has_times()) times = entry_times(*edges_, edge_options(), rows);
+      report(rows, counts,
+             {edge_options(), rows.has_values(), !first.empty(), !times.empty(), options_.by_keys},
+             now() - start);
     });
     writer_->write_adjacency(rows);
+    write_edge_times(rows, times);
     write_edge_features(rows, std::move(first));
+  }
+
+  // Entries of relations whose edges have no weights weigh 1 beside others, however many edges met.
+  template <class Index>
+  void weigh_alike(Csr<Index>& rows) const {
+    if (!typed_ || !rows.has_values() || options_.edges.duplicates == Duplicates::kCount) return;
+    std::vector<bool> weighted;
+    for (int r = 0; r < triplets_; ++r) weighted.push_back(source_->weighted(r));
+    for (auto r = triplets_; r < std::ssize(schema_.relations()); ++r)
+      weighted.push_back(weighted[schema_.relations()[r].inverse]);
+    for (std::size_t e = 0; e < rows.indices.size(); ++e)
+      if (!weighted[schema_.relation_of(rows.indices[e])]) rows.values[e] = 1;
+  }
+
+  bool has_times() const {
+    for (int r = 0; r < triplets_; ++r)
+      if (source_->timed(r)) return true;
+    return false;
+  }
+
+  template <class Index>
+  void write_edge_times(const Csr<Index>& rows, const Buffer<std::int64_t>& times) {
+    for (int r = 0; r < triplets_; ++r) {
+      if (agreed(comm_, source_ && source_->timed(r)) == 0) continue;
+      for (const int relation : {r, schema_.relations()[r].inverse}) {
+        if (relation < 0) continue;
+        Buffer<std::int64_t> own;
+        if (source_ && !typed_) own = times;
+        if (source_ && typed_)
+          for (const auto entry : entries_of(schema_, rows, relation)) own.push_back(times[entry]);
+        writer_->write_list<std::int64_t>(Column::kEdgeTime, relation, own);
+      }
+      if (source_)
+        log::info("edges{} a time of each", typed_ ? " of   " + schema_.full_name(r) + ":" : "     ");
+    }
   }
 
   // Opens what the edges of each relation have. Returns for each entry of the matrix the entry of
@@ -307,6 +418,9 @@ class GraphImport {
     }
     log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
               counted(std::ssize(schema_.relations()), "relation"), seconds);
+    std::int64_t given = 0;
+    for (int r = 0; r < triplets_; ++r) given += edges_->given(r);
+    report_vanished(of, counts.vanished, given);
     report_relations(schema_, *edges_, rows, of, static_cast<int>(triplets_));
   }
 
@@ -340,9 +454,10 @@ class GraphImport {
                     counted(columns, "feature"), labels.columns > 0 ? "; labels: " + in_words(labels) : "");
     if (!typed_ && labels.columns > 0) log::info("labels     {}", in_words(labels));
     for (std::size_t k = 0; k < splits.size(); ++k) {
-      if (!source_->has_split(type, k)) continue;
+      if (std::ranges::none_of(kSplits, [&](Split split) { return source_->has_split(type, k, split); }))
+        continue;
       splits[k] = source_->read_splits(type, labels, k);
-      const auto words = in_words(*splits[k], kept_name(options_.splits, k));
+      const auto words = in_words(*splits[k], options_.splits[k]);
       line += "; " + words;
       if (!typed_) log::info("splits     {}", words);
     }
@@ -351,7 +466,7 @@ class GraphImport {
   }
 
   const Communicator& comm_;
-  const ImportOptions& options_;
+  ImportOptions options_;                 // rank 0; all ranks know `splits`
   std::unique_ptr<GraphSource> source_;   // rank 0
   std::optional<MatrixEdges> edges_;      // rank 0
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
@@ -359,21 +474,23 @@ class GraphImport {
   bool typed_ = false;
   Schema schema_;              // without types when the edges are counted
   std::int64_t triplets_ = 0;  // the first relations of the schema; inverses stand behind them
-  std::int64_t one_way_ = 0;   // rank 0: entries without a reverse
+  std::int64_t one_way_ = 0;   // rank 0: entries, or relations, without a reverse
   std::optional<GraphWriter> writer_;
 };
 
 }  // namespace
 
-void import_graph(const Communicator& comm, const ImportOptions& options, const OutputFile& output,
+void import_graph(const Communicator& comm, const OutputFile& output,
                   const std::function<std::unique_ptr<GraphSource>()>& open) {
   // 1. What is there; the file's types and relations.
-  GraphImport import(comm, options, output, open);
+  GraphImport import(comm, output, open);
   // 2. Edges of all relations, one matrix.
   import.import_edges();
   // 3. Ids, features, labels and splits.
   for (int type = 0; type < import.types(); ++type) import.import_type(type);
-  // 4. The file appears.
+  // 4. Links.
+  import.import_links();
+  // 5. The file appears.
   import.commit();
 }
 

@@ -46,11 +46,6 @@ void import_labels(const Communicator& comm, const OgbLabels& labels, GraphWrite
   if (columns > 1) writer.write_rows(Column::kLabels, type, labels.multi);
 }
 
-void import_splits(const Splits& splits, GraphWriter& writer, int type, const std::string& name) {
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    writer.write_split(split, splits[static_cast<std::size_t>(split)], type, name);
-}
-
 // ---- edges ----
 
 namespace {

@@ -27,9 +27,6 @@ std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRo
 /// Collective. Writes the labels that rank 0 has, where there are any.
 void import_labels(const Communicator& comm, const OgbLabels& labels, GraphWriter& writer, int type = 0);
 
-/// Collective. Writes the three parts of a split that rank 0 has, under its name, if it has one.
-void import_splits(const Splits& splits, GraphWriter& writer, int type = 0, const std::string& name = "");
-
 /// What rank 0 knows of the features of one relation's edges; the other ranks nothing.
 struct GivenFeatures {
   std::unique_ptr<FeatureRows> rows;  ///< null: there are none

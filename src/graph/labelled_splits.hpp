@@ -48,6 +48,8 @@ using Splits = std::array<Buffer<std::int64_t>, 3>;
 /// "NAME: 60 train, 20 valid, 20 test", or without a name.
 std::string in_words(const Splits& splits, const std::string& name);
 
+inline constexpr std::array kSplits = {Split::kTrain, Split::kValid, Split::kTest};
+
 /// A test set may be handed out without its labels.
 enum class HiddenTests {
   kRefuse,  ///< it is refused, as all vertices of a split without a label are

@@ -16,13 +16,13 @@ namespace {
 
 class Mag240mFolder : public GraphSource {
  public:
-  explicit Mag240mFolder(const std::string& folder)
-      : GraphSource(describe_folder(folder, "MAG240M")),
-        processed_(fs::path(folder) / "processed"),
-        split_(fs::path(folder) / "split") {
+  explicit Mag240mFolder(const TypedImportOptions& options)
+      : GraphSource(describe_folder(options.folder, "MAG240M"), import_options(options)),
+        processed_(fs::path(options.folder) / "processed"),
+        split_(fs::path(options.folder) / "split") {
     if (!fs::is_directory(processed_)) input_error("{}: no such folder", processed_.string());
-    read_types(folder);
-    find_triplets();
+    read_types(options.folder);
+    find_triplets(options.inverses);
     find_target();
   }
 
@@ -35,7 +35,7 @@ class Mag240mFolder : public GraphSource {
   }
   std::unique_ptr<FeatureRows> open_features(int type) const override { return open_rows(type, "node_feat"); }
   std::unique_ptr<FeatureRows> open_labels(int type) const override { return open_rows(type, "node_label"); }
-  bool has_split(int type, std::size_t) const override { return type == target_; }
+  bool has_split(int type, std::size_t, Split) const override { return type == target_; }
   Splits read_splits(int type, const OgbLabels& labels, std::size_t) const override {
     return read_split_arrays(split_, vertices(type), labels, HiddenTests::kLeave);
   }
@@ -54,7 +54,7 @@ class Mag240mFolder : public GraphSource {
   }
 
   void read_types(const std::string& folder);
-  void find_triplets();
+  void find_triplets(bool inverses);
   void find_target();
 
   fs::path processed_, split_;
@@ -70,13 +70,13 @@ void Mag240mFolder::read_types(const std::string& folder) {
 }
 
 // The folders that are called so, in ascending order.
-void Mag240mFolder::find_triplets() {
+void Mag240mFolder::find_triplets(bool inverses) {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(processed_))
     if (entry.is_directory() && !split_triplet(entry.path().filename()).head.empty())
       names.push_back(entry.path().filename());
   std::ranges::sort(names);
-  for (const auto& name : names) add_triplet(split_triplet(name), (processed_ / name).string());
+  for (const auto& name : names) add_triplet(split_triplet(name, inverses), (processed_ / name).string());
   check_names(processed_.string());
 }
 
@@ -96,9 +96,9 @@ void Mag240mFolder::find_target() {
 }  // namespace
 
 void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output) {
-  import_graph(comm, import_options(options), output, [&] {
+  import_graph(comm, output, [&] {
     refuse_input_as_output(options.folder, output.path, {"processed", "split"});
-    return std::make_unique<Mag240mFolder>(options.folder);
+    return std::make_unique<Mag240mFolder>(options);
   });
 }
 

@@ -78,9 +78,9 @@ std::vector<std::int64_t> read_sizes(LineReader& lines) {
 }
 
 PairForm form_of(bool valued) {
-  PairForm form{"%", "row and column", valued, "; a pattern has no values"};
-  if (valued) form = {"%", "row, column and value", valued, ""};
-  return form;
+  using enum PairField;
+  if (valued) return {"%", "row, column and value", {kFirst, kSecond, kValue}, ""};
+  return {"%", "row and column", {kFirst, kSecond}, "; a pattern has no values"};
 }
 
 }  // namespace

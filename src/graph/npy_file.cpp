@@ -19,15 +19,16 @@ namespace espalier {
 namespace {
 
 constexpr std::int64_t kBytesAtOnce = 1 << 18;    // bytes read at a time
+constexpr std::int64_t kLongestText = 1 << 16;    // letters
 constexpr std::int64_t kLongestHeader = 1 << 16;  // numpy's own limit is 10,000 letters
 
 }  // namespace
 
 // ---- the header ----
 
-NpyArray::NpyArray(std::unique_ptr<ByteStream> bytes, const std::string& name)
+NpyArray::NpyArray(std::unique_ptr<ByteStream> bytes, const std::string& name, bool texts)
     : bytes_(std::move(bytes)), name_(name) {
-  read_header();
+  read_header(texts);
 }
 
 void NpyArray::take(char* to, std::int64_t count) {
@@ -38,7 +39,7 @@ void NpyArray::take(char* to, std::int64_t count) {
   }
 }
 
-void NpyArray::read_header() {
+void NpyArray::read_header(bool texts) {
   unsigned char start[12] = {};
   take(reinterpret_cast<char*>(start), 10);
   if (std::memcmp(start, "\x93NUMPY", 6) != 0) input_error("{}: is no array of numpy (.npy)", name_);
@@ -52,7 +53,7 @@ void NpyArray::read_header() {
     input_error("{}: is of version {} of numpy's format, or damaged; 1 to 3 can be read", name_, start[6]);
   std::string header(static_cast<std::size_t>(length), '\0');
   take(header.data(), length);
-  parse_header(header);
+  parse_header(header, texts);
   left_ = entries();
   if (const auto size = before + length + left_ * width_; bytes_->size() != size)
     input_error("{}: has {} bytes, but its header announces {}; is the download complete?", name_,
@@ -69,7 +70,18 @@ std::string NpyArray::entry(const std::string& header, const std::string& key) c
   return header.substr(begin, close == std::string::npos ? close : close - begin);
 }
 
-void NpyArray::parse_header(const std::string& header) {
+namespace {
+// How many a text has in an array of texts of fixed length, '<U5' or '|S12'; 0: it is none.
+std::int64_t letters_of(const std::string& type) {
+  if (type.size() < 5 || (type[2] != 'S' && type[2] != 'U')) return 0;
+  std::int64_t letters = 0;
+  const auto [end, error] = std::from_chars(type.data() + 3, type.data() + type.size() - 1, letters);
+  const bool good = error == std::errc() && end == type.data() + type.size() - 1;
+  return good && letters <= kLongestText ? letters : 0;
+}
+}  // namespace
+
+void NpyArray::parse_header(const std::string& header, bool texts) {
   const auto type = entry(header, "descr");  // '<f4'
   const auto order = entry(header, "fortran_order"), shape = entry(header, "shape");
   if (type.starts_with('['))
@@ -78,10 +90,15 @@ void NpyArray::parse_header(const std::string& header) {
                      std::strchr("<>|=", type[1]) != nullptr && std::strchr("fiub", type[2]) != nullptr;
   kind_ = known ? type[2] : '?';
   width_ = known ? type[3] - '0' : 0;
-  if (!std::has_single_bit(static_cast<unsigned>(width_)) || width_ > 8 || (kind_ == 'f' && width_ == 1) ||
-      (kind_ == 'b' && width_ != 1))
+  const auto letters = texts ? letters_of(type) : 0;
+  if (letters > 0) {
+    kind_ = type[2];
+    width_ = static_cast<int>(letters) * (kind_ == 'U' ? 4 : 1);
+  } else if (!std::has_single_bit(static_cast<unsigned>(width_)) || width_ > 8 ||
+             (kind_ == 'f' && width_ == 1) || (kind_ == 'b' && width_ != 1))
     input_error("{}: holds {}, not numbers of 1 to 8 bytes", name_, type);
-  swapped_ = width_ > 1 && type[1] == (std::endian::native == std::endian::little ? '>' : '<');
+  swapped_ =
+      kind_ != 'S' && width_ > 1 && type[1] == (std::endian::native == std::endian::little ? '>' : '<');
   by_columns_ = order == "True";
   std::int64_t entries = 1;
   for (const char *at = shape.data() + 1, *end = shape.data() + shape.size(); shape[0] == '(' && at < end;) {
@@ -174,6 +191,36 @@ void NpyArray::read(std::span<std::int64_t> values) {
                 static_cast<std::uint64_t>(*wrapped));
 }
 
+namespace {
+// A letter of four bytes as UTF-8 (RFC 3629).
+void append_letter(char32_t letter, std::string& text) {
+  const auto put = [&](char32_t byte) { text += static_cast<char>(byte); };
+  const auto rest = [&](int bits) { put(0x80 | (letter >> bits & 0x3f)); };
+  if (letter < 0x80) return put(letter);
+  if (letter < 0x800) return put(0xc0 | letter >> 6), rest(0);
+  if (letter < 0x10000) return put(0xe0 | letter >> 12), rest(6), rest(0);
+  put(0xf0 | letter >> 18), rest(12), rest(6), rest(0);
+}
+}  // namespace
+
+void NpyArray::read(std::span<std::string> texts) {
+  left_ -= std::ssize(texts);
+  piece_.resize(width_);
+  for (auto& text : texts) {
+    take(piece_.data(), width_);
+    text.clear();
+    if (kind_ == 'S') {
+      text.assign(piece_.data(), static_cast<std::size_t>(width_));
+    } else {
+      std::vector<std::uint32_t> letters(static_cast<std::size_t>(width_ / 4));
+      convert_from<std::uint32_t, std::uint32_t>(piece_.data(), swapped_, letters);
+      for (const auto letter : letters) append_letter(letter, text);
+    }
+    text.erase(text.find_last_not_of('\0') + 1);
+  }
+  if (left_ == 0) check_end();
+}
+
 void NpyArray::read_row(std::span<double> row) {
   if (!by_columns_ || columns() == 1) return read_as(row);
   if (next_row_ == 0) {
@@ -224,9 +271,9 @@ class PlainFile : public ByteStream {
 
 }  // namespace
 
-std::unique_ptr<NpyArray> open_npy(const std::string& path) {
+std::unique_ptr<NpyArray> open_npy(const std::string& path, bool texts) {
   check_is_input(path);
-  return std::make_unique<NpyArray>(std::make_unique<PlainFile>(path), path);
+  return std::make_unique<NpyArray>(std::make_unique<PlainFile>(path), path, texts);
 }
 
 }  // namespace espalier

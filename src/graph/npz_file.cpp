@@ -74,9 +74,9 @@ bool NpzFile::has(const std::string& name) const {
   return std::ranges::find(names_, name) != names_.end();
 }
 
-std::unique_ptr<NpyArray> NpzFile::open(const std::string& name) const {
+std::unique_ptr<NpyArray> NpzFile::open(const std::string& name, bool texts) const {
   const auto place = fmt::format("{}: {}", path_, name);
-  return std::make_unique<NpyArray>(std::make_unique<ZipMember>(path_, name + ".npy", place), place);
+  return std::make_unique<NpyArray>(std::make_unique<ZipMember>(path_, name + ".npy", place), place, texts);
 }
 
 }  // namespace espalier

@@ -71,7 +71,7 @@ class OgbBinaryFolder : public OgbFolder {
   std::string place() const override { return edges_.path(); }
   void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override {
     std::optional<WeightColumn> weights;
-    if (weighted())
+    if (weighted(0))
       weights.emplace(open_all_edge_features(triplet, count_edges(*open_edges(triplet))),
                       *options_.edge_weight);
     read_edge_pairs([&] { return open_edges(triplet); }, heads(triplet), tails(triplet),
@@ -133,7 +133,7 @@ void OgbBinaryFolder::read_plain() {
   labels_ = open_optional({"node-label.npz"});
   if (labels_) labels_->open("node_label");  // it has no other use
   find_splits({}, {});
-  if (!weighted()) return;
+  if (!weighted(0)) return;
   const auto features = edges_.open("edge_feat");
   check_edge_weight(features->name(), features->columns());
 }
@@ -158,7 +158,7 @@ void OgbBinaryFolder::read_typed() {
 void OgbBinaryFolder::read_triplets() {
   const auto& path = edges_.path();
   for (const auto& name : edges_.names()) {
-    const auto triplet = split_triplet(name);
+    const auto triplet = split_triplet(name, options_.inverses);
     if (triplet.head.empty())
       input_error("{}: the array {} is not called HEAD___RELATION___TAIL", path, name);
     add_triplet(triplet, path);

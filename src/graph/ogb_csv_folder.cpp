@@ -114,7 +114,7 @@ void OgbCsvFolder::read_plain() {
   set_plain(nodes, fmt::format("num-node-list says {} vertices", nodes));
   require("edge");
   find_splits({}, {});
-  if (!weighted()) return;
+  if (!weighted(0)) return;
   CsvReader csv(require("edge-feat"));
   if (csv.next_line()) check_edge_weight(csv.path(), csv.count_fields());
 }
@@ -139,6 +139,7 @@ void OgbCsvFolder::read_triplets() {
     Triplet triplet;
     for (auto* name : {&triplet.head, &triplet.relation, &triplet.tail}) *name = csv.text();
     csv.end_line();
+    if (options_.inverses) triplet.inverse = "rev_" + triplet.relation;
     add_triplet(triplet, fmt::format("{}:{}", path, csv.line()));
   }
   check_names(path);
@@ -150,8 +151,8 @@ void OgbCsvFolder::read_triplets() {
 
 void OgbCsvFolder::read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const {
   std::optional<WeightTable> weights;
-  if (weighted()) weights.emplace(require("edge-feat"), *options_.edge_weight);
-  EdgePieces pieces(weighted(), use);
+  if (weighted(0)) weights.emplace(require("edge-feat"), *options_.edge_weight);
+  EdgePieces pieces(weighted(0), use);
   bool enough = true;  // weights
   const auto edges =
       read_edge_table(edge_table(triplet), heads(triplet), tails(triplet),

@@ -70,10 +70,9 @@ std::set<int> types_with(const GraphSource& source, const std::string& flags, co
 ImportOptions import_options(const TypedImportOptions& options, bool symmetrize) {
   return {.place = options.folder,
           .edges = {symmetrize, options.drop_self_loops, options.duplicates, options.duplicate_features},
-          .inverses = options.inverses,
           .edge_features = options.edge_features,
           .half = options.half,
-          .splits = names_of_splits(options.split)};
+          .splits = kept_names(options.split)};
 }
 
 void OgbFolder::check_edge_weight(const std::string& place, std::int64_t columns) const {

@@ -33,15 +33,17 @@ class OgbFolder : public GraphSource {
  public:
   /// `options` must outlive it.
   OgbFolder(const OgbOptions& options, const std::string& layout)
-      : GraphSource(describe_folder(options.folder, layout)),
+      : GraphSource(describe_folder(options.folder, layout), import_options(options, options.symmetrize)),
         options_(options),
         raw_(std::filesystem::path(options.folder) / "raw") {}
 
-  bool weighted() const override { return options_.edge_weight.has_value(); }
+  bool weighted(int) const override { return options_.edge_weight.has_value(); }
   std::string one_direction_by() const override { return espalier::one_direction_by(options_.folder); }
   /// Without the column of weights.
   std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const override;
-  bool has_split(int type, std::size_t place) const override { return splits_[place].types.contains(type); }
+  bool has_split(int type, std::size_t place, Split) const override {
+    return splits_[place].types.contains(type);
+  }
   Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const override;
 
  protected:

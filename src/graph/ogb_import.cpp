@@ -38,7 +38,7 @@ void check_options(const OgbOptions& options, bool typed) {
 }  // namespace
 
 void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
-  import_graph(comm, import_options(options, options.symmetrize), output, [&] {
+  import_graph(comm, output, [&] {
     refuse_input_as_output(options.folder, output.path);
     const bool arrays_of_types = has_raw(options, "edge_index_dict.npz"),
                typed = arrays_of_types || has_table(options, "num-node-dict");

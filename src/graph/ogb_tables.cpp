@@ -100,8 +100,9 @@ std::vector<std::string> names_of_splits(const std::string& asked) {
   return names;
 }
 
-std::string kept_name(const std::vector<std::string>& names, std::size_t place) {
-  return names.size() > 1 ? names[place] : "";
+std::vector<std::string> kept_names(const std::string& asked) {
+  const auto names = names_of_splits(asked);
+  return names.size() > 1 ? names : std::vector<std::string>{""};
 }
 
 std::string find_split_folder(const std::string& folder, const std::string& split) {
@@ -135,19 +136,24 @@ bool is_split_of_links(const std::string& split_folder, const std::string& folde
   return true;
 }
 
+void read_split_table(const std::string& path, const VertexCount& vertices, Split split,
+                      SplitCollector& splits) {
+  CsvReader csv(path);
+  const auto place = [&] { return fmt::format("{}:{}", csv.path(), csv.line()); };
+  while (csv.next_line()) {
+    const auto id = read_vertex(csv, vertices);
+    csv.end_line();
+    splits.add(split, id, place);
+  }
+}
+
 Splits read_split_tables(const std::string& folder, const VertexCount& vertices, const OgbLabels& labels,
                          HiddenTests hidden) {
   SplitCollector splits(vertices.count, labels, hidden);
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
     const std::string name = kSplitNames[static_cast<std::size_t>(split)];
     const auto found = find_table(folder, name);
-    CsvReader csv(found.empty() ? folder + "/" + name + ".csv.gz" : found);
-    const auto place = [&] { return fmt::format("{}:{}", csv.path(), csv.line()); };
-    while (csv.next_line()) {
-      const auto id = read_vertex(csv, vertices);
-      csv.end_line();
-      splits.add(split, id, place);
-    }
+    read_split_table(found.empty() ? folder + "/" + name + ".csv.gz" : found, vertices, split, splits);
   }
   return splits.finish();
 }

@@ -57,8 +57,8 @@ std::unique_ptr<FeatureRows> open_feature_table(const std::string& path, std::in
 /// of several is there twice or no name of a graph file's.
 std::vector<std::string> names_of_splits(const std::string& asked);
 
-/// The name that one of these has in the graph file: none where it is the only one.
-std::string kept_name(const std::vector<std::string>& names, std::size_t place);
+/// The names that these have in the graph file: the only one has none.
+std::vector<std::string> kept_names(const std::string& asked);
 
 /// The folder of a split below FOLDER/split: `split`, or the only one; empty when there are none
 /// and none was asked for.
@@ -66,6 +66,10 @@ std::string find_split_folder(const std::string& folder, const std::string& spli
 
 /// Are there splits of links (train.pt), and none of vertices? Then a line says what reads them.
 bool is_split_of_links(const std::string& split_folder, const std::string& folder);
+
+/// The vertices of one split, one a line.
+void read_split_table(const std::string& path, const VertexCount& vertices, Split split,
+                      SplitCollector& splits);
 
 /// train, valid, test of a folder.
 Splits read_split_tables(const std::string& folder, const VertexCount& vertices, const OgbLabels& labels,

@@ -47,13 +47,13 @@ std::vector<std::string_view> fields_of(std::string_view text) {
 }
 
 template <class Number>
-void check_field(const LineReader& lines, std::string_view text, const char* what) {
+void check_field(const LineReader& lines, std::string_view text, const char* what, const std::string& hint) {
   Number number{};
   const auto* end = text.data() + text.size();
   const auto [behind, error] = std::from_chars(text.data(), end, number);
   if (behind == end && error == std::errc::result_out_of_range)
     lines.fail("'{}' is out of range", in_short(text));
-  if (behind != end || error != std::errc()) lines.fail("{}", why_no_number(text, what));
+  if (behind != end || error != std::errc()) lines.fail("{}{}", why_no_number(text, what), hint);
 }
 
 }  // namespace
@@ -71,22 +71,28 @@ bool PairReader::next() {
 }
 
 bool PairReader::read(const char* at, const char* end) {
-  at = read_number(at, end, first_);
-  if (at != nullptr) at = pass_separator(at, end);
-  if (at != nullptr) at = read_number(at, end, second_);
-  if (at != nullptr && form_.valued) {
+  const auto read_field = [&](PairField field) {
+    if (field == PairField::kValue) return read_number(at, end, value_);
+    return read_number(at, end,
+                       field == PairField::kFirst    ? first_
+                       : field == PairField::kSecond ? second_
+                                                     : time_);
+  };
+  at = read_field(form_.fields[0]);
+  for (std::size_t k = 1; k < form_.fields.size() && at != nullptr; ++k) {
     at = pass_separator(at, end);
-    if (at != nullptr) at = read_number(at, end, value_);
+    if (at != nullptr) at = read_field(form_.fields[k]);
   }
   return at != nullptr && pass_blanks(at, end) == end;
 }
 
 void PairReader::refuse() const {
   const auto fields = fields_of(lines_.text());
-  const auto wanted = form_.valued ? 3 : 2;
+  const auto wanted = std::ssize(form_.fields);
   for (std::ptrdiff_t k = 0; k < std::ssize(fields) && k < wanted; ++k)
-    k < 2 ? check_field<std::int64_t>(lines_, fields[k], "a whole number")
-          : check_field<double>(lines_, fields[k], "a number");
+    form_.fields[k] == PairField::kValue
+        ? check_field<double>(lines_, fields[k], "a number", form_.no_number_hint)
+        : check_field<std::int64_t>(lines_, fields[k], "a whole number", form_.no_number_hint);
   lines_.fail("has {}, expected {}: {}{}", counted(std::ssize(fields), "field"), wanted, form_.names,
               std::ssize(fields) > wanted ? form_.hint : "");
 }

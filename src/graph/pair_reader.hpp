@@ -1,21 +1,26 @@
-// Lines of two whole numbers and perhaps a value, apart by blanks, tabs or a comma: edge lists and
-// the entries of Matrix Market files. Lines that begin with a comment's letter, and empty ones, are
-// passed over.
+// Lines of two whole numbers and perhaps a value and a time, in any order, apart by blanks, tabs or
+// a comma: edge lists and the entries of Matrix Market files. Lines that begin with a comment's
+// letter, and empty ones, are passed over.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "espalier/graph/line_reader.hpp"
 
 namespace espalier {
 
+/// What a field of a line is: a whole number, but for the value.
+enum class PairField { kFirst, kSecond, kValue, kTime };
+
 /// What stands on a line.
 struct PairForm {
   std::string comments = "#%";              ///< letters that a comment begins with
   std::string names = "source and target";  ///< of the fields, for messages
-  bool valued = false;                      ///< is there a third field, a number?
-  std::string hint = {};                    ///< where a line has too many fields: what may help
+  std::vector<PairField> fields = {PairField::kFirst, PairField::kSecond};
+  std::string hint = {};            ///< where a line has too many fields: what may help
+  std::string no_number_hint = {};  ///< where a field is no number
 };
 
 class PairReader {
@@ -30,6 +35,7 @@ class PairReader {
   std::int64_t second() const { return second_; }
   /// "nan" and "inf" are numbers here, the caller decides.
   double value() const { return value_; }
+  std::int64_t time() const { return time_; }
 
   const LineReader& lines() const { return lines_; }
 
@@ -39,7 +45,7 @@ class PairReader {
 
   LineReader& lines_;
   PairForm form_;
-  std::int64_t first_ = 0, second_ = 0;
+  std::int64_t first_ = 0, second_ = 0, time_ = 0;
   double value_ = 1;
 };
 

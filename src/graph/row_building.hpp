@@ -2,7 +2,7 @@
 // lie.
 //
 // `edges` is anything for which there is for_each_edge(edges, visit), which calls visit(source,
-// target, weight, number) for each, in the same order every time.
+// target, weight, number, turned) for each, in the same order every time.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ template <class Index, class Visit>
 void for_each_edge(const EdgeList<Index>& edges, Visit visit) {
   const bool weighted = !edges.weights.empty();
   for (std::size_t e = 0; e < edges.sources.size(); ++e)
-    visit(edges.sources[e], edges.targets[e], weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e));
+    visit(edges.sources[e], edges.targets[e], weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e),
+          false);
 }
 
 template <class Visit>
@@ -27,7 +28,8 @@ void for_each_edge(const EdgeSource& edges, Visit visit) {
   std::int64_t number = 0;
   edges.read([&](const EdgePiece& piece) {
     for (std::size_t k = 0; k < piece.sources.size(); ++k)
-      visit(piece.sources[k], piece.targets[k], piece.weights.empty() ? 1 : piece.weights[k], number++);
+      visit(piece.sources[k], piece.targets[k], piece.weights.empty() ? 1 : piece.weights[k], number++,
+            !piece.turned.empty() && piece.turned[k] != 0);
   });
 }
 
@@ -35,16 +37,16 @@ void for_each_edge(const EdgeSource& edges, Visit visit) {
 template <class Edges, class Visit>
 void for_each_entry(const Edges& edges, const EdgeOptions& options, Visit visit) {
   const bool count = options.duplicates == Duplicates::kCount;
-  for_each_edge(edges, [&](auto u, auto v, float weight, std::int64_t edge) {
+  for_each_edge(edges, [&](auto u, auto v, float weight, std::int64_t edge, bool turned) {
     if (options.drop_self_loops && u == v) return;
     if (count) weight = 1;
-    visit(v, u, weight, edge, false);
+    visit(v, u, weight, edge, turned);
     if (options.symmetrize) visit(u, v, weight, edge, true);
   });
 }
 
-// Until equal columns are merged, a column carries whether symmetrize made the entry: in its lowest
-// bit, which an unsigned of the same width has room for.
+// Until equal columns are merged, a column carries whether the entry is the reverse of an edge: in
+// its lowest bit, which an unsigned of the same width has room for.
 template <class Index>
 struct Marked {
   using Bits = std::make_unsigned_t<Index>;
@@ -205,16 +207,18 @@ RepeatedEdge first_repeated(const Edges& edges, const RowRange& range, const Edg
   };
   std::vector<bool> seen(matrix.indices.size());
   RepeatedEdge found{-1};
-  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge) {
+  std::int64_t before = -1;
+  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge, bool turned) {
     if (found.edge >= 0 || (options.drop_self_loops && source == target)) return;
     const auto [row, column] = ends_of(source, target);
     const auto place = place_of(matrix, row - range.begin, column);
-    if (place < 0) return;
+    if (place < 0 || (turned && place == before)) return;  // a loop is its own reverse
+    before = place;
     if (seen[place]) found = {edge, -1, source, target};
     seen[place] = true;
   });
   ESPALIER_CHECK(found.edge >= 0, "no edge is repeated");
-  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge) {
+  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge, bool) {
     if (found.earlier >= 0 || ends_of(source, target) != ends_of(found.source, found.target)) return;
     found.earlier = edge;
     found.reversed = source != found.source;

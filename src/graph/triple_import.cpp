@@ -252,10 +252,6 @@ void report(const TripleTables& tables) {
 
 // ---- all of it ----
 
-std::vector<std::string> broadcast_names(const Communicator& comm, const std::vector<std::string>& names) {
-  return split_text(comm.broadcast_text(fmt::format("{}", fmt::join(names, "\n")), 0, kTriples), '\n');
-}
-
 // Collective. Rank 0 has the triples.
 template <class Index>
 void write_edges(const Communicator& comm, const TripleTables& tables, const std::optional<Schema>& schema,
@@ -273,7 +269,7 @@ void write_edges(const Communicator& comm, const TripleTables& tables, const std
 void write_links(const Communicator& comm, const TripleOptions& options, const TripleTables& tables,
                  GraphWriter& writer) {
   LinkInfo info;
-  info.names = broadcast_names(comm, tables.relations);
+  info.names = broadcast_texts(comm, tables.relations);
   if (!options.ignore_relations)
     for (int r = 0; r < std::ssize(info.names); ++r) info.graph_relations.push_back(r);
   writer.write_link_relations(info);

@@ -61,7 +61,7 @@ class Page(FolderTest):
                 (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
                     text
                 )
-        self.assertEqual((ran.count("python"), ran.count("sh")), (8, 7))
+        self.assertEqual((ran.count("python"), ran.count("sh")), (9, 8))
         with open(self.folder / "kinds.csv") as file:
             self.assertEqual(
                 [line.split(",")[0] for line in file], ["id", "A-1", "A-2", "B-7"]
@@ -79,6 +79,8 @@ class Page(FolderTest):
             "2 types (item 3, customer 2), target item",
             "undirected (each both ways)",
             "clean.h5: 2 vertices, 2 edges",
+            "market.h5: 11 vertices of 3 types, 22 edges in 5 relations, 2 features, 2 classes",
+            "edge times   customer.bought.item: 19650 to 19702",
         ):
             self.assertIn(words, printed)
 

@@ -182,16 +182,17 @@ class Edges(WriteTest):
 
     def test_what_stays_of_those_that_became_one_is_what_is_said(self):
         """The words, out of what stands in the file."""
-        weights, features, times = [1, 3, 2], [[10], [20], [40]], [7, 8, 9]
+        weights, features, times = [1, 3, 2], [[10], [20], [40]], [8, 7, 9]
         of = ("the first", "the one with the largest weight", "the last")
         said_of_weights = {6: "the sum of theirs", 2: "the mean of theirs"}
-        for how, of_features, weighted in itertools.product(
+        for how, of_features, of_times, weighted in itertools.product(
             ("sum", "mean", "max", "first", "last", "count"),
             ("kept", "first", "last", "sum", "mean"),
+            ("first", "last"),
             (True, False),
         ):
             with (
-                self.subTest(how=how, of_features=of_features, weighted=weighted),
+                self.subTest(how=how, of_features=of_features, times=of_times, weighted=weighted),
                 warnings.catch_warnings(record=True) as caught,
             ):
                 warnings.simplefilter("always")
@@ -202,8 +203,10 @@ class Edges(WriteTest):
                     edge_time=times,
                     duplicates=how,
                     duplicate_features=of_features,
+                    duplicate_times=of_times,
                 )
                 feature, time = arrays["edges/features"][0, 0], arrays["edges/time"][0]
+                self.assertEqual(time, {"first": 7, "last": 9}[of_times])
                 words = (
                     f"the {of_features} of theirs"
                     if [feature] not in features
@@ -211,7 +214,7 @@ class Edges(WriteTest):
                 )
                 self.assertEqual(len(caught), 1)
                 said = str(caught[0].message)
-                end = f"features are {words}, time is that of {of[times.index(time)]}"
+                end = f"features are {words}, time is the {'earliest' if time == 7 else 'latest'}"
                 self.assertTrue(said.endswith(end), said)
                 if weighted and how in ("sum", "mean"):
                     self.assertIn(said_of_weights[arrays["graph/weights"][0]], said)

@@ -12,6 +12,7 @@
 // its weight counts twice in a sum, but it is no duplicate.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <stdexcept>
 
@@ -49,11 +50,16 @@ enum class DuplicateFeatures {
   kMean,   ///< that sum divided by how many they are
 };
 
+/// What users call them, in the order of the enums.
+inline constexpr std::array kDuplicateNames = {"sum", "mean", "max", "first", "last", "count", "refuse"};
+inline constexpr std::array kDuplicateFeatureNames = {"kept", "first", "last", "sum", "mean"};
+
 struct EdgeOptions {
   bool symmetrize = false;  ///< A + A^T: every edge also in the other direction
   bool drop_self_loops = false;
   Duplicates duplicates = Duplicates::kSum;  ///< without weights entries stay 1, but of kCount
   DuplicateFeatures features = DuplicateFeatures::kKept;
+  bool latest = false;  ///< of the times of edges in one direction: the latest, not the earliest
 
   bool adds_features() const {
     return features == DuplicateFeatures::kSum || features == DuplicateFeatures::kMean;

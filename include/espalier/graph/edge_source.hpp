@@ -22,8 +22,12 @@ inline constexpr std::int64_t kMostVertices = std::int64_t{1} << 40;
 /// Some edges, one after the other.
 struct EdgePiece {
   std::span<const std::int64_t> sources, targets;
-  std::span<const float> weights;  ///< empty: all 1
-  std::int64_t vanished = 0;       ///< how many weights are 0 because float32 holds no such number
+  std::span<const float> weights;             ///< empty: all 1
+  std::int64_t vanished = 0;                  ///< how many weights are 0 because float32 holds no
+                                              ///< such number
+  std::span<const std::int64_t> times = {};   ///< empty: nobody said when they were
+  std::span<const std::uint8_t> turned = {};  ///< 1: the reverse of the edge before it, which is no
+                                              ///< edge of the file; empty: none is
 };
 
 class EdgeSource {
@@ -64,6 +68,13 @@ Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const Edg
 template <class Index>
 Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& options,
                                    const Csr<Index>& matrix);
+
+/// For each entry when it was, of edges that have times, else 0. Of those that the file has in its
+/// direction the earliest, with options.latest the latest; where there is none, of those that it
+/// has the other way round. Reads the edges again.
+template <class Index>
+Buffer<std::int64_t> entry_times(const EdgeSource& edges, const EdgeOptions& options,
+                                 const Csr<Index>& matrix);
 
 /// For each edge the one that stands for it where features are added up: that of its entry in
 /// `first`, which feature_edges() made; -1 of a loop that was dropped. Reads the edges again.

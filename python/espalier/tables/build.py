@@ -146,6 +146,7 @@ def from_tables(
         directed=said.directed,
         duplicates=said.duplicates,
         duplicate_features=said.duplicate_features,
+        duplicate_times=said.duplicate_times,
     )
     if trained:
         trained.check_all_are_here(graph)

@@ -5,7 +5,7 @@
     seed = 0                 # of splits by share
     directed = false         # every edge goes both ways; left out: as listed
     duplicates = "sum"       # of edges that are listed more than once, as write_graph has it: mean,
-                             # max, first, last, count, refuse; duplicate_features = "kept": first, ..
+                             # max, .., refuse; duplicate_features = "kept", duplicate_times = "first"
     missing = "mean"         # of numbers and dates that are empty: "refuse" (default), or a number
     scale = "standard"       # numbers and dates, once what is empty is filled, less the mean of
                              # their column and divided by its deviation: "none" (default)
@@ -47,7 +47,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any
 
-from ..edges import DUPLICATE_FEATURES, DUPLICATES
+from ..edges import DUPLICATE_FEATURES, DUPLICATE_TIMES, DUPLICATES
 from ..errors import DataError
 
 
@@ -92,6 +92,7 @@ class Description:
     directed: bool | None
     duplicates: str
     duplicate_features: str
+    duplicate_times: str
     types: dict[str, TypeTable]
     relations: dict[str, RelationTable]
 
@@ -99,6 +100,11 @@ class Description:
 OF_ALL_TABLES = ("missing", "scale")  # may be said once
 SCALES = ("none", "standard")
 SHARES = [0.6, 0.2, 0.2]  # of a split that nobody described
+CHOICES = {
+    "duplicates": DUPLICATES,
+    "duplicate_features": DUPLICATE_FEATURES,
+    "duplicate_times": DUPLICATE_TIMES,
+}
 KINDS: dict[str, tuple[type, ...]] = {
     "file": (str,),
     "id": (str,),
@@ -114,8 +120,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "graph": (str,),
     "seed": (int,),
     "directed": (bool,),
-    "duplicates": (str,),
-    "duplicate_features": (str,),
+    **{key: (str,) for key in CHOICES},
     "types": (dict,),
     "relations": (dict,),
 }
@@ -260,6 +265,12 @@ def _relation(
     return RelationTable(**said, name=name)
 
 
+def _choice(section: _Section, key: str) -> str:
+    chosen, choices = section.values.get(key, CHOICES[key][0]), CHOICES[key]
+    section.require(chosen in choices, f"{key} is {chosen!r}; say one of {', '.join(choices)}")
+    return str(chosen)
+
+
 def read_description(path: pathlib.Path) -> Description:
     try:
         text = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -273,16 +284,6 @@ def read_description(path: pathlib.Path) -> Description:
         bool(text.get("types")) and bool(text.get("relations")),
         "wants a [types.NAME] and a [relations.NAME]",
     )
-    duplicates = text.get("duplicates", "sum")
-    section.require(
-        duplicates in DUPLICATES,
-        f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}",
-    )
-    features = text.get("duplicate_features", "kept")
-    section.require(
-        features in DUPLICATE_FEATURES,
-        f"duplicate_features is {features!r}; say one of {', '.join(DUPLICATE_FEATURES)}",
-    )
     of_all = {key: text[key] for key in OF_ALL_TABLES if key in text}
     types = {name: _type(path, name, values, of_all) for name, values in text["types"].items()}
     relations = {
@@ -293,8 +294,7 @@ def read_description(path: pathlib.Path) -> Description:
         path.parent / text["graph"] if "graph" in text else path.with_suffix(".h5"),
         text.get("seed", 0),
         text.get("directed"),
-        duplicates,
-        features,
+        *(_choice(section, key) for key in CHOICES),
         types,
         relations,
     )

@@ -1,0 +1,366 @@
+#include "described_graph.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "array_tables.hpp"
+#include "described_columns.hpp"
+#include "edge_text.hpp"
+#include "espalier/base/counted.hpp"
+#include "espalier/graph/described_import.hpp"
+#include "input_files.hpp"
+#include "ogb_tables.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Calls use(file) for each that is named.
+template <class Use>
+void for_each_file(const DescribedGraph& graph, Use use) {
+  const auto each = [&](std::initializer_list<const DescribedFile*> files) {
+    for (const auto* file : files)
+      if (file->given()) use(*file);
+  };
+  for (const auto& of : graph.types) {
+    each({&of.features, &of.labels, &of.ids});
+    for (const auto& split : of.splits) each({&split.parts[0], &split.parts[1], &split.parts[2]});
+  }
+  for (const auto& of : graph.relations) {
+    for (const auto& edges : of.edges) each({&edges.file});
+    each({&of.weights, &of.times, &of.features});
+  }
+  if (!graph.links) return;
+  for (const auto& of : graph.links->splits)
+    if (of)
+      each(
+          {&of->heads, &of->tails, &of->relations, &of->negative_heads, &of->negative_tails, &of->non_links});
+}
+
+bool has_field(const DescribedRelation& of, PairField field) {
+  return std::ranges::any_of(of.edges, [&](const DescribedEdges& edges) {
+    return !edges.file.is_array() && std::ranges::find(edges.form.fields, field) != edges.form.fields.end();
+  });
+}
+
+// How many vertices of a type there are, and who says so.
+VertexCount count_vertices(const DescribedType& of) {
+  VertexCount said{-1, ""};
+  const auto meet = [&](std::int64_t count, const std::string& by) {
+    if (said.count >= 0 && count != said.count)
+      input_error("{}: {} has {} rows, but {} {}; a row is of a vertex", of.by, by, count, said.by,
+                  said.by == "count" ? fmt::format("is {}", said.count) : fmt::format("has {}", said.count));
+    if (said.count < 0) said = {count, by};
+  };
+  if (of.count) meet(*of.count, "count");
+  for (const auto* file : {&of.features, &of.labels, &of.ids})
+    if (file->is_array()) meet(count_rows(*file, file == &of.ids), file->name());
+  for (const auto* file : {&of.features, &of.labels, &of.ids})
+    if (said.count < 0 && file->given()) meet(count_rows(*file), file->name());
+  if (said.count < 0)
+    input_error("{}: nothing says how many vertices there are; give count, features, labels or ids", of.by);
+  return said;
+}
+
+class DescribedSource : public GraphSource {
+ public:
+  explicit DescribedSource(DescribedGraph graph)
+      : GraphSource(graph.about, graph.options), graph_(std::move(graph)), begins_(graph_.relations.size()) {
+    for (const auto& of : graph_.types) counts_.push_back(count_vertices(of));
+    if (graph_.typed()) {
+      for (std::size_t t = 0; t < counts_.size(); ++t) add_type(graph_.types[t].name, counts_[t].count);
+      for (const auto& of : graph_.relations) add_triplet(of.triplet, of.by);
+      check_names(place());
+    } else {
+      set_plain(counts_[0].count, "the graph has " + counted(counts_[0].count, "vertex"));
+      if (counts_[0].count == 0) input_error("{}: the graph has no vertex", place());
+    }
+    for (const auto& of : graph_.relations) check_lengths(of);
+    check_files();
+    find_link_relations();
+  }
+
+  std::string place() const override { return options().place; }
+  void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override;
+  bool weighted(int triplet) const override {
+    return relation(triplet).weights.given() || has_field(relation(triplet), PairField::kValue);
+  }
+  bool timed(int triplet) const override {
+    return relation(triplet).times.given() || has_field(relation(triplet), PairField::kTime);
+  }
+  bool both_ways(int triplet) const override { return typed() && relation(triplet).both_ways; }
+  std::string edge_place(int triplet, std::int64_t edge) const override;
+  const char* line() const override { return relation(0).edges[0].file.is_array() ? "edge" : "line"; }
+  std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const override {
+    const auto& of = relation(triplet);
+    return open_rows(of.features, edges, "edges by " + of.edges[0].file.name());
+  }
+
+  std::unique_ptr<FeatureRows> open_features(int type) const override {
+    return open(type, described(type).features);
+  }
+  std::unique_ptr<FeatureRows> open_labels(int type) const override {
+    return open(type, described(type).labels);
+  }
+  NoClass no_class() const override { return NoClass::kMinusOneToo; }
+  const Buffer<std::int64_t>* number_ids(int type) const override {
+    const auto& ids = ids_of(type);
+    return ids.numbers ? &ids.of_numbers : nullptr;
+  }
+  const std::vector<std::string>* text_ids(int type) const override {
+    const auto& ids = ids_of(type);
+    return described(type).ids.given() && !ids.numbers ? &ids.of_texts : nullptr;
+  }
+  bool has_split(int type, std::size_t place, Split part) const override {
+    const auto* split = find_split(type, place);
+    return split != nullptr && split->parts[static_cast<std::size_t>(part)].given();
+  }
+  Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const override;
+
+  LinkInfo links() const override;
+  GivenLinks read_links(Split split) const override;
+
+ private:
+  const DescribedType& described(int type) const { return graph_.types[type]; }
+  const DescribedRelation& relation(int triplet) const { return graph_.relations[triplet]; }
+  std::unique_ptr<FeatureRows> open(int type, const DescribedFile& file) const {
+    return open_rows(file, counts_[type].count, "vertices by " + counts_[type].by);
+  }
+  const VertexIds& ids_of(int type) const {
+    if (type == ids_type_) return ids_;
+    const auto& file = described(type).ids;
+    ids_ = file.given() ? read_vertex_ids(file, counts_[type].count, "vertices by " + counts_[type].by)
+                        : VertexIds();
+    ids_type_ = type;
+    return ids_;
+  }
+  const DescribedSplit* find_split(int type, std::size_t place) const {
+    const auto& splits = described(type).splits;
+    const auto found = std::ranges::find(splits, options().splits[place], &DescribedSplit::name);
+    return found == splits.end() ? nullptr : &*found;
+  }
+  void read_file(int triplet, const DescribedEdges& edges,
+                 const std::function<void(const EdgePiece&)>& use) const;
+  void check_lengths(const DescribedRelation& of) const;
+  void check_files() const;
+  void find_link_relations();
+
+  VertexType type_of_end(LinkEnd end, std::int64_t relation) const;
+  void check_rows_of_links(const DescribedFile& file, const Matrix<std::int64_t>& rows,
+                           const DescribedLinks::OfSplit& of, std::int64_t links) const;
+  template <class EndOf>
+  void number_ends(const DescribedFile& file, Matrix<std::int64_t>& rows,
+                   const Matrix<std::int64_t>& relations, EndOf end_of) const;
+
+  DescribedGraph graph_;
+  std::vector<VertexCount> counts_;                        // [types]
+  mutable std::vector<std::vector<std::int64_t>> begins_;  // [triplets] of each file its first edge
+  // Of links: the graph's; empty: none of them.
+  std::vector<int> link_relations_;
+  mutable VertexIds ids_;  // of the type that was asked for last
+  mutable int ids_type_ = -1;
+};
+
+// ---- what headers say ----
+
+// Where edges are arrays it is known before they are read.
+void DescribedSource::check_lengths(const DescribedRelation& of) const {
+  std::int64_t edges = 0;
+  for (const auto& part : of.edges) {
+    if (!part.file.is_array()) return;
+    edges += count_edges(*open_array(part.file), true);
+  }
+  for (const auto* file : {&of.weights, &of.times, &of.features})
+    if (const auto rows = file->is_array() ? count_rows(*file) : edges; rows != edges)
+      input_error("{}: {} has {} rows, but {} has {} edges; a row is of an edge", file->by, file->name(),
+                  rows, of.edges[0].file.name(), edges);
+}
+
+// So that one that is not there is found at once.
+void DescribedSource::check_files() const {
+  const auto check = [](const DescribedFile& file) {
+    if (file.is_array()) {
+      open_array(file, true);
+    } else if (file.given()) {
+      try {
+        LineReader lines(file.path);
+      } catch (const UserError& error) {
+        throw UserError(error.code(), fmt::format("{}: {}", file.by, error.what()));
+      }
+    }
+  };
+  for_each_file(graph_, check);
+}
+
+// ---- edges ----
+
+void DescribedSource::read_file(int triplet, const DescribedEdges& edges,
+                                const std::function<void(const EdgePiece&)>& use) const {
+  const auto of_heads = heads(triplet), of_tails = tails(triplet);
+  if (edges.file.is_array())
+    return read_edge_pairs([&] { return open_array(edges.file); }, of_heads, of_tails, use, true);
+  open_edge_text({.path = edges.file.path, .form = edges.form, .sources = of_heads, .targets = of_tails})
+      ->read(use);
+}
+
+void DescribedSource::read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const {
+  const auto& of = relation(triplet);
+  EdgeColumn weights(of.weights), times(of.times);
+  std::int64_t edges = 0;
+  begins_[triplet].clear();
+  for (const auto& part : of.edges) {
+    const auto before = edges;
+    begins_[triplet].push_back(before);
+    read_file(triplet, part, [&](EdgePiece piece) {
+      const auto count = piece.sources.size();
+      edges += static_cast<std::int64_t>(count);
+      if (of.weights.given()) piece.weights = weights.next_weights(count, piece.vanished);
+      if (of.times.given()) piece.times = times.next_times(count);
+      const bool enough = (!of.weights.given() || piece.weights.size() == count) &&
+                          (!of.times.given() || piece.times.size() == count);
+      if (enough) use(piece);  // else they are counted, and finish() says how many there are
+    });
+    if (edges == before && of.edges.size() > 1)
+      input_error("{}: {} has no edge; leave it out", part.file.by, part.file.name());
+  }
+  weights.finish(edges, of.edges[0].file.name());
+  times.finish(edges, of.edges[0].file.name());
+}
+
+std::string DescribedSource::edge_place(int triplet, std::int64_t edge) const {
+  const auto& begins = begins_[triplet];
+  const auto part = std::ranges::upper_bound(begins, edge) - begins.begin() - 1;
+  const auto& edges = relation(triplet).edges[part];
+  edge -= begins[part];
+  if (edges.file.is_array()) return edge_of_array(edges.file.name(), edge);
+  return open_edge_text({.path = edges.file.path, .form = edges.form})->place(edge);
+}
+
+// ---- vertices ----
+
+Splits DescribedSource::read_splits(int type, const OgbLabels& labels, std::size_t place) const {
+  const auto& parts = find_split(type, place)->parts;
+  const auto of = vertices(type);
+  SplitCollector collected(of.count, labels, HiddenTests::kRefuse);
+  for (const auto split : kSplits) {
+    const auto& file = parts[static_cast<std::size_t>(split)];
+    if (file.is_array())
+      read_split_array(*open_array(file), of, split, collected);
+    else if (file.given())
+      read_split_table(file.path, of, split, collected);
+  }
+  return collected.finish();
+}
+
+// ---- links ----
+
+void DescribedSource::find_link_relations() {
+  if (!graph_.links) return;
+  const auto& names = graph_.links->relations;
+  for (const auto& name : names) {
+    const auto found = std::ranges::find(triplets(), name, &Triplet::relation);
+    if (found != triplets().end()) link_relations_.push_back(static_cast<int>(found - triplets().begin()));
+  }
+  if (!link_relations_.empty() && link_relations_.size() < names.size())
+    input_error("{}: relations names some of the graph and others; give [links] all of the graph's, or none",
+                graph_.links->by);
+}
+
+LinkInfo DescribedSource::links() const {
+  LinkInfo info;
+  if (!graph_.links) return info;
+  info = {true, graph_.links->directed, graph_.links->relations, link_relations_, {}};
+  for (std::size_t s = 0; s < info.splits.size(); ++s) info.splits[s].links = graph_.links->splits[s] ? 1 : 0;
+  return info;
+}
+
+// Links of a relation of the graph go from its type of heads to its type of tails.
+VertexType DescribedSource::type_of_end(LinkEnd end, std::int64_t relation) const {
+  if (link_relations_.empty()) return {"", 0, types().back().end};
+  const auto& triplet = triplets()[link_relations_[relation]];
+  return types()[type_of(end == LinkEnd::kHead ? triplet.head : triplet.tail)];
+}
+
+// Throws where the file has other than a row of one number, or of several, for each link.
+void DescribedSource::check_rows_of_links(const DescribedFile& file, const Matrix<std::int64_t>& rows,
+                                          const DescribedLinks::OfSplit& of, std::int64_t links) const {
+  if (rows.rows != links)
+    input_error("{}: {} has {} rows, but {} has {}; a row is of a link", file.by, file.name(), rows.rows,
+                of.heads.name(), links);
+  const bool single = &file == &of.heads || &file == &of.tails || &file == &of.relations;
+  if (single && rows.rows > 0 && rows.columns != 1)
+    input_error("{}: {} has {} columns, not a number for each link", file.by, file.name(), rows.columns);
+}
+
+// Ids of vertices within types become those of the whole graph. The column `end_of` is of: all are
+// of one end, or the first of heads and the second of tails.
+template <class EndOf>
+void DescribedSource::number_ends(const DescribedFile& file, Matrix<std::int64_t>& rows,
+                                  const Matrix<std::int64_t>& relations, EndOf end_of) const {
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    for (std::int64_t c = 0; c < rows.columns; ++c) {
+      const auto type = type_of_end(end_of(c), relations.rows > 0 ? relations.data[k] : 0);
+      auto& id = rows(k, c);
+      if (id < 0 || id >= type.size())
+        input_error("{}: {}: row {}: vertex {} is out of range: the graph has {} vertices{}, 0 to {}",
+                    file.by, file.name(), k, id, type.size(),
+                    type.name.empty() ? "" : " of type " + type.name, type.size() - 1);
+      id += type.begin;
+    }
+}
+
+GivenLinks DescribedSource::read_links(Split split) const {
+  const auto& of = *graph_.links->splits[static_cast<std::size_t>(split)];
+  const auto count = count_rows(of.heads);
+  const auto read = [&](const DescribedFile& file) {
+    if (!file.given()) return Matrix<std::int64_t>();
+    auto rows = read_whole_numbers(file);
+    check_rows_of_links(file, rows, of, count);
+    return rows;
+  };
+  const auto relations = read(of.relations);
+  const auto most = std::max<std::int64_t>(1, std::ssize(graph_.links->relations));
+  for (std::int64_t k = 0; k < relations.rows; ++k)
+    if (relations.data[k] < 0 || relations.data[k] >= most)
+      input_error("{}: {}: row {}: relation {} is out of range: links have {}, 0 to {}", of.relations.by,
+                  of.relations.name(), k, relations.data[k], counted(most, "relation"), most - 1);
+  const auto read_ends = [&](const DescribedFile& file, LinkEnd end) {
+    auto rows = read(file);
+    number_ends(file, rows, relations, [&](std::int64_t) { return end; });
+    return rows;
+  };
+  GivenLinks given;
+  given.links.heads = read_ends(of.heads, LinkEnd::kHead).data;
+  given.links.tails = read_ends(of.tails, LinkEnd::kTail).data;
+  given.links.relations.assign(relations.data.begin(), relations.data.end());
+  given.negative_heads = read_ends(of.negative_heads, LinkEnd::kHead);
+  given.negative_tails = read_ends(of.negative_tails, LinkEnd::kTail);
+  if (!of.non_links.given()) return given;
+  given.non_links = read_whole_numbers(of.non_links);
+  if (given.non_links.columns != 2)
+    input_error("{}: {} has {} columns, not 2: head, then tail", of.non_links.by, of.non_links.name(),
+                given.non_links.columns);
+  number_ends(of.non_links, given.non_links, {},
+              [](std::int64_t c) { return c == 0 ? LinkEnd::kHead : LinkEnd::kTail; });
+  return given;
+}
+
+}  // namespace
+
+std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described, const OutputFile& output) {
+  std::vector<std::string> files = {described.options.place};
+  for_each_file(described, [&](const DescribedFile& file) { files.push_back(file.path); });
+  refuse_inputs_as_output(files, output.path);
+  check_output(output);
+  return std::make_unique<DescribedSource>(std::move(described));
+}
+
+void import_described_graph(const Communicator& comm, const std::string& path, const OutputFile& output) {
+  try {
+    import_graph(comm, output, [&] { return open_described_graph(read_graph_toml(path), output); });
+  } catch (const UserError& error) {
+    throw UserError(error.code(), in_keys(error.what()));
+  }
+}
+
+}  // namespace espalier

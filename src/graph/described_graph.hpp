@@ -1,0 +1,93 @@
+// A graph as files say it: which file has what of each type and of each relation. Makers fill it,
+// open_described_graph() reads what it names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph_source.hpp"
+#include "npy_file.hpp"
+#include "pair_reader.hpp"
+
+namespace espalier {
+
+/// Numbers or texts: an array of numpy's, or a text without a header, plain or packed, a line for
+/// each thing. None where the path is empty.
+struct DescribedFile {
+  std::string path;
+  std::string member = {};  ///< of an .npz
+  std::string by = {};      ///< who names it, for messages: "graph.toml:5: types.item.features"
+
+  bool given() const { return !path.empty(); }
+  bool is_array() const { return !member.empty() || path.ends_with(".npy"); }
+  std::string name() const { return member.empty() ? path : path + ": " + member; }
+};
+
+/// Vertices of train, valid and test: ids, or a mask.
+struct DescribedSplit {
+  std::string name;  ///< empty: it has none
+  std::array<DescribedFile, 3> parts = {};
+};
+
+struct DescribedType {
+  std::string name, by;                    ///< by: as a file's
+  std::optional<std::int64_t> count = {};  ///< else as many as a file has rows
+  DescribedFile features = {}, labels = {}, ids = {};
+  std::vector<DescribedSplit> splits = {};
+};
+
+/// Edges of a relation: [2, m] or [m, 2] with ids within the types, or lines of a text.
+struct DescribedEdges {
+  DescribedFile file;
+  PairForm form = {};  ///< of a text
+};
+
+struct DescribedRelation {
+  Triplet triplet;
+  std::string by;
+  /// One after the other; texts have the same fields.
+  std::vector<DescribedEdges> edges = {};
+  DescribedFile weights = {}, times = {}, features = {};  ///< of edges in that order
+  /// Each edge is also one the other way round.
+  bool both_ways = false;
+};
+
+/// Ids of the ends count within their types where relations are the graph's, else in the whole
+/// graph.
+struct DescribedLinks {
+  struct OfSplit {
+    DescribedFile heads, tails, relations, negative_heads, negative_tails, non_links;
+  };
+  std::string by;
+  bool directed = true;
+  std::vector<std::string> relations = {};  ///< names; empty: one without a name
+  std::array<std::optional<OfSplit>, 3> splits = {};
+};
+
+struct DescribedGraph {
+  GraphDescription about;
+  ImportOptions options;
+  std::vector<DescribedType> types = {};
+  std::vector<DescribedRelation> relations = {};
+  std::optional<DescribedLinks> links = {};
+
+  /// One type and one relation are a graph without types, unless links speak of the relation.
+  bool typed() const {
+    return types.size() > 1 || relations.size() > 1 || !relations[0].triplet.inverse.empty() ||
+           (links && !links->relations.empty());
+  }
+};
+
+/// Of a file in TOML (docs/data.md has the language); nothing that it names was opened yet. Throws
+/// UserError(kInput) with file, line and key.
+DescribedGraph read_graph_toml(const std::string& path);
+
+/// Opens every array once, so that what headers say is checked. `described` speaks of this output.
+/// Throws UserError as GraphSource; UserError(kUsage) where the output is one of the files.
+std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described, const OutputFile& output);
+
+}  // namespace espalier

@@ -1,0 +1,394 @@
+// A described graph in TOML. docs/data.md has the language; where espalier-tables, which reads
+// tables with headers, has a key, it means the same here.
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "described_graph.hpp"
+#include "espalier/base/escape.hpp"
+#include "espalier/base/input_text.hpp"
+#include "espalier/base/nearest.hpp"
+
+namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Of tables with headers: the package's.
+const std::vector<std::string> kTableKeys = {"file",  "id",    "numbers", "dates",   "categories",
+                                             "label", "split", "scale",   "missing", "unknown",
+                                             "seed",  "graph", "weight"};
+
+// A table of the file, asked key by key.
+class Section {
+ public:
+  /// Throws UserError(kInput) where it has a key that is not in `known`; of none that are
+  /// named any is.
+  Section(const toml::table& table, const std::string& file, const std::string& name,
+          const std::vector<std::string>& known = {})
+      : table_(table), file_(file), name_(name) {
+    for (const auto& [key, node] : in_order())
+      if (!known.empty() && std::ranges::find(known, key) == known.end()) refuse_key(key, *node, known);
+  }
+
+  std::size_t size() const { return table_.size(); }
+  /// Keys and values in the order of their lines.
+  std::vector<std::pair<std::string, const toml::node*>> in_order() const {
+    std::vector<std::pair<std::string, const toml::node*>> found;
+    for (const auto& [key, node] : table_) found.emplace_back(std::string(key.str()), &node);
+    std::ranges::sort(found, [](const auto& a, const auto& b) {
+      const auto &of_a = a.second->source().begin, &of_b = b.second->source().begin;
+      return std::pair(of_a.line, of_a.column) < std::pair(of_b.line, of_b.column);
+    });
+    return found;
+  }
+
+  const std::string& path() const { return file_; }
+  bool has(const std::string& key) const { return table_.contains(key); }
+  /// "graph.toml:5: types.item.features"
+  std::string place(const std::string& key) const {
+    const auto* node = table_.get(key);
+    return fmt::format("{}:{}: {}{}{}", file_, (node == nullptr ? table_ : *node).source().begin.line, name_,
+                       name_.empty() || key.empty() ? "" : ".", key);
+  }
+  [[noreturn]] void wrong(const std::string& key, const std::string& words) const {
+    input_error("{} {}", place(key), words);
+  }
+
+  std::string text(const std::string& key) const {
+    const auto value =
+        table_.get(key) == nullptr ? std::nullopt : table_.get(key)->value_exact<std::string>();
+    if (!value || value->empty())
+      wrong(key, has(key) ? "is no word in quotes" : "is missing; it is a word in quotes");
+    return *value;
+  }
+  std::optional<std::string> optional_text(const std::string& key) const {
+    return has(key) ? std::optional(text(key)) : std::nullopt;
+  }
+  bool flag(const std::string& key, bool otherwise) const {
+    if (!has(key)) return otherwise;
+    const auto value = table_.get(key)->value_exact<bool>();
+    if (!value) wrong(key, "is neither true nor false");
+    return *value;
+  }
+  std::int64_t whole_number(const std::string& key) const {
+    const auto value = table_.get(key)->value_exact<std::int64_t>();
+    if (!value || *value < 0 || *value > kMostVertices) wrong(key, "is no number of vertices");
+    return *value;
+  }
+  template <std::size_t n>
+  int choice(const std::string& key, const std::array<const char*, n>& names) const {
+    if (!has(key)) return 0;
+    const auto word = text(key);
+    const auto found = std::ranges::find(names, word);
+    if (found == names.end())
+      wrong(key, fmt::format("is {}; give one of {}", quoted(word), fmt::join(names, ", ")));
+    return static_cast<int>(found - names.begin());
+  }
+  std::vector<std::string> texts(const std::string& key) const {
+    std::vector<std::string> found;
+    const auto* list = has(key) ? table_.get(key)->as_array() : nullptr;
+    if (list == nullptr) wrong(key, has(key) ? "is no list" : "is missing; it is a list of words in quotes");
+    for (const auto& item : *list) {
+      const auto value = item.value_exact<std::string>();
+      if (!value || value->empty()) wrong(key, "is no list of words in quotes");
+      found.push_back(*value);
+    }
+    return found;
+  }
+  /// A table within it; null where there is none of this name, or something else.
+  const toml::table* table(const std::string& key) const {
+    return has(key) ? table_.get(key)->as_table() : nullptr;
+  }
+  Section section(const std::string& key, const std::vector<std::string>& known = {}) const {
+    const auto* inner = table(key);
+    if (inner == nullptr) wrong(key, has(key) ? "is no section" : "is missing");
+    return {*inner, file_, name_.empty() ? key : name_ + "." + key, known};
+  }
+
+  /// "x.npy", "a.npz:MEMBER", or a text; relative to the file. No file where the key is not there.
+  DescribedFile file(const std::string& key) const {
+    return has(key) ? named_file(key, text_or_refuse_list(key)) : DescribedFile();
+  }
+  DescribedFile named_file(const std::string& key, const std::string& word) const {
+    const std::string archive = ".npz:";
+    const auto at = word.find(archive);
+    const auto path = at == std::string::npos ? word : word.substr(0, at + archive.size() - 1);
+    if (path.ends_with(".npz") && at == std::string::npos)
+      wrong(key, fmt::format("is {}, an archive of arrays; say which: \"{}:NAME\"", quoted(word), word));
+    return {(fs::path(file_).parent_path() / path).string(),
+            at == std::string::npos ? "" : word.substr(at + archive.size()), place(key)};
+  }
+
+ private:
+  // Columns of a table are lists.
+  std::string text_or_refuse_list(const std::string& key) const {
+    if (table_.get(key)->is_array())
+      wrong(key, fmt::format("is a list of columns, which espalier-tables {} reads; give a file", file_));
+    return text(key);
+  }
+  [[noreturn]] void refuse_key(const std::string& key, const toml::node& node,
+                               const std::vector<std::string>& known) const {
+    const auto place = fmt::format("{}:{}", file_, node.source().begin.line);
+    const auto full = name_.empty() ? key : name_ + "." + key;
+    const auto plural = std::ranges::find(known, key + "s");
+    if (std::ranges::find(kTableKeys, key) != kTableKeys.end())
+      input_error("{}: {} is of tables with headers, which espalier-tables {} reads{}", place, full, file_,
+                  plural == known.end() ? "" : "; of an array or a text it is " + *plural);
+    input_error("{}: unknown key {}; did you mean {}?", place, full, nearest(key, known));
+  }
+
+  const toml::table& table_;
+  std::string file_, name_;
+};
+
+// ---- vertices ----
+
+DescribedSplit read_split(const Section& section, const std::string& name,
+                          const std::vector<std::string>& parts) {
+  DescribedSplit split{name};
+  for (std::size_t s = 0; s < kSplitNames.size(); ++s)
+    if (std::ranges::find(parts, kSplitNames[s]) != parts.end())
+      split.parts[s] = section.file(kSplitNames[s]);
+  return split;
+}
+
+// Parts, or parts of splits with a name.
+std::vector<DescribedSplit> read_splits(const Section& splits) {
+  std::vector<DescribedSplit> found;
+  std::vector<std::string> usual;
+  const std::vector<std::string> parts(kSplitNames.begin(), kSplitNames.end());
+  for (const auto& [key, node] : splits.in_order()) {
+    if (node->is_table() && std::ranges::find(parts, key) == parts.end()) {
+      if (!is_split_name(key)) splits.wrong(key, std::string("is a split: ") + kSplitNameRule);
+      found.push_back(read_split(splits.section(key, parts), key, parts));
+    } else {
+      if (std::ranges::find(parts, key) == parts.end())
+        splits.wrong(key, "is neither train, valid or test nor a section of these, a split with a name");
+      usual.push_back(key);
+    }
+  }
+  if (!usual.empty()) found.insert(found.begin(), read_split(splits, "", usual));
+  return found;
+}
+
+DescribedType read_type(const Section& types, const std::string& name) {
+  const auto section = types.section(name, {"count", "features", "labels", "ids", "splits"});
+  DescribedType type{name, section.place("")};
+  if (section.has("count")) type.count = section.whole_number("count");
+  type.features = section.file("features");
+  type.labels = section.file("labels");
+  type.ids = section.file("ids");
+  if (section.has("splits")) type.splits = read_splits(section.section("splits"));
+  return type;
+}
+
+// ---- edges ----
+
+PairForm read_form(const Section& edges) {
+  const std::map<std::string, PairField> fields = {{"source", PairField::kFirst},
+                                                   {"target", PairField::kSecond},
+                                                   {"weight", PairField::kValue},
+                                                   {"time", PairField::kTime}};
+  const std::vector<std::string> names = {"source", "target", "weight", "time"};
+  const auto columns = edges.texts("columns");
+  PairForm form;
+  form.fields.clear();
+  for (const auto& name : columns) {
+    if (!fields.contains(name))
+      edges.wrong("columns", fmt::format("has {}; did you mean {}?", quoted(name), nearest(name, names)));
+    if (std::ranges::count(columns, name) > 1)
+      edges.wrong("columns", fmt::format("has {} twice", quoted(name)));
+    form.fields.push_back(fields.at(name));
+  }
+  for (const auto* end : {"source", "target"})
+    if (std::ranges::find(columns, end) == columns.end())
+      edges.wrong("columns", fmt::format("has no \"{}\"; an edge has both ends", end));
+  form.names = fmt::format("{}", fmt::join(columns, ", "));
+  return form;
+}
+
+PairForm with_hint(PairForm form, const Section& section) {
+  form.no_number_hint =
+      fmt::format("; a table with a header, or ids of its own, espalier-tables {} reads", section.path());
+  return form;
+}
+
+// A file; or a text, or several, and its columns.
+std::vector<DescribedEdges> read_edges(const Section& relation) {
+  if (relation.table("edges") == nullptr) {
+    if (!relation.has("edges")) relation.wrong("", "has no edges; give edges = a file");
+    return {{relation.file("edges"), with_hint({}, relation)}};
+  }
+  const auto edges = relation.section("edges", {"file", "files", "columns"});
+  if (edges.has("file") == edges.has("files")) relation.wrong("edges", "has file or files, and one of them");
+  const auto files = edges.has("files") ? edges.texts("files") : std::vector{edges.text("file")};
+  const auto form = with_hint(edges.has("columns") ? read_form(edges) : PairForm(), relation);
+  if (files.empty()) edges.wrong("files", "names no file");
+  std::vector<DescribedEdges> found;
+  for (const auto& file : files) {
+    found.push_back({edges.named_file(edges.has("files") ? "files" : "file", file), form});
+    if (found.back().file.is_array() && edges.has("columns"))
+      edges.wrong("columns", fmt::format("is of texts, but {} is an array: leave columns out", file));
+  }
+  return found;
+}
+
+bool has_column(const std::vector<DescribedEdges>& edges, PairField field) {
+  return std::ranges::find(edges[0].form.fields, field) != edges[0].form.fields.end();
+}
+
+std::string read_end(const Section& relation, const std::string& end,
+                     const std::vector<DescribedType>& types) {
+  if (relation.table(end) != nullptr)
+    relation.wrong(end,
+                   "names a column of a table with a header, which espalier-tables reads; give the type");
+  const auto type = relation.text(end);
+  std::vector<std::string> names;
+  for (const auto& of : types) names.push_back(of.name);
+  if (std::ranges::find(names, type) == names.end())
+    relation.wrong(
+        end, fmt::format("is {}, which is no type; did you mean {}?", quoted(type), nearest(type, names)));
+  return type;
+}
+
+DescribedRelation read_relation(const Section& relations, const std::string& name,
+                                const std::vector<DescribedType>& types, bool directed, bool alone) {
+  const auto section = relations.section(
+      name, {"source", "target", "edges", "weights", "time", "features", "inverse", "directed"});
+  DescribedRelation relation;
+  relation.by = section.place("");
+  relation.triplet.relation = name;
+  relation.triplet.head = read_end(section, "source", types);
+  relation.triplet.tail = read_end(section, "target", types);
+  relation.edges = read_edges(section);
+  relation.weights = section.file("weights");
+  relation.times = section.file("time");
+  relation.features = section.file("features");
+  for (const auto& [key, column] : {std::pair{"weights", PairField::kValue}, {"time", PairField::kTime}})
+    if (section.has(key) && has_column(relation.edges, column))
+      section.wrong(key, "is a column of edges, too; leave one of them out");
+  auto& triplet = relation.triplet;
+  if (const auto inverse = section.optional_text("inverse")) {
+    if (section.has("directed"))
+      section.wrong("directed", "and inverse are both there; leave one of them out");
+    triplet.inverse = *inverse;
+  } else if (!section.has("directed") && !directed && !alone) {
+    triplet.inverse = "rev_" + name;
+  } else if (!section.flag("directed", directed)) {
+    if (triplet.head != triplet.tail)
+      section.wrong("directed",
+                    fmt::format("= false is of a relation within one type; give inverse = \"rev_{}\"", name));
+    relation.both_ways = true;
+  }
+  return relation;
+}
+
+// ---- links ----
+
+DescribedLinks::OfSplit read_links_of(const Section& links, std::size_t split, bool one_relation) {
+  std::vector<std::string> known = {"head", "tail", "relation"};
+  if (split > 0) known.insert(known.end(), {"negative_heads", "negative_tails", "non_links"});
+  const auto section = links.section(kSplitNames[split], known);
+  for (const auto* end : {"head", "tail"}) section.text(end);
+  if (section.has("non_links") && !one_relation)
+    section.wrong("non_links", "is of links of one relation; give negative_heads and negative_tails");
+  if (!section.has("relation") && !one_relation)
+    section.wrong("relation", "is missing: links are of several relations");
+  DescribedLinks::OfSplit found;
+  for (auto [key, file] : {std::pair{"head", &found.heads},
+                           {"tail", &found.tails},
+                           {"relation", &found.relations},
+                           {"negative_heads", &found.negative_heads},
+                           {"negative_tails", &found.negative_tails},
+                           {"non_links", &found.non_links}})
+    *file = section.file(key);
+  return found;
+}
+
+DescribedLinks read_links(const Section& links) {
+  DescribedLinks found;
+  found.by = links.place("");
+  found.directed = links.flag("directed", true);
+  if (links.has("relations")) {
+    found.relations = links.texts("relations");
+    if (found.relations.empty()) links.wrong("relations", "is empty; leave it out where links are of one");
+    if (std::set(found.relations.begin(), found.relations.end()).size() < found.relations.size())
+      links.wrong("relations", "has a name twice");
+    if (std::ranges::any_of(found.relations,
+                            [](const auto& name) { return name.find('\n') != std::string::npos; }))
+      links.wrong("relations", "has a name of two lines");
+  }
+  bool any = false;
+  for (std::size_t s = 0; s < kSplitNames.size(); ++s)
+    if (links.has(kSplitNames[s])) {
+      found.splits[s] = read_links_of(links, s, found.relations.size() < 2);
+      any = true;
+    }
+  if (!any) links.wrong("", "has neither train, valid nor test");
+  return found;
+}
+
+// ---- all of it ----
+
+toml::table parse(const std::string& path) {
+  try {
+    return toml::parse(read_input_text(path, "description"), path);
+  } catch (const UserError& error) {
+    input_error("{}", error.what());
+  } catch (const toml::parse_error& error) {
+    input_error("{}:{}: {}", path, error.source().begin.line, error.description());
+  }
+}
+
+ImportOptions read_options(const Section& all, const std::string& path) {
+  ImportOptions options{.place = path, .splits = {}, .by_keys = true};
+  options.edges.duplicates = static_cast<Duplicates>(all.choice("duplicates", kDuplicateNames));
+  options.edges.features =
+      static_cast<DuplicateFeatures>(all.choice("duplicate_features", kDuplicateFeatureNames));
+  if (options.edges.duplicates == Duplicates::kRefuse && all.has("duplicate_features"))
+    all.wrong("duplicate_features", "means nothing with duplicates = \"refuse\"; leave one of them out");
+  options.edges.latest = all.choice("duplicate_times", std::array{"first", "last"}) == 1;
+  options.edges.drop_self_loops = all.choice("loops", std::array{"keep", "drop"}) == 1;
+  options.half = all.flag("half", false);
+  return options;
+}
+
+}  // namespace
+
+DescribedGraph read_graph_toml(const std::string& path) {
+  const auto table = parse(path);
+  const Section all(table, path, "",
+                    {"directed", "duplicates", "duplicate_features", "duplicate_times", "loops", "half",
+                     "types", "relations", "links"});
+  const auto file = fs::path(path);
+  DescribedGraph graph;
+  graph.about = {file.stem().string(), "description " + file.filename().string(), false};
+  graph.options = read_options(all, path);
+  const bool directed = all.flag("directed", true);
+  const auto types = all.section("types"), relations = all.section("relations");
+  for (const auto& [name, node] : types.in_order()) graph.types.push_back(read_type(types, name));
+  if (all.has("links"))
+    graph.links = read_links(all.section("links", {"directed", "relations", "train", "valid", "test"}));
+  const bool alone =
+      types.size() == 1 && relations.size() == 1 && (!graph.links || graph.links->relations.empty());
+  for (const auto& [name, node] : relations.in_order())
+    graph.relations.push_back(read_relation(relations, name, graph.types, directed, alone));
+  if (graph.types.empty() || graph.relations.empty())
+    input_error("{}: has no type, or no relation; give a [types.NAME] and a [relations.NAME]", path);
+  if (!graph.typed()) graph.options.edges.symmetrize = graph.relations[0].both_ways;
+  for (const auto& of : graph.types)
+    for (const auto& split : of.splits)
+      if (auto& names = graph.options.splits; std::ranges::find(names, split.name) == names.end())
+        names.push_back(split.name);
+  return graph;
+}
+
+}  // namespace espalier
