@@ -187,19 +187,19 @@ def weights(value: Any, what: str, edges: int) -> NDArray[np.float32]:
     return stored
 
 
-def times(value: Any, what: str, edges: int) -> NDArray[np.int64]:
-    """Of edges: whole numbers as they are, dates as seconds since 1970."""
+def times(value: Any, what: str, count: int, things: str) -> NDArray[np.int64]:
+    """Of so many "edges" or "vertices": whole numbers as they are, dates as seconds since 1970."""
     array = as_array(value, what)
     if array.dtype.kind == "M":
         if (wrong := np.isnat(array)).any():
             raise DataError(
-                f"{what}{place(first(wrong))} is no date; give each edge one"
+                f"{what}{place(first(wrong))} is no date; give one for each of the {things}"
             )
         array = array.astype("datetime64[s]").astype(np.int64)
     found = integers(array, what)
-    if found.shape != (edges,):
+    if found.shape != (count,):
         raise DataError(
-            f"{what} has the shape {list(found.shape)}, but there are {edges} edges; give a time "
+            f"{what} has the shape {list(found.shape)}, but there are {count} {things}; give a time "
             "for each"
         )
     return found

@@ -161,6 +161,8 @@ def _vertex_type(given: Given, name: str, count: int, splits: tuple[str, ...]) -
     of.columns = _columns(given, "feature_names", "x", name, of.features)
     if (ids := given.of("ids", name)) is not None:
         of.ids = labels.own_ids(ids, said["ids"], count)
+    if (time := given.of("time", name)) is not None:
+        of.time = arrays.times(time, said["time"], count, "vertices")
     for parts in parts_of_splits(splits).values():
         words = {split: given.said(part, name) for split, part in parts.items()}
         for split, part in parts.items():
@@ -198,7 +200,7 @@ def _relation(
     columns = _columns(given, "edge_feature_names", "edge_features", key, features)
     time = given.of("edge_time", key)
     if time is not None:
-        time = arrays.times(time, given.said("edge_time", key), edges)
+        time = arrays.times(time, given.said("edge_time", key), edges, "edges")
     entries = entries_of(
         listed.sources,
         listed.targets,

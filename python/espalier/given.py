@@ -9,7 +9,18 @@ from typing import Any
 from .graph import SPLITS
 
 VERTEX, EDGE = "vertex", ("vertex", "edge", "vertex")  # of a graph without types
-OF_TYPES = ("x", "y", "train", "valid", "test", "num_nodes", "ids", "class_names", "feature_names")
+OF_TYPES = (
+    "x",
+    "y",
+    "train",
+    "valid",
+    "test",
+    "num_nodes",
+    "ids",
+    "time",
+    "class_names",
+    "feature_names",
+)
 OF_RELATIONS = ("edge_weight", "edge_features", "edge_time", "edge_feature_names")
 IN_TABLES = {
     "edge_index": "edges",
@@ -19,6 +30,7 @@ IN_TABLES = {
     "x": "features",
     "y": "label",
     "ids": "id",
+    "time": "time",
     "feature_names": "features",
     "edge_feature_names": "features",
 }

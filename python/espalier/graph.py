@@ -31,6 +31,7 @@ class VertexType:
     labels: Labels | None = None
     splits: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # "train", "NAME/train"
     ids: NDArray[Any] | None = None  # int64, or texts of fixed length
+    time: NDArray[np.int64] | None = None
     columns: Columns | None = None  # of the features
 
 

@@ -144,6 +144,8 @@ def _write_vertices(file: h5py.File, graph: Graph) -> None:
                 file[f"labels/{within}names"] = fixed_texts(of.labels.names, "class_names")
         if of.ids is not None:
             file[f"types/{of.name}/ids" if graph.typed else "nodes/ids"] = of.ids
+        if of.time is not None:
+            file[f"nodes/{within}time"] = of.time
         for split, ids in of.splits.items():
             file[f"split/{within}{split}"] = ids
 

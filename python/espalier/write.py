@@ -73,6 +73,7 @@ def write_graph(
     edge_features: Any = None,
     edge_time: Any = None,
     ids: Any = None,
+    time: Any = None,
     class_names: Any = None,
     feature_names: Any = None,
     edge_feature_names: Any = None,
@@ -106,6 +107,7 @@ def write_graph(
     edge_features  [edges, f]
     edge_time      [edges], whole numbers, or datetime64
     ids            the vertices' own ids: texts or whole numbers
+    time           when each vertex was, as edge_time
     class_names    of class 0, 1, ..; of texts without it: sorted
     feature_names  of the columns of x; `espalier infer` refuses a graph with others than those that
                    the network was trained on. Those of edge_features: edge_feature_names
@@ -136,6 +138,7 @@ def write_graph(
         "test": test,
         "num_nodes": num_nodes,
         "ids": ids,
+        "time": time,
         "class_names": class_names,
         "feature_names": feature_names,
         "edge_feature_names": edge_feature_names,

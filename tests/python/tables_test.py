@@ -489,6 +489,14 @@ class Splits(TableTest):
             [[k for k in range(19) if k % 4], [19, 21], [k for k in range(22, 100) if k % 4]],
         )
 
+    def test_when_vertices_were(self):
+        self.split("{}")
+        said = (self.folder / "t.toml").read_text().replace('id = "id"', 'id = "id"\ntime = "born"')
+        (self.folder / "t.toml").write_text(said)
+        espalier.from_tables(self.folder / "t.toml", overwrite=True)
+        dates = np.array([born for _, _, born in self.ROWS], "datetime64[s]").astype(np.int64)
+        np.testing.assert_array_equal(arrays_of(self.folder / "t.h5")["nodes/time"], dates)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -243,6 +243,11 @@ class Edges(WriteTest):
         arrays = self.write([[2, 0, 1], [0, 1, 0]], edge_time=dates)
         self.assertEqual(arrays["graph/indices"].tolist(), [1, 2, 0])
         self.assertEqual(arrays["edges/time"].tolist(), [946684800, -2, 0])
+        arrays = self.write([[2, 0, 1], [0, 1, 0]], time=dates)
+        self.assertEqual(arrays["nodes/time"].tolist(), [-2, 0, 946684800])
+        for wrong in (dates[:2], [0.5, 1, 2], np.zeros((3, 1), int)):
+            with self.assertRaisesRegex(espalier.DataError, "^time"):
+                self.write([[2, 0, 1], [0, 1, 0]], time=wrong)
 
     def test_features_in_pieces(self):
         x = self.random.normal(size=(70001, 1)).astype(np.float32)

@@ -1,7 +1,6 @@
 """shop.toml: which tables hold the vertices and edges of a graph, and what their columns are.
 
-    graph = "shop.h5"        # to be written; left out: called as this file, to which paths are
-                             # relative
+    graph = "shop.h5"        # to be written; left out: called as this file. Paths are relative to it
     seed = 0                 # of splits by share
     directed = false         # every edge goes both ways; left out: as listed
     duplicates = "sum"       # of edges that are listed more than once, as write_graph has it: mean,
@@ -18,6 +17,7 @@
     categories = ["colour"]  # a column of 0 and 1 for each value
     label = "department"     # texts or numbers; empty: none
                              # several labels: labels = ["new", "sold"], columns of 0 and 1
+    time = "added"           # of the vertex: a date, or a whole number
     split = { shares = [0.6, 0.2, 0.2] }    # of those with a label, the default where there is one
                              # or { column = "part" }, with train, valid, test or nothing
                              # or { time = "added", valid = 2020-01-01, test = 2021-01-01 }
@@ -34,8 +34,8 @@
     time = "when"            # a date, or a whole number
     unknown = "refuse"       # of ids that their table has not: or "skip"
 
-`missing` and `scale` may stand in a section, too, and count there. A constant column is 0 when it is
-scaled. A graph of one type and one relation is a file without types.
+`missing` and `scale` may stand in a section, too, and count there. A constant column is scaled to 0.
+A graph of one type and one relation is a file without types.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Features:
     numbers: list[str] = field(default_factory=list)
     dates: list[str] = field(default_factory=list)
     categories: list[str] = field(default_factory=list)
+    time: str | None = None
     missing: str | float = "refuse"
     scale: str = "none"
 
@@ -81,7 +82,6 @@ class RelationTable(Features):
     source: dict[str, str] = field(default_factory=dict)
     target: dict[str, str] = field(default_factory=dict)
     weight: str | None = None
-    time: str | None = None
     unknown: str = "refuse"
 
 

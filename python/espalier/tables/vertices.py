@@ -46,13 +46,14 @@ class Vertices:
         self.features = FeatureColumns(of, f"{of.file}", like)
         self.classes: list[str | None] = []
         self.several: list[NDArray[np.int64]] = []
+        self.times: list[NDArray[np.int64]] = []
         self.parts: list[NDArray[Any]] = []  # of each piece: split names, or times
         if of.file is not None:
             self._read()
 
     def _columns(self) -> list[str]:
         of, split = self.of, self.of.split
-        named = [of.label, split.get("column"), split.get("time")]
+        named = [of.label, of.time, split.get("column"), split.get("time")]
         return [
             *([of.id] if of.id else []),
             *of.columns(),
@@ -71,6 +72,8 @@ class Vertices:
                 self.several.append(
                     np.stack([self._truth(piece, column) for column in self.of.labels], axis=1)
                 )
+            if self.of.time:
+                self.times.append(cells.times(piece, self.of.time))
             if self.of.split:
                 self.parts.append(self._parts(piece))
         if not self.numbers:
@@ -130,6 +133,7 @@ class Vertices:
             "ids": self._own_ids(),
             "x": self.features.matrix(),
             "feature_names": self.features.made,
+            "time": np.concatenate(self.times) if self.times else None,
         }
         if self.classes:
             known = {name for name in self.classes if name is not None}
