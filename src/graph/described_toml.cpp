@@ -260,7 +260,7 @@ std::string read_end(const Section& relation, const std::string& end,
 }
 
 DescribedRelation read_relation(const Section& relations, const std::string& name,
-                                const std::vector<DescribedType>& types, bool directed, bool alone) {
+                                const std::vector<DescribedType>& types, bool directed, bool typed) {
   const auto section = relations.section(
       name, {"source", "target", "edges", "weights", "time", "features", "inverse", "directed"});
   DescribedRelation relation;
@@ -272,6 +272,7 @@ DescribedRelation read_relation(const Section& relations, const std::string& nam
   relation.weights = section.file("weights");
   relation.times = section.file("time");
   relation.features = section.file("features");
+  relation.things = "edges by " + relation.edges[0].file.name();
   for (const auto& [key, column] : {std::pair{"weights", PairField::kValue}, {"time", PairField::kTime}})
     if (section.has(key) && has_column(relation.edges, column))
       section.wrong(key, "is a column of edges, too; leave one of them out");
@@ -280,7 +281,7 @@ DescribedRelation read_relation(const Section& relations, const std::string& nam
     if (section.has("directed"))
       section.wrong("directed", "and inverse are both there; leave one of them out");
     triplet.inverse = *inverse;
-  } else if (!section.has("directed") && !directed && !alone) {
+  } else if (!section.has("directed") && !directed && typed) {
     triplet.inverse = "rev_" + name;
   } else if (!section.flag("directed", directed)) {
     if (triplet.head != triplet.tail)
@@ -361,17 +362,28 @@ ImportOptions read_options(const Section& all, const std::string& path) {
   return options;
 }
 
+// One type and one relation make a graph without types.
+void forget_names(DescribedGraph& graph) {
+  auto& relation = graph.relations[0];
+  graph.types[0].name.clear();
+  relation.triplet = {};
+  graph.options.edges.symmetrize = relation.both_ways;
+  if (relation.edges[0].file.is_array()) graph.line = "edge";
+}
+
 }  // namespace
 
 DescribedGraph read_graph_toml(const std::string& path) {
   const auto table = parse(path);
   const Section all(table, path, "",
                     {"directed", "duplicates", "duplicate_features", "duplicate_times", "loops", "half",
-                     "types", "relations", "links"});
+                     "typed", "types", "relations", "links"});
   const auto file = fs::path(path);
   DescribedGraph graph;
   graph.about = {file.stem().string(), "description " + file.filename().string(), false};
   graph.options = read_options(all, path);
+  graph.place = path;
+  graph.no_class = NoClass::kMinusOneToo;
   const bool directed = all.flag("directed", true);
   const auto types = all.section("types"), relations = all.section("relations");
   for (const auto& [name, node] : types.in_order()) graph.types.push_back(read_type(types, name));
@@ -379,11 +391,14 @@ DescribedGraph read_graph_toml(const std::string& path) {
     graph.links = read_links(all.section("links", {"directed", "relations", "train", "valid", "test"}));
   const bool alone =
       types.size() == 1 && relations.size() == 1 && (!graph.links || graph.links->relations.empty());
+  const bool typed = all.flag("typed", !alone);
+  if (!typed && !alone)
+    all.wrong("typed", "= false, but there are several types or relations, or links name one");
   for (const auto& [name, node] : relations.in_order())
-    graph.relations.push_back(read_relation(relations, name, graph.types, directed, alone));
+    graph.relations.push_back(read_relation(relations, name, graph.types, directed, typed));
   if (graph.types.empty() || graph.relations.empty())
     input_error("{}: has no type, or no relation; give a [types.NAME] and a [relations.NAME]", path);
-  if (!graph.typed()) graph.options.edges.symmetrize = graph.relations[0].both_ways;
+  if (!typed && graph.relations[0].triplet.inverse.empty()) forget_names(graph);
   for (const auto& of : graph.types)
     for (const auto& split : of.splits)
       if (auto& names = graph.options.splits; std::ranges::find(names, split.name) == names.end())

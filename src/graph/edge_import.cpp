@@ -47,7 +47,7 @@ class EdgeFile : public GraphSource {
   void set_edges(std::unique_ptr<EdgeSource> edges, std::int64_t vertices, const char* line) {
     edges_ = std::move(edges);
     line_ = line;
-    set_plain(vertices);
+    set_names(GraphNames::plain(vertices));
   }
   void renumber() {
     auto renumbered = std::make_unique<RenumberedEdges>(std::move(edges_));
