@@ -1,11 +1,14 @@
 #include "espalier/graph/edge_import.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "array_tables.hpp"
+#include "described_graph.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/counted.hpp"
+#include "first_rank.hpp"
 #include "graph_source.hpp"
 #include "input_files.hpp"
 #include "matrix_market.hpp"
@@ -132,10 +135,49 @@ std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, 
   return file;
 }
 
+std::int64_t largest_id(const EdgeSource& edges) {
+  std::int64_t largest = -1;
+  edges.read([&](const EdgePiece& piece) {
+    for (const auto& ends : {piece.sources, piece.targets})
+      if (!ends.empty()) largest = std::max(largest, std::ranges::max(ends));
+  });
+  return largest;
+}
+
+// What a user could have written.
+DescribedGraph describe_list(const EdgeFileOptions& options) {
+  const auto& [features, labels, splits, half] = options.arrays;
+  DescribedGraph graph;
+  graph.options = import_options(options);
+  graph.types = {{.name = {}, .by = {}, .count = options.vertices}};
+  auto& vertices = graph.types[0];
+  vertices.features.path = features;
+  vertices.labels.path = labels;
+  const auto form = lines_of_edges(options.weights);
+  if (!options.vertices && features.empty() && labels.empty())
+    vertices.count = largest_id(*open_edge_text({.path = options.file, .form = form})) + 1;
+  if (splits != std::array<std::string, 3>()) {
+    DescribedSplit split;
+    for (std::size_t s = 0; s < splits.size(); ++s) {
+      split.parts[s].path = splits[s];
+      split.empty[s] = splits[s].empty();
+    }
+    vertices.splits = {split};
+  }
+  graph.relations = {{.triplet = {}, .by = {}, .edges = {{.file = {options.file}, .form = form}}}};
+  return graph;
+}
+
 }  // namespace
 
 void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output) {
   import_graph(comm, output, [&] { return open_edge_list(options, output); });
+}
+
+std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& options) {
+  std::string text;
+  on_first_rank(comm, [&] { text = as_toml(describe_list(options)); });
+  return text;
 }
 
 void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options,

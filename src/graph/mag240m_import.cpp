@@ -5,6 +5,7 @@
 
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
+#include "first_rank.hpp"
 #include "input_files.hpp"
 #include "ogb_folder.hpp"
 
@@ -76,6 +77,12 @@ void import_mag240m(const Communicator& comm, const TypedImportOptions& options,
     refuse_input_as_output(options.folder, output.path, {"processed", "split"});
     return open_described_graph(describe_mag240m_folder(options));
   });
+}
+
+std::string describe_mag240m(const Communicator& comm, const TypedImportOptions& options) {
+  std::string text;
+  on_first_rank(comm, [&] { text = as_toml(describe_mag240m_folder(options)); });
+  return text;
 }
 
 }  // namespace espalier

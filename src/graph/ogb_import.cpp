@@ -5,6 +5,7 @@
 #include <string>
 
 #include "espalier/base/error.hpp"
+#include "first_rank.hpp"
 #include "input_files.hpp"
 #include "ogb_folder.hpp"
 
@@ -53,6 +54,12 @@ void import_ogb(const Communicator& comm, const OgbOptions& options, const Outpu
     refuse_input_as_output(options.folder, output.path);
     return open_described_graph(describe_ogb_folder(options));
   });
+}
+
+std::string describe_ogb(const Communicator& comm, const OgbOptions& options) {
+  std::string text;
+  on_first_rank(comm, [&] { text = as_toml(describe_ogb_folder(options)); });
+  return text;
 }
 
 }  // namespace espalier
