@@ -6,6 +6,7 @@
 #include <set>
 
 #include "described_graph.hpp"
+#include "espalier/base/error.hpp"
 #include "espalier/base/escape.hpp"
 
 namespace espalier {
@@ -15,6 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string word_of(const DescribedFile& file) {
+  if (file.array && !file.path.ends_with(".npy"))
+    usage_error("--describe: {} is an array, which a description knows by its name; call it .npy", file.path);
   const auto path = fs::absolute(file.path).lexically_normal().string();
   return quoted(file.member.empty() ? path : path + ":" + file.member);
 }

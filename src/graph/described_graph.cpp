@@ -46,7 +46,7 @@ bool has_field(const DescribedRelation& of, PairField field) {
 
 // How many vertices of a type there are, and who says so.
 VertexCount count_vertices(const DescribedType& of) {
-  if (of.by.empty()) return {*of.count, of.counted_by};
+  if (of.by.empty()) return {of.count.value_or(-1), of.counted_by};
   VertexCount said{-1, ""};
   const auto meet = [&](std::int64_t count, const std::string& by) {
     if (said.count >= 0 && count != said.count)
@@ -78,7 +78,9 @@ class DescribedSource : public GraphSource {
   std::string place() const override { return graph_.place; }
   void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override;
   bool weighted(int triplet) const override {
-    return relation(triplet).weights.given() || has_field(relation(triplet), PairField::kValue);
+    const auto& of = relation(triplet);
+    return of.weights.given() ||
+           (of.edges[0].source ? of.edges[0].source->weighted() : has_field(of, PairField::kValue));
   }
   bool timed(int triplet) const override {
     return relation(triplet).times.given() || has_field(relation(triplet), PairField::kTime);
@@ -100,6 +102,7 @@ class DescribedSource : public GraphSource {
   }
   NoClass no_class() const override { return graph_.no_class; }
   const Buffer<std::int64_t>* number_ids(int type) const override {
+    if (described(type).numbers != nullptr) return &described(type).numbers->ids();
     const auto& ids = ids_of(type);
     return ids.numbers ? &ids.of_numbers : nullptr;
   }
@@ -121,7 +124,7 @@ class DescribedSource : public GraphSource {
   const DescribedType& described(int type) const { return graph_.types[type]; }
   const DescribedRelation& relation(int triplet) const { return graph_.relations[triplet]; }
   std::unique_ptr<FeatureRows> open(int type, const DescribedFile& file) const {
-    return open_rows(file, counts_[type].count, things(type));
+    return open_rows(file, types()[type].size(), things(type));
   }
   std::string things(int type) const {
     return described(type).by.empty() ? "vertices" : "vertices by " + counts_[type].by;
@@ -129,7 +132,7 @@ class DescribedSource : public GraphSource {
   const VertexIds& ids_of(int type) const {
     if (type == ids_type_) return ids_;
     const auto& file = described(type).ids;
-    ids_ = file.given() ? read_vertex_ids(file, counts_[type].count, things(type)) : VertexIds();
+    ids_ = file.given() ? read_vertex_ids(file, types()[type].size(), things(type)) : VertexIds();
     ids_type_ = type;
     return ids_;
   }
@@ -165,11 +168,9 @@ class DescribedSource : public GraphSource {
 
 void DescribedSource::name_all() {
   if (!graph_.typed()) {
-    const auto& of = counts_[0];
-    if (of.count == 0) input_error("{}: the graph has no vertex", place());
-    const bool said = graph_.types[0].by.empty();
-    return set_names(GraphNames::plain(of.count),
-                     said ? of.by : "the graph has " + counted(of.count, "vertex"));
+    if (counts_[0].count == 0 && !graph_.types[0].by.empty())
+      input_error("{}: the graph has no vertex", place());
+    return set_names(GraphNames::plain(counts_[0].count), graph_.types[0].counted_by);
   }
   GraphNames names;
   for (std::size_t t = 0; t < counts_.size(); ++t) names.add_type(graph_.types[t].name, counts_[t].count);
@@ -182,7 +183,7 @@ void DescribedSource::name_all() {
 void DescribedSource::check_lengths(const DescribedRelation& of) const {
   std::int64_t edges = 0;
   for (const auto& part : of.edges) {
-    if (!part.file.is_array()) return;
+    if (part.source || !part.file.is_array()) return;
     edges += count_edges(*open_array(part.file), !part.file.by.empty());
   }
   if (of.by.empty()) {
@@ -217,6 +218,7 @@ void DescribedSource::check_files() const {
 void DescribedSource::read_file(int triplet, const DescribedEdges& edges,
                                 const std::function<void(const EdgePiece&)>& use) const {
   const auto of_heads = heads(triplet), of_tails = tails(triplet);
+  if (edges.source) return edges.source->read(use);
   if (edges.file.is_array())
     return read_edge_pairs([&] { return open_array(edges.file); }, of_heads, of_tails, use,
                            !edges.file.by.empty());
@@ -259,6 +261,7 @@ std::string DescribedSource::edge_place(int triplet, std::int64_t edge) const {
   const auto part = std::ranges::upper_bound(begins, edge) - begins.begin() - 1;
   const auto& edges = relation(triplet).edges[part];
   edge -= begins[part];
+  if (edges.source) return edges.source->place(edge);
   if (edges.file.is_array()) return edge_of_array(edges.file.name(), edge);
   if (edges.table) return fmt::format("{}:{}", edges.file.path, edge + 1);
   return open_edge_text({.path = edges.file.path, .form = edges.form})->place(edge);
@@ -273,7 +276,7 @@ Splits DescribedSource::read_splits(int type, const OgbLabels& labels, std::size
   for (const auto split : kSplits) {
     const auto& file = parts[static_cast<std::size_t>(split)];
     if (file.is_array())
-      read_split_array(*open_array(file), of, split, collected);
+      read_split_array(*open_array(file), of, split, collected, described(type).numbers);
     else if (file.given())
       read_split_table(file.path, of, split, collected);
   }

@@ -12,6 +12,7 @@
 #include "graph_source.hpp"
 #include "npy_file.hpp"
 #include "pair_reader.hpp"
+#include "renumbered_edges.hpp"
 
 namespace espalier {
 
@@ -22,10 +23,11 @@ struct DescribedFile {
   std::string member = {};  ///< of an .npz
   std::string by = {};      ///< who names it, for messages: "graph.toml:5: types.item.features";
                             ///< empty: the file itself says enough
+  bool array = false;       ///< whatever its name says
   std::optional<std::int64_t> column = {}, without = {};  ///< only this column, all but this one
 
   bool given() const { return !path.empty(); }
-  bool is_array() const { return !member.empty() || path.ends_with(".npy"); }
+  bool is_array() const { return array || !member.empty() || path.ends_with(".npy"); }
   std::string name() const { return member.empty() ? path : path + ": " + member; }
 };
 
@@ -42,6 +44,7 @@ struct DescribedType {
   std::string counted_by = {};             ///< of a graph without types: "num-node-list says
                                            ///< 5 vertices"
   DescribedFile features = {}, labels = {}, ids = {};
+  const VertexNumbers* numbers = nullptr;  ///< whose ids are the vertices', and those of splits
   std::vector<DescribedSplit> splits = {};
 };
 
@@ -52,6 +55,7 @@ struct DescribedEdges {
   PairForm form = {};  ///< of a text
   bool table = false;
   std::string announced = {};  ///< a table with the number of its lines; empty: there is none
+  std::shared_ptr<const EdgeSource> source = {};  ///< reads them, where it is there
 };
 
 struct DescribedRelation {

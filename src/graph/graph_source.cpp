@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
 
 namespace espalier {
@@ -53,7 +54,7 @@ GraphNames GraphNames::plain(std::int64_t vertices) {
 
 VertexCount GraphSource::vertices(int type) const {
   const auto size = types()[type].size();
-  if (!typed()) return {size, counted_by_};
+  if (!typed()) return {size, counted_by_.empty() ? "the graph has " + counted(size, "vertex") : counted_by_};
   return {size, fmt::format("the graph has {} vertices of type {}", size, names_.name(type))};
 }
 

@@ -372,6 +372,12 @@ class Layouts(Described):
     def test_what_has_none(self):
         (self.folder / "list.txt").write_text("1 2\n")
         self.fail_with(2, ["--describe: a description does not number vertices anew"], "import", "edges", self.folder / "list.txt", "--renumber", "--describe")
+        (self.folder / "list.npy").write_text("1 2\n")
+        self.fail_with(2, ["list.npy is a text, but"], "import", "edges", self.folder / "list.npy", "--describe")
+        np.save(self.folder / "y.npy", [0, 1, 1])
+        (self.folder / "y.npy").rename(self.folder / "y")
+        self.fail_with(2, ["y is an array, which a description knows by its name"],
+                       "import", "edges", self.folder / "list.txt", "--labels", self.folder / "y", "--describe")
         self.fail_with(2, ["--output is required"], "import", "edges", self.folder / "list.txt")
         self.fail_with(2, ["--describe"], "import", "matrixmarket", self.folder / "list.txt", "--describe")
 
