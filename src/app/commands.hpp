@@ -35,6 +35,7 @@ struct ImportArguments {
   std::int64_t vertices = 0;       ///< of an edge list: so many; 0: the largest id says
   bool renumber = false;           ///< of an edge list: vertices are the ids that there are
   std::string features, labels;    ///< of vertices: arrays of numpy
+  bool describe = false;           ///< print a description that means the same, and stop
   bool overwrite = false;          ///< may `output` be replaced?
   double stall_minutes = 0;
 };

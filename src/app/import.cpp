@@ -32,6 +32,14 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   const auto& format = import_format(arguments.format);
   set_memory_advice(format.memory_advice);
 
+  if (arguments.describe) {
+    log::set_up(world.rank(), log::Level::kWarning);  // what is printed is the description alone
+    const auto text = format.describe(world, arguments);
+    log::set_up(world.rank(), log::Level::kInfo);
+    log::info("{}", text);
+    return;
+  }
+
   // 1. Read the files, write the graph file.
   note_activity("importing");
   note_consequence("no graph file was written");

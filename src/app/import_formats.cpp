@@ -90,13 +90,19 @@ void add_ogb_options(CLI::App& command, ImportArguments& a) {
   add_edge_options(command, a);
 }
 
+OgbOptions ogb_options(const ImportArguments& a) {
+  return {{a.folder, a.split, !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates),
+           duplicate_features_by(a), !a.no_edge_features},
+          weight_column(a.edge_weight),
+          a.symmetrize};
+}
+
 void read_ogb(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_ogb(world,
-             {{a.folder, a.split, !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates),
-               duplicate_features_by(a), !a.no_edge_features},
-              weight_column(a.edge_weight),
-              a.symmetrize},
-             output);
+  import_ogb(world, ogb_options(a), output);
+}
+
+std::string print_ogb(const Communicator& world, const ImportArguments& a) {
+  return describe_ogb(world, ogb_options(a));
 }
 
 // ---- mag240m ----
@@ -107,9 +113,16 @@ void add_mag240m_options(CLI::App& command, ImportArguments& a) {
   add_edge_options(command, a);
 }
 
+TypedImportOptions mag240m_options(const ImportArguments& a) {
+  return {a.folder, "", !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates)};
+}
+
 void read_mag240m(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_mag240m(world, {a.folder, "", !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates)},
-                 output);
+  import_mag240m(world, mag240m_options(a), output);
+}
+
+std::string print_mag240m(const Communicator& world, const ImportArguments& a) {
+  return describe_mag240m(world, mag240m_options(a));
 }
 
 // ---- triples ----
@@ -162,10 +175,20 @@ void add_edge_list_options(CLI::App& command, ImportArguments& a) {
   add_array_options(command, a);
 }
 
-void read_edge_list(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+EdgeFileOptions edge_list_options(const ImportArguments& a) {
   const auto vertices = a.vertices > 0 ? std::optional(a.vertices) : std::nullopt;
-  import_edge_list(world, {a.file, a.weights, edge_options(a), vertex_arrays(a), vertices, a.renumber},
-                   output);
+  return {a.file, a.weights, edge_options(a), vertex_arrays(a), vertices, a.renumber};
+}
+
+void read_edge_list(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
+  import_edge_list(world, edge_list_options(a), output);
+}
+
+std::string print_edge_list(const Communicator& world, const ImportArguments& a) {
+  if (a.renumber)
+    usage_error(
+        "--describe: a description does not number vertices anew, as --renumber does; leave one of them out");
+  return describe_edge_list(world, edge_list_options(a));
 }
 
 void add_matrix_market_options(CLI::App& command, ImportArguments& a) {
@@ -215,7 +238,7 @@ const std::vector<ImportFormat>& import_formats() {
        "those of the first,\n"
        "with --duplicates max or last those of the one whose weight stays, or what --duplicate-features "
        "says.\n\n",
-       kAdviceOnFolders, add_ogb_options, read_ogb},
+       kAdviceOnFolders, add_ogb_options, read_ogb, print_ogb},
       {"mag240m", "the folder of OGB-LSC's MAG240M",
        "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "
        "mag240m.h5\n",
@@ -223,7 +246,7 @@ const std::vector<ImportFormat>& import_formats() {
        "processed/HEAD___RELATION___TAIL/edge_index.npy. Of a\n"
        "triplet HEAD, RELATION, TAIL the tail is the row, and TAIL,rev_RELATION,HEAD is added (--no-inverse: "
        "is not).\n\n",
-       kAdviceOnFolders, add_mag240m_options, read_mag240m},
+       kAdviceOnFolders, add_mag240m_options, read_mag240m, print_mag240m},
       {"triples", "files of triples: head, relation, tail, as names",
        "  espalier import triples --train train.txt --valid valid.txt --test test.txt -o umls.h5\n",
        "`triples` reads lines of head, relation and tail, apart by tabs or commas, without header or quotes "
@@ -246,7 +269,7 @@ const std::vector<ImportFormat>& import_formats() {
        "are the ids that there are, in ascending order: /nodes/ids has them, rows of --features and --labels "
        "are in that order,\n"
        "and --train, --valid and --test are ids of the list.\n\n",
-       kAdviceOnEdges, add_edge_list_options, read_edge_list},
+       kAdviceOnEdges, add_edge_list_options, read_edge_list, print_edge_list},
       {"matrixmarket", "a matrix in the coordinate format of Matrix Market",
        "  espalier import matrixmarket cage15.mtx.gz -o cage15.h5\n",
        "`matrixmarket` reads pattern, integer and real matrices, general and symmetric ones. It is the "
@@ -284,7 +307,13 @@ const std::vector<ImportFormat>& import_formats() {
        "  [links]                     # directed = false; relations = [\"buys\"]\n"
        "  train = { head = \"h.npy\", tail = \"t.npy\", relation = \"r.npy\" }\n"
        "  test = { head = .., tail = .., negative_tails = .., negative_heads = .., non_links = .. }\n\n"
-       "One type and one relation make a file without types.\n\n",
+       "One type and one relation make a file without types, unless typed = true. Of a text or an array of "
+       "several columns\n"
+       "weights = { file = .., column = 0 } takes one, features = { file = .., without = 0 } all others; "
+       "train = [] is of no\n"
+       "vertex; name = \"buys\" calls a relation otherwise than its section. `ogb`, `mag240m` and `edges` "
+       "print with --describe\n"
+       "in place of -o the description that means the same.\n\n",
        kAdviceOnEdges, add_description_options, read_description}};
   return formats;
 }

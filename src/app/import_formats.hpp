@@ -23,6 +23,8 @@ struct ImportFormat {
   void (*add_options)(CLI::App& command, ImportArguments& arguments);
   /// Collective. Writes the graph file.
   void (*import)(const Communicator& world, const ImportArguments& arguments, const OutputFile& output);
+  /// Collective. On rank 0 a description in TOML that means the same; null: there is none.
+  std::string (*describe)(const Communicator& world, const ImportArguments& arguments) = nullptr;
 };
 
 const std::vector<ImportFormat>& import_formats();

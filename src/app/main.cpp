@@ -91,9 +91,15 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
     auto* kind = import->add_subcommand(format.name, format.reads);
     kind->footer("");  // that of import has all of it, once
     format.add_options(*kind, a);
-    kind->add_option("-o,--output", a.output, "the graph file to write")->required();
+    kind->add_option("-o,--output", a.output, "the graph file to write");
+    if (format.describe != nullptr)
+      kind->add_flag("--describe", a.describe,
+                     "write no graph file, but print a description in TOML that means the same");
     add_output_options(kind, a);
-    kind->callback([&a, name = format.name] { a.format = name; });
+    kind->callback([&a, name = format.name] {
+      a.format = name;
+      if (a.output.empty() && !a.describe) throw CLI::RequiredError("--output");
+    });
   }
 }
 
@@ -414,7 +420,8 @@ int run(const Communicator& world, int given, char** as_given) {
                             : arguments.verbose ? log::Level::kDebug
                                                 : log::Level::kInfo);
   action(world);
-  check_output(world, arguments.job.dry_run || !writes_its_result(app.get_subcommands().front()->get_name()));
+  check_output(world, arguments.job.dry_run || arguments.import.describe ||
+                          !writes_its_result(app.get_subcommands().front()->get_name()));
   return 0;
 }
 

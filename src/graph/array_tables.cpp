@@ -178,12 +178,4 @@ std::string split_array(const std::filesystem::path& folder, Split split) {
   return (folder / kSplitNames[static_cast<std::size_t>(split)]).string() + ".npy";
 }
 
-Splits read_split_arrays(const std::filesystem::path& folder, const VertexCount& vertices,
-                         const OgbLabels& labels, HiddenTests hidden) {
-  SplitCollector splits(vertices.count, labels, hidden);
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    read_split_array(*open_npy(split_array(folder, split)), vertices, split, splits);
-  return splits.finish();
-}
-
 }  // namespace espalier

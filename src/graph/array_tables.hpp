@@ -43,9 +43,7 @@ std::unique_ptr<FeatureRows> open_feature_array(std::unique_ptr<NpyArray> array,
 void read_split_array(NpyArray& array, const VertexCount& vertices, Split split, SplitCollector& splits,
                       const VertexNumbers* numbers = nullptr);
 
-/// The .npy of one split in a folder of them, and all three.
+/// The .npy of one split in a folder of them.
 std::string split_array(const std::filesystem::path& folder, Split split);
-Splits read_split_arrays(const std::filesystem::path& folder, const VertexCount& vertices,
-                         const OgbLabels& labels, HiddenTests hidden);
 
 }  // namespace espalier

@@ -8,7 +8,7 @@
 #include "edge_pieces.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/graph/line_reader.hpp"
-#include "input_files.hpp"
+#include "import_tables.hpp"
 #include "ogb_tables.hpp"
 #include "open_graph_file.hpp"
 
@@ -18,6 +18,7 @@ std::unique_ptr<NpyArray> open_array(const DescribedFile& file, bool texts) {
   try {
     return file.member.empty() ? open_npy(file.path, texts) : NpzFile(file.path).open(file.member, texts);
   } catch (const UserError& error) {
+    if (file.by.empty()) throw;
     throw UserError(error.code(), fmt::format("{}: {}", file.by, error.what()));
   }
 }
@@ -35,8 +36,9 @@ std::int64_t count_rows(const DescribedFile& file, bool texts) {
 
 std::unique_ptr<FeatureRows> open_rows(const DescribedFile& file, std::int64_t count,
                                        const std::string& things) {
-  if (!file.is_array()) return open_feature_table(file.path, count, things);
-  return open_feature_array(open_array(file), count, things);
+  auto rows = file.is_array() ? open_feature_array(open_array(file), count, things)
+                              : open_feature_table(file.path, count, things);
+  return file.without ? without_column(std::move(rows), *file.without) : std::move(rows);
 }
 
 namespace {
@@ -149,7 +151,8 @@ EdgeColumn::EdgeColumn(const DescribedFile& file) : file_(file) {
     return;
   }
   array_ = open_array(file);
-  if (array_->columns() != 1)
+  row_.resize(static_cast<std::size_t>(array_->columns()));
+  if (file.column ? *file.column >= array_->columns() : array_->columns() != 1)
     input_error("{}: {} has {} columns; an edge has one number there", file.by, file.name(),
                 array_->columns());
 }
@@ -159,7 +162,7 @@ bool EdgeColumn::has_next() {
 }
 
 std::string EdgeColumn::place() const {
-  return array_ ? fmt::format("{}: entry {}", file_.name(), read_)
+  return array_ ? fmt::format("{}: row {}", file_.name(), read_)
                 : fmt::format("{}:{}", file_.path, csv_->line());
 }
 
@@ -167,19 +170,19 @@ template <class T, class Read>
 void EdgeColumn::fill(std::vector<T>& values, std::size_t count, Read read) {
   values.clear();
   for (; values.size() < count && has_next(); ++read_) {
+    if (csv_ && read_ == 0) columns_ = file_.column ? csv_->count_fields() : 1;
+    for (std::int64_t k = 0; csv_ && k < file_.column.value_or(0); ++k) csv_->skip_field();
     values.push_back(read());
-    if (csv_) csv_->end_line();
+    if (csv_ && csv_->count_fields() != columns_)
+      csv_->fail("has {} fields, the first line has {}", csv_->count_fields(), columns_);
   }
 }
 
 const std::vector<float>& EdgeColumn::next_weights(std::size_t count, std::int64_t& vanished) {
   const auto fail = [&](const std::string& words) { input_error("{}: {}", place(), words); };
   fill(weights_, count, [&] {
-    double value = 0;
-    if (array_)
-      array_->read_row(std::span(&value, 1));
-    else
-      value = csv_->number();
+    if (array_) array_->read_row(row_);
+    const auto value = array_ ? row_[static_cast<std::size_t>(file_.column.value_or(0))] : csv_->number();
     return stored_weight(value, fail, vanished);
   });
   return weights_;
@@ -199,7 +202,9 @@ const std::vector<std::int64_t>& EdgeColumn::next_times(std::size_t count) {
 
 void EdgeColumn::finish(std::int64_t edges, const std::string& by) {
   if (!file_.given()) return;
-  const auto rows = count_rows(file_);
+  while (csv_ && csv_->next_line()) ++read_;
+  if (csv_ && file_.by.empty()) return check_lines(*csv_, read_, edges, "edges");
+  const auto rows = csv_ ? read_ : array_->shape()[0];
   if (rows != edges)
     input_error("{}: {} has {} numbers, but {} has {} edges; each has one", file_.by, file_.name(), rows, by,
                 edges);

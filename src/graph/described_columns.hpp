@@ -52,7 +52,8 @@ class EdgeColumn {
   DescribedFile file_;
   std::unique_ptr<NpyArray> array_;
   std::optional<CsvReader> csv_;
-  std::int64_t read_ = 0;
+  std::int64_t read_ = 0, columns_ = 1;  // lines; fields of each
+  std::vector<double> row_;
   std::vector<float> weights_;
   std::vector<std::int64_t> times_;
 };

@@ -5,6 +5,7 @@
 
 #include "array_tables.hpp"
 #include "described_columns.hpp"
+#include "edge_pieces.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/graph/described_import.hpp"
@@ -45,6 +46,7 @@ bool has_field(const DescribedRelation& of, PairField field) {
 
 // How many vertices of a type there are, and who says so.
 VertexCount count_vertices(const DescribedType& of) {
+  if (of.by.empty()) return {of.count.value_or(-1), of.counted_by};
   VertexCount said{-1, ""};
   const auto meet = [&](std::int64_t count, const std::string& by) {
     if (said.count >= 0 && count != said.count)
@@ -67,33 +69,29 @@ class DescribedSource : public GraphSource {
   explicit DescribedSource(DescribedGraph graph)
       : GraphSource(graph.about, graph.options), graph_(std::move(graph)), begins_(graph_.relations.size()) {
     for (const auto& of : graph_.types) counts_.push_back(count_vertices(of));
-    if (graph_.typed()) {
-      for (std::size_t t = 0; t < counts_.size(); ++t) add_type(graph_.types[t].name, counts_[t].count);
-      for (const auto& of : graph_.relations) add_triplet(of.triplet, of.by);
-      check_names(place());
-    } else {
-      set_plain(counts_[0].count, "the graph has " + counted(counts_[0].count, "vertex"));
-      if (counts_[0].count == 0) input_error("{}: the graph has no vertex", place());
-    }
+    name_all();
     for (const auto& of : graph_.relations) check_lengths(of);
     check_files();
     find_link_relations();
   }
 
-  std::string place() const override { return options().place; }
+  std::string place() const override { return graph_.place; }
   void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override;
   bool weighted(int triplet) const override {
-    return relation(triplet).weights.given() || has_field(relation(triplet), PairField::kValue);
+    const auto& of = relation(triplet);
+    return of.weights.given() ||
+           (of.edges[0].source ? of.edges[0].source->weighted() : has_field(of, PairField::kValue));
   }
   bool timed(int triplet) const override {
     return relation(triplet).times.given() || has_field(relation(triplet), PairField::kTime);
   }
   bool both_ways(int triplet) const override { return typed() && relation(triplet).both_ways; }
   std::string edge_place(int triplet, std::int64_t edge) const override;
-  const char* line() const override { return relation(0).edges[0].file.is_array() ? "edge" : "line"; }
+  const char* line() const override { return graph_.line; }
+  std::string one_direction_by() const override { return graph_.one_direction_by; }
   std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const override {
     const auto& of = relation(triplet);
-    return open_rows(of.features, edges, "edges by " + of.edges[0].file.name());
+    return open_rows(of.features, edges, of.things);
   }
 
   std::unique_ptr<FeatureRows> open_features(int type) const override {
@@ -102,8 +100,9 @@ class DescribedSource : public GraphSource {
   std::unique_ptr<FeatureRows> open_labels(int type) const override {
     return open(type, described(type).labels);
   }
-  NoClass no_class() const override { return NoClass::kMinusOneToo; }
+  NoClass no_class() const override { return graph_.no_class; }
   const Buffer<std::int64_t>* number_ids(int type) const override {
+    if (described(type).numbers != nullptr) return &described(type).numbers->ids();
     const auto& ids = ids_of(type);
     return ids.numbers ? &ids.of_numbers : nullptr;
   }
@@ -113,7 +112,8 @@ class DescribedSource : public GraphSource {
   }
   bool has_split(int type, std::size_t place, Split part) const override {
     const auto* split = find_split(type, place);
-    return split != nullptr && split->parts[static_cast<std::size_t>(part)].given();
+    const auto s = static_cast<std::size_t>(part);
+    return split != nullptr && (split->parts[s].given() || split->empty[s]);
   }
   Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const override;
 
@@ -124,13 +124,15 @@ class DescribedSource : public GraphSource {
   const DescribedType& described(int type) const { return graph_.types[type]; }
   const DescribedRelation& relation(int triplet) const { return graph_.relations[triplet]; }
   std::unique_ptr<FeatureRows> open(int type, const DescribedFile& file) const {
-    return open_rows(file, counts_[type].count, "vertices by " + counts_[type].by);
+    return open_rows(file, types()[type].size(), things(type));
+  }
+  std::string things(int type) const {
+    return described(type).by.empty() ? "vertices" : "vertices by " + counts_[type].by;
   }
   const VertexIds& ids_of(int type) const {
     if (type == ids_type_) return ids_;
     const auto& file = described(type).ids;
-    ids_ = file.given() ? read_vertex_ids(file, counts_[type].count, "vertices by " + counts_[type].by)
-                        : VertexIds();
+    ids_ = file.given() ? read_vertex_ids(file, types()[type].size(), things(type)) : VertexIds();
     ids_type_ = type;
     return ids_;
   }
@@ -141,6 +143,7 @@ class DescribedSource : public GraphSource {
   }
   void read_file(int triplet, const DescribedEdges& edges,
                  const std::function<void(const EdgePiece&)>& use) const;
+  void name_all();
   void check_lengths(const DescribedRelation& of) const;
   void check_files() const;
   void find_link_relations();
@@ -161,14 +164,32 @@ class DescribedSource : public GraphSource {
   mutable int ids_type_ = -1;
 };
 
-// ---- what headers say ----
+// ---- what is known before edges are read ----
+
+void DescribedSource::name_all() {
+  if (!graph_.typed()) {
+    if (counts_[0].count == 0 && !graph_.types[0].by.empty())
+      input_error("{}: the graph has no vertex", place());
+    return set_names(GraphNames::plain(counts_[0].count), graph_.types[0].counted_by);
+  }
+  GraphNames names;
+  for (std::size_t t = 0; t < counts_.size(); ++t) names.add_type(graph_.types[t].name, counts_[t].count);
+  for (const auto& of : graph_.relations) names.add_triplet(of.triplet, of.by);
+  names.check(place());
+  set_names(std::move(names));
+}
 
 // Where edges are arrays it is known before they are read.
 void DescribedSource::check_lengths(const DescribedRelation& of) const {
   std::int64_t edges = 0;
   for (const auto& part : of.edges) {
-    if (!part.file.is_array()) return;
-    edges += count_edges(*open_array(part.file), true);
+    if (part.source || !part.file.is_array()) return;
+    edges += count_edges(*open_array(part.file), !part.file.by.empty());
+  }
+  if (of.by.empty()) {
+    for (const auto* file : {&of.weights, &of.features})
+      if (file->is_array()) open_rows(*file, edges, of.things);
+    return;
   }
   for (const auto* file : {&of.weights, &of.times, &of.features})
     if (const auto rows = file->is_array() ? count_rows(*file) : edges; rows != edges)
@@ -176,20 +197,20 @@ void DescribedSource::check_lengths(const DescribedRelation& of) const {
                   rows, of.edges[0].file.name(), edges);
 }
 
-// So that one that is not there is found at once.
+// So that one that a user names and is not there is found at once.
 void DescribedSource::check_files() const {
-  const auto check = [](const DescribedFile& file) {
+  for_each_file(graph_, [](const DescribedFile& file) {
+    if (file.by.empty()) return;
     if (file.is_array()) {
       open_array(file, true);
-    } else if (file.given()) {
-      try {
-        LineReader lines(file.path);
-      } catch (const UserError& error) {
-        throw UserError(error.code(), fmt::format("{}: {}", file.by, error.what()));
-      }
+      return;
     }
-  };
-  for_each_file(graph_, check);
+    try {
+      LineReader lines(file.path);
+    } catch (const UserError& error) {
+      throw UserError(error.code(), fmt::format("{}: {}", file.by, error.what()));
+    }
+  });
 }
 
 // ---- edges ----
@@ -197,8 +218,16 @@ void DescribedSource::check_files() const {
 void DescribedSource::read_file(int triplet, const DescribedEdges& edges,
                                 const std::function<void(const EdgePiece&)>& use) const {
   const auto of_heads = heads(triplet), of_tails = tails(triplet);
+  if (edges.source) return edges.source->read(use);
   if (edges.file.is_array())
-    return read_edge_pairs([&] { return open_array(edges.file); }, of_heads, of_tails, use, true);
+    return read_edge_pairs([&] { return open_array(edges.file); }, of_heads, of_tails, use,
+                           !edges.file.by.empty());
+  if (edges.table) {
+    EdgePieces pieces(false, use);
+    read_edge_table(edges.file.path, of_heads, of_tails, edges.announced,
+                    [&](std::int64_t head, std::int64_t tail) { pieces.add(head, tail, 1); });
+    return pieces.finish();
+  }
   open_edge_text({.path = edges.file.path, .form = edges.form, .sources = of_heads, .targets = of_tails})
       ->read(use);
 }
@@ -232,7 +261,9 @@ std::string DescribedSource::edge_place(int triplet, std::int64_t edge) const {
   const auto part = std::ranges::upper_bound(begins, edge) - begins.begin() - 1;
   const auto& edges = relation(triplet).edges[part];
   edge -= begins[part];
+  if (edges.source) return edges.source->place(edge);
   if (edges.file.is_array()) return edge_of_array(edges.file.name(), edge);
+  if (edges.table) return fmt::format("{}:{}", edges.file.path, edge + 1);
   return open_edge_text({.path = edges.file.path, .form = edges.form})->place(edge);
 }
 
@@ -241,11 +272,11 @@ std::string DescribedSource::edge_place(int triplet, std::int64_t edge) const {
 Splits DescribedSource::read_splits(int type, const OgbLabels& labels, std::size_t place) const {
   const auto& parts = find_split(type, place)->parts;
   const auto of = vertices(type);
-  SplitCollector collected(of.count, labels, HiddenTests::kRefuse);
+  SplitCollector collected(of.count, labels, graph_.hidden);
   for (const auto split : kSplits) {
     const auto& file = parts[static_cast<std::size_t>(split)];
     if (file.is_array())
-      read_split_array(*open_array(file), of, split, collected);
+      read_split_array(*open_array(file), of, split, collected, described(type).numbers);
     else if (file.given())
       read_split_table(file.path, of, split, collected);
   }
@@ -347,17 +378,20 @@ GivenLinks DescribedSource::read_links(Split split) const {
 
 }  // namespace
 
-std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described, const OutputFile& output) {
-  std::vector<std::string> files = {described.options.place};
-  for_each_file(described, [&](const DescribedFile& file) { files.push_back(file.path); });
-  refuse_inputs_as_output(files, output.path);
-  check_output(output);
+std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described) {
   return std::make_unique<DescribedSource>(std::move(described));
 }
 
 void import_described_graph(const Communicator& comm, const std::string& path, const OutputFile& output) {
   try {
-    import_graph(comm, output, [&] { return open_described_graph(read_graph_toml(path), output); });
+    import_graph(comm, output, [&] {
+      auto described = read_graph_toml(path);
+      std::vector<std::string> files = {path};
+      for_each_file(described, [&](const DescribedFile& file) { files.push_back(file.path); });
+      refuse_inputs_as_output(files, output.path);
+      check_output(output);
+      return open_described_graph(std::move(described));
+    });
   } catch (const UserError& error) {
     throw UserError(error.code(), in_keys(error.what()));
   }

@@ -12,6 +12,7 @@
 #include "graph_source.hpp"
 #include "npy_file.hpp"
 #include "pair_reader.hpp"
+#include "renumbered_edges.hpp"
 
 namespace espalier {
 
@@ -20,10 +21,13 @@ namespace espalier {
 struct DescribedFile {
   std::string path;
   std::string member = {};  ///< of an .npz
-  std::string by = {};      ///< who names it, for messages: "graph.toml:5: types.item.features"
+  std::string by = {};      ///< who names it, for messages: "graph.toml:5: types.item.features";
+                            ///< empty: the file itself says enough
+  bool array = false;       ///< whatever its name says
+  std::optional<std::int64_t> column = {}, without = {};  ///< only this column, all but this one
 
   bool given() const { return !path.empty(); }
-  bool is_array() const { return !member.empty() || path.ends_with(".npy"); }
+  bool is_array() const { return array || !member.empty() || path.ends_with(".npy"); }
   std::string name() const { return member.empty() ? path : path + ": " + member; }
 };
 
@@ -31,19 +35,27 @@ struct DescribedFile {
 struct DescribedSplit {
   std::string name;  ///< empty: it has none
   std::array<DescribedFile, 3> parts = {};
+  std::array<bool, 3> empty = {};  ///< there is that part, of no vertex
 };
 
 struct DescribedType {
   std::string name, by;                    ///< by: as a file's
   std::optional<std::int64_t> count = {};  ///< else as many as a file has rows
+  std::string counted_by = {};             ///< of a graph without types: "num-node-list says
+                                           ///< 5 vertices"
   DescribedFile features = {}, labels = {}, ids = {};
+  const VertexNumbers* numbers = nullptr;  ///< whose ids are the vertices', and those of splits
   std::vector<DescribedSplit> splits = {};
 };
 
-/// Edges of a relation: [2, m] or [m, 2] with ids within the types, or lines of a text.
+/// Edges of a relation: [2, m] or, where a user names it, [m, 2], with ids within the types; lines
+/// of a text; or a table of OGB's.
 struct DescribedEdges {
   DescribedFile file;
   PairForm form = {};  ///< of a text
+  bool table = false;
+  std::string announced = {};  ///< a table with the number of its lines; empty: there is none
+  std::shared_ptr<const EdgeSource> source = {};  ///< reads them, where it is there
 };
 
 struct DescribedRelation {
@@ -53,7 +65,8 @@ struct DescribedRelation {
   std::vector<DescribedEdges> edges = {};
   DescribedFile weights = {}, times = {}, features = {};  ///< of edges in that order
   /// Each edge is also one the other way round.
-  bool both_ways = false;
+  bool both_ways = false;        ///< each edge is also one the other way round
+  std::string things = "edges";  ///< for messages
 };
 
 /// Ids of the ends count within their types where relations are the graph's, else in the whole
@@ -69,25 +82,28 @@ struct DescribedLinks {
 };
 
 struct DescribedGraph {
-  GraphDescription about;
-  ImportOptions options;
+  GraphDescription about = {};
+  ImportOptions options = {};
+  std::string place = {};  ///< the folder or file, for messages
+  const char* line = "line";
+  std::string one_direction_by = {};  ///< as GraphSource's
+  NoClass no_class = NoClass::kNan;
+  HiddenTests hidden = HiddenTests::kLeave;
   std::vector<DescribedType> types = {};
   std::vector<DescribedRelation> relations = {};
   std::optional<DescribedLinks> links = {};
 
-  /// One type and one relation are a graph without types, unless links speak of the relation.
-  bool typed() const {
-    return types.size() > 1 || relations.size() > 1 || !relations[0].triplet.inverse.empty() ||
-           (links && !links->relations.empty());
-  }
+  /// Without types the one type and the one relation have no names.
+  bool typed() const { return !types[0].name.empty(); }
 };
 
 /// Of a file in TOML (docs/data.md has the language); nothing that it names was opened yet. Throws
 /// UserError(kInput) with file, line and key.
 DescribedGraph read_graph_toml(const std::string& path);
+/// Such a file, with absolute paths.
+std::string as_toml(const DescribedGraph& graph);
 
-/// Opens every array once, so that what headers say is checked. `described` speaks of this output.
-/// Throws UserError as GraphSource; UserError(kUsage) where the output is one of the files.
-std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described, const OutputFile& output);
+/// Opens every array once, so that what headers say is checked. Throws UserError as GraphSource.
+std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described);
 
 }  // namespace espalier

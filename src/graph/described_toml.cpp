@@ -80,7 +80,7 @@ class Section {
   }
   std::int64_t whole_number(const std::string& key) const {
     const auto value = table_.get(key)->value_exact<std::int64_t>();
-    if (!value || *value < 0 || *value > kMostVertices) wrong(key, "is no number of vertices");
+    if (!value || *value < 0 || *value > kMostVertices) wrong(key, "is no whole number of at least 0");
     return *value;
   }
   template <std::size_t n>
@@ -103,6 +103,9 @@ class Section {
     }
     return found;
   }
+  bool is_empty_list(const std::string& key) const {
+    return has(key) && table_.get(key)->is_array() && table_.get(key)->as_array()->empty();
+  }
   /// A table within it; null where there is none of this name, or something else.
   const toml::table* table(const std::string& key) const {
     return has(key) ? table_.get(key)->as_table() : nullptr;
@@ -116,6 +119,16 @@ class Section {
   /// "x.npy", "a.npz:MEMBER", or a text; relative to the file. No file where the key is not there.
   DescribedFile file(const std::string& key) const {
     return has(key) ? named_file(key, text_or_refuse_list(key)) : DescribedFile();
+  }
+  /// Or { file = .., column = k }, one column of it, or without = k, all others; k from 0.
+  DescribedFile file_of_columns(const std::string& key) const {
+    if (table(key) == nullptr) return file(key);
+    const auto part = section(key, {"file", "column", "without"});
+    auto found = part.named_file("file", part.text("file"));
+    if (part.has("column")) found.column = part.whole_number("column");
+    if (part.has("without")) found.without = part.whole_number("without");
+    if (found.column && found.without) part.wrong("without", "and column are both there; leave one out");
+    return found;
   }
   DescribedFile named_file(const std::string& key, const std::string& word) const {
     const std::string archive = ".npz:";
@@ -151,12 +164,15 @@ class Section {
 
 // ---- vertices ----
 
+// A list without an id is of no vertex.
 DescribedSplit read_split(const Section& section, const std::string& name,
                           const std::vector<std::string>& parts) {
   DescribedSplit split{name};
-  for (std::size_t s = 0; s < kSplitNames.size(); ++s)
-    if (std::ranges::find(parts, kSplitNames[s]) != parts.end())
-      split.parts[s] = section.file(kSplitNames[s]);
+  for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
+    if (std::ranges::find(parts, kSplitNames[s]) == parts.end()) continue;
+    split.empty[s] = section.is_empty_list(kSplitNames[s]);
+    if (!split.empty[s]) split.parts[s] = section.file(kSplitNames[s]);
+  }
   return split;
 }
 
@@ -260,18 +276,19 @@ std::string read_end(const Section& relation, const std::string& end,
 }
 
 DescribedRelation read_relation(const Section& relations, const std::string& name,
-                                const std::vector<DescribedType>& types, bool directed, bool alone) {
+                                const std::vector<DescribedType>& types, bool directed, bool typed) {
   const auto section = relations.section(
-      name, {"source", "target", "edges", "weights", "time", "features", "inverse", "directed"});
+      name, {"name", "source", "target", "edges", "weights", "time", "features", "inverse", "directed"});
   DescribedRelation relation;
   relation.by = section.place("");
-  relation.triplet.relation = name;
+  relation.triplet.relation = section.optional_text("name").value_or(name);
   relation.triplet.head = read_end(section, "source", types);
   relation.triplet.tail = read_end(section, "target", types);
   relation.edges = read_edges(section);
-  relation.weights = section.file("weights");
+  relation.weights = section.file_of_columns("weights");
   relation.times = section.file("time");
-  relation.features = section.file("features");
+  relation.features = section.file_of_columns("features");
+  relation.things = "edges by " + relation.edges[0].file.name();
   for (const auto& [key, column] : {std::pair{"weights", PairField::kValue}, {"time", PairField::kTime}})
     if (section.has(key) && has_column(relation.edges, column))
       section.wrong(key, "is a column of edges, too; leave one of them out");
@@ -280,8 +297,8 @@ DescribedRelation read_relation(const Section& relations, const std::string& nam
     if (section.has("directed"))
       section.wrong("directed", "and inverse are both there; leave one of them out");
     triplet.inverse = *inverse;
-  } else if (!section.has("directed") && !directed && !alone) {
-    triplet.inverse = "rev_" + name;
+  } else if (!section.has("directed") && !directed && typed) {
+    triplet.inverse = "rev_" + triplet.relation;
   } else if (!section.flag("directed", directed)) {
     if (triplet.head != triplet.tail)
       section.wrong("directed",
@@ -361,17 +378,28 @@ ImportOptions read_options(const Section& all, const std::string& path) {
   return options;
 }
 
+// One type and one relation make a graph without types.
+void forget_names(DescribedGraph& graph) {
+  auto& relation = graph.relations[0];
+  graph.types[0].name.clear();
+  relation.triplet = {};
+  graph.options.edges.symmetrize = relation.both_ways;
+  if (relation.edges[0].file.is_array()) graph.line = "edge";
+}
+
 }  // namespace
 
 DescribedGraph read_graph_toml(const std::string& path) {
   const auto table = parse(path);
   const Section all(table, path, "",
                     {"directed", "duplicates", "duplicate_features", "duplicate_times", "loops", "half",
-                     "types", "relations", "links"});
+                     "typed", "types", "relations", "links"});
   const auto file = fs::path(path);
   DescribedGraph graph;
   graph.about = {file.stem().string(), "description " + file.filename().string(), false};
   graph.options = read_options(all, path);
+  graph.place = path;
+  graph.no_class = NoClass::kMinusOneToo;
   const bool directed = all.flag("directed", true);
   const auto types = all.section("types"), relations = all.section("relations");
   for (const auto& [name, node] : types.in_order()) graph.types.push_back(read_type(types, name));
@@ -379,11 +407,14 @@ DescribedGraph read_graph_toml(const std::string& path) {
     graph.links = read_links(all.section("links", {"directed", "relations", "train", "valid", "test"}));
   const bool alone =
       types.size() == 1 && relations.size() == 1 && (!graph.links || graph.links->relations.empty());
+  const bool typed = all.flag("typed", !alone);
+  if (!typed && !alone)
+    all.wrong("typed", "= false, but there are several types or relations, or links name one");
   for (const auto& [name, node] : relations.in_order())
-    graph.relations.push_back(read_relation(relations, name, graph.types, directed, alone));
+    graph.relations.push_back(read_relation(relations, name, graph.types, directed, typed));
   if (graph.types.empty() || graph.relations.empty())
     input_error("{}: has no type, or no relation; give a [types.NAME] and a [relations.NAME]", path);
-  if (!graph.typed()) graph.options.edges.symmetrize = graph.relations[0].both_ways;
+  if (!typed && graph.relations[0].triplet.inverse.empty()) forget_names(graph);
   for (const auto& of : graph.types)
     for (const auto& split : of.splits)
       if (auto& names = graph.options.splits; std::ranges::find(names, split.name) == names.end())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
 
 namespace espalier {
@@ -17,12 +18,12 @@ Triplet split_triplet(const std::string& joined, bool inverse) {
   return {joined.substr(0, first), relation, joined.substr(end), inverse ? "rev_" + relation : ""};
 }
 
-void GraphSource::add_type(const std::string& name, std::int64_t size) {
+void GraphNames::add_type(const std::string& name, std::int64_t size) {
   const auto begin = types_.empty() ? 0 : types_.back().end;
   types_.push_back({name, begin, begin + size});
 }
 
-void GraphSource::add_triplet(const Triplet& triplet, const std::string& place) {
+void GraphNames::add_triplet(const Triplet& triplet, const std::string& place) {
   const auto names = [](const Triplet& of) { return of.head + "," + of.relation + "," + of.tail; };
   if (std::ranges::find(triplets_, triplet) != triplets_.end())
     input_error("{}: the triplet {} is listed twice", place, names(triplet));
@@ -34,45 +35,46 @@ void GraphSource::add_triplet(const Triplet& triplet, const std::string& place) 
   triplets_.push_back(triplet);
 }
 
-void GraphSource::check_names(const std::string& place) const {
+void GraphNames::check(const std::string& place) const {
   if (types_.empty() || types_.back().end == 0) input_error("{}: the graph has no vertex", place);
   schema_of(*this, place, false);
 }
 
-int GraphSource::type_of(const std::string& name) const {
+int GraphNames::type_of(const std::string& name) const {
   const auto found = std::ranges::find(types_, name, &VertexType::name);
   return found == types_.end() ? -1 : static_cast<int>(found - types_.begin());
 }
 
-void GraphSource::set_plain(std::int64_t vertices, std::string by) {
-  types_ = {{"", 0, vertices}};
-  triplets_ = {Triplet()};
-  counted_by_ = std::move(by);
+GraphNames GraphNames::plain(std::int64_t vertices) {
+  GraphNames names;
+  names.types_ = {{"", 0, vertices}};
+  names.triplets_ = {Triplet()};
+  return names;
 }
 
 VertexCount GraphSource::vertices(int type) const {
-  const auto size = types_[type].size();
-  if (!typed()) return {size, counted_by_};
-  return {size, fmt::format("the graph has {} vertices of type {}", size, name(type))};
+  const auto size = types()[type].size();
+  if (!typed()) return {size, counted_by_.empty() ? "the graph has " + counted(size, "vertex") : counted_by_};
+  return {size, fmt::format("the graph has {} vertices of type {}", size, names_.name(type))};
 }
 
-Schema schema_of(const GraphSource& source, const std::string& place, bool inverses) {
-  const auto& triplets = source.triplets();
+Schema schema_of(const GraphNames& names, const std::string& place, bool inverses, bool by_keys) {
+  const auto& triplets = names.triplets();
   std::vector<Relation> relations;
   for (const auto& of : triplets)
-    relations.push_back({of.relation, source.type_of(of.head), source.type_of(of.tail), -1});
+    relations.push_back({of.relation, names.type_of(of.head), names.type_of(of.tail), -1});
   for (std::size_t r = 0; inverses && r < triplets.size(); ++r) {
     const auto& of = triplets[r];
     if (of.inverse.empty()) continue;
     const Triplet inverse{of.tail, of.inverse, of.head};
     if (std::ranges::find(triplets, inverse) != triplets.end())
       input_error("{}: {} has the name that the inverse of {} would get; give {}", place, inverse.joined(),
-                  of.joined(), source.options().by_keys ? "another name as its inverse" : "--no-inverse");
+                  of.joined(), by_keys ? "another name as its inverse" : "--no-inverse");
     relations[r].inverse = static_cast<int>(relations.size());
     relations.push_back({of.inverse, relations[r].target, relations[r].source, static_cast<int>(r)});
   }
   try {
-    return {source.types(), std::move(relations)};
+    return {names.types(), std::move(relations)};
   } catch (const std::invalid_argument& error) {
     input_error("{}: {}", place, error.what());
   }

@@ -40,7 +40,6 @@ Triplet split_triplet(const std::string& joined, bool inverse = false);
 struct ImportOptions {
   std::string place;                       ///< what is imported, for messages
   EdgeOptions edges = {};                  ///< symmetrize: of a graph without types
-  bool edge_features = true;               ///< or those that there are stay behind
   bool half = false;                       ///< as float16 also features that are not
   std::vector<std::string> splits = {""};  ///< names in the graph file; empty: the one
                                            ///< without a name
@@ -54,11 +53,11 @@ struct GivenLinks {
   Matrix<std::int64_t> negative_heads, negative_tails, non_links;  ///< of 0 columns: there are none
 };
 
-class GraphSource {
+/// The types and triplets of a graph; without types one of each, which have no names.
+class GraphNames {
  public:
-  GraphSource(GraphDescription description, ImportOptions options)
-      : description_(std::move(description)), options_(std::move(options)) {}
-  virtual ~GraphSource() = default;
+  /// Of a graph without types, of so many vertices; -1: edges say how many.
+  static GraphNames plain(std::int64_t vertices);
 
   /// One after the other, in the order of the source.
   const std::vector<VertexType>& types() const { return types_; }
@@ -67,8 +66,35 @@ class GraphSource {
   /// In the order of the source, no two alike, of types that are there.
   const std::vector<Triplet>& triplets() const { return triplets_; }
   bool typed() const { return !types_[0].name.empty(); }
-  /// Of a graph without types: how many vertices it has, where its edges say so.
+  const std::string& name(int type) const { return types_[type].name; }
+
+  /// Appends a type with so many vertices.
+  void add_type(const std::string& name, std::int64_t size);
+  /// Throws UserError(kInput) that starts with `place` when one like it is there or its types are
+  /// not.
+  void add_triplet(const Triplet& triplet, const std::string& place);
+  /// After all types and triplets, and before a path is made of any name: throws UserError(kInput)
+  /// that starts with `place` when they are no schema.
+  void check(const std::string& place) const;
   void set_vertices(std::int64_t count) { types_[0].end = count; }
+
+ private:
+  std::vector<VertexType> types_;
+  std::vector<Triplet> triplets_;
+};
+
+class GraphSource {
+ public:
+  GraphSource(GraphDescription description, ImportOptions options)
+      : description_(std::move(description)), options_(std::move(options)) {}
+  virtual ~GraphSource() = default;
+
+  const GraphNames& names() const { return names_; }
+  const std::vector<VertexType>& types() const { return names_.types(); }
+  const std::vector<Triplet>& triplets() const { return names_.triplets(); }
+  bool typed() const { return names_.typed(); }
+  /// Of a graph without types: how many vertices it has, where its edges say so.
+  void set_vertices(std::int64_t count) { names_.set_vertices(count); }
 
   /// Of the file that it becomes.
   const GraphDescription& description() const { return description_; }
@@ -112,34 +138,27 @@ class GraphSource {
   virtual GivenLinks read_links(Split /*split*/) const { return {}; }
 
  protected:
-  /// Appends a type with so many vertices.
-  void add_type(const std::string& name, std::int64_t size);
-  /// Throws UserError(kInput) that starts with `place` when one like it is there or its types are
-  /// not.
-  void add_triplet(const Triplet& triplet, const std::string& place);
-  /// The one type, of so many vertices (-1: edges say how many), and the one relation of a graph
-  /// without types; `by` says so.
-  void set_plain(std::int64_t vertices, std::string by = {});
-  /// After all types and triplets, and before a path is made of any name: throws UserError(kInput)
-  /// that starts with `place` when they are no schema.
-  void check_names(const std::string& place) const;
-  const std::string& name(int type) const { return types_[type].name; }
+  /// `by` says how many vertices a graph without types has.
+  void set_names(GraphNames names, std::string by = {}) {
+    names_ = std::move(names);
+    counted_by_ = std::move(by);
+  }
+  int type_of(const std::string& name) const { return names_.type_of(name); }
   /// Those of a type, and the types of a triplet's ends.
   VertexCount vertices(int type) const;
-  VertexCount heads(int triplet) const { return vertices(type_of(triplets_[triplet].head)); }
-  VertexCount tails(int triplet) const { return vertices(type_of(triplets_[triplet].tail)); }
+  VertexCount heads(int triplet) const { return vertices(type_of(triplets()[triplet].head)); }
+  VertexCount tails(int triplet) const { return vertices(type_of(triplets()[triplet].tail)); }
 
  private:
   GraphDescription description_;
   ImportOptions options_;
-  std::vector<VertexType> types_;
-  std::vector<Triplet> triplets_;
+  GraphNames names_;
   std::string counted_by_;  // of a graph without types
 };
 
 /// The relations of triplets, in their order, and with `inverses` then those that are added, in the
 /// same order. Throws UserError(kInput) that starts with `place` when such a name is taken.
-Schema schema_of(const GraphSource& source, const std::string& place, bool inverses);
+Schema schema_of(const GraphNames& names, const std::string& place, bool inverses, bool by_keys = false);
 
 /// Collective. `open` is called on rank 0, which reads alone: edges two times and more, never in
 /// memory; that is the matrix that is written to `output`, and features of edges, one relation's at

@@ -219,7 +219,7 @@ class GraphImport {
       description_ = source_->description();
       triplets_ = std::ssize(source_->triplets());
       if (!source_->typed()) return;
-      schema = schema_of(*source_, options_.place, true);
+      schema = schema_of(source_->names(), options_.place, true, options_.by_keys);
       for (int r = 0; r < triplets_; ++r)
         one_way_ += schema->relations()[r].inverse < 0 && !source_->both_ways(r);
     });
@@ -389,7 +389,6 @@ class GraphImport {
   // the edges that it has its features from; empty where there are none.
   template <class Index>
   Buffer<std::int64_t> find_features(const Csr<Index>& rows) {
-    if (!options_.edge_features) return {};
     for (int r = 0; r < triplets_; ++r)
       edge_rows_[r] = {source_->open_edge_features(r, edges_->given(r)), edges_->given(r)};
     if (std::ranges::none_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; }))

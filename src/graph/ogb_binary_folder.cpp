@@ -27,7 +27,6 @@
 #include <optional>
 
 #include "array_tables.hpp"
-#include "edge_pieces.hpp"
 #include "npy_file.hpp"
 #include "ogb_folder.hpp"
 
@@ -37,158 +36,115 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Weights of edges, one after the other: a column of their features.
-class WeightColumn {
- public:
-  WeightColumn(std::unique_ptr<FeatureRows> rows, std::int64_t column)
-      : rows_(std::move(rows)), row_(rows_->columns()), column_(column) {}
-  // So many.
-  const std::vector<float>& next(std::size_t count, std::int64_t& vanished) {
-    const auto fail = [&](const std::string& words) { input_error("{}: {}", rows_->place(), words); };
-    weights_.clear();
-    for (; count > 0; --count) {
-      rows_->next(row_);
-      weights_.push_back(stored_weight(row_[column_], fail, vanished));
-    }
-    return weights_;
-  }
+using FileNames = std::initializer_list<const char*>;
 
- private:
-  std::unique_ptr<FeatureRows> rows_;
-  std::vector<double> row_;
-  std::vector<float> weights_;
-  std::int64_t column_;
-};
-
-class OgbBinaryFolder : public OgbFolder {
- public:
-  OgbBinaryFolder(const OgbOptions& options, bool typed)
-      : OgbFolder(options, "OGB raw binary"),
-        edges_((raw_ / (typed ? "edge_index_dict.npz" : "data.npz")).string()) {
-    typed ? read_typed() : read_plain();
-  }
-
-  std::string place() const override { return edges_.path(); }
-  void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const override {
-    std::optional<WeightColumn> weights;
-    if (weighted(0))
-      weights.emplace(open_all_edge_features(triplet, count_edges(*open_edges(triplet))),
-                      *options_.edge_weight);
-    read_edge_pairs([&] { return open_edges(triplet); }, heads(triplet), tails(triplet),
-                    [&](EdgePiece piece) {
-                      if (weights) piece.weights = weights->next(piece.sources.size(), piece.vanished);
-                      use(piece);
-                    });
-  }
-  std::string edge_place(int triplet, std::int64_t edge) const override {
-    return edge_of_array(open_edges(triplet)->name(), edge);
-  }
-  std::unique_ptr<FeatureRows> open_features(int type) const override {
-    return open_rows(features_, typed() ? name(type) : "node_feat", vertices(type).count);
-  }
-  std::unique_ptr<FeatureRows> open_labels(int type) const override {
-    return open_rows(labels_, typed() ? name(type) : "node_label", vertices(type).count);
-  }
-
- protected:
-  std::unique_ptr<FeatureRows> open_all_edge_features(int triplet, std::int64_t edges) const override {
-    return open_rows(edge_features_, typed() ? joined(triplet) : "edge_feat", edges, "edges");
-  }
-
- private:
-  std::string joined(int triplet) const { return triplets()[triplet].joined(); }
-  std::unique_ptr<NpyArray> open_edges(int triplet) const {
-    return edges_.open(typed() ? joined(triplet) : "edge_index");
-  }
-  static std::unique_ptr<FeatureRows> open_rows(const std::optional<NpzFile>& archive,
-                                                const std::string& array, std::int64_t count,
-                                                const char* things = "vertices") {
-    if (!archive || !archive->has(array)) return nullptr;
-    return open_feature_array(archive->open(array), count, things);
-  }
-  void check_count(const std::string& of, const NpyArray& edges, std::int64_t wanted, const char* by) const {
-    if (const auto found = count_edges(edges); found != wanted)
-      input_error("{}: {} has {} edges, but there are {} by {}", edges_.path(), of, found, wanted, by);
-  }
-
-  void read_plain();
-  void read_typed();
-  void read_triplets();
-  std::optional<NpzFile> open_optional(std::initializer_list<const char*> names) const;
-  std::optional<NpzFile> open_of_types(std::initializer_list<const char*> names) const;
-
-  NpzFile edges_;
-  std::optional<NpzFile> features_, labels_, edge_features_;
-};
-
-void OgbBinaryFolder::read_plain() {
-  const auto nodes = read_only_count(*edges_.open("num_nodes_list"));
-  if (nodes == 0) input_error("{}: the graph has no vertex", edges_.path());
-  set_plain(nodes, fmt::format("num_nodes_list says {} vertices", nodes));
-  const auto edges = edges_.open("edge_index");
-  count_edges(*edges);
-  if (edges_.has("num_edges_list"))
-    check_count("edge_index", *edges, read_only_count(*edges_.open("num_edges_list")), "num_edges_list");
-  features_ = edge_features_ = edges_;
-  labels_ = open_optional({"node-label.npz"});
-  if (labels_) labels_->open("node_label");  // it has no other use
-  find_splits({}, {});
-  if (!weighted(0)) return;
-  const auto features = edges_.open("edge_feat");
-  check_edge_weight(features->name(), features->columns());
-}
-
-void OgbBinaryFolder::read_typed() {
-  const NpzFile sizes((raw_ / "num_nodes_dict.npz").string());
-  for (const auto& name : sizes.names()) {
-    if (type_of(name) >= 0) input_error("{}: two vertex types are called {}", sizes.path(), name);
-    add_type(name, read_only_count(*sizes.open(name)));
-  }
-  read_triplets();
-  features_ = open_of_types({"node_feat_dict.npz", "node_feat.npz"});
-  labels_ = open_of_types({"node-label.npz"});
-  edge_features_ = open_optional({"edge_feat_dict.npz", "edge_feat.npz"});
-  for (const auto& triplet : edge_features_ ? edge_features_->names() : std::vector<std::string>())
-    if (!edges_.has(triplet))
-      input_error("{}: has features of {}, but {} has no such array", edge_features_->path(), triplet,
-                  edges_.path());
-  find_splits([&](int type) { return labels_ && labels_->has(name(type)); }, raw_ / "node-label.npz");
-}
-
-void OgbBinaryFolder::read_triplets() {
-  const auto& path = edges_.path();
-  for (const auto& name : edges_.names()) {
-    const auto triplet = split_triplet(name, options_.inverses);
-    if (triplet.head.empty())
-      input_error("{}: the array {} is not called HEAD___RELATION___TAIL", path, name);
-    add_triplet(triplet, path);
-  }
-  check_names(path);
-  const auto announced = open_optional({"num_edges_dict.npz"});
-  for (const auto& name : announced ? announced->names() : std::vector<std::string>()) {
-    if (!edges_.has(name))
-      input_error("{}: names the triplet {}, but {} has no such array", announced->path(), name, path);
-    check_count(name, *edges_.open(name), read_only_count(*announced->open(name)), "num_edges_dict.npz");
-  }
-}
-
-std::optional<NpzFile> OgbBinaryFolder::open_optional(std::initializer_list<const char*> names) const {
+// The first of these that is there.
+std::optional<NpzFile> find_archive(const fs::path& raw, FileNames names) {
   for (const char* one : names)
-    if (const auto path = raw_ / one; fs::exists(path)) return NpzFile(path.string());
+    if (const auto path = raw / one; fs::exists(path)) return NpzFile(path.string());
   return std::nullopt;
 }
 
-std::optional<NpzFile> OgbBinaryFolder::open_of_types(std::initializer_list<const char*> names) const {
-  auto archive = open_optional(names);
+// No file where there is no such archive, or no such array in it.
+DescribedFile member_of(const std::optional<NpzFile>& archive, const std::string& array) {
+  return archive && archive->has(array) ? DescribedFile{archive->path(), array} : DescribedFile();
+}
+
+void check_number_of_edges(const NpzFile& edges, const std::string& array, std::int64_t wanted,
+                           const char* by) {
+  if (const auto found = count_edges(*edges.open(array)); found != wanted)
+    input_error("{}: {} has {} edges, but there are {} by {}", edges.path(), array, found, wanted, by);
+}
+
+DescribedGraph describe_plain_arrays(const OgbOptions& options, const fs::path& raw) {
+  const NpzFile data((raw / "data.npz").string());
+  const auto nodes = read_only_count(*data.open("num_nodes_list"));
+  if (nodes == 0) input_error("{}: the graph has no vertex", data.path());
+  count_edges(*data.open("edge_index"));
+  if (data.has("num_edges_list"))
+    check_number_of_edges(data, "edge_index", read_only_count(*data.open("num_edges_list")),
+                          "num_edges_list");
+  const auto names = GraphNames::plain(nodes);
+  auto graph = describe_names(options, "OGB raw binary", names);
+  graph.place = data.path();
+  auto& vertices = graph.types[0];
+  vertices.counted_by = fmt::format("num_nodes_list says {} vertices", nodes);
+  vertices.features = member_of(data, "node_feat");
+  if (const auto labels = find_archive(raw, {"node-label.npz"})) {
+    labels->open("node_label");  // it has no other use
+    vertices.labels = {labels->path(), "node_label"};
+  }
+  set_splits(graph, names, options, {});
+  graph.relations[0].edges = {{.file = {data.path(), "edge_index"}}};
+  set_edge_features(graph.relations[0], options, member_of(data, "edge_feat"));
+  if (options.edge_weight) {
+    const auto features = data.open("edge_feat");
+    check_edge_weight(options, features->name(), features->columns());
+  }
+  return graph;
+}
+
+GraphNames read_names_of_arrays(const OgbOptions& options, const fs::path& raw, const NpzFile& edges) {
+  GraphNames names;
+  const NpzFile sizes((raw / "num_nodes_dict.npz").string());
+  for (const auto& name : sizes.names()) {
+    if (names.type_of(name) >= 0) input_error("{}: two vertex types are called {}", sizes.path(), name);
+    names.add_type(name, read_only_count(*sizes.open(name)));
+  }
+  for (const auto& name : edges.names()) {
+    const auto triplet = split_triplet(name, options.inverses);
+    if (triplet.head.empty())
+      input_error("{}: the array {} is not called HEAD___RELATION___TAIL", edges.path(), name);
+    names.add_triplet(triplet, edges.path());
+  }
+  names.check(edges.path());
+  const auto announced = find_archive(raw, {"num_edges_dict.npz"});
+  for (const auto& name : announced ? announced->names() : std::vector<std::string>()) {
+    if (!edges.has(name))
+      input_error("{}: names the triplet {}, but {} has no such array", announced->path(), name,
+                  edges.path());
+    check_number_of_edges(edges, name, read_only_count(*announced->open(name)), "num_edges_dict.npz");
+  }
+  return names;
+}
+
+// An archive with an array for each type.
+std::optional<NpzFile> find_archive_of_types(const fs::path& raw, FileNames files, const GraphNames& names) {
+  auto archive = find_archive(raw, files);
   for (const auto& type : archive ? archive->names() : std::vector<std::string>())
-    if (type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", archive->path(), type);
+    if (names.type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", archive->path(), type);
   return archive;
+}
+
+DescribedGraph describe_typed_arrays(const OgbOptions& options, const fs::path& raw) {
+  const NpzFile edges((raw / "edge_index_dict.npz").string());
+  const auto names = read_names_of_arrays(options, raw, edges);
+  auto graph = describe_names(options, "OGB raw binary", names);
+  graph.place = edges.path();
+  const auto features = find_archive_of_types(raw, {"node_feat_dict.npz", "node_feat.npz"}, names),
+             labels = find_archive_of_types(raw, {"node-label.npz"}, names);
+  for (auto& type : graph.types) {
+    type.features = member_of(features, type.name);
+    type.labels = member_of(labels, type.name);
+  }
+  const auto edge_features = find_archive(raw, {"edge_feat_dict.npz", "edge_feat.npz"});
+  for (const auto& triplet : edge_features ? edge_features->names() : std::vector<std::string>())
+    if (!edges.has(triplet))
+      input_error("{}: has features of {}, but {} has no such array", edge_features->path(), triplet,
+                  edges.path());
+  for (auto& relation : graph.relations) {
+    relation.edges = {{.file = {edges.path(), relation.triplet.joined()}}};
+    set_edge_features(relation, options, member_of(edge_features, relation.triplet.joined()));
+  }
+  set_splits(graph, names, options, raw / "node-label.npz");
+  return graph;
 }
 
 }  // namespace
 
-std::unique_ptr<GraphSource> open_binary_ogb_folder(const OgbOptions& options, bool typed) {
-  return std::make_unique<OgbBinaryFolder>(options, typed);
+DescribedGraph describe_binary_ogb_folder(const OgbOptions& options, bool typed) {
+  const auto raw = fs::path(options.folder) / "raw";
+  return typed ? describe_typed_arrays(options, raw) : describe_plain_arrays(options, raw);
 }
 
 }  // namespace espalier

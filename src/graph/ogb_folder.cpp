@@ -46,23 +46,23 @@ std::vector<std::pair<std::string, std::int64_t>> read_type_sizes(const std::str
   return sizes;
 }
 
-std::set<int> types_with(const GraphSource& source, const std::string& flags, const fs::path& parts,
+std::set<int> types_with(const GraphNames& names, const std::string& flags, const fs::path& parts,
                          const std::string& things) {
   std::set<int> found;
   if (flags.empty()) {
-    for (int t = 0; t < std::ssize(source.types()); ++t)
-      if (fs::is_directory(parts / source.types()[t].name)) found.insert(t);
+    for (int t = 0; t < std::ssize(names.types()); ++t)
+      if (fs::is_directory(parts / names.types()[t].name)) found.insert(t);
     return found;
   }
   CsvReader csv(flags);
   const auto check = [&](const std::string& name) {
-    if (source.type_of(name) < 0) csv.fail("there is no vertex type \"{}\"", name);
+    if (names.type_of(name) < 0) csv.fail("there is no vertex type \"{}\"", name);
   };
   for (const auto& name : read_type_header(csv, check)) {
     if (!flag(csv)) continue;
     if (!fs::is_directory(parts / name))
       csv.fail("says that {} has {}, but there is no {}", name, things, (parts / name).string());
-    found.insert(source.type_of(name));
+    found.insert(names.type_of(name));
   }
   return found;
 }
@@ -70,48 +70,80 @@ std::set<int> types_with(const GraphSource& source, const std::string& flags, co
 ImportOptions import_options(const TypedImportOptions& options, bool symmetrize) {
   return {.place = options.folder,
           .edges = {symmetrize, options.drop_self_loops, options.duplicates, options.duplicate_features},
-          .edge_features = options.edge_features,
           .half = options.half,
           .splits = kept_names(options.split)};
 }
 
-void OgbFolder::check_edge_weight(const std::string& place, std::int64_t columns) const {
-  if (*options_.edge_weight >= columns)
-    usage_error("--edge-weight {}: {} has {} column{}, counted from 0", *options_.edge_weight, place, columns,
+DescribedGraph describe_names(const TypedImportOptions& options, const std::string& layout,
+                              const GraphNames& names) {
+  DescribedGraph graph;
+  graph.about = describe_folder(options.folder, layout);
+  graph.one_direction_by = one_direction_by(options.folder);
+  if (!names.typed()) graph.hidden = HiddenTests::kRefuse;
+  for (const auto& type : names.types())
+    graph.types.push_back({.name = type.name, .by = {}, .count = type.size()});
+  for (const auto& triplet : names.triplets()) graph.relations.push_back({.triplet = triplet, .by = {}});
+  return graph;
+}
+
+void check_edge_weight(const OgbOptions& options, const std::string& place, std::int64_t columns) {
+  if (*options.edge_weight >= columns)
+    usage_error("--edge-weight {}: {} has {} column{}, counted from 0", *options.edge_weight, place, columns,
                 columns == 1 ? "" : "s");
 }
 
-std::unique_ptr<FeatureRows> OgbFolder::open_edge_features(int triplet, std::int64_t edges) const {
-  auto rows = open_all_edge_features(triplet, edges);
-  return options_.edge_weight ? without_column(std::move(rows), *options_.edge_weight) : std::move(rows);
+void set_edge_features(DescribedRelation& relation, const OgbOptions& options, const DescribedFile& file) {
+  if (options.edge_features) relation.features = file;
+  if (!options.edge_weight) return;
+  relation.weights = file;
+  relation.weights.column = relation.features.without = options.edge_weight;
 }
 
-void OgbFolder::find_splits(const std::function<bool(int)>& has_labels, const fs::path& labels) {
-  for (const auto& split : names_of_splits(options_.split)) {
-    splits_.push_back({find_split_folder(options_.folder, split), {}});
-    auto& [folder, types] = splits_.back();
-    if (!typed()) types = {0};
-    if (!typed() || folder.empty()) continue;
-    types = types_with(*this, find_table(folder, "nodetype-has-split"), folder, "splits");
-    if (types.empty() && !is_split_of_links(folder, options_.folder) &&
+DescribedSplit split_of_arrays(const std::string& name, const fs::path& folder) {
+  DescribedSplit found{name};
+  for (const auto split : kSplits)
+    found.parts[static_cast<std::size_t>(split)].path = split_array(folder, split);
+  return found;
+}
+
+namespace {
+
+DescribedSplit split_of_tables(const std::string& name, const fs::path& folder) {
+  DescribedSplit found{name};
+  for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
+    const auto path = find_table(folder, kSplitNames[s]);
+    found.parts[s].path = path.empty() ? folder.string() + "/" + kSplitNames[s] + ".csv.gz" : path;
+  }
+  return found;
+}
+
+// Of a graph without types; where there is none each part is empty.
+DescribedSplit plain_split(const std::string& name, const std::string& folder, const std::string& of) {
+  if (folder.empty() || is_split_of_links(folder, of)) return {name, {}, {true, true, true}};
+  const bool arrays = find_table(folder, "train").empty() && fs::exists(split_array(folder, Split::kTrain));
+  return arrays ? split_of_arrays(name, folder) : split_of_tables(name, folder);
+}
+
+}  // namespace
+
+void set_splits(DescribedGraph& graph, const GraphNames& names, const OgbOptions& options,
+                const fs::path& labels) {
+  const auto asked = names_of_splits(options.split), kept = kept_names(options.split);
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    const auto folder = find_split_folder(options.folder, asked[k]);
+    if (!names.typed()) graph.types[0].splits.push_back(plain_split(kept[k], folder, options.folder));
+    if (!names.typed() || folder.empty()) continue;
+    const auto types = types_with(names, find_table(folder, "nodetype-has-split"), folder, "splits");
+    if (types.empty() && !is_split_of_links(folder, options.folder) &&
         fs::exists(fs::path(folder) / "split_dict.pt"))
       input_error("{}/split_dict.pt: is a pickle of PyTorch's; run scripts/mag240m_pickles.py {} first",
-                  folder, options_.folder);
-    for (const int type : types)
-      if (!has_labels(type))
-        input_error("{}: {} has a split, but no labels in {}", folder, name(type), labels.string());
+                  folder, options.folder);
+    for (const int type : types) {
+      if (!graph.types[type].labels.given())
+        input_error("{}: {} has a split, but no labels in {}", folder, names.name(type), labels.string());
+      graph.types[type].splits.push_back(split_of_tables(kept[k], fs::path(folder) / names.name(type)));
+    }
   }
-}
-
-Splits OgbFolder::read_splits(int type, const OgbLabels& labels, std::size_t place) const {
-  const auto& folder = splits_[place].folder;
-  if (typed())
-    return read_split_tables((fs::path(folder) / name(type)).string(), vertices(type), labels,
-                             HiddenTests::kLeave);
-  if (folder.empty() || is_split_of_links(folder, options_.folder)) return {};
-  const bool arrays = find_table(folder, "train").empty() && fs::exists(split_array(folder, Split::kTrain));
-  return arrays ? read_split_arrays(folder, vertices(type), labels, HiddenTests::kRefuse)
-                : read_split_tables(folder, vertices(type), labels, HiddenTests::kRefuse);
 }
 
 }  // namespace espalier

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "espalier/base/error.hpp"
+#include "first_rank.hpp"
 #include "input_files.hpp"
 #include "ogb_folder.hpp"
 
@@ -35,18 +36,30 @@ void check_options(const OgbOptions& options, bool typed) {
     usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
 }
 
+DescribedGraph describe_ogb_folder(const OgbOptions& options) {
+  const bool arrays_of_types = has_raw(options, "edge_index_dict.npz"),
+             typed = arrays_of_types || has_table(options, "num-node-dict");
+  check_options(options, typed);
+  auto graph = arrays_of_types || (!typed && has_raw(options, "data.npz"))
+                   ? describe_binary_ogb_folder(options, typed)
+                   : describe_csv_ogb_folder(options, typed);
+  graph.options = import_options(options, options.symmetrize);
+  return graph;
+}
+
 }  // namespace
 
 void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
   import_graph(comm, output, [&] {
     refuse_input_as_output(options.folder, output.path);
-    const bool arrays_of_types = has_raw(options, "edge_index_dict.npz"),
-               typed = arrays_of_types || has_table(options, "num-node-dict");
-    check_options(options, typed);
-    return arrays_of_types || (!typed && has_raw(options, "data.npz"))
-               ? open_binary_ogb_folder(options, typed)
-               : open_csv_ogb_folder(options, typed);
+    return open_described_graph(describe_ogb_folder(options));
   });
+}
+
+std::string describe_ogb(const Communicator& comm, const OgbOptions& options) {
+  std::string text;
+  on_first_rank(comm, [&] { text = as_toml(describe_ogb_folder(options)); });
+  return text;
 }
 
 }  // namespace espalier

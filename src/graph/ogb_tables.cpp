@@ -147,15 +147,4 @@ void read_split_table(const std::string& path, const VertexCount& vertices, Spli
   }
 }
 
-Splits read_split_tables(const std::string& folder, const VertexCount& vertices, const OgbLabels& labels,
-                         HiddenTests hidden) {
-  SplitCollector splits(vertices.count, labels, hidden);
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
-    const std::string name = kSplitNames[static_cast<std::size_t>(split)];
-    const auto found = find_table(folder, name);
-    read_split_table(found.empty() ? folder + "/" + name + ".csv.gz" : found, vertices, split, splits);
-  }
-  return splits.finish();
-}
-
 }  // namespace espalier

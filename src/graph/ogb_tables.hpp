@@ -71,8 +71,4 @@ bool is_split_of_links(const std::string& split_folder, const std::string& folde
 void read_split_table(const std::string& path, const VertexCount& vertices, Split split,
                       SplitCollector& splits);
 
-/// train, valid, test of a folder.
-Splits read_split_tables(const std::string& folder, const VertexCount& vertices, const OgbLabels& labels,
-                         HiddenTests hidden);
-
 }  // namespace espalier

@@ -15,9 +15,10 @@ import h5py
 import numpy as np
 
 import tests.python  # noqa: F401  # where the package is
-from tests.app.other_formats import zstd
+from tests.app.other_formats import FORMATS, zstd
 from tests.app.plain_graph import read_graph
 from tests.app.program import ProgramTest, arrays_of
+from tests.app.round_trip_test import generated
 
 import espalier as package
 
@@ -307,6 +308,80 @@ class Times(Described):
             self.assertEqual(dict(zip(zip(found.targets.tolist(), found.sources.tolist()), found.times.tolist())), wanted)
 
 
+class Layouts(Described):
+    """--describe prints what means the same, and writes nothing."""
+
+    def through(self, command, ranks=1):
+        """The description of a command, whose graph has the digest of the command's own."""
+        self.succeed("-q", *command, "-o", self.wanted, "--overwrite")
+        before = sorted(self.folder.rglob("*"))
+        text = self.succeed(*command, "--describe", ranks=ranks)
+        self.assertEqual(sorted(self.folder.rglob("*")), before)
+        self.description.write_text(text)
+        self.succeed("-q", "import", self.description, "-o", self.graph, "--overwrite")
+        digests = []
+        for path in (self.wanted, self.graph):
+            with h5py.File(path) as file:
+                digests.append(file.attrs["digest"])
+        self.assertEqual(digests[0], digests[1], text)
+        return text
+
+    def test_each_layout(self):
+        met = set()
+        for path in generated(self.folder).values():
+            graph = read_graph(path)
+            for name, form in FORMATS.items():
+                folder = self.folder / f"{path.stem} {name}"
+                folder.mkdir()
+                command = form.write(graph, folder, folder / "made.h5") if form.takes(graph) else None
+                if not command or command[1] not in ("ogb", "edges", "mag240m") or "--renumber" in command:
+                    continue
+                with self.subTest(graph=path.stem, format=name):
+                    self.through(command)
+                    met.add(name)
+        self.assertEqual(met & {"OGB, csv", "OGB, arrays", "OGB with types, csv", "OGB with types, arrays", "MAG240M", "edge list", "edge list, one way"},
+                         {"OGB, csv", "OGB, arrays", "OGB with types, csv", "OGB with types, arrays", "MAG240M", "edge list", "edge list, one way"})
+
+    def test_options(self):
+        raw = self.folder / "set" / "raw"
+        raw.mkdir(parents=True)
+        edges = self.random.integers(0, 5, (40, 2))
+        (raw / "num-node-list.csv").write_text("5\n")
+        np.savetxt(raw / "edge.csv", edges, "%d", ",")
+        np.savetxt(raw / "edge-feat.csv", self.random.integers(0, 9, (40, 3)), "%d", ",")
+        np.savetxt(raw / "node-feat.csv", self.random.random((5, 2)), "%.5f", ",")
+        for options in ((), ("--symmetrize", "--drop-self-loops", "--edge-weight", 1), ("--duplicates", "count", "--no-edge-features"),
+                        ("--duplicate-features", "mean", "--half", "--edge-weight", 2), ("--duplicates", "last", "--symmetrize")):
+            self.assertIn("splits = { train = [], valid = [], test = [] }", self.through(("import", "ogb", raw.parent, *options), ranks=2))
+        np.savetxt(self.folder / "list.txt", np.c_[edges, edges[:, 0] / 4], "%g")
+        np.save(self.folder / "train.npy", [1, 2])
+        for options in ((), ("--symmetrize",), ("--vertices", 9, "--train", self.folder / "train.npy")):
+            self.through(("import", "edges", self.folder / "list.txt", "--weights", *options))
+
+    def test_relations_of_one_name(self):
+        raw = self.folder / "set" / "raw"
+        for triplet in ("a,to,b", "b,to,a", "a,to,a"):
+            folder = raw / "relations" / triplet.replace(",", "___")
+            folder.mkdir(parents=True)
+            np.savetxt(folder / "edge.csv", self.random.integers(0, 4, (9, 2)), "%d", ",")
+        (raw / "num-node-dict.csv").write_text("a,b\n4,5\n")
+        (raw / "triplet-type-list.csv").write_text("a,to,b\nb,to,a\na,to,a\n")
+        self.assertIn('[relations."b.to.a"]\nname = "to"', self.through(("import", "ogb", raw.parent)))
+        self.through(("import", "ogb", raw.parent, "--no-inverse"))
+
+    def test_what_has_none(self):
+        (self.folder / "list.txt").write_text("1 2\n")
+        self.fail_with(2, ["--describe: a description does not number vertices anew"], "import", "edges", self.folder / "list.txt", "--renumber", "--describe")
+        (self.folder / "list.npy").write_text("1 2\n")
+        self.fail_with(2, ["list.npy is a text, but"], "import", "edges", self.folder / "list.npy", "--describe")
+        np.save(self.folder / "y.npy", [0, 1, 1])
+        (self.folder / "y.npy").rename(self.folder / "y")
+        self.fail_with(2, ["y is an array, which a description knows by its name"],
+                       "import", "edges", self.folder / "list.txt", "--labels", self.folder / "y", "--describe")
+        self.fail_with(2, ["--output is required"], "import", "edges", self.folder / "list.txt")
+        self.fail_with(2, ["--describe"], "import", "matrixmarket", self.folder / "list.txt", "--describe")
+
+
 class Refusals(Described):
     """One message with the file and the key; no file."""
 
@@ -348,7 +423,7 @@ class Refusals(Described):
         self.refuse(["unknown key relations.likes.edge; did you mean edges?"], relations__likes={"edge": "e.npy"})
         self.refuse(["links.train.tails; did you mean tail?"], links={"train": {"head": "h.npy", "tails": "h.npy"}})
         self.refuse(["links.train.negative_tails"], links={"train": {"head": "h.npy", "tail": "h.npy", "negative_tails": "h.npy"}})
-        self.refuse([':3: types.item.count is no number of vertices'], types__item={"count": -1})
+        self.refuse([':3: types.item.count is no whole number of at least 0'], types__item={"count": -1})
         self.refuse(["half is neither true nor false"], **{"": {"half": 1}})
         self.refuse(['duplicates is "add"; give one of sum, mean'], **{"": {"duplicates": "add"}})
         self.refuse(["duplicate_features means nothing with"], **{"": {"duplicates": "refuse", "duplicate_features": "sum"}})

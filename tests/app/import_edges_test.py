@@ -229,6 +229,16 @@ class Edges(EdgeFile):
             self.put_array("train.npy", np.array([3]))
             np.testing.assert_array_equal(self.imported(*options)["nodes/features"], features)
 
+    def test_names_of_files_say_nothing(self):
+        """An array is one whatever it is called, and a list, too."""
+        self.input = self.folder / "list.npy"
+        self.put("0 1\n1 2\n")
+        wanted = self.imported("--labels", self.put_array("y.npy", [0, 1, 1]), "--train", self.put_array("train.npy", [0]))
+        (self.folder / "y.npy").rename(self.folder / "y.csv")
+        (self.folder / "train.npy").rename(self.folder / "train")
+        found = self.imported("--labels", self.folder / "y.csv", "--train", self.folder / "train")
+        self.assertEqual({name: of.tolist() for name, of in found.items()}, {name: of.tolist() for name, of in wanted.items()})
+
     def test_a_network_learns_on_it(self):
         random = np.random.default_rng(1)
         self.put("".join(f"{u} {v}\n" for u, v in random.integers(0, 40, (200, 2))))

@@ -49,6 +49,9 @@ struct EdgeFileOptions {
 /// UserError(kUsage) when `output` is one of the inputs, also as check_output() and put_in_place()
 /// do.
 void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output);
+/// As describe_ogb(), of an edge list without --renumber. Reads it where nothing else says how many
+/// vertices there are.
+std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& options);
 void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output);
 
 }  // namespace espalier

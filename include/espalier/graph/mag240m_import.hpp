@@ -25,4 +25,7 @@ namespace espalier {
 /// do.
 void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output);
 
+/// As describe_ogb().
+std::string describe_mag240m(const Communicator& comm, const TypedImportOptions& options);
+
 }  // namespace espalier

@@ -48,4 +48,8 @@ struct OgbOptions : TypedImportOptions {
 /// put_in_place() do.
 void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output);
 
+/// Collective. On rank 0 what the folder and the options mean as a description in TOML, with
+/// absolute paths (described_import.hpp). Throws as import_ogb().
+std::string describe_ogb(const Communicator& comm, const OgbOptions& options);
+
 }  // namespace espalier
