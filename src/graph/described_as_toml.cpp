@@ -54,7 +54,7 @@ std::string section_of(const DescribedType& type) {
   std::string out = fmt::format("\n[types.{}]\n", type.name.empty() ? "vertex" : type.name);
   if (type.count) out += fmt::format("count = {}\n", *type.count);
   return out + line_of("features", type.features) + line_of("labels", type.labels) +
-         line_of("ids", type.ids) + splits_of(type.splits);
+         line_of("ids", type.ids) + line_of("time", type.times) + splits_of(type.splits);
 }
 
 std::string edges_of(const DescribedRelation& relation) {

@@ -24,7 +24,7 @@ void for_each_file(const DescribedGraph& graph, Use use) {
       if (file->given()) use(*file);
   };
   for (const auto& of : graph.types) {
-    each({&of.features, &of.labels, &of.ids});
+    for (const auto* file : of.of_vertices()) each({file});
     for (const auto& split : of.splits) each({&split.parts[0], &split.parts[1], &split.parts[2]});
   }
   for (const auto& of : graph.relations) {
@@ -55,12 +55,13 @@ VertexCount count_vertices(const DescribedType& of) {
     if (said.count < 0) said = {count, by};
   };
   if (of.count) meet(*of.count, "count");
-  for (const auto* file : {&of.features, &of.labels, &of.ids})
+  for (const auto* file : of.of_vertices())
     if (file->is_array()) meet(count_rows(*file, file == &of.ids), file->name());
-  for (const auto* file : {&of.features, &of.labels, &of.ids})
+  for (const auto* file : of.of_vertices())
     if (said.count < 0 && file->given()) meet(count_rows(*file), file->name());
   if (said.count < 0)
-    input_error("{}: nothing says how many vertices there are; give count, features, labels or ids", of.by);
+    input_error("{}: nothing says how many vertices there are; give count, features, labels, ids or time",
+                of.by);
   return said;
 }
 
@@ -105,6 +106,15 @@ class DescribedSource : public GraphSource {
     if (described(type).numbers != nullptr) return &described(type).numbers->ids();
     const auto& ids = ids_of(type);
     return ids.numbers ? &ids.of_numbers : nullptr;
+  }
+  Buffer<std::int64_t> read_times(int type) const override {
+    const auto& file = described(type).times;
+    if (!file.given()) return {};
+    auto times = read_whole_numbers(file);
+    if (times.rows != types()[type].size() || (times.rows > 0 && times.columns != 1))
+      input_error("{}: {} is {} x {}, but there are {} {}, and each has one", file.by, file.name(),
+                  times.rows, times.columns, types()[type].size(), things(type));
+    return std::move(times.data);
   }
   const std::vector<std::string>* text_ids(int type) const override {
     const auto& ids = ids_of(type);

@@ -43,9 +43,12 @@ struct DescribedType {
   std::optional<std::int64_t> count = {};  ///< else as many as a file has rows
   std::string counted_by = {};             ///< of a graph without types: "num-node-list says
                                            ///< 5 vertices"
-  DescribedFile features = {}, labels = {}, ids = {};
+  DescribedFile features = {}, labels = {}, ids = {}, times = {};
   const VertexNumbers* numbers = nullptr;  ///< whose ids are the vertices', and those of splits
   std::vector<DescribedSplit> splits = {};
+
+  /// A row of each is of a vertex.
+  std::array<const DescribedFile*, 4> of_vertices() const { return {&features, &labels, &ids, &times}; }
 };
 
 /// Edges of a relation: [2, m] or, where a user names it, [m, 2], with ids within the types; lines
@@ -65,7 +68,7 @@ struct DescribedRelation {
   std::vector<DescribedEdges> edges = {};
   DescribedFile weights = {}, times = {}, features = {};  ///< of edges in that order
   /// Each edge is also one the other way round.
-  bool both_ways = false;        ///< each edge is also one the other way round
+  bool both_ways = false;
   std::string things = "edges";  ///< for messages
 };
 

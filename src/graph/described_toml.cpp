@@ -196,12 +196,13 @@ std::vector<DescribedSplit> read_splits(const Section& splits) {
 }
 
 DescribedType read_type(const Section& types, const std::string& name) {
-  const auto section = types.section(name, {"count", "features", "labels", "ids", "splits"});
+  const auto section = types.section(name, {"count", "features", "labels", "ids", "time", "splits"});
   DescribedType type{name, section.place("")};
   if (section.has("count")) type.count = section.whole_number("count");
   type.features = section.file("features");
   type.labels = section.file("labels");
   type.ids = section.file("ids");
+  type.times = section.file("time");
   if (section.has("splits")) type.splits = read_splits(section.section("splits"));
   return type;
 }

@@ -129,6 +129,8 @@ class GraphSource {
   /// The ids that vertices had in the file, numbers or texts; both null: their numbers.
   virtual const Buffer<std::int64_t>* number_ids(int /*type*/) const { return nullptr; }
   virtual const std::vector<std::string>* text_ids(int /*type*/) const { return nullptr; }
+  /// When each vertex was; none: nobody knows.
+  virtual Buffer<std::int64_t> read_times(int /*type*/) const { return {}; }
   /// Has the type this part of a split, of those that were asked for the one at this place?
   virtual bool has_split(int type, std::size_t place, Split part) const = 0;
   virtual Splits read_splits(int type, const OgbLabels& labels, std::size_t place) const = 0;

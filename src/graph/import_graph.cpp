@@ -250,7 +250,7 @@ class GraphImport {
   void import_type(int type) {
     const double start = now();
     const auto count = schema_.types()[type].size();
-    import_ids(type);
+    import_ids_and_times(type);
     std::unique_ptr<FeatureRows> rows;
     on_first_rank(comm_, [&] { rows = source_->open_features(type); });
     const auto columns = import_features(comm_, std::move(rows), count, options_.half, *writer_, type);
@@ -294,7 +294,7 @@ class GraphImport {
     return options;
   }
 
-  void import_ids(int type) {
+  void import_ids_and_times(int type) {
     const auto* numbers = source_ ? source_->number_ids(type) : nullptr;
     const auto* texts = source_ ? source_->text_ids(type) : nullptr;
     if (agreed(comm_, numbers != nullptr) != 0)
@@ -302,6 +302,9 @@ class GraphImport {
                                         numbers != nullptr ? *numbers : Buffer<std::int64_t>());
     if (agreed(comm_, texts != nullptr) != 0)
       writer_->write_texts(Column::kIds, type, texts != nullptr ? *texts : std::vector<std::string>());
+    Buffer<std::int64_t> times;
+    on_first_rank(comm_, [&] { times = source_->read_times(type); });
+    if (agreed(comm_, std::ssize(times)) > 0) writer_->write_list<std::int64_t>(Column::kTime, type, times);
   }
 
   void import_split(int type, std::size_t place, const Splits& parts) {

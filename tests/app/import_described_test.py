@@ -141,6 +141,9 @@ class Described(ProgramTest):
             lambda: ids, lambda: np.array([f"v {k}, ä" for k in ids]), lambda: np.array([f"w{k}" for k in ids]).astype("S")])()}
         keys = {"features": self.put_npy(given["x"]) if kind == np.float16 else self.put(given["x"].astype(np.float32)),
                 "labels": self.put(given["y"]), "ids": self.put(given["ids"]) if given["ids"].dtype.kind != "S" else self.put_npy(given["ids"])}
+        if self.random.random() < 0.5:
+            given["time"] = self.random.integers(-2**40, 2**40, count)
+            keys["time"] = self.put(given["time"])
         if not splits:
             return keys, given
         may = np.flatnonzero(labels >= 0) if labels.ndim == 1 else np.arange(count)
@@ -494,6 +497,7 @@ class Refusals(Described):
         self.refuse(["e.npy: edge 2: vertex 3 is out of range", "0 to 2"], types__item={"features": "x.csv"})
         self.refuse(["h.npy: entry 1: vertex 4 is out of range"], types__item={"splits": {"train": "h.npy"}})
         self.refuse(["two.npy: entry 2: the id is that of entry 0"], types__item={"ids": "two.npy"})
+        self.refuse(["x.npy: holds numbers of 8 bytes with a fraction, not whole ones"], types__item={"time": "x.npy"})
         self.refuse(["h.npy: row 1: vertex 4 is out of range", "0 to 3"], links={"train": {"head": "h.npy", "tail": "h.npy"}})
 
 
