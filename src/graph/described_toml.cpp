@@ -1,8 +1,5 @@
 // A described graph in TOML. docs/data.md has the language; where espalier-tables, which reads
 // tables with headers, has a key, it means the same here.
-#define TOML_EXCEPTIONS 1
-#include <toml++/toml.h>
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -11,9 +8,9 @@
 #include <set>
 
 #include "described_graph.hpp"
-#include "espalier/base/escape.hpp"
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/nearest.hpp"
+#include "toml_section.hpp"
 
 namespace espalier {
 
@@ -21,151 +18,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of tables with headers: the package's.
-const std::vector<std::string> kTableKeys = {"file",  "id",    "numbers", "dates",   "categories",
-                                             "label", "split", "scale",   "missing", "unknown",
-                                             "seed",  "graph", "weight"};
-
-// A table of the file, asked key by key.
-class Section {
- public:
-  /// Throws UserError(kInput) where it has a key that is not in `known`; of none that are
-  /// named any is.
-  Section(const toml::table& table, const std::string& file, const std::string& name,
-          const std::vector<std::string>& known = {})
-      : table_(table), file_(file), name_(name) {
-    for (const auto& [key, node] : in_order())
-      if (!known.empty() && std::ranges::find(known, key) == known.end()) refuse_key(key, *node, known);
-  }
-
-  std::size_t size() const { return table_.size(); }
-  /// Keys and values in the order of their lines.
-  std::vector<std::pair<std::string, const toml::node*>> in_order() const {
-    std::vector<std::pair<std::string, const toml::node*>> found;
-    for (const auto& [key, node] : table_) found.emplace_back(std::string(key.str()), &node);
-    std::ranges::sort(found, [](const auto& a, const auto& b) {
-      const auto &of_a = a.second->source().begin, &of_b = b.second->source().begin;
-      return std::pair(of_a.line, of_a.column) < std::pair(of_b.line, of_b.column);
-    });
-    return found;
-  }
-
-  const std::string& path() const { return file_; }
-  bool has(const std::string& key) const { return table_.contains(key); }
-  /// "graph.toml:5: types.item.features"
-  std::string place(const std::string& key) const {
-    const auto* node = table_.get(key);
-    return fmt::format("{}:{}: {}{}{}", file_, (node == nullptr ? table_ : *node).source().begin.line, name_,
-                       name_.empty() || key.empty() ? "" : ".", key);
-  }
-  [[noreturn]] void wrong(const std::string& key, const std::string& words) const {
-    input_error("{} {}", place(key), words);
-  }
-
-  std::string text(const std::string& key) const {
-    const auto value =
-        table_.get(key) == nullptr ? std::nullopt : table_.get(key)->value_exact<std::string>();
-    if (!value || value->empty())
-      wrong(key, has(key) ? "is no word in quotes" : "is missing; it is a word in quotes");
-    return *value;
-  }
-  std::optional<std::string> optional_text(const std::string& key) const {
-    return has(key) ? std::optional(text(key)) : std::nullopt;
-  }
-  bool flag(const std::string& key, bool otherwise) const {
-    if (!has(key)) return otherwise;
-    const auto value = table_.get(key)->value_exact<bool>();
-    if (!value) wrong(key, "is neither true nor false");
-    return *value;
-  }
-  std::int64_t whole_number(const std::string& key) const {
-    const auto value = table_.get(key)->value_exact<std::int64_t>();
-    if (!value || *value < 0 || *value > kMostVertices) wrong(key, "is no whole number of at least 0");
-    return *value;
-  }
-  template <std::size_t n>
-  int choice(const std::string& key, const std::array<const char*, n>& names) const {
-    if (!has(key)) return 0;
-    const auto word = text(key);
-    const auto found = std::ranges::find(names, word);
-    if (found == names.end())
-      wrong(key, fmt::format("is {}; give one of {}", quoted(word), fmt::join(names, ", ")));
-    return static_cast<int>(found - names.begin());
-  }
-  std::vector<std::string> texts(const std::string& key) const {
-    std::vector<std::string> found;
-    const auto* list = has(key) ? table_.get(key)->as_array() : nullptr;
-    if (list == nullptr) wrong(key, has(key) ? "is no list" : "is missing; it is a list of words in quotes");
-    for (const auto& item : *list) {
-      const auto value = item.value_exact<std::string>();
-      if (!value || value->empty()) wrong(key, "is no list of words in quotes");
-      found.push_back(*value);
-    }
-    return found;
-  }
-  bool is_empty_list(const std::string& key) const {
-    return has(key) && table_.get(key)->is_array() && table_.get(key)->as_array()->empty();
-  }
-  /// A table within it; null where there is none of this name, or something else.
-  const toml::table* table(const std::string& key) const {
-    return has(key) ? table_.get(key)->as_table() : nullptr;
-  }
-  Section section(const std::string& key, const std::vector<std::string>& known = {}) const {
-    const auto* inner = table(key);
-    if (inner == nullptr) wrong(key, has(key) ? "is no section" : "is missing");
-    return {*inner, file_, name_.empty() ? key : name_ + "." + key, known};
-  }
-
-  /// "x.npy", "a.npz:MEMBER", or a text; relative to the file. No file where the key is not there.
-  DescribedFile file(const std::string& key) const {
-    return has(key) ? named_file(key, text_or_refuse_list(key)) : DescribedFile();
-  }
-  /// Or { file = .., column = k }, one column of it, or without = k, all others; k from 0.
-  DescribedFile file_of_columns(const std::string& key) const {
-    if (table(key) == nullptr) return file(key);
-    const auto part = section(key, {"file", "column", "without"});
-    auto found = part.named_file("file", part.text("file"));
-    if (part.has("column")) found.column = part.whole_number("column");
-    if (part.has("without")) found.without = part.whole_number("without");
-    if (found.column && found.without) part.wrong("without", "and column are both there; leave one out");
-    return found;
-  }
-  DescribedFile named_file(const std::string& key, const std::string& word) const {
-    const std::string archive = ".npz:";
-    const auto at = word.find(archive);
-    const auto path = at == std::string::npos ? word : word.substr(0, at + archive.size() - 1);
-    if (path.ends_with(".npz") && at == std::string::npos)
-      wrong(key, fmt::format("is {}, an archive of arrays; say which: \"{}:NAME\"", quoted(word), word));
-    return {(fs::path(file_).parent_path() / path).string(),
-            at == std::string::npos ? "" : word.substr(at + archive.size()), place(key)};
-  }
-
- private:
-  // Columns of a table are lists.
-  std::string text_or_refuse_list(const std::string& key) const {
-    if (table_.get(key)->is_array())
-      wrong(key, fmt::format("is a list of columns, which espalier-tables {} reads; give a file", file_));
-    return text(key);
-  }
-  [[noreturn]] void refuse_key(const std::string& key, const toml::node& node,
-                               const std::vector<std::string>& known) const {
-    const auto place = fmt::format("{}:{}", file_, node.source().begin.line);
-    const auto full = name_.empty() ? key : name_ + "." + key;
-    const auto plural = std::ranges::find(known, key + "s");
-    if (std::ranges::find(kTableKeys, key) != kTableKeys.end())
-      input_error("{}: {} is of tables with headers, which espalier-tables {} reads{}", place, full, file_,
-                  plural == known.end() ? "" : "; of an array or a text it is " + *plural);
-    input_error("{}: unknown key {}; did you mean {}?", place, full, nearest(key, known));
-  }
-
-  const toml::table& table_;
-  std::string file_, name_;
-};
-
 // ---- vertices ----
 
 // A list without an id is of no vertex.
-DescribedSplit read_split(const Section& section, const std::string& name,
+DescribedSplit read_split(const TomlSection& section, const std::string& name,
                           const std::vector<std::string>& parts) {
   DescribedSplit split{name};
   for (std::size_t s = 0; s < kSplitNames.size(); ++s) {
@@ -177,7 +33,7 @@ DescribedSplit read_split(const Section& section, const std::string& name,
 }
 
 // Parts, or parts of splits with a name.
-std::vector<DescribedSplit> read_splits(const Section& splits) {
+std::vector<DescribedSplit> read_splits(const TomlSection& splits) {
   std::vector<DescribedSplit> found;
   std::vector<std::string> usual;
   const std::vector<std::string> parts(kSplitNames.begin(), kSplitNames.end());
@@ -195,7 +51,7 @@ std::vector<DescribedSplit> read_splits(const Section& splits) {
   return found;
 }
 
-DescribedType read_type(const Section& types, const std::string& name) {
+DescribedType read_type(const TomlSection& types, const std::string& name) {
   const auto section = types.section(name, {"count", "features", "labels", "ids", "time", "splits"});
   DescribedType type{name, section.place("")};
   if (section.has("count")) type.count = section.whole_number("count");
@@ -209,7 +65,7 @@ DescribedType read_type(const Section& types, const std::string& name) {
 
 // ---- edges ----
 
-PairForm read_form(const Section& edges) {
+PairForm read_form(const TomlSection& edges) {
   const std::map<std::string, PairField> fields = {{"source", PairField::kFirst},
                                                    {"target", PairField::kSecond},
                                                    {"weight", PairField::kValue},
@@ -232,14 +88,14 @@ PairForm read_form(const Section& edges) {
   return form;
 }
 
-PairForm with_hint(PairForm form, const Section& section) {
+PairForm with_hint(PairForm form, const TomlSection& section) {
   form.no_number_hint =
       fmt::format("; a table with a header, or ids of its own, espalier-tables {} reads", section.path());
   return form;
 }
 
 // A file; or a text, or several, and its columns.
-std::vector<DescribedEdges> read_edges(const Section& relation) {
+std::vector<DescribedEdges> read_edges(const TomlSection& relation) {
   if (relation.table("edges") == nullptr) {
     if (!relation.has("edges")) relation.wrong("", "has no edges; give edges = a file");
     return {{relation.file("edges"), with_hint({}, relation)}};
@@ -262,7 +118,7 @@ bool has_column(const std::vector<DescribedEdges>& edges, PairField field) {
   return std::ranges::find(edges[0].form.fields, field) != edges[0].form.fields.end();
 }
 
-std::string read_end(const Section& relation, const std::string& end,
+std::string read_end(const TomlSection& relation, const std::string& end,
                      const std::vector<DescribedType>& types) {
   if (relation.table(end) != nullptr)
     relation.wrong(end,
@@ -276,7 +132,7 @@ std::string read_end(const Section& relation, const std::string& end,
   return type;
 }
 
-DescribedRelation read_relation(const Section& relations, const std::string& name,
+DescribedRelation read_relation(const TomlSection& relations, const std::string& name,
                                 const std::vector<DescribedType>& types, bool directed, bool typed) {
   const auto section = relations.section(
       name, {"name", "source", "target", "edges", "weights", "time", "features", "inverse", "directed"});
@@ -311,7 +167,7 @@ DescribedRelation read_relation(const Section& relations, const std::string& nam
 
 // ---- links ----
 
-DescribedLinks::OfSplit read_links_of(const Section& links, std::size_t split, bool one_relation) {
+DescribedLinks::OfSplit read_links_of(const TomlSection& links, std::size_t split, bool one_relation) {
   std::vector<std::string> known = {"head", "tail", "relation"};
   if (split > 0) known.insert(known.end(), {"negative_heads", "negative_tails", "non_links"});
   const auto section = links.section(kSplitNames[split], known);
@@ -331,7 +187,7 @@ DescribedLinks::OfSplit read_links_of(const Section& links, std::size_t split, b
   return found;
 }
 
-DescribedLinks read_links(const Section& links) {
+DescribedLinks read_links(const TomlSection& links) {
   DescribedLinks found;
   found.by = links.place("");
   found.directed = links.flag("directed", true);
@@ -366,7 +222,7 @@ toml::table parse(const std::string& path) {
   }
 }
 
-ImportOptions read_options(const Section& all, const std::string& path) {
+ImportOptions read_options(const TomlSection& all, const std::string& path) {
   ImportOptions options{.place = path, .splits = {}, .by_keys = true};
   options.edges.duplicates = static_cast<Duplicates>(all.choice("duplicates", kDuplicateNames));
   options.edges.features =
@@ -392,9 +248,9 @@ void forget_names(DescribedGraph& graph) {
 
 DescribedGraph read_graph_toml(const std::string& path) {
   const auto table = parse(path);
-  const Section all(table, path, "",
-                    {"directed", "duplicates", "duplicate_features", "duplicate_times", "loops", "half",
-                     "typed", "types", "relations", "links"});
+  const TomlSection all(table, path, "",
+                        {"directed", "duplicates", "duplicate_features", "duplicate_times", "loops", "half",
+                         "typed", "types", "relations", "links"});
   const auto file = fs::path(path);
   DescribedGraph graph;
   graph.about = {file.stem().string(), "description " + file.filename().string(), false};

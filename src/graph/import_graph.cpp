@@ -378,10 +378,9 @@ class GraphImport {
       for (const int relation : {r, schema_.relations()[r].inverse}) {
         if (relation < 0) continue;
         Buffer<std::int64_t> own;
-        if (source_ && !typed_) own = times;
         if (source_ && typed_)
           for (const auto entry : entries_of(schema_, rows, relation)) own.push_back(times[entry]);
-        writer_->write_list<std::int64_t>(Column::kEdgeTime, relation, own);
+        writer_->write_list<std::int64_t>(Column::kEdgeTime, relation, typed_ ? own : times);
       }
       if (source_)
         log::info("edges{} a time of each", typed_ ? " of   " + schema_.full_name(r) + ":" : "     ");

@@ -138,7 +138,7 @@ class Described(ProgramTest):
         kind = self.random.choice([np.float32, np.float16, np.float64])
         ids = self.random.permutation(10**6)[:count] - 500
         given = {"x": self.random.normal(size=(count, 3)).astype(kind), "y": labels, "ids": self.random.choice([
-            lambda: ids, lambda: np.array([f"v {k}, ä" for k in ids]), lambda: np.array([f"w{k}" for k in ids]).astype("S")])()}
+            lambda: ids, lambda: np.array([f"v {k}, ä😀" for k in ids]), lambda: np.array([f"€{k}" for k in ids]).astype(">U9"), lambda: np.array([f"w{k}" for k in ids]).astype("S")])()}
         keys = {"features": self.put_npy(given["x"]) if kind == np.float16 else self.put(given["x"].astype(np.float32)),
                 "labels": self.put(given["y"]), "ids": self.put(given["ids"]) if given["ids"].dtype.kind != "S" else self.put_npy(given["ids"])}
         if self.random.random() < 0.5:
