@@ -1,5 +1,5 @@
-// A graph as files say it: which file has what of each type and of each relation. Makers fill it,
-// open_described_graph() reads what it names.
+// A graph as files say it: which file has what of each type and of each relation. Makers fill it, a
+// GraphSource reads what it names.
 #pragma once
 
 #include <array>
@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "graph_source.hpp"
+#include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/graph_writer.hpp"
+#include "graph_names.hpp"
+#include "labelled_splits.hpp"
 #include "npy_file.hpp"
 #include "pair_reader.hpp"
 #include "renumbered_edges.hpp"
@@ -84,6 +87,17 @@ struct DescribedLinks {
   std::array<std::optional<OfSplit>, 3> splits = {};
 };
 
+/// How a graph is made of what is read.
+struct ImportOptions {
+  std::string place;                       ///< what is imported, for messages
+  EdgeOptions edges = {};                  ///< symmetrize: of a graph without types
+  bool half = false;                       ///< as float16 also features that are not
+  std::vector<std::string> splits = {""};  ///< names in the graph file; empty: the one
+                                           ///< without a name
+  bool by_keys = false;                    ///< keys of a description say all this, not options
+                                           ///< of a command
+};
+
 struct DescribedGraph {
   GraphDescription about = {};
   ImportOptions options = {};
@@ -105,8 +119,5 @@ struct DescribedGraph {
 DescribedGraph read_graph_toml(const std::string& path);
 /// Such a file, with absolute paths.
 std::string as_toml(const DescribedGraph& graph);
-
-/// Opens every array once, so that what headers say is checked. Throws UserError as GraphSource.
-std::unique_ptr<GraphSource> open_described_graph(DescribedGraph described);
 
 }  // namespace espalier

@@ -113,7 +113,7 @@ std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, cons
   } else {
     graph.relations[0].edges[0].source = std::move(edges);
   }
-  return open_described_graph(std::move(graph));
+  return std::make_unique<GraphSource>(std::move(graph));
 }
 
 std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, const OutputFile& output) {
@@ -125,7 +125,7 @@ std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, 
   graph.types[0].count = matrix->nodes();
   graph.relations[0].edges[0].source = matrix;
   graph.line = "entry";
-  return open_described_graph(std::move(graph));
+  return std::make_unique<GraphSource>(std::move(graph));
 }
 
 // Edges are read where nothing else says how many vertices there are.

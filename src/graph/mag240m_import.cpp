@@ -6,6 +6,7 @@
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
 #include "first_rank.hpp"
+#include "graph_source.hpp"
 #include "input_files.hpp"
 #include "ogb_folder.hpp"
 
@@ -75,7 +76,7 @@ DescribedGraph describe_mag240m_folder(const TypedImportOptions& options) {
 void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output) {
   import_graph(comm, output, [&] {
     refuse_input_as_output(options.folder, output.path, {"processed", "split"});
-    return open_described_graph(describe_mag240m_folder(options));
+    return std::make_unique<GraphSource>(describe_mag240m_folder(options));
   });
 }
 

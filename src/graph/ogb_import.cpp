@@ -6,6 +6,7 @@
 
 #include "espalier/base/error.hpp"
 #include "first_rank.hpp"
+#include "graph_source.hpp"
 #include "input_files.hpp"
 #include "ogb_folder.hpp"
 
@@ -52,7 +53,7 @@ DescribedGraph describe_ogb_folder(const OgbOptions& options) {
 void import_ogb(const Communicator& comm, const OgbOptions& options, const OutputFile& output) {
   import_graph(comm, output, [&] {
     refuse_input_as_output(options.folder, output.path);
-    return open_described_graph(describe_ogb_folder(options));
+    return std::make_unique<GraphSource>(describe_ogb_folder(options));
   });
 }
 
