@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "fetch_rows.hpp"
 #include "first_rank.hpp"
 
 namespace espalier {
@@ -108,14 +110,19 @@ std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, 
     Matrix<T> kept;
     on_first_rank(comm, [&] { kept = read_edge_rows<T>(from); });
     for (const auto& entries : into) {
-      Buffer<std::int64_t> places;
-      on_first_rank(comm, [&] { places = entries.places(); });
-      std::int64_t next = 0;
+      Matrix<std::int64_t> origins;
+      origins.data = entries.origins();
+      origins.rows = std::ssize(origins.data);
+      origins.columns = 1;
+      const auto starts = stretches(comm, origins.rows);
       writer.write_edge_features<T>(
-          agreed(comm, std::ssize(places)), columns,
-          [&](Matrix<T>& piece) {
+          starts.back(), columns,
+          [&](std::int64_t begin, Matrix<T>& piece) {
+            Buffer<std::int64_t> wanted(static_cast<std::size_t>(piece.rows));
+            std::iota(wanted.begin(), wanted.end(), begin);
+            const auto found = fetch_rows(comm, starts, origins, wanted);
             for (std::int64_t k = 0; k < piece.rows; ++k)
-              std::copy_n(kept.row(places[next++]), columns, piece.row(k));
+              std::copy_n(kept.row(entries.edge_of(found.data[k])), columns, piece.row(k));
           },
           entries.relation);
     }

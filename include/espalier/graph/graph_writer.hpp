@@ -81,7 +81,9 @@ class GraphWriter {
   template <class T>
   void write_features(std::int64_t rows, std::int64_t columns, const std::function<void(Matrix<T>&)>& read,
                       int type = 0) {
-    write_pieces(features_path(type), rows, columns, read);
+    write_pieces<T>(features_path(type), rows, columns, [&](std::int64_t, Matrix<T>& piece) {
+      if (piece.rows > 0) read(piece);
+    });
   }
 
   /// Collective. Features (float or Half) of my entries of a relation, row by row of my rows, so
@@ -95,10 +97,11 @@ class GraphWriter {
   /// Collective. When my entries of a relation were, in that order.
   void write_edge_times(std::span<const std::int64_t> times, int relation = 0);
 
-  /// Collective. Features of a relation's entries that rank 0 has, piece by piece, as above.
+  /// Collective. Features of a relation's entries that rank 0 has, piece by piece, as above; but
+  /// `read` is collective, knows the first row of the piece, and has rows to fill on rank 0 alone.
   template <class T>
   void write_edge_features(std::int64_t rows, std::int64_t columns,
-                           const std::function<void(Matrix<T>&)>& read, int relation = 0) {
+                           const std::function<void(std::int64_t, Matrix<T>&)>& read, int relation = 0) {
     write_pieces(edge_features_path(relation), rows, columns, read);
   }
 
@@ -158,7 +161,7 @@ class GraphWriter {
   std::int64_t write_matrix(const std::string& name, const Matrix<T>& rows);
   template <class T>
   void write_pieces(const std::string& name, std::int64_t rows, std::int64_t columns,
-                    const std::function<void(Matrix<T>&)>& read);
+                    const std::function<void(std::int64_t, Matrix<T>&)>& read);
   template <class T>
   void write_vector(const std::string& name, std::span<const T> values);
   template <class T>
