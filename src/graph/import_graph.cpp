@@ -314,8 +314,12 @@ class GraphImport {
   }
 
   void import_ids(int type) {
-    const auto* numbers = source_ ? source_->number_ids(type) : nullptr;
-    const auto* texts = source_ ? source_->text_ids(type) : nullptr;
+    const Buffer<std::int64_t>* numbers = nullptr;
+    const std::vector<std::string>* texts = nullptr;
+    on_first_rank(comm_, [&] {
+      numbers = source_->number_ids(type);
+      texts = source_->text_ids(type);
+    });
     if (agreed(comm_, numbers != nullptr) != 0)
       writer_->write_number_ids(numbers != nullptr ? *numbers : Buffer<std::int64_t>(), type);
     if (agreed(comm_, texts != nullptr) != 0)
