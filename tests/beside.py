@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Do two programs make the same graph files? Each command of the tests that makes one is given to an older program, too.
 
-    python3 tests/beside.py OLDER_PROGRAM [--only app/import]
+    python3 tests/beside.py OLDER_PROGRAM [--only app/import] [--ranks 3]
 
-Runs the tests of the importers, of prepare and generate (FILES), on the rank counts that they have; before each `import`, `prepare`
+Runs the tests of the importers, of prepare and generate (FILES), on the rank counts that they have, or with the newer program on so
+many ranks; before each `import`, `prepare`
 and `generate` the older program gets the same arguments, its file elsewhere. Compared are exit code, every line that is printed, and
 of the two files all that h5py sees: names, types, shapes, attributes (so digests), values. Ends with 1 where something differs.
 """
@@ -129,12 +130,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", help="the older one")
     parser.add_argument("--only", action="append", help="a test file, or the beginning of several; else all that make graph files")
+    parser.add_argument("--ranks", type=int, help="of the newer program where it makes a graph file")
     parser.add_argument("--files", action="store_true", help="look at files alone, not at words and exit codes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "log"
         log.touch()
         env = dict(os.environ, ESPALIER_BESIDE=os.path.abspath(options.program), ESPALIER_BESIDE_LOG=str(log))
+        if options.ranks:
+            env["ESPALIER_BESIDE_RANKS"] = str(options.ranks)
         for only in options.only or FILES:
             subprocess.run([sys.executable, ROOT / "tests/run.py", "--only", only, "--no-gpu"], env=env, cwd=ROOT)
         commands = [json.loads(line) for line in log.read_text().splitlines()]

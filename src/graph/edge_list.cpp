@@ -33,6 +33,22 @@ Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::
   return matrix;
 }
 
+// There is one.
+template <class Index>
+RepeatedEdge first_repeated(const EdgeList<Index>& edges, const RowRange& range, const EdgeOptions& options,
+                            const Csr<Index>& matrix) {
+  FirstRepeated<Index> repeated(matrix, range);
+  const auto ends = [&](std::size_t e) { return ends_of(edges.sources[e], edges.targets[e], options); };
+  for (std::size_t e = 0; e < edges.sources.size(); ++e)
+    if (!options.drop_self_loops || edges.sources[e] != edges.targets[e])
+      repeated.meet(ends(e).first, ends(e).second,
+                    {static_cast<std::int64_t>(e), 0, edges.sources[e], edges.targets[e]});
+  auto found = repeated.found();
+  while (ends(found.earlier) != ends(found.edge)) ++found.earlier;
+  found.reversed = edges.sources[found.earlier] != found.source;
+  return found;
+}
+
 }  // namespace
 
 template <class Index>
@@ -44,7 +60,10 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
   count_edges(edges, options, counts);
   auto matrix = place_rows(edges, range, n, options);
   if (options.duplicates != Duplicates::kRefuse) edges = EdgeList<Index>();
-  finish_rows(edges, range, options, matrix, counts);
+  const auto met = finish_rows(range, options.duplicates, matrix);
+  if (options.duplicates == Duplicates::kRefuse && met.repeated + met.mirrored > 0)
+    throw DuplicateEdge(first_repeated(edges, range, options, matrix));
+  add(counts, met);
   edges = EdgeList<Index>();
   matrix.indices.shrink_to_fit();
   matrix.values.shrink_to_fit();

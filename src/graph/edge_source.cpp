@@ -4,7 +4,9 @@
 
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
+#include "exchange_entries.hpp"
 #include "row_building.hpp"
+#include "shared_edges.hpp"
 
 namespace espalier {
 
@@ -16,23 +18,53 @@ std::uint64_t digest_of(std::int64_t source, std::int64_t target) {
              static_cast<std::uint64_t>(target) >> 32);
 }
 
-[[noreturn]] void refuse_change(const EdgeSource& edges) {
+[[noreturn]] void refuse_change(const SharedEdges& edges) {
   input_error("{}: changed while it was read; import it again", edges.name());
 }
 
-// Edges that were counted and are read again.
-struct SecondReading {
-  const EdgeSource& edges;
-  std::uint64_t& digest;
+// Entries of all ranks in this rank's even range of so many rows (row_building.hpp).
+template <class Index>
+struct SharedEntries {
+  const SharedEdges& edges;
+  std::int64_t rows;
+  std::uint64_t* digest = nullptr;  // grows by what this rank reads
 };
 
-template <class Visit>
-void for_each_edge(const SecondReading& of, Visit visit) {
-  for_each_edge(of.edges,
-                [&](std::int64_t u, std::int64_t v, float weight, std::int64_t number, bool turned) {
-                  of.digest += digest_of(u, v);
-                  visit(u, v, weight, number, turned);
-                });
+// Who has a row of an even range.
+auto even_owners(const SharedEdges& edges, std::int64_t rows) {
+  return [=, ranks = edges.comm().size()](std::int64_t row) { return even_owner(rows, ranks, row); };
+}
+
+RowRange my_rows(const SharedEdges& edges, std::int64_t rows) {
+  return even_range(rows, edges.comm().size(), edges.comm().rank());
+}
+
+template <class Index, class Visit>
+void for_each_entry(const SharedEntries<Index>& of, const EdgeOptions& options, Visit visit) {
+  struct Item {
+    Index row, column;  // marked
+    float weight;
+    std::uint32_t number;
+  };
+  const bool counts = options.duplicates == Duplicates::kCount;
+  std::uint64_t digest = 0;
+  spread<Item>(
+      of.edges, even_owners(of.edges, of.rows),
+      [&](const ReadEdge& edge, const auto& send) {
+        digest += digest_of(edge.source, edge.target);
+        for_entries_of(
+            edge.source, edge.target, edge.turned, options,
+            [&](std::int64_t row, std::int64_t column, bool reversed) {
+              if (row < of.rows)  // else the file has changed
+                send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
+                           counts ? 1 : edge.weight, edge.number});
+            });
+      },
+      [&](const Item& item, std::int64_t first) {
+        visit(item.row, Marked<Index>::column(item.column), item.weight, first + item.number,
+              Marked<Index>::reversed(item.column));
+      });
+  if (of.digest != nullptr) *of.digest = digest;
 }
 
 // Are there more vertices than so many edges have a use for? Where rows begin takes 8
@@ -43,172 +75,364 @@ bool are_too_many(std::int64_t vertices, std::int64_t edges) {
 }
 
 // How many entries each row has. Vertices far beyond what edges have been read take memory only
-// when that is known to be meant: until then they are few.
+// when that is known to be meant: until then they are few. The rows are those of rank `rank` where
+// every so manieth is: as long as nobody knows how many there are, no other range is known.
 class RowCounts {
  public:
-  /// Of edge number `edge`.
-  void meet(std::int64_t vertex, std::int64_t edge) {
-    if (vertex + 1 < std::ssize(near_)) return;
-    if (!are_too_many(vertex + 1, edge + 1)) return near_.resize(vertex + 2, 0);
-    if (far_.empty() || vertex > last_) last_ = vertex, edge_ = edge;
-    far_[vertex];
+  explicit RowCounts(const Communicator& comm) : ranks_(comm.size()), rank_(comm.rank()) {}
+  /// An entry, when so many edges were read.
+  void add(std::int64_t row, std::int64_t edges) {
+    const auto place = (ranks_ == 1 ? row : row / ranks_) + 1;
+    if (place >= std::ssize(near_)) {
+      if (are_too_many(row + 1, edges)) {
+        ++far_[place];
+        return;
+      }
+      near_.resize(place + 1, 0);
+    }
+    ++near_[place];
   }
-  /// An entry of a row that was met.
-  void add(std::int64_t row) {
-    if (row + 1 < std::ssize(near_))
-      ++near_[row + 1];
-    else
-      ++far_[row];
-  }
-  std::int64_t vertices() const { return std::max(std::ssize(near_) - 1, far_.empty() ? 0 : last_ + 1); }
-  /// That of the last vertex, where it is far beyond the others.
-  std::int64_t edge_of_last() const { return edge_; }
-  /// [n + 1] that of row r at r + 1.
-  Buffer<std::int64_t> release(std::int64_t n) {
-    near_.resize(n + 1, 0);
+  /// Collective. Of so many rows those of this rank's even range, that of its row r at r + 1.
+  Buffer<std::int64_t> release(const Communicator& comm, std::int64_t n) {
+    near_.resize((n - rank_ + ranks_ - 1) / ranks_ + 1, 0);
     near_.shrink_to_fit();
-    for (const auto& [row, entries] : far_) near_[row + 1] += entries;
-    return std::move(near_);
+    for (const auto& [place, entries] : far_) near_[place] += entries;
+    return ranks_ == 1 ? std::move(near_) : in_even_ranges(comm, n);
   }
 
  private:
+  Buffer<std::int64_t> in_even_ranges(const Communicator& comm, std::int64_t n) {
+    Buffer<std::int64_t> sent;
+    std::vector<std::int64_t> counts;
+    std::int64_t row = rank_;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const auto before = std::ssize(sent);
+      for (const auto end = even_range(n, ranks_, rank).end; row < end; row += ranks_)
+        sent.push_back(near_[row / ranks_ + 1]);
+      counts.push_back(std::ssize(sent) - before);
+    }
+    near_ = {};
+    const auto received = comm.all_to_all_v(std::span<const std::int64_t>(sent), counts, "rows");
+    std::vector<std::int64_t> next(counts.size(), 0);
+    std::partial_sum(received.counts.begin(), received.counts.end() - 1, next.begin() + 1);
+    const auto range = even_range(n, ranks_, rank_);
+    Buffer<std::int64_t> found = {0};
+    for (auto mine = range.begin; mine < range.end; ++mine)
+      found.push_back(received.data[next[mine % ranks_]++]);
+    return found;
+  }
+
+  std::int64_t ranks_, rank_;
   Buffer<std::int64_t> near_ = {0};
   std::unordered_map<std::int64_t, std::int64_t> far_;
-  std::int64_t last_ = 0, edge_ = 0;
 };
 
-// Says, or refuses where nobody said how many vertices there are, that few have an edge.
-void check_vertices(const EdgeSource& edges, std::int64_t given, std::int64_t nodes, const RowCounts& rows) {
-  const auto n = nodes < 0 ? rows.vertices() : nodes;
+// Collective. Says, or refuses where nobody said how many vertices there are, that few of so many
+// have one of the edges.
+void check_vertices(const SharedEdges& edges, std::int64_t given, std::int64_t n, bool said) {
   if (!are_too_many(n, given)) return;
+  struct End {
+    std::int64_t vertex;
+    std::uint32_t number;
+  };
+  const auto& comm = edges.comm();
   std::vector<std::int64_t> ends;
-  for_each_edge(edges, [&](std::int64_t u, std::int64_t v, float, std::int64_t, bool) {
-    ends.push_back(u);
-    ends.push_back(v);
-  });
+  std::int64_t first_of_last = -1;
+  spread<End>(
+      edges, [&](std::int64_t vertex) { return vertex % comm.size(); },
+      [&](const ReadEdge& edge, const auto& send) {
+        send(edge.source, {edge.source, edge.number});
+        send(edge.target, {edge.target, edge.number});
+      },
+      [&](const End& end, std::int64_t first) {
+        ends.push_back(end.vertex);
+        if (end.vertex == n - 1 && first_of_last < 0) first_of_last = first + end.number;
+      });
   std::ranges::sort(ends);
-  const auto joined = std::unique(ends.begin(), ends.end()) - ends.begin();
+  const auto joined = comm.all_reduce<std::int64_t>(std::unique(ends.begin(), ends.end()) - ends.begin(),
+                                                    Reduction::kSum, "vertices");
+  first_of_last = comm.all_reduce(first_of_last, Reduction::kMax, "vertices");
   const auto words = fmt::format("{} vertices, of which {} an edge", n,
                                  joined == 1 ? "1 has" : fmt::format("{} have", joined));
-  if (nodes < 0)
-    input_error(
-        "{}: vertex {} makes {}; --renumber makes vertices of those that have one, --vertices {} says "
-        "that all are meant",
-        edges.place(rows.edge_of_last()), n - 1, words, n);
-  log::warning("{}: {}; where rows begin takes {:.1f} GB", edges.name(), words,
-               8e-9 * static_cast<double>(n));
+  on_first_rank(comm, [&] {
+    if (!said)
+      input_error(
+          "{}: vertex {} makes {}; --renumber makes vertices of those that have one, --vertices {} says "
+          "that all are meant",
+          edges.mine()->place(first_of_last), n - 1, words, n);
+    log::warning("{}: {}; where rows begin takes {:.1f} GB", edges.name(), words,
+                 8e-9 * static_cast<double>(n));
+  });
+}
+
+EdgeCounts sum_of_ranks(const Communicator& comm, const EdgeCounts& mine) {
+  auto sums = std::bit_cast<CountFields>(mine);
+  comm.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "edges");
+  return std::bit_cast<EdgeCounts>(sums);
+}
+
+// Collective. There is one.
+template <class Index>
+RepeatedEdge first_repeated(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                            const Csr<Index>& rows) {
+  struct Item {
+    Index row, source, target;
+    std::uint32_t number;
+  };
+  const auto& comm = edges.comm();
+  const auto in_order = [](const RepeatedEdge& a, const RepeatedEdge& b) {
+    return static_cast<std::uint64_t>(a.edge) < static_cast<std::uint64_t>(b.edge);  // -1 last
+  };
+  const auto read = [&](auto wanted, auto take) {
+    std::pair<std::int64_t, std::int64_t> before{-1, -1};
+    spread<Item>(
+        edges, even_owners(edges, nodes),
+        [&](const ReadEdge& edge, const auto& send) {
+          if (options.drop_self_loops && edge.source == edge.target) return;
+          const auto ends = ends_of(edge.source, edge.target, options);
+          if (edge.turned && ends == before) return;  // a loop is its own reverse
+          before = ends;
+          if (ends.first < nodes && wanted(ends))
+            send(ends.first, {static_cast<Index>(ends.first), static_cast<Index>(edge.source),
+                              static_cast<Index>(edge.target), edge.number});
+        },
+        take);
+  };
+  FirstRepeated<Index> repeated(rows, my_rows(edges, nodes));
+  read([](const auto&) { return true; },
+       [&](const Item& item, std::int64_t first) {
+         repeated.meet(item.row, item.row == item.target ? item.source : item.target,
+                       {first + item.number, -1, item.source, item.target});
+       });
+  auto found = std::ranges::min(comm.all_gather(repeated.found(), "edges"), in_order);
+  if (found.edge < 0) refuse_change(edges);
+  const auto ends = ends_of(found.source, found.target, options);
+  RepeatedEdge earlier{-1};
+  read([&](const auto& of) { return of == ends; },
+       [&](const Item& item, std::int64_t first) {
+         if (earlier.edge < 0) earlier = {first + item.number, -1, item.source, item.target};
+       });
+  earlier = std::ranges::min(comm.all_gather(earlier, "edges"), in_order);
+  found.earlier = earlier.edge;
+  found.reversed = earlier.source != found.source;
+  return found;
+}
+
+// Collective. Throws where any rank met what the first reading did not.
+void check_unchanged(const SharedEdges& edges, bool good) {
+  if (edges.comm().all_reduce<std::int64_t>(good ? 0 : 1, Reduction::kMax, "edges") != 0)
+    refuse_change(edges);
 }
 
 }  // namespace
 
-CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options,
-                             std::int64_t columns) {
-  const bool wide = columns >= 0;
-  CountedEntries counted;
-  RowCounts rows;
-  const auto count = [&](std::int64_t u, std::int64_t v) {
-    const auto vertex = wide ? v : std::max(u, v);
-    ESPALIER_CHECK(nodes < 0 || vertex < nodes, "vertex {} of {}", vertex, nodes);
-    ESPALIER_CHECK(!wide || u < columns, "column {} of {}", u, columns);
-    rows.meet(vertex, counted.edges.given);
-    counted.digest += digest_of(u, v);
-    ++counted.edges.given;
-    if (options.drop_self_loops && u == v) {
-      ++counted.edges.loops_dropped;
-      return;
-    }
-    rows.add(v);
-    if (!options.symmetrize) return;
-    rows.add(u);
-    ++counted.edges.reversed;
-  };
-  edges.read([&](const EdgePiece& piece) {
-    counted.edges.vanished += piece.vanished;
-    for (std::size_t k = 0; k < piece.sources.size(); ++k) count(piece.sources[k], piece.targets[k]);
+void EdgeSource::read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                            const std::function<void()>& next) const {
+  // The parts of all ranks may be for one of them.
+  const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 22) / ranks, 1 << 12, 1 << 17);
+  if (rank > 0) return;
+  std::int64_t edges = 0;
+  read([&](const EdgePiece& piece) {
+    use(piece);
+    if ((edges += std::ssize(piece.sources)) < most) return;
+    edges = 0;
+    next();
   });
-  if (!wide) check_vertices(edges, counted.edges.given, nodes, rows);
-  counted.indptr = rows.release(nodes < 0 ? rows.vertices() : nodes);
-  add_up(counted.indptr);
-  counted.nodes = std::ssize(counted.indptr) - 1;
+}
+
+SharedEdges::SharedEdges(const Communicator& comm, const EdgeSource* mine)
+    : comm_(comm),
+      mine_(mine),
+      weighted_(agreed(comm, mine != nullptr && mine->weighted()) != 0),
+      name_(comm.broadcast_text(mine != nullptr ? mine->name() : "", 0, "edges")) {}
+
+CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const EdgeOptions& options,
+                             std::int64_t columns) {
+  const auto& comm = edges.comm();
+  const bool wide = columns >= 0, alone = comm.size() == 1;
+  RowCounts rows(comm);
+  EdgeCounts mine;
+  std::uint64_t digest = 0;
+  std::int64_t largest = -1;
+  spread<std::int64_t>(
+      edges, [&](std::int64_t row) { return row % comm.size(); },
+      [&](const ReadEdge& edge, const auto& send) {
+        const auto u = edge.source, v = edge.target;
+        const auto vertex = wide ? v : std::max(u, v);
+        ESPALIER_CHECK(nodes < 0 || vertex < nodes, "vertex {} of {}", vertex, nodes);
+        ESPALIER_CHECK(!wide || u < columns, "column {} of {}", u, columns);
+        largest = std::max(largest, vertex);
+        digest += digest_of(u, v);
+        ++mine.given;
+        mine.vanished += edge.vanished;
+        if (options.drop_self_loops && u == v) {
+          ++mine.loops_dropped;
+          return;
+        }
+        send(v, v);
+        if (!options.symmetrize) return;
+        send(u, u);
+        ++mine.reversed;
+      },
+      [&](std::int64_t row, std::int64_t first) { rows.add(row, alone ? mine.given : first + 1); });
+  CountedEntries counted;
+  counted.edges = sum_of_ranks(comm, mine);
+  counted.digest = comm.all_reduce(digest, Reduction::kSum, "edges");
+  counted.nodes = nodes < 0 ? comm.all_reduce(largest, Reduction::kMax, "edges") + 1 : nodes;
   counted.columns = wide ? columns : counted.nodes;
+  if (!wide) check_vertices(edges, counted.edges.given, counted.nodes, nodes >= 0);
+  counted.indptr = rows.release(comm, counted.nodes);
+  add_up(counted.indptr);
   return counted;
 }
 
 template <class Index>
-Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const EdgeOptions& options,
+Csr<Index> build_rows(const SharedEdges& edges, CountedEntries counted, const EdgeOptions& options,
                       EdgeCounts& counts) {
-  Csr<Index> matrix;
-  matrix.rows = counted.nodes;
-  matrix.columns = counted.columns;
-  matrix.indptr = std::move(counted.indptr);
-  const RowRange all{0, counted.nodes};
+  const auto& comm = edges.comm();
+  const auto range = my_rows(edges, counted.nodes);
+  Csr<Index> rows;
+  rows.rows = range.size();
+  rows.columns = counted.columns;
+  rows.indptr = std::move(counted.indptr);
   std::uint64_t digest = 0;
-  const bool fit =
-      place_entries(SecondReading{edges, digest}, all, weighs(edges.weighted(), options), options, matrix);
-  if (!fit || digest != counted.digest) refuse_change(edges);
-  counts = counted.edges;
-  finish_rows(edges, all, options, matrix, counts);
-  return matrix;
+  const bool fit = place_entries(SharedEntries<Index>{edges, counted.nodes, &digest}, range,
+                                 weighs(edges.weighted(), options), options, rows);
+  digest = comm.all_reduce(digest, Reduction::kSum, "edges");
+  check_unchanged(edges, fit && digest == counted.digest);
+  counts = sum_of_ranks(comm, finish_rows(range, options.duplicates, rows));
+  if (options.duplicates == Duplicates::kRefuse && counts.repeated + counts.mirrored > 0)
+    throw DuplicateEdge(first_repeated(edges, options, counted.nodes, rows));
+  add(counts, counted.edges);
+  return rows;
 }
 
 template <class Index>
-Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& options,
-                                   const Csr<Index>& matrix) {
-  auto found = find_feature_edges(edges, edges.weighted(), {0, matrix.rows}, options, matrix);
-  if (std::ranges::find(found, -1) != found.end()) refuse_change(edges);
+Buffer<std::int64_t> feature_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                                   const Csr<Index>& rows) {
+  auto found = find_feature_edges(SharedEntries<Index>{edges, nodes}, edges.weighted(), my_rows(edges, nodes),
+                                  options, rows);
+  check_unchanged(edges, std::ranges::find(found, -1) == found.end());
   return found;
 }
 
 template <class Index>
-Buffer<std::int64_t> entry_times(const EdgeSource& edges, const EdgeOptions& options,
-                                 const Csr<Index>& matrix) {
+Buffer<std::int64_t> entry_times(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                                 const Csr<Index>& rows) {
   enum Origin : std::uint8_t { kNone, kReverse, kGiven };
-  Buffer<std::int64_t> times(matrix.indices.size(), 0);
-  std::vector<std::uint8_t> origins(matrix.indices.size(), kNone);
-  const auto meet = [&](std::int64_t row, std::int64_t column, std::uint8_t origin, std::int64_t time) {
-    const auto place = place_of(matrix, row, column);
-    if (place < 0) refuse_change(edges);
-    auto& kept = times[place];
-    if (origin < origins[place] ||
-        (origin == origins[place] && (options.latest ? time <= kept : time >= kept)))
-      return;
-    kept = time;
-    origins[place] = origin;
+  struct Item {
+    Index row, column;  // marked
+    std::int64_t time;
   };
-  edges.read([&](const EdgePiece& piece) {
-    for (std::size_t k = 0; k < piece.times.size(); ++k) {
-      const auto source = piece.sources[k], target = piece.targets[k];
-      if (options.drop_self_loops && source == target) continue;
-      const bool turned = !piece.turned.empty() && piece.turned[k] != 0;
-      meet(target, source, turned ? kReverse : kGiven, piece.times[k]);
-      if (options.symmetrize) meet(source, target, kReverse, piece.times[k]);
-    }
-  });
+  Buffer<std::int64_t> times(rows.indices.size(), 0);
+  std::vector<std::uint8_t> origins(rows.indices.size(), kNone);
+  const auto begin = my_rows(edges, nodes).begin;
+  bool good = true;
+  spread<Item>(
+      edges, even_owners(edges, nodes),
+      [&](const ReadEdge& edge, const auto& send) {
+        if (edge.time == nullptr) return;
+        for_entries_of(edge.source, edge.target, edge.turned, options,
+                       [&](std::int64_t row, std::int64_t column, bool reversed) {
+                         if (row < nodes)
+                           send(row, {static_cast<Index>(row),
+                                      Marked<Index>::of(static_cast<Index>(column), reversed), *edge.time});
+                       });
+      },
+      [&](const Item& item, std::int64_t) {
+        const auto place = place_of(rows, item.row - begin, Marked<Index>::column(item.column));
+        if (place < 0) {
+          good = false;
+          return;
+        }
+        const auto origin = Marked<Index>::reversed(item.column) ? kReverse : kGiven;
+        auto& kept = times[place];
+        if (origin < origins[place] ||
+            (origin == origins[place] && (options.latest ? item.time <= kept : item.time >= kept)))
+          return;
+        kept = item.time;
+        origins[place] = origin;
+      });
+  check_unchanged(edges, good);
   return times;
 }
 
 template <class Index>
-Buffer<std::int64_t> standing_edges(const EdgeSource& edges, const EdgeOptions& options,
-                                    const Csr<Index>& matrix, const Buffer<std::int64_t>& first) {
-  Buffer<std::int64_t> found;
-  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t, bool) {
-    const bool dropped = options.drop_self_loops && source == target;
-    const auto place = dropped ? -1 : place_of(matrix, target, source);
-    if (place < 0 && !dropped) refuse_change(edges);
-    found.push_back(dropped ? -1 : first[place]);
-  });
+Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                                    const Csr<Index>& rows, const Buffer<std::int64_t>& first,
+                                    std::int64_t count) {
+  struct Item {
+    Index row, column;
+    std::uint32_t number;
+  };
+  struct Standing {
+    std::int64_t edge, first;
+  };
+  const auto& comm = edges.comm();
+  const auto begin = my_rows(edges, nodes).begin;
+  Buffer<std::int64_t> found(comm.rank() == 0 ? count : 0, -1);
+  Buffer<Standing> answers;  // of a round, for rank 0
+  bool good = true;
+  spread<Item>(
+      edges, even_owners(edges, nodes),
+      [&](const ReadEdge& edge, const auto& send) {
+        if (edge.target < nodes && !(options.drop_self_loops && edge.source == edge.target))
+          send(edge.target, {static_cast<Index>(edge.target), static_cast<Index>(edge.source), edge.number});
+      },
+      [&](const Item& item, std::int64_t before) {
+        const auto place = place_of(rows, item.row - begin, item.column);
+        const auto edge = before + item.number;
+        good = good && place >= 0 && edge < count;
+        if (good) answers.push_back({edge, first[place]});
+      },
+      [&] {
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 0);
+        counts[0] = std::ssize(answers);
+        const auto received = comm.all_to_all_v(std::span<const Standing>(answers), counts, "edges");
+        for (const auto& of : received.data) found[of.edge] = of.first;
+        answers.clear();
+      });
+  check_unchanged(edges, good);
   return found;
 }
 
-template Csr<std::int32_t> build_rows(const EdgeSource&, CountedEntries, const EdgeOptions&, EdgeCounts&);
-template Csr<std::int64_t> build_rows(const EdgeSource&, CountedEntries, const EdgeOptions&, EdgeCounts&);
-template Buffer<std::int64_t> feature_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&);
-template Buffer<std::int64_t> feature_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&);
-template Buffer<std::int64_t> entry_times(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&);
-template Buffer<std::int64_t> entry_times(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&);
-template Buffer<std::int64_t> standing_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int32_t>&,
-                                             const Buffer<std::int64_t>&);
-template Buffer<std::int64_t> standing_edges(const EdgeSource&, const EdgeOptions&, const Csr<std::int64_t>&,
-                                             const Buffer<std::int64_t>&);
+template <class Index>
+std::int64_t count_one_way(const Communicator& comm, const Csr<Index>& rows) {
+  if (comm.size() == 1) return count_one_way(rows);
+  struct Item {
+    Index row, column;
+  };
+  const auto n = rows.columns;
+  const auto begin = even_range(n, comm.size(), comm.rank()).begin;
+  std::int64_t alone = 0;
+  exchange_entries<Item>(
+      comm, n, rows, "reverse edges",
+      [&](std::int64_t row, std::int64_t e, auto& sent) {
+        sent.push_back({rows.indices[e], static_cast<Index>(begin + row)});
+      },
+      [&](const auto&, const auto&, const auto& reverses) {
+        for (const auto& of : reverses.data) alone += place_of(rows, of.row - begin, of.column) < 0;
+      });
+  return comm.all_reduce(alone, Reduction::kSum, "reverse edges");
+}
+
+template Csr<std::int32_t> build_rows(const SharedEdges&, CountedEntries, const EdgeOptions&, EdgeCounts&);
+template Buffer<std::int64_t> feature_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
+                                            const Csr<std::int32_t>&);
+template Buffer<std::int64_t> entry_times(const SharedEdges&, const EdgeOptions&, std::int64_t,
+                                          const Csr<std::int32_t>&);
+template Buffer<std::int64_t> standing_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
+                                             const Csr<std::int32_t>&, const Buffer<std::int64_t>&,
+                                             std::int64_t);
+template std::int64_t count_one_way(const Communicator&, const Csr<std::int32_t>&);
+template Csr<std::int64_t> build_rows(const SharedEdges&, CountedEntries, const EdgeOptions&, EdgeCounts&);
+template Buffer<std::int64_t> feature_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
+                                            const Csr<std::int64_t>&);
+template Buffer<std::int64_t> entry_times(const SharedEdges&, const EdgeOptions&, std::int64_t,
+                                          const Csr<std::int64_t>&);
+template Buffer<std::int64_t> standing_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
+                                             const Csr<std::int64_t>&, const Buffer<std::int64_t>&,
+                                             std::int64_t);
+template std::int64_t count_one_way(const Communicator&, const Csr<std::int64_t>&);
 
 }  // namespace espalier

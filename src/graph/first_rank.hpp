@@ -13,17 +13,25 @@
 
 namespace espalier {
 
-/// Collective. Runs `work` on rank 0; its error is everyone's.
+/// Collective. Runs `work` on every rank; an error of one, of several that of the first, is
+/// everyone's.
 template <class Work>
-void on_first_rank(const Communicator& comm, Work work) {
+void on_every_rank(const Communicator& comm, Work work) {
   agree(comm, [&] {
-    if (comm.rank() != 0) return;
     try {
       work();
     } catch (const std::filesystem::filesystem_error& error) {
       // A folder without permission, a name too long.
       input_error("{}: {}", error.path1().string(), error.code().message());
     }
+  });
+}
+
+/// Collective. Runs `work` on rank 0; its error is everyone's.
+template <class Work>
+void on_first_rank(const Communicator& comm, Work work) {
+  on_every_rank(comm, [&] {
+    if (comm.rank() == 0) work();
   });
 }
 

@@ -291,7 +291,7 @@ void GraphWriter::write_sparse_features(const Matrix<float>& pairs, std::int64_t
 
 template <class T>
 void GraphWriter::write_pieces(Column column, int owner, std::int64_t rows, std::int64_t columns,
-                               const std::function<void(Matrix<T>&)>& read) {
+                               const std::function<void(std::int64_t, Matrix<T>&)>& read) {
   const auto& comm = state_->comm();
   const auto name = state_->path({column, owner});
   const auto dataset =
@@ -303,9 +303,8 @@ void GraphWriter::write_pieces(Column column, int owner, std::int64_t rows, std:
   for (std::int64_t begin = 0; begin < rows; begin += most) {
     const hdf5::Slab slab{begin, std::min(begin + most, rows), columns};
     agree(comm, [&] {
-      if (comm.rank() != 0) return;
-      piece.resize(slab.end - slab.begin, columns);
-      read(piece);
+      if (comm.rank() == 0) piece.resize(slab.end - slab.begin, columns);
+      read(begin, piece);
     });
     const bool mine = comm.rank() == 0;
     state_->output.require(
@@ -316,9 +315,9 @@ void GraphWriter::write_pieces(Column column, int owner, std::int64_t rows, std:
 }
 
 template void GraphWriter::write_pieces(Column, int, std::int64_t, std::int64_t,
-                                        const std::function<void(Matrix<float>&)>&);
+                                        const std::function<void(std::int64_t, Matrix<float>&)>&);
 template void GraphWriter::write_pieces(Column, int, std::int64_t, std::int64_t,
-                                        const std::function<void(Matrix<Half>&)>&);
+                                        const std::function<void(std::int64_t, Matrix<Half>&)>&);
 
 void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type, std::int64_t classes) {
   const std::int64_t largest = labels.empty() ? -1 : std::ranges::max(labels);

@@ -57,6 +57,11 @@ class MatrixEdges : public EdgeSource {
   std::int64_t entries(int relation) const {
     return (given(relation) - dropped(relation)) * (from_.both_ways(relation) ? 2 : 1);
   }
+  /// Of all relations, with their inverses.
+  std::int64_t read_entries() const {
+    const auto last = static_cast<int>(std::ssize(read_)) - 1;
+    return read_[last].begin + ways(last) * (given(last) - dropped(last));
+  }
   /// Of an entry: which edge of its relation's file it is, or the inverse of.
   std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
   /// Of something for each entry: the part of one relation's own edges, in the order of its file,
@@ -165,24 +170,31 @@ class MatrixEdges : public EdgeSource {
               earlier);
 }
 
-// Of numbers that nobody has chosen: have many vertices no edge?
+// Collective. Of numbers that nobody has chosen: have many vertices no edge?
 template <class Index>
-void report_alone(const Csr<Index>& rows) {
-  std::vector<bool> joined(static_cast<std::size_t>(rows.rows));
+void report_alone(const Communicator& comm, const Csr<Index>& rows) {
+  const auto n = rows.columns;
+  std::vector<bool> joined(static_cast<std::size_t>(n));
+  const auto begin = even_range(n, comm.size(), comm.rank()).begin;
   for (std::int64_t row = 0; row < rows.rows; ++row) {
-    if (rows.row_size(row) > 0) joined[row] = true;
+    if (rows.row_size(row) > 0) joined[begin + row] = true;
     for (const auto column : rows.row_indices(row)) joined[column] = true;
   }
-  if (const auto alone = std::ranges::count(joined, false); alone > rows.rows / 2)
+  constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;
+  std::int64_t alone = 0;
+  for (std::int64_t v = 0; v < n; v += kAtOnce) {
+    Buffer<std::int32_t> piece(joined.begin() + v, joined.begin() + std::min(v + kAtOnce, n));
+    comm.all_reduce(std::span(piece), Reduction::kMax, "vertices");
+    alone += std::ranges::count(piece, 0);
+  }
+  if (alone > n / 2 && comm.rank() == 0)
     log::warning("{} of the vertices 0 to {} have no edge; --renumber makes vertices of those that have one",
-                 alone, rows.rows - 1);
+                 alone, n - 1);
 }
 
 // What became of the edges of each relation, in words.
-template <class Index>
-void report_relations(const Schema& schema, const MatrixEdges& edges, const Csr<Index>& rows, EdgeReport of,
-                      int triplets) {
-  const auto entries = entries_by_relation(schema, rows);
+void report_relations(const Schema& schema, const MatrixEdges& edges,
+                      const std::vector<std::int64_t>& entries, EdgeReport of, int triplets) {
   const bool weighted = of.weighted;
   for (int r = 0; r < std::ssize(entries); ++r) {
     std::string line = counted(entries[r], "entry");
@@ -218,6 +230,10 @@ class GraphImport {
       options_ = source_->options();
       description_ = source_->description();
       triplets_ = std::ssize(source_->triplets());
+      for (int r = 0; r < triplets_; ++r) {
+        weighted_.push_back(source_->weighted(r));
+        timed_.push_back(source_->timed(r));
+      }
       if (!source_->typed()) return;
       schema = schema_of(source_->names(), options_.place, true, options_.by_keys);
       for (int r = 0; r < triplets_; ++r)
@@ -225,6 +241,11 @@ class GraphImport {
     });
     typed_ = agreed(comm, schema.has_value()) != 0;
     triplets_ = agreed(comm, triplets_);
+    comm.broadcast(std::span(&options_.edges, 1), 0, "import");
+    for (auto* flags : {&weighted_, &timed_}) {
+      flags->resize(static_cast<std::size_t>(triplets_));
+      for (auto flag : *flags) flag = agreed(comm, flag) != 0;
+    }
     options_.splits = broadcast_texts(comm, options_.splits);
     edge_rows_.resize(static_cast<std::size_t>(triplets_));
     if (typed_) schema_ = broadcast_schema(comm, schema);
@@ -233,18 +254,16 @@ class GraphImport {
   }
 
   void import_edges() {
-    CountedEntries counts;
     const double start = now();
-    on_first_rank(comm_, [&] {
-      edges_.emplace(*source_, schema_, options_.edges.drop_self_loops);
-      const auto nodes = source_->types().back().end;
-      counts = count_entries(*edges_, nodes, edge_options(), typed_ ? schema_.columns() : -1);
-      if (counts.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", edges_->name());
-    });
-    const auto nodes = agreed(comm_, counts.nodes);
-    if (!typed_) schema_ = Schema(nodes);
-    with_index_type(std::max(nodes, schema_.columns()),
-                    [&]<class Index>(Index) { edges_of<Index>(std::move(counts), start); });
+    if (source_) edges_.emplace(*source_, schema_, options_.edges.drop_self_loops);
+    shared_.emplace(comm_, edges_ ? &*edges_ : nullptr);
+    // -1 where edges say how many there are.
+    const auto nodes = agreed(comm_, source_ ? source_->types().back().end + 1 : 0) - 1;
+    auto counted = count_entries(*shared_, nodes, edge_options(), typed_ ? schema_.columns() : -1);
+    if (counted.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", shared_->name());
+    if (!typed_) schema_ = Schema(counted.nodes);
+    with_index_type(std::max(counted.nodes, schema_.columns()),
+                    [&]<class Index>(Index) { edges_of<Index>(std::move(counted), nodes < 0, start); });
   }
 
   void import_type(int type) {
@@ -295,8 +314,12 @@ class GraphImport {
   }
 
   void import_ids_and_times(int type) {
-    const auto* numbers = source_ ? source_->number_ids(type) : nullptr;
-    const auto* texts = source_ ? source_->text_ids(type) : nullptr;
+    const Buffer<std::int64_t>* numbers = nullptr;
+    const std::vector<std::string>* texts = nullptr;
+    on_first_rank(comm_, [&] {
+      numbers = source_->number_ids(type);
+      texts = source_->text_ids(type);
+    });
     if (agreed(comm_, numbers != nullptr) != 0)
       writer_->write_list<std::int64_t>(Column::kIds, type,
                                         numbers != nullptr ? *numbers : Buffer<std::int64_t>());
@@ -330,24 +353,27 @@ class GraphImport {
   }
 
   template <class Index>
-  void edges_of(CountedEntries counted_entries, double start) {
+  void edges_of(CountedEntries counted_entries, bool any_vertices, double start) {
+    EdgeCounts counts;
     Csr<Index> rows;
-    Buffer<std::int64_t> first;  // for each entry that of its edge, where edges have features
-    Buffer<std::int64_t> times;  // of each entry, where edges have some
-    on_first_rank(comm_, [&] {
-      EdgeCounts counts;
-      try {
-        rows = build_rows<Index>(*edges_, std::move(counted_entries), edge_options(), counts);
-      } catch (const DuplicateEdge& duplicate) {
-        refuse_duplicate(*edges_, duplicate.found(), typed_);
-      }
-      weigh_alike(rows);
-      first = find_features(rows);
-      if (has_times()) times = entry_times(*edges_, edge_options(), rows);
-      report(rows, counts,
-             {edge_options(), rows.has_values(), !first.empty(), !times.empty(), options_.by_keys},
-             now() - start);
-    });
+    try {
+      rows = build_rows<Index>(*shared_, std::move(counted_entries), edge_options(), counts);
+    } catch (const DuplicateEdge& duplicate) {
+      on_first_rank(comm_, [&] { refuse_duplicate(*edges_, duplicate.found(), typed_); });
+    }
+    weigh_alike(rows);
+    // Of each entry its edge, where edges have features, and its time, where they have some.
+    auto first = find_features(rows);
+    const bool timed = std::ranges::find(timed_, true) != timed_.end();
+    const auto times =
+        timed ? entry_times(*shared_, edge_options(), schema_.nodes(), rows) : Buffer<std::int64_t>();
+    const auto some = [&](std::size_t things) { return agreed(comm_, things > 0) != 0; };
+    report(rows, counts,
+           {edge_options(), agreed(comm_, rows.has_values()) != 0, some(first.size()), some(times.size()),
+            options_.by_keys},
+           start);
+    if (any_vertices) report_alone(comm_, rows);
+    if (source_ && !typed_) source_->set_vertices(schema_.nodes());
     writer_->write_adjacency(rows);
     write_edge_times(rows, times);
     write_edge_features(rows, std::move(first));
@@ -357,48 +383,45 @@ class GraphImport {
   template <class Index>
   void weigh_alike(Csr<Index>& rows) const {
     if (!typed_ || !rows.has_values() || options_.edges.duplicates == Duplicates::kCount) return;
-    std::vector<bool> weighted;
-    for (int r = 0; r < triplets_; ++r) weighted.push_back(source_->weighted(r));
+    auto weighted = weighted_;
     for (auto r = triplets_; r < std::ssize(schema_.relations()); ++r)
       weighted.push_back(weighted[schema_.relations()[r].inverse]);
     for (std::size_t e = 0; e < rows.indices.size(); ++e)
       if (!weighted[schema_.relation_of(rows.indices[e])]) rows.values[e] = 1;
   }
 
-  bool has_times() const {
-    for (int r = 0; r < triplets_; ++r)
-      if (source_->timed(r)) return true;
-    return false;
-  }
-
   template <class Index>
   void write_edge_times(const Csr<Index>& rows, const Buffer<std::int64_t>& times) {
     for (int r = 0; r < triplets_; ++r) {
-      if (agreed(comm_, source_ && source_->timed(r)) == 0) continue;
+      if (!timed_[r]) continue;
       for (const int relation : {r, schema_.relations()[r].inverse}) {
         if (relation < 0) continue;
         Buffer<std::int64_t> own;
-        if (source_ && typed_)
+        if (typed_)
           for (const auto entry : entries_of(schema_, rows, relation)) own.push_back(times[entry]);
         writer_->write_list<std::int64_t>(Column::kEdgeTime, relation, typed_ ? own : times);
       }
-      if (source_)
-        log::info("edges{} a time of each", typed_ ? " of   " + schema_.full_name(r) + ":" : "     ");
+      log::info("edges{} a time of each", typed_ ? " of   " + schema_.full_name(r) + ":" : "     ");
     }
   }
 
-  // Opens what the edges of each relation have. Returns for each entry of the matrix the entry of
+  // Opens what the edges of each relation have. Returns for each entry of these rows the entry of
   // the edges that it has its features from; empty where there are none.
   template <class Index>
   Buffer<std::int64_t> find_features(const Csr<Index>& rows) {
-    for (int r = 0; r < triplets_; ++r)
-      edge_rows_[r] = {source_->open_edge_features(r, edges_->given(r)), edges_->given(r)};
-    if (std::ranges::none_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; }))
-      return {};
-    auto first = feature_edges(*edges_, edge_options(), rows);
+    std::int64_t edges = 0;  // where some have features: of all relations, and their inverses
+    on_first_rank(comm_, [&] {
+      for (int r = 0; r < triplets_; ++r)
+        edge_rows_[r] = {source_->open_edge_features(r, edges_->given(r)), edges_->given(r)};
+      if (std::ranges::any_of(edge_rows_, [](const GivenFeatures& of) { return of.rows != nullptr; }))
+        edges = edges_->read_entries();
+    });
+    edges = agreed(comm_, edges);
+    if (edges == 0) return {};
+    auto first = feature_edges(*shared_, edge_options(), schema_.nodes(), rows);
     if (!edge_options().adds_features()) return first;
-    auto standing = standing_edges(*edges_, edge_options(), rows, first);
-    for (int r = 0; r < triplets_; ++r) {
+    auto standing = standing_edges(*shared_, edge_options(), schema_.nodes(), rows, first, edges);
+    for (int r = 0; source_ && r < triplets_; ++r) {
       edge_rows_[r].mean = edge_options().features == DuplicateFeatures::kMean;
       edge_rows_[r].standing = typed_ ? edges_->of_relation(r, standing) : std::move(standing);
       for (auto& edge : edge_rows_[r].standing)
@@ -408,34 +431,38 @@ class GraphImport {
   }
 
   template <class Index>
-  void report(const Csr<Index>& rows, const EdgeCounts& counts, EdgeReport of, double seconds) {
-    of.line = source_->line();
+  void report(const Csr<Index>& rows, const EdgeCounts& counts, EdgeReport of, double start) {
+    if (source_) of.line = source_->line();
+    const auto entries = comm_.all_reduce(rows.entries(), Reduction::kSum, "import");
     if (!typed_) {
-      of.one_direction_by = source_->one_direction_by();
-      one_way_ = of.options.symmetrize ? 0 : count_one_way(rows);
-      report_edges(of, counts, rows.entries(), one_way_, seconds);
-      if (source_->types()[0].end < 0) report_alone(rows);
-      return source_->set_vertices(rows.rows);
+      if (source_) of.one_direction_by = source_->one_direction_by();
+      one_way_ = of.options.symmetrize ? 0 : count_one_way(comm_, rows);
+      if (source_) report_edges(of, counts, entries, one_way_, now() - start);
+      return;
     }
-    log::info("edges      {} in {}, in {:.1f} s", counted(rows.entries(), "entry"),
-              counted(std::ssize(schema_.relations()), "relation"), seconds);
+    auto of_relations = entries_by_relation(schema_, rows);
+    comm_.all_reduce(std::span(of_relations), Reduction::kSum, "import");
+    log::info("edges      {} in {}, in {:.1f} s", counted(entries, "entry"),
+              counted(std::ssize(schema_.relations()), "relation"), now() - start);
+    if (!source_) return;
     std::int64_t given = 0;
     for (int r = 0; r < triplets_; ++r) given += edges_->given(r);
     report_vanished(of, counts.vanished, given);
-    report_relations(schema_, *edges_, rows, of, static_cast<int>(triplets_));
+    report_relations(schema_, *edges_, of_relations, of, static_cast<int>(triplets_));
   }
 
   // Relation by relation, so that features of one are in memory.
   template <class Index>
   void write_edge_features(const Csr<Index>& rows, Buffer<std::int64_t> first) {
+    const auto edge_of = [&](std::int64_t entry) { return edges_->edge_in_file(entry); };
     for (int r = 0; r < triplets_; ++r) {
       std::vector<EntriesOfEdges> into;
       for (const int relation : {r, schema_.relations()[r].inverse})
         if (relation >= 0)
-          into.push_back({relation, [&, relation] {
+          into.push_back({relation, edge_of, [&, relation] {
                             if (!typed_) return std::move(first);
                             auto edges = entries_of(schema_, rows, relation);
-                            for (auto& edge : edges) edge = edges_->edge_in_file(first[edge]);
+                            for (auto& edge : edges) edge = first[edge];
                             return edges;
                           }});
       const auto columns =
@@ -467,15 +494,17 @@ class GraphImport {
   }
 
   const Communicator& comm_;
-  ImportOptions options_;                 // rank 0; all ranks know `splits`
-  std::unique_ptr<GraphSource> source_;   // rank 0
-  std::optional<MatrixEdges> edges_;      // rank 0
+  ImportOptions options_;                // rank 0; all ranks know `edges` and `splits`
+  std::unique_ptr<GraphSource> source_;  // rank 0
+  std::optional<MatrixEdges> edges_;     // rank 0
+  std::optional<SharedEdges> shared_;
+  std::vector<bool> weighted_, timed_;    // [triplets]
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
   GraphDescription description_;
   bool typed_ = false;
   Schema schema_;              // without types when the edges are counted
   std::int64_t triplets_ = 0;  // the first relations of the schema; inverses stand behind them
-  std::int64_t one_way_ = 0;   // rank 0: entries, or relations, without a reverse
+  std::int64_t one_way_ = 0;   // entries, or, on rank 0, relations without a reverse
   std::optional<GraphWriter> writer_;
 };
 

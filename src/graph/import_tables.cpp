@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "fetch_rows.hpp"
 #include "first_rank.hpp"
 
 namespace espalier {
@@ -34,8 +36,9 @@ std::int64_t write_stored(const Communicator& comm, FeatureRows* rows, std::int6
 std::int64_t import_features(const Communicator& comm, std::unique_ptr<FeatureRows> rows, std::int64_t count,
                              bool half, GraphWriter& writer, int type) {
   return write_stored(comm, rows.get(), count, half, [&]<class T>(T, std::int64_t columns) {
-    writer.write_pieces<T>(Column::kFeatures, type, count, columns,
-                           [&](Matrix<T>& piece) { read_rows(*rows, piece); });
+    writer.write_pieces<T>(Column::kFeatures, type, count, columns, [&](std::int64_t, Matrix<T>& piece) {
+      if (piece.rows > 0) read_rows(*rows, piece);
+    });
     on_first_rank(comm, [&] { rows->finish(); });
   });
 }
@@ -108,13 +111,18 @@ std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, 
     Matrix<T> kept;
     on_first_rank(comm, [&] { kept = read_edge_rows<T>(from); });
     for (const auto& entries : into) {
-      Buffer<std::int64_t> places;
-      on_first_rank(comm, [&] { places = entries.places(); });
-      std::int64_t next = 0;
-      writer.write_pieces<T>(Column::kEdgeFeatures, entries.relation, agreed(comm, std::ssize(places)),
-                             columns, [&](Matrix<T>& piece) {
+      Matrix<std::int64_t> origins;
+      origins.data = entries.origins();
+      origins.rows = std::ssize(origins.data);
+      origins.columns = 1;
+      const auto starts = stretches(comm, origins.rows);
+      writer.write_pieces<T>(Column::kEdgeFeatures, entries.relation, starts.back(), columns,
+                             [&](std::int64_t begin, Matrix<T>& piece) {
+                               Buffer<std::int64_t> wanted(static_cast<std::size_t>(piece.rows));
+                               std::iota(wanted.begin(), wanted.end(), begin);
+                               const auto found = fetch_rows(comm, starts, origins, wanted);
                                for (std::int64_t k = 0; k < piece.rows; ++k)
-                                 std::copy_n(kept.row(places[next++]), columns, piece.row(k));
+                                 std::copy_n(kept.row(entries.edge_of(found.data[k])), columns, piece.row(k));
                              });
     }
   });

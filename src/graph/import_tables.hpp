@@ -3,7 +3,8 @@
 //
 // Those of edges stand in the order of the edges' file and go into the graph file in the order of
 // the matrix. Rank 0 keeps those of one relation while it picks the rows of its entries from them,
-// and then of its inverse's.
+// and then of its inverse's; which these are it asks the ranks that have the entries, for one piece
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +38,11 @@ struct GivenFeatures {
   bool mean = false;  ///< and then divided by how many they are
 };
 
-/// A relation of the file that the features become those of, and on rank 0, for each of its entries
-/// in the order of the matrix, its edge.
+/// A relation of the file that the features become those of.
 struct EntriesOfEdges {
   int relation = 0;
-  std::function<Buffer<std::int64_t>()> places;
+  std::function<std::int64_t(std::int64_t)> edge_of;  ///< rank 0: the edge that an origin says
+  std::function<Buffer<std::int64_t>()> origins;      ///< of each entry of this rank's rows
 };
 
 /// Collective. As import_features(), those of edges, of each relation in `into`.

@@ -1,48 +1,38 @@
 // What edge_list.hpp and edge_source.hpp have in common: entries of rows from edges, wherever these
 // lie.
 //
-// `edges` is anything for which there is for_each_edge(edges, visit), which calls visit(source,
-// target, weight, number, turned) for each, in the same order every time.
+// `edges` is anything for which there is for_each_entry(edges, options, visit), which calls
+// visit(row, column, weight, edge, reversed) for every entry that the edges make in the rows of
+// this rank, in the order of the edges, the same every time.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <utility>
 #include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/graph/edge_list.hpp"
-#include "espalier/graph/edge_source.hpp"
 
 namespace espalier {
 
+// Calls visit(row, column, reversed) for the entries of one edge.
 template <class Index, class Visit>
-void for_each_edge(const EdgeList<Index>& edges, Visit visit) {
-  const bool weighted = !edges.weights.empty();
+void for_entries_of(Index source, Index target, bool turned, const EdgeOptions& options, Visit visit) {
+  if (options.drop_self_loops && source == target) return;
+  visit(target, source, turned);
+  if (options.symmetrize) visit(source, target, true);
+}
+
+template <class Index, class Visit>
+void for_each_entry(const EdgeList<Index>& edges, const EdgeOptions& options, Visit visit) {
+  const bool weighted = !edges.weights.empty() && options.duplicates != Duplicates::kCount;
   for (std::size_t e = 0; e < edges.sources.size(); ++e)
-    visit(edges.sources[e], edges.targets[e], weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e),
-          false);
-}
-
-template <class Visit>
-void for_each_edge(const EdgeSource& edges, Visit visit) {
-  std::int64_t number = 0;
-  edges.read([&](const EdgePiece& piece) {
-    for (std::size_t k = 0; k < piece.sources.size(); ++k)
-      visit(piece.sources[k], piece.targets[k], piece.weights.empty() ? 1 : piece.weights[k], number++,
-            !piece.turned.empty() && piece.turned[k] != 0);
-  });
-}
-
-// Calls visit(row, column, weight, edge, reversed) for every entry that the edges make.
-template <class Edges, class Visit>
-void for_each_entry(const Edges& edges, const EdgeOptions& options, Visit visit) {
-  const bool count = options.duplicates == Duplicates::kCount;
-  for_each_edge(edges, [&](auto u, auto v, float weight, std::int64_t edge, bool turned) {
-    if (options.drop_self_loops && u == v) return;
-    if (count) weight = 1;
-    visit(v, u, weight, edge, turned);
-    if (options.symmetrize) visit(u, v, weight, edge, true);
-  });
+    for_entries_of(
+        edges.sources[e], edges.targets[e], false, options, [&](Index row, Index column, bool reversed) {
+          visit(row, column, weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e), reversed);
+        });
 }
 
 // Until equal columns are merged, a column carries whether the entry is the reverse of an edge: in
@@ -197,49 +187,52 @@ std::int64_t place_of(const Csr<Index>& matrix, std::int64_t row, std::int64_t c
   return matrix.row_begin(row) + (found - columns.begin());
 }
 
-// The first edge with an earlier one between its vertices, in the matrix that both made; there is
-// one.
-template <class Index, class Edges>
-RepeatedEdge first_repeated(const Edges& edges, const RowRange& range, const EdgeOptions& options,
-                            const Csr<Index>& matrix) {
-  const auto ends_of = [&](std::int64_t source, std::int64_t target) {
-    return options.symmetrize && target < source ? std::pair(source, target) : std::pair(target, source);
-  };
-  std::vector<bool> seen(matrix.indices.size());
-  RepeatedEdge found{-1};
-  std::int64_t before = -1;
-  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge, bool turned) {
-    if (found.edge >= 0 || (options.drop_self_loops && source == target)) return;
-    const auto [row, column] = ends_of(source, target);
-    const auto place = place_of(matrix, row - range.begin, column);
-    if (place < 0 || (turned && place == before)) return;  // a loop is its own reverse
-    before = place;
-    if (seen[place]) found = {edge, -1, source, target};
-    seen[place] = true;
-  });
-  ESPALIER_CHECK(found.edge >= 0, "no edge is repeated");
-  for_each_edge(edges, [&](std::int64_t source, std::int64_t target, float, std::int64_t edge, bool) {
-    if (found.earlier >= 0 || ends_of(source, target) != ends_of(found.source, found.target)) return;
-    found.earlier = edge;
-    found.reversed = source != found.source;
-  });
-  return found;
+// Between which vertices an edge is, as the row and the column of one entry.
+inline std::pair<std::int64_t, std::int64_t> ends_of(std::int64_t source, std::int64_t target,
+                                                     const EdgeOptions& options) {
+  return options.symmetrize && target < source ? std::pair(source, target) : std::pair(target, source);
 }
 
-// Of a matrix whose entries are placed: sorted, equal ones merged. Throws DuplicateEdge.
-template <class Index, class Edges>
-void finish_rows(const Edges& edges, const RowRange& range, const EdgeOptions& options, Csr<Index>& matrix,
-                 EdgeCounts& counts) {
+// Of edges that are met in their order: which is the first with an earlier one between its
+// vertices, in the rows that all of them made?
+template <class Index>
+class FirstRepeated {
+ public:
+  FirstRepeated(const Csr<Index>& matrix, const RowRange& range)
+      : matrix_(matrix), range_(range), seen_(matrix.indices.size()) {}
+  void meet(std::int64_t row, std::int64_t column, const RepeatedEdge& edge) {
+    if (found_.edge >= 0) return;
+    const auto place = place_of(matrix_, row - range_.begin, column);
+    if (place < 0) return;
+    if (seen_[place]) found_ = edge;
+    seen_[place] = true;
+  }
+  /// Of edge -1 where there is none.
+  const RepeatedEdge& found() const { return found_; }
+
+ private:
+  const Csr<Index>& matrix_;
+  RowRange range_;
+  std::vector<bool> seen_;
+  RepeatedEdge found_{-1};
+};
+
+using CountFields = std::array<std::int64_t, sizeof(EdgeCounts) / sizeof(std::int64_t)>;
+
+inline void add(EdgeCounts& counts, const EdgeCounts& more) {
+  auto sums = std::bit_cast<CountFields>(counts);
+  const auto terms = std::bit_cast<CountFields>(more);
+  for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += terms[k];
+  counts = std::bit_cast<EdgeCounts>(sums);
+}
+
+// Of a matrix whose entries are placed: sorted, equal ones merged.
+template <class Index>
+EdgeCounts finish_rows(const RowRange& range, Duplicates how, Csr<Index>& matrix) {
   sort_rows(matrix);
   EdgeCounts met;
-  merge_duplicates(matrix, range, options.duplicates, met);
-  if (options.duplicates == Duplicates::kRefuse && met.repeated + met.mirrored > 0)
-    throw DuplicateEdge(first_repeated(edges, range, options, matrix));
-  counts.merged += met.merged;
-  counts.repeated += met.repeated;
-  counts.mirrored += met.mirrored;
-  counts.alike += met.alike;
-  counts.loops += met.loops;
+  merge_duplicates(matrix, range, how, met);
+  return met;
 }
 
 template <class Index, class Edges>

@@ -209,14 +209,6 @@ class TripleEdges : public EdgeSource {
   const std::optional<Schema>& schema_;
 };
 
-template <class Index>
-Csr<Index> build(const TripleTables& tables, const std::optional<Schema>& schema) {
-  const TripleEdges edges(tables.splits[0], schema);
-  const auto n = std::ssize(tables.entities);
-  EdgeCounts counts;
-  return build_rows<Index>(edges, count_entries(edges, n, {}, schema ? schema->columns() : n), {}, counts);
-}
-
 // ---- what was read, in words ----
 
 void report_leaks(const TripleTables& tables, std::size_t split, std::size_t of) {
@@ -256,12 +248,14 @@ void report(const TripleTables& tables) {
 template <class Index>
 void write_edges(const Communicator& comm, const TripleTables& tables, const std::optional<Schema>& schema,
                  GraphWriter& writer) {
-  Csr<Index> rows;
-  on_first_rank(comm, [&] {
-    rows = build<Index>(tables, schema);
-    log::info("edges      {}{}", counted(rows.entries(), "entry"),
-              schema ? " in " + counted(std::ssize(schema->relations()), "relation") : "");
-  });
+  const TripleEdges triples(tables.splits[0], schema);
+  const SharedEdges edges(comm, comm.rank() == 0 ? &triples : nullptr);
+  const auto n = agreed(comm, std::ssize(tables.entities));
+  EdgeCounts counts;
+  const auto rows =
+      build_rows<Index>(edges, count_entries(edges, n, {}, schema ? schema->columns() : n), {}, counts);
+  log::info("edges      {}{}", counted(counts.given - counts.merged, "entry"),
+            schema ? " in " + counted(std::ssize(schema->relations()), "relation") : "");
   writer.write_adjacency(rows);
 }
 

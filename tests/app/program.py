@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = str(ROOT / os.environ.get("ESPALIER", "build/cpu/espalier"))
 SHARED_DATA = ROOT.parent / "shared" / "data"
 LONG = bool(os.environ.get("ESPALIER_LONG"))
-OLDER = os.environ.get("ESPALIER_BESIDE")  # tests/beside.py
+OLDER, NEWER_RANKS = os.environ.get("ESPALIER_BESIDE"), os.environ.get("ESPALIER_BESIDE_RANKS")  # tests/beside.py
 # The program on GPUs, or on emulated ones where there is none.
 EMULATED = os.environ.get("ESPALIER_EMULATED", str(ROOT / "build/emulated/espalier"))
 needs_emulation = unittest.skipUnless(os.path.exists(EMULATED), "the emulated program was not built: make emulated")
@@ -37,13 +37,13 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
     if overwrite and {"train", "sample"} & set(command[1:4]) and "help" not in command:
         command.append("--overwrite")
 
-    def run(*command):
+    def run(*command, ranks=ranks):
         done = subprocess.run(LAUNCHER.command(ranks, *command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               timeout=timeout, **options)
         return done.returncode, done.stdout
 
     beside = OLDER and program == PROGRAM and Beside(command[1:], lambda words: run(OLDER, *words))
-    code, said = run(*command)
+    code, said = run(*command, ranks=int(NEWER_RANKS) if beside and beside.wanted and NEWER_RANKS else ranks)
     if beside:
         beside.compare(code, said)
     return code, said

@@ -1,10 +1,13 @@
 // Edges that are not in memory, those of a file, which is read again each time: from them to rows
-// of the adjacency matrix in memory of the matrix alone.
+// of the adjacency matrix in memory of the matrix alone, each rank its even range of the rows.
 //
+//     const SharedEdges edges(comm, mine);
 //     auto counted = count_entries(edges, -1, options);           // reads them once
 //     auto rows = build_rows<std::int32_t>(edges, std::move(counted), options, counts);    // again
 //
-// The rows are those that build_rows() of edge_list.hpp makes of a list of the same edges.
+// The rows are those that build_rows() of edge_list.hpp makes of a list of the same edges, on any
+// number of ranks: ranks read the file together, part after part, and what each has read goes to
+// the owners of its rows, who take it in the order of the file.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/edge_list.hpp"
 
 namespace espalier {
@@ -36,6 +40,12 @@ class EdgeSource {
   /// Calls `use` for piece after piece of all edges, the same each time. Ids are at least 0 and
   /// below kMostVertices. Throws UserError(kInput) with the place of what is no edge.
   virtual void read(const std::function<void(const EdgePiece&)>& use) const = 0;
+  /// The share of one of so many ranks, each of which has such a source. The edges are cut in
+  /// parts, in their order: part k ranks + r is that of rank r in round k, and may be empty. Calls
+  /// `next` after each of its parts, or leaves that out after the last. Unless a source says
+  /// otherwise rank 0 reads all, and nothing is asked of the others.
+  virtual void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                          const std::function<void()>& next) const;
   virtual bool weighted() const = 0;
   /// The file, for messages.
   virtual std::string name() const = 0;
@@ -43,43 +53,70 @@ class EdgeSource {
   virtual std::string place(std::int64_t edge) const = 0;
 };
 
+/// Edges that the ranks read together. All that is made of them is collective; an error of one rank
+/// is everyone's, of several the one that comes first in the file.
+class SharedEdges {
+ public:
+  /// Collective. What this rank reads, which must outlive it; null: nothing. Rank 0 has some.
+  SharedEdges(const Communicator& comm, const EdgeSource* mine);
+  const Communicator& comm() const { return comm_; }
+  const EdgeSource* mine() const { return mine_; }
+  /// The same on every rank.
+  bool weighted() const { return weighted_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  const Communicator& comm_;
+  const EdgeSource* mine_;
+  bool weighted_;
+  std::string name_;
+};
+
 /// What one reading of the edges tells.
 struct CountedEntries {
   std::int64_t nodes = 0, columns = 0;
-  Buffer<std::int64_t> indptr;  ///< [nodes + 1] where each row begins, duplicates included
-  EdgeCounts edges;             ///< what is known before duplicates meet
-  std::uint64_t digest = 0;     ///< of the edges, as they were read
+  Buffer<std::int64_t> indptr;  ///< where each row of this rank's even range of the nodes begins,
+                                ///< duplicates included, and the last ends
+  EdgeCounts edges;             ///< of all ranks: what is known before duplicates meet
+  std::uint64_t digest = 0;     ///< of all edges, as they were read
 };
 
-/// Reads the edges of so many vertices; of -1: as many as the largest id says. With `columns`
-/// sources are columns, so many, which are others than the rows: there is nothing to symmetrize,
-/// and no loop.
-CountedEntries count_entries(const EdgeSource& edges, std::int64_t nodes, const EdgeOptions& options,
+/// Collective. Reads the edges of so many vertices; of -1: as many as the largest id says. With
+/// `columns` sources are columns, so many, which are others than the rows: there is nothing to
+/// symmetrize, and no loop.
+CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const EdgeOptions& options,
                              std::int64_t columns = -1);
 
-/// The whole matrix. Reads the edges again, and once or twice more to throw DuplicateEdge
-/// (kRefuse). Throws UserError(kInput) when they are not those that were counted. There are fewer
-/// rows and columns than the largest Index.
+/// Collective. This rank's even range of the rows; `counts` are of all. Reads the edges again, and
+/// twice more to throw DuplicateEdge (kRefuse). Throws UserError(kInput) when they are not those
+/// that were counted. There are fewer rows and columns than the largest Index.
 template <class Index>
-Csr<Index> build_rows(const EdgeSource& edges, CountedEntries counted, const EdgeOptions& options,
+Csr<Index> build_rows(const SharedEdges& edges, CountedEntries counted, const EdgeOptions& options,
                       EdgeCounts& counts);
 
-/// As feature_edges() of a list. Reads the edges again.
+/// Collective. As feature_edges() of a list, of such rows of a matrix of so many. Reads the edges
+/// again.
 template <class Index>
-Buffer<std::int64_t> feature_edges(const EdgeSource& edges, const EdgeOptions& options,
-                                   const Csr<Index>& matrix);
+Buffer<std::int64_t> feature_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                                   const Csr<Index>& rows);
 
-/// For each entry when it was, of edges that have times, else 0. Of those that the file has in its
-/// direction the earliest, with options.latest the latest; where there is none, of those that it
-/// has the other way round. Reads the edges again.
+/// Collective. For each entry when it was, of edges that have times, else 0. Of those that the file
+/// has in its direction the earliest, with options.latest the latest; where there is none, of those
+/// that it has the other way round. Reads the edges again.
 template <class Index>
-Buffer<std::int64_t> entry_times(const EdgeSource& edges, const EdgeOptions& options,
-                                 const Csr<Index>& matrix);
+Buffer<std::int64_t> entry_times(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                                 const Csr<Index>& rows);
 
-/// For each edge the one that stands for it where features are added up: that of its entry in
-/// `first`, which feature_edges() made; -1 of a loop that was dropped. Reads the edges again.
+/// Collective. On rank 0 for each edge, of so many, the one that stands for it where features are
+/// added up: that of its entry in `first`, which feature_edges() made; -1 of a loop that was
+/// dropped. Reads the edges again.
 template <class Index>
-Buffer<std::int64_t> standing_edges(const EdgeSource& edges, const EdgeOptions& options,
-                                    const Csr<Index>& matrix, const Buffer<std::int64_t>& first);
+Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
+                                    const Csr<Index>& rows, const Buffer<std::int64_t>& first,
+                                    std::int64_t count);
+
+/// Collective. count_one_way() of the matrix of which every rank has its even range of rows.
+template <class Index>
+std::int64_t count_one_way(const Communicator& comm, const Csr<Index>& rows);
 
 }  // namespace espalier

@@ -76,12 +76,12 @@ class GraphWriter {
                   const std::string& unit = "");
   void write_texts(Column column, int owner, std::span<const std::string> texts);
 
-  /// Collective. The same of rows that rank 0 has, however many: it calls `read` for one piece
-  /// after the other, to fill as many rows as the piece has. `rows` and `columns` are those of all
-  /// pieces, on every rank. An error of `read` is everyone's.
+  /// Collective. The same of rows that rank 0 has, however many: `read`, collective, is called for
+  /// one piece after the other and told its first row; it has rows to fill on rank 0 alone. `rows`
+  /// and `columns` are those of all pieces, on every rank. An error of `read` is everyone's.
   template <class T>
   void write_pieces(Column column, int owner, std::int64_t rows, std::int64_t columns,
-                    const std::function<void(Matrix<T>&)>& read);
+                    const std::function<void(std::int64_t, Matrix<T>&)>& read);
 
   /// Collective. My rows of sparse features with so many columns, as pairs (dense/paired_rows.hpp);
   /// what is 0 is left out.
