@@ -67,8 +67,9 @@ void add_edge_options(CLI::App& command, ImportArguments& a) {
 }
 
 constexpr const char* kAdviceOnFolders =
-    "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with more "
-    "memory, --half where the features take it, and --no-edge-features where those of edges are not needed";
+    "rows of the matrix are spread over the ranks, but features are read on one: use more ranks on more "
+    "nodes, "
+    "--half where features of edges take it, and --no-edge-features where these are not needed";
 
 // ---- ogb ----
 
@@ -214,8 +215,8 @@ void read_description(const Communicator& world, const ImportArguments& a, const
 }
 
 constexpr const char* kAdviceOnEdges =
-    "import holds the matrix on one rank, so more ranks are no help: use a node with more memory, and "
-    "--renumber where ids are sparse";
+    "use more ranks on more nodes, each of which holds its part of the matrix, and --renumber where ids are "
+    "sparse";
 
 }  // namespace
 

@@ -67,7 +67,9 @@ VertexCount count_vertices(const DescribedType& of) {
 class DescribedSource : public GraphSource {
  public:
   explicit DescribedSource(DescribedGraph graph)
-      : GraphSource(graph.about, graph.options), graph_(std::move(graph)), begins_(graph_.relations.size()) {
+      : GraphSource(graph.about, graph.options),
+        graph_(std::move(graph)),
+        begins_(graph_.relations.size(), {0}) {
     for (const auto& of : graph_.types) counts_.push_back(count_vertices(of));
     name_all();
     for (const auto& of : graph_.relations) check_lengths(of);
@@ -87,6 +89,9 @@ class DescribedSource : public GraphSource {
   }
   bool both_ways(int triplet) const override { return typed() && relation(triplet).both_ways; }
   std::string edge_place(int triplet, std::int64_t edge) const override;
+  const EdgeSource* edges_of_ranks() const override {
+    return typed() ? nullptr : relation(0).edges[0].source.get();
+  }
   const char* line() const override { return graph_.line; }
   std::string one_direction_by() const override { return graph_.one_direction_by; }
   std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const override {
