@@ -67,9 +67,10 @@ void add_edge_options(CLI::App& command, ImportArguments& a) {
 }
 
 constexpr const char* kAdviceOnFolders =
-    "rows of the matrix are spread over the ranks, but features are read on one: use more ranks on more "
-    "nodes, "
-    "--half where features of edges take it, and --no-edge-features where these are not needed";
+    "ranks share the rows of the matrix, but one rank reads the features: use more ranks on more nodes, or a "
+    "node "
+    "with more memory, --half where features of edges take it, and --no-edge-features where these are not "
+    "needed";
 
 // ---- ogb ----
 
