@@ -67,8 +67,10 @@ void add_edge_options(CLI::App& command, ImportArguments& a) {
 }
 
 constexpr const char* kAdviceOnFolders =
-    "import reads the edges, then the features, on one rank, so more ranks are no help: use a node with more "
-    "memory, --half where the features take it, and --no-edge-features where those of edges are not needed";
+    "ranks share the rows of the matrix, but one rank reads the features: use more ranks on more nodes, or a "
+    "node "
+    "with more memory, --half where features of edges take it, and --no-edge-features where these are not "
+    "needed";
 
 // ---- ogb ----
 
@@ -214,8 +216,8 @@ void read_description(const Communicator& world, const ImportArguments& a, const
 }
 
 constexpr const char* kAdviceOnEdges =
-    "import holds the matrix on one rank, so more ranks are no help: use a node with more memory, and "
-    "--renumber where ids are sparse";
+    "use more ranks on more nodes, each of which holds its part of the matrix, and --renumber where ids are "
+    "sparse";
 
 }  // namespace
 
@@ -280,7 +282,7 @@ const std::vector<ImportFormat>& import_formats() {
        "name.\n\n",
        kAdviceOnEdges, add_matrix_market_options, read_matrix_market},
       {"toml", "a description of arrays and texts, GRAPH.toml; the word `toml` may be left out",
-       "  espalier import shop.toml -o shop.h5\n",
+       "  espalier import market.toml -o market.h5\n",
        "`toml` reads a file that says which array of numpy (x.npy, a.npz:MEMBER) or text without a header "
        "has what:\n\n"
        "  directed = false            # every edge goes both ways; with types by an inverse rev_NAME\n"

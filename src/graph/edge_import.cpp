@@ -86,24 +86,31 @@ DescribedGraph describe_edge_list_file(const EdgeFileOptions& options) {
   return graph;
 }
 
-std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, const OutputFile& output) {
-  check_files_of(options, output);
-  auto graph = describe_edge_list_file(options);
-  auto& type = graph.types[0];
+// With the number of vertices, where it is said.
+EdgeTextOptions text_of_edges(const EdgeFileOptions& options) {
   EdgeTextOptions text{
       .path = options.file, .form = lines_of_edges(options.weights), .any_ids = options.renumber};
   VertexCount vertices{-1, ""};
   // Where nobody said how many vertices there are, arrays do: these are their rows.
-  const auto& file = type.features.given() ? type.features : type.labels;
+  const auto& arrays = options.arrays;
+  const auto& path = arrays.features.empty() ? arrays.labels : arrays.features;
   if (options.vertices) {
     vertices = {*options.vertices, "--vertices says " + counted(*options.vertices, "vertex")};
-  } else if (file.given() && !options.renumber) {
-    const auto array = open_npy(file.path);
+  } else if (!path.empty() && !options.renumber) {
+    const auto array = open_npy(path);
     const auto rows = array->shape()[0];
     vertices = {rows, fmt::format("{} has {}", array->name(), counted(rows, "row"))};
   }
   text.sources = text.targets = vertices;
-  type.count = vertices.count;
+  return text;
+}
+
+std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, const OutputFile& output) {
+  check_files_of(options, output);
+  auto graph = describe_edge_list_file(options);
+  auto& type = graph.types[0];
+  auto text = text_of_edges(options);
+  type.count = text.sources.count;
   auto edges = open_edge_text(std::move(text));
   if (options.renumber) {
     auto renumbered = std::make_shared<RenumberedEdges>(std::move(edges));
@@ -151,7 +158,9 @@ DescribedGraph describe_whole_list(const EdgeFileOptions& options) {
 }  // namespace
 
 void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output) {
-  import_graph(comm, output, [&] { return open_edge_list(options, output); });
+  import_graph(
+      comm, output, [&] { return open_edge_list(options, output); },
+      [&] { return options.renumber ? nullptr : open_edge_text(text_of_edges(options)); });
 }
 
 std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& options) {

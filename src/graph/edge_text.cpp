@@ -31,6 +31,24 @@ class EdgeText : public EdgeSource {
   }
   void read(const std::function<void(const EdgePiece&)>& use) const override {
     LineReader lines(options_.path);
+    read_lines(lines, use);
+  }
+  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                  const std::function<void()>& next) const override {
+    const auto size = PackedFile::plain_size(options_.path);
+    if (size < 0) return EdgeSource::read_parts(rank, ranks, use, next);
+    // The edges of all parts may be for one rank.
+    const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 27) / ranks, 1 << 16, 1 << 21);
+    const auto part = options_.part > 0 ? options_.part : most;
+    for (auto begin = rank * part; begin < size; begin += ranks * part) {
+      LineReader lines(options_.path, {begin, std::min(begin + part, size)});
+      read_lines(lines, use);
+      next();
+    }
+  }
+
+ private:
+  void read_lines(LineReader& lines, const std::function<void(const EdgePiece&)>& use) const {
     PairReader pairs(lines, options_.form);
     const bool weighs = weighted();
     EdgePieces pieces(weighs, use, has(PairField::kTime));
@@ -44,7 +62,6 @@ class EdgeText : public EdgeSource {
     pieces.finish();
   }
 
- private:
   bool has(PairField field) const {
     return std::ranges::find(options_.form.fields, field) != options_.form.fields.end();
   }

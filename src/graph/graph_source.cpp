@@ -66,7 +66,8 @@ VertexCount count_vertices(const DescribedType& of) {
 
 }  // namespace
 
-GraphSource::GraphSource(DescribedGraph graph) : graph_(std::move(graph)), begins_(graph_.relations.size()) {
+GraphSource::GraphSource(DescribedGraph graph)
+    : graph_(std::move(graph)), begins_(graph_.relations.size(), {0}) {
   for (const auto& of : graph_.types) counts_.push_back(count_vertices(of));
   name_all();
   for (const auto& of : graph_.relations) check_lengths(of);

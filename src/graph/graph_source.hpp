@@ -54,6 +54,8 @@ class GraphSource {
   bool both_ways(int triplet) const { return typed() && relation(triplet).both_ways; }
   /// Where edge e of a triplet stands: "FILE:LINE".
   std::string edge_place(int triplet, std::int64_t edge) const;
+  /// Of a graph without types: edges that other ranks may read, too; null: rank 0 reads them alone.
+  const EdgeSource* edges_of_ranks() const { return typed() ? nullptr : relation(0).edges[0].source.get(); }
   /// What an edge is in its file.
   const char* line() const { return graph_.line; }
   /// Who says that only one direction of each edge is listed; empty: nobody.
@@ -128,11 +130,14 @@ class GraphSource {
   mutable int ids_type_ = -1;
 };
 
-/// Collective. `open` is called on rank 0, which reads alone: edges two times and more, never in
-/// memory; that is the matrix that is written to `output`, and features of edges, one relation's at
-/// a time. Throws UserError(kInput) on every rank for anything that does not fit; then there is no
-/// `output`. Throws UserError(kUsage) as check_output() and put_in_place() do.
+/// Collective. `open` is called on rank 0, which reads alone, but for edges_of_ranks(), which are
+/// what `open_share`, where it is given, opens on the other ranks: edges two times and more, never
+/// in memory; that is the matrix that is written to `output`, each rank its even range of the rows,
+/// and features of edges, one relation's at a time. Throws UserError(kInput) on every rank for
+/// anything that does not fit; then there is no `output`. Throws UserError(kUsage) as
+/// check_output() and put_in_place() do.
 void import_graph(const Communicator& comm, const OutputFile& output,
-                  const std::function<std::unique_ptr<GraphSource>()>& open);
+                  const std::function<std::unique_ptr<GraphSource>()>& open,
+                  const std::function<std::unique_ptr<EdgeSource>()>& open_share = {});
 
 }  // namespace espalier

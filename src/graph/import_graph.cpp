@@ -37,6 +37,12 @@ class MatrixEdges : public EdgeSource {
     std::int64_t begin = 0;
     for (int r = 0; r < std::ssize(read_); ++r) begin = read_relation(r, begin, use);
   }
+  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                  const std::function<void()>& next) const override {
+    const auto* shared = from_.edges_of_ranks();
+    if (shared == nullptr) return EdgeSource::read_parts(rank, ranks, use, next);
+    shared->read_parts(rank, ranks, use, next);
+  }
   bool weighted() const override {
     for (int r = 0; r < std::ssize(read_); ++r)
       if (from_.weighted(r)) return true;
@@ -253,10 +259,14 @@ class GraphImport {
     if (typed_) writer_->write_schema(schema_);
   }
 
-  void import_edges() {
+  void import_edges(const std::function<std::unique_ptr<EdgeSource>()>& open_share) {
     const double start = now();
     if (source_) edges_.emplace(*source_, schema_, options_.edges.drop_self_loops);
-    shared_.emplace(comm_, edges_ ? &*edges_ : nullptr);
+    const bool shares = agreed(comm_, source_ && source_->edges_of_ranks() != nullptr) != 0;
+    on_every_rank(comm_, [&] {
+      if (shares && open_share && comm_.rank() > 0) share_ = open_share();
+    });
+    shared_.emplace(comm_, edges_ ? &*edges_ : share_.get());
     // -1 where edges say how many there are.
     const auto nodes = agreed(comm_, source_ ? source_->types().back().end + 1 : 0) - 1;
     auto counted = count_entries(*shared_, nodes, edge_options(), typed_ ? schema_.columns() : -1);
@@ -497,6 +507,7 @@ class GraphImport {
   ImportOptions options_;                // rank 0; all ranks know `edges` and `splits`
   std::unique_ptr<GraphSource> source_;  // rank 0
   std::optional<MatrixEdges> edges_;     // rank 0
+  std::unique_ptr<EdgeSource> share_;    // other ranks, where they read as well
   std::optional<SharedEdges> shared_;
   std::vector<bool> weighted_, timed_;    // [triplets]
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
@@ -511,11 +522,12 @@ class GraphImport {
 }  // namespace
 
 void import_graph(const Communicator& comm, const OutputFile& output,
-                  const std::function<std::unique_ptr<GraphSource>()>& open) {
+                  const std::function<std::unique_ptr<GraphSource>()>& open,
+                  const std::function<std::unique_ptr<EdgeSource>()>& open_share) {
   // 1. What is there; the file's types and relations.
   GraphImport import(comm, output, open);
   // 2. Edges of all relations, one matrix.
-  import.import_edges();
+  import.import_edges(open_share);
   // 3. Ids, features, labels and splits.
   for (int type = 0; type < import.types(); ++type) import.import_type(type);
   // 4. Links.

@@ -49,6 +49,35 @@ LineReader::LineReader(const std::string& path) : path_(path), file_(path), buff
   pass_over_mark();
 }
 
+// A line that began before is not theirs; to see whether one begins at the first byte, they look at
+// the one in front of it.
+LineReader::LineReader(const std::string& path, const RowRange& bytes)
+    : path_(path), file_(path, std::max<std::int64_t>(bytes.begin - 1, 0)), buffer_(kChunk) {
+  if (bytes.begin == 0) {
+    pass_over_mark();
+    left_ = bytes.end - static_cast<std::int64_t>(begin_);
+    return;
+  }
+  left_ = bytes.end - bytes.begin + 1;
+  skipped_ = bytes.begin - 1;
+  next();
+}
+
+std::int64_t LineReader::line() const {
+  std::int64_t before = 0;
+  if (skipped_ > 0) {
+    PackedFile file(path_, 0);
+    std::vector<char> bytes(kChunk);
+    for (auto left = skipped_; left > 0;) {
+      const auto got = file.read(bytes.data(), std::min(left, static_cast<std::int64_t>(kChunk)));
+      if (got == 0) break;
+      before += std::count(bytes.begin(), bytes.begin() + got, '\n');
+      left -= got;
+    }
+  }
+  return before + line_;
+}
+
 // Some editors write a mark of the encoding in front of the text.
 void LineReader::pass_over_mark() {
   while (end_ < 3 && fill()) continue;
@@ -66,7 +95,7 @@ bool LineReader::fill() {
   end_ -= begin_;
   begin_ = 0;
   if (end_ > kLongestLine)
-    input_error("{}:{}: the line is longer than 64 MiB; is this a table of numbers?", path_, line_ + 1);
+    input_error("{}:{}: the line is longer than 64 MiB; is this a table of numbers?", path_, line() + 1);
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   try {
     const auto got = file_.read(buffer_.data() + end_, static_cast<std::int64_t>(buffer_.size() - end_));
@@ -80,6 +109,7 @@ bool LineReader::fill() {
 }
 
 bool LineReader::next() {
+  if (left_ <= 0) return false;
   std::size_t searched = 0;
   const char* newline = nullptr;
   do {
@@ -91,7 +121,9 @@ bool LineReader::next() {
   const char* start = buffer_.data() + begin_;
   const auto length = newline != nullptr ? static_cast<std::size_t>(newline - start) : end_ - begin_;
   text_ = std::string_view(start, length);
-  begin_ += std::min(length + 1, end_ - begin_);
+  const auto passed = std::min(length + 1, end_ - begin_);
+  begin_ += passed;
+  left_ -= static_cast<std::int64_t>(passed);
   ++line_;
   return true;
 }

@@ -26,7 +26,10 @@ constexpr const char* kCutOff = "it ends too early";
 // What is packed, piece by piece.
 class Piece {
  public:
-  explicit Piece(RangedFile file) : file_(std::move(file)), bytes_(kPiece) { fill(); }
+  explicit Piece(RangedFile file, std::int64_t begin = 0)
+      : file_(std::move(file)), bytes_(kPiece), place_(begin) {
+    fill();
+  }
   std::string_view left() const { return {bytes_.data() + begin_, static_cast<std::size_t>(end_ - begin_)}; }
   void take(std::size_t count) { begin_ += static_cast<std::int64_t>(count); }
   /// Reads on where nothing is left; false at the end of the file.
@@ -42,7 +45,7 @@ class Piece {
  private:
   RangedFile file_;
   Buffer<char> bytes_;
-  std::int64_t place_ = 0, begin_ = 0, end_ = 0;
+  std::int64_t place_, begin_ = 0, end_ = 0;
 };
 
 class Plain : public PackedFile::Unpacker {
@@ -160,7 +163,17 @@ std::unique_ptr<PackedFile::Unpacker> open(const std::string& path) {
 }  // namespace
 
 PackedFile::PackedFile(const std::string& path) : bytes_(open(path)) {}
+PackedFile::PackedFile(const std::string& path, std::int64_t begin)
+    : bytes_(std::make_unique<Plain>(Piece(RangedFile::open(path), begin))) {}
 PackedFile::~PackedFile() = default;
+
+std::int64_t PackedFile::plain_size(const std::string& path) {
+  check_is_input(path);
+  auto file = RangedFile::open(path);
+  const auto size = file.size();
+  const Piece piece(std::move(file));
+  return is_gzip(piece.left()) || is_zstd(piece.left()) ? -1 : size;
+}
 
 std::int64_t PackedFile::read(char* to, std::int64_t count) {
   return bytes_->read(to, count);

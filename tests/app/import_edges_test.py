@@ -6,6 +6,7 @@ come along, splits by the ids of the list; what is no edge is one sentence with 
 """
 
 import gzip
+import re
 import resource
 import shutil
 import subprocess
@@ -352,6 +353,41 @@ class MatrixMarket(EdgeFile):
             found, output = espalier(*self.command(), **little)
             self.assertEqual(found, code, output)
         self.assertIn(f"{2**39} vertices, of which 1 has an edge", output)
+
+
+class OnSeveralRanks(EdgeFile):
+    """A text of 2 MiB and more is read by all: nothing differs but seconds."""
+
+    def on_ranks(self, ranks, *options):
+        code, said = espalier(*self.command(*options), ranks=ranks)
+        contents = {name: hash(array.tobytes()) for name, array in arrays_of(self.output).items()} if code == 0 else None
+        self.output.unlink(missing_ok=True)
+        return code, sorted(re.sub(r"[0-9.]+ s\b", "N s", said).splitlines()), contents
+
+    def check_ranks(self, *options):
+        one = self.on_ranks(1, *options)
+        for ranks in (2, 3, 4):
+            with self.subTest(options=options, ranks=ranks):
+                self.assertEqual(self.on_ranks(ranks, *options), one)
+        return one
+
+    def test_all_read(self):
+        random = np.random.default_rng(5)
+        lines = [f"{u} {v} {w:.3f}" for u, v, w in zip(*random.integers(0, 30000, (2, 480000)), random.random(480000))]
+        for k in random.integers(0, len(lines), 2000):
+            lines[k] += ENDS[k % len(ENDS)].rstrip("\n")
+        self.put("\n".join(lines))
+        self.assertGreater(self.input.stat().st_size, 7 << 20)
+        self.assertEqual(self.check_ranks("--weights")[0], 0)
+        self.check_ranks("--weights", "--symmetrize", "--drop-self-loops", "--duplicates", "mean")
+        self.check_ranks("--weights", "--renumber", "--duplicates", "last")
+        code, said, _ = self.check_ranks("--weights", "--duplicates", "refuse")
+        self.assertIn("repeats the edge of", said[0])
+        self.assertEqual(code, 3)
+        lines[400000] = lines[250000] = "7 eight 1"
+        self.put("\n".join(lines))
+        line = "\n".join(lines[:250000]).count("\n") + 2
+        self.assertEqual(self.check_ranks("--weights")[1], [f"espalier: error: {self.input}:{line}: 'eight' is not a whole number"])
 
 
 if __name__ == "__main__":

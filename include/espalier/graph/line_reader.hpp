@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/graph/packed_file.hpp"
+#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 
@@ -19,6 +21,9 @@ class LineReader {
  public:
   /// Throws as PackedFile does.
   explicit LineReader(const std::string& path);
+  /// The lines that begin in these bytes of a text that is not packed. Their numbers are those in
+  /// the whole text, which is read for them when somebody asks.
+  LineReader(const std::string& path, const RowRange& bytes);
 
   /// Moves to the next line, empty or not; false at the end of the file.
   bool next();
@@ -26,12 +31,12 @@ class LineReader {
   std::string_view text() const { return text_; }
   const std::string& path() const { return path_; }
   /// The number of the current line, from 1.
-  std::int64_t line() const { return line_; }
+  std::int64_t line() const;
 
   /// Throws UserError(kInput): "PATH:LINE: message".
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    input_error("{}:{}: {}", path_, line_, fmt::format(format, std::forward<Args>(args)...));
+    input_error("{}:{}: {}", path_, line(), fmt::format(format, std::forward<Args>(args)...));
   }
 
  private:
@@ -45,6 +50,8 @@ class LineReader {
   bool at_end_ = false;
   std::string_view text_;
   std::int64_t line_ = 0;
+  std::int64_t left_ = std::numeric_limits<std::int64_t>::max();  // bytes that a line may begin in
+  std::int64_t skipped_ = 0;                                      // bytes before these
 };
 
 /// A text without the blanks around it, and without a carriage return at its end.

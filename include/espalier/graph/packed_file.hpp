@@ -22,9 +22,14 @@ class PackedFile {
   /// Throws UserError(kInput) when there is no such file, or a pipe, a device or a folder has its
   /// name.
   explicit PackedFile(const std::string& path);
+  /// One that is not packed, from this byte on.
+  PackedFile(const std::string& path, std::int64_t begin);
   ~PackedFile();
   PackedFile(const PackedFile&) = delete;
   PackedFile& operator=(const PackedFile&) = delete;
+
+  /// How many bytes a file has that is not packed; -1 of one that is. Throws as above.
+  static std::int64_t plain_size(const std::string& path);
 
   /// How many bytes were read: at most `count`, 0 at the end only. Throws DamagedPacking.
   std::int64_t read(char* to, std::int64_t count);
