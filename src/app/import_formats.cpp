@@ -294,7 +294,7 @@ const std::vector<ImportFormat>& import_formats() {
        "  count = 4                   # or as many as features, labels or ids have rows\n"
        "  features = \"x.npy\"\n"
        "  labels = \"y.npy\"            # classes, -1 or nan: none; or rows of 0, 1 and nan\n"
-       "  ids = \"ids.txt\"             # whole numbers or texts\n"
+       "  ids = \"ids.txt\"             # whole numbers or texts; time = \"t.npy\", whole numbers\n"
        "  splits = { train = \"train.npy\", test = \"test.npy\" }   # ids or masks; splits.NAME = { .. }: "
        "with a name\n"
        "  [relations.buys]\n"
