@@ -4,7 +4,7 @@
 
 # The rooms of the source in reading order. A room includes itself and rooms to its left (make
 # check-rooms).
-ROOMS := base comm sparse dense graph partition product sample feature nn infer history train plan app
+ROOMS := base comm file sparse dense graph partition product sample feature nn infer history train plan app
 
 # All cores, unless -j says how many or several goals are to be done one after the other
 # (`make clean test`, `make test bench`): then one. Each compiler takes up to 0.75 GiB.

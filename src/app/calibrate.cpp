@@ -24,7 +24,7 @@
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/row_store.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory.hpp"

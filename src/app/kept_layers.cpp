@@ -5,7 +5,7 @@
 #include "espalier/base/escape.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/spilled_rows.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "espalier/train/report.hpp"
 #include "named_vertices.hpp"
 #include "number_option.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "espalier/graph/degrees.hpp"
 
 namespace espalier {

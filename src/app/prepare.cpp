@@ -14,7 +14,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
 #include "number_option.hpp"

@@ -7,7 +7,7 @@
 #include "espalier/base/mix.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/gemm.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "verify_lines.hpp"

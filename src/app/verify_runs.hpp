@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/train/training_state.hpp"
 #include "job.hpp"

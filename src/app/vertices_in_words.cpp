@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "info_pages.hpp"
 

@@ -11,7 +11,7 @@
 #include "espalier/base/parallel_reads.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/row_cache.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {

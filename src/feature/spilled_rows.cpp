@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 
 namespace espalier {
 

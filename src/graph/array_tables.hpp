@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "espalier/file/npy_file.hpp"
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
-#include "npy_file.hpp"
 #include "renumbered_edges.hpp"
 
 namespace espalier {

@@ -7,7 +7,7 @@
 #include "array_tables.hpp"
 #include "edge_pieces.hpp"
 #include "espalier/base/escape.hpp"
-#include "espalier/graph/line_reader.hpp"
+#include "espalier/file/line_reader.hpp"
 #include "import_tables.hpp"
 #include "ogb_tables.hpp"
 #include "open_graph_file.hpp"

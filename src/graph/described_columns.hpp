@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "described_graph.hpp"
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "feature_rows.hpp"
 
 namespace espalier {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "espalier/file/npy_file.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "graph_names.hpp"
 #include "labelled_splits.hpp"
-#include "npy_file.hpp"
 #include "pair_reader.hpp"
 #include "renumbered_edges.hpp"
 

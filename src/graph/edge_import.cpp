@@ -8,9 +8,9 @@
 #include "described_graph.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/counted.hpp"
+#include "espalier/file/input_files.hpp"
 #include "first_rank.hpp"
 #include "graph_source.hpp"
-#include "input_files.hpp"
 #include "matrix_market.hpp"
 #include "renumbered_edges.hpp"
 

@@ -41,7 +41,7 @@ class EdgeText : public EdgeSource {
     const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 27) / ranks, 1 << 16, 1 << 21);
     const auto part = options_.part > 0 ? options_.part : most;
     for (auto begin = rank * part; begin < size; begin += ranks * part) {
-      LineReader lines(options_.path, {begin, std::min(begin + part, size)});
+      LineReader lines(options_.path, begin, std::min(begin + part, size));
       read_lines(lines, use);
       next();
     }

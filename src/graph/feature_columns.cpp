@@ -8,7 +8,7 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/file/hdf5.hpp"
 
 namespace espalier {
 

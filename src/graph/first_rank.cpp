@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 
 namespace espalier {
 

@@ -17,7 +17,7 @@
 #include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "labelled_splits.hpp"
 #include "open_graph_file.hpp"

@@ -7,8 +7,8 @@
 #include "edge_pieces.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/counted.hpp"
+#include "espalier/file/input_files.hpp"
 #include "espalier/graph/described_import.hpp"
-#include "input_files.hpp"
 #include "ogb_tables.hpp"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include "column_table.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/dense/paired_rows.hpp"
-#include "espalier/graph/hdf5_output.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "fetch_rows.hpp"
 
 namespace espalier {

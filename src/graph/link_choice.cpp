@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 
 namespace espalier {
 

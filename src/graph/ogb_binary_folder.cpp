@@ -27,7 +27,7 @@
 #include <optional>
 
 #include "array_tables.hpp"
-#include "npy_file.hpp"
+#include "espalier/file/npy_file.hpp"
 #include "ogb_folder.hpp"
 
 namespace espalier {

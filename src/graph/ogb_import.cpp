@@ -5,9 +5,9 @@
 #include <string>
 
 #include "espalier/base/error.hpp"
+#include "espalier/file/input_files.hpp"
 #include "first_rank.hpp"
 #include "graph_source.hpp"
-#include "input_files.hpp"
 #include "ogb_folder.hpp"
 
 namespace espalier {

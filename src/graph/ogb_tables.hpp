@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"

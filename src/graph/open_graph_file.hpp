@@ -7,10 +7,10 @@
 #include <string>
 
 #include "column_table.hpp"
-#include "content_check.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/file/content_check.hpp"
+#include "espalier/file/hdf5.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/hdf5.hpp"
 
 namespace espalier {
 

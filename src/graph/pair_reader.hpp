@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "espalier/graph/line_reader.hpp"
+#include "espalier/file/line_reader.hpp"
 
 namespace espalier {
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 #include "planted_pairs.hpp"
 #include "write_generated.hpp"
 

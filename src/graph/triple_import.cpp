@@ -17,11 +17,11 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
+#include "espalier/file/input_files.hpp"
 #include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "first_rank.hpp"
-#include "input_files.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

@@ -15,7 +15,7 @@
 #include "espalier/base/partial_file.hpp"
 #include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 
 namespace espalier {
 

@@ -13,7 +13,7 @@
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/hdf5_output.hpp"
+#include "espalier/file/hdf5_output.hpp"
 
 namespace espalier {
 

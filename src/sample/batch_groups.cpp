@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sample/examples.hpp"
 

@@ -11,7 +11,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/train/task.hpp"
 #include "known_graph.hpp"
 

@@ -11,7 +11,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/dense/first_not_finite.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "known_graph.hpp"
 

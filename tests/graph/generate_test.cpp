@@ -12,8 +12,8 @@
 #include <map>
 #include <set>
 
+#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/hdf5_memory.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "graph/nearest_mean.hpp"
 #include "mpi_test.hpp"

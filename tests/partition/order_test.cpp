@@ -12,7 +12,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/file/hdf5.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"

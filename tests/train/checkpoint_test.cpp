@@ -18,7 +18,7 @@
 #include <map>
 #include <thread>
 
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/file/hdf5.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
 #include "user_error.hpp"

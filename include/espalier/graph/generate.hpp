@@ -28,7 +28,7 @@
 #include <string>
 
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/destination.hpp"
+#include "espalier/file/destination.hpp"
 #include "espalier/graph/scramble.hpp"
 
 namespace espalier {

@@ -24,7 +24,7 @@
 
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/graph/destination.hpp"
+#include "espalier/file/destination.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/sparse/csr.hpp"
 

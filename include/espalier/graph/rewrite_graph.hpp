@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "espalier/file/destination.hpp"
 #include "espalier/graph/clean_graph.hpp"
-#include "espalier/graph/destination.hpp"
 #include "espalier/graph/split_links.hpp"
 
 namespace espalier {

@@ -28,7 +28,7 @@
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/graph/hdf5_output.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "espalier/infer/row_sink.hpp"
 #include "espalier/partition/ownership.hpp"
 

@@ -30,7 +30,7 @@
 
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/partition/ownership.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "espalier/graph/csv.hpp"
+#include "espalier/file/csv.hpp"
 
 #include <algorithm>
 #include <charconv>

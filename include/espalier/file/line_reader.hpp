@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/graph/packed_file.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/file/packed_file.hpp"
 
 namespace espalier {
 
@@ -21,9 +20,9 @@ class LineReader {
  public:
   /// Throws as PackedFile does.
   explicit LineReader(const std::string& path);
-  /// The lines that begin in these bytes of a text that is not packed. Their numbers are those in
-  /// the whole text, which is read for them when somebody asks.
-  LineReader(const std::string& path, const RowRange& bytes);
+  /// The lines that begin in bytes [begin, end) of a text that is not packed. Their numbers are
+  /// those in the whole text, which is read for them when somebody asks.
+  LineReader(const std::string& path, std::int64_t begin, std::int64_t end);
 
   /// Moves to the next line, empty or not; false at the end of the file.
   bool next();

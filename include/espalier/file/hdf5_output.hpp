@@ -9,8 +9,8 @@
 #include "espalier/base/partial_file.hpp"
 #include "espalier/base/temporary_file.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/destination.hpp"
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/file/destination.hpp"
+#include "espalier/file/hdf5.hpp"
 
 namespace espalier::hdf5 {
 

@@ -1,4 +1,4 @@
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 
 #include <fmt/core.h>
 

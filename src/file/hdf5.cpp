@@ -1,4 +1,4 @@
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/file/hdf5.hpp"
 
 #include <algorithm>
 #include <cstring>

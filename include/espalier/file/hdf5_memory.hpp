@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <map>
 
-#include "espalier/graph/hdf5.hpp"
+#include "espalier/file/hdf5.hpp"
 
 namespace espalier::hdf5 {
 

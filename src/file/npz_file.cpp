@@ -1,4 +1,4 @@
-#include "npy_file.hpp"
+#include "espalier/file/npy_file.hpp"
 
 #include <zip.h>
 
@@ -6,7 +6,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/progress.hpp"
-#include "input_files.hpp"
+#include "espalier/file/input_files.hpp"
 
 namespace espalier {
 

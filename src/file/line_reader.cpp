@@ -1,4 +1,4 @@
-#include "espalier/graph/line_reader.hpp"
+#include "espalier/file/line_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -51,15 +51,15 @@ LineReader::LineReader(const std::string& path) : path_(path), file_(path), buff
 
 // A line that began before is not theirs; to see whether one begins at the first byte, they look at
 // the one in front of it.
-LineReader::LineReader(const std::string& path, const RowRange& bytes)
-    : path_(path), file_(path, std::max<std::int64_t>(bytes.begin - 1, 0)), buffer_(kChunk) {
-  if (bytes.begin == 0) {
+LineReader::LineReader(const std::string& path, std::int64_t begin, std::int64_t end)
+    : path_(path), file_(path, std::max<std::int64_t>(begin - 1, 0)), buffer_(kChunk) {
+  if (begin == 0) {
     pass_over_mark();
-    left_ = bytes.end - static_cast<std::int64_t>(begin_);
+    left_ = end - static_cast<std::int64_t>(begin_);
     return;
   }
-  left_ = bytes.end - bytes.begin + 1;
-  skipped_ = bytes.begin - 1;
+  left_ = end - begin + 1;
+  skipped_ = begin - 1;
   next();
 }
 

@@ -1,7 +1,7 @@
 // The header of a .npy: "\x93NUMPY", version, its own length (2 bytes little-endian, 4 from version
 // 2 on), then the text of a Python dictionary with the keys descr, fortran_order and shape
 // (numpy.lib.format).
-#include "npy_file.hpp"
+#include "espalier/file/npy_file.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +12,7 @@
 #include "espalier/base/half.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/ranged_file.hpp"
-#include "input_files.hpp"
+#include "espalier/file/input_files.hpp"
 
 namespace espalier {
 

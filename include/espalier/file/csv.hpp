@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "espalier/graph/line_reader.hpp"
+#include "espalier/file/line_reader.hpp"
 
 namespace espalier {
 

@@ -2,14 +2,14 @@
 // Laws: a digest is the sum over the parts, however the entries are cut; one changed value, or two
 // that change places, give another; ranks put together what they read, copies of a part count once,
 // and judge when the last entry is there, not before.
-#include "espalier/graph/content_digest.hpp"
+#include "espalier/file/content_digest.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "../../src/graph/content_check.hpp"
+#include "espalier/file/content_check.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {

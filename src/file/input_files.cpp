@@ -1,4 +1,4 @@
-#include "input_files.hpp"
+#include "espalier/file/input_files.hpp"
 
 #include <algorithm>
 #include <array>

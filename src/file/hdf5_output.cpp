@@ -1,4 +1,4 @@
-#include "espalier/graph/hdf5_output.hpp"
+#include "espalier/file/hdf5_output.hpp"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/file/hdf5_memory.hpp"
 
 namespace espalier::hdf5 {
 

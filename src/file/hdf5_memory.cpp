@@ -1,5 +1,5 @@
 // A driver of HDF5: where the library reads and writes, this reads and writes WrittenBytes.
-#include "espalier/graph/hdf5_memory.hpp"
+#include "espalier/file/hdf5_memory.hpp"
 
 #if __has_include(<H5FDdevelop.h>)
 #include <H5FDdevelop.h>

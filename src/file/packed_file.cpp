@@ -1,5 +1,5 @@
 // Both packings may be several, one after the other, in one file: `cat a.gz b.gz > c.gz`.
-#include "espalier/graph/packed_file.hpp"
+#include "espalier/file/packed_file.hpp"
 
 #include <zlib.h>
 #include <zstd.h>
@@ -13,7 +13,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/ranged_file.hpp"
-#include "input_files.hpp"
+#include "espalier/file/input_files.hpp"
 
 namespace espalier {
 
