@@ -4,9 +4,9 @@
     python3 tests/beside.py OLDER_PROGRAM [--only app/import] [--ranks 3]
 
 Runs the tests of the importers, of prepare and generate (FILES), on the rank counts that they have, or with the newer program on so
-many ranks; before each `import`, `prepare`
-and `generate` the older program gets the same arguments, its file elsewhere. Compared are exit code, every line that is printed, and
-of the two files all that h5py sees: names, types, shapes, attributes (so digests), values. Ends with 1 where something differs.
+many ranks; before each `import`, `prepare` and `generate` the older program gets the same arguments, its file elsewhere. Compared are
+exit code, every line that is printed, and of the two files all that h5py sees: names, types, shapes, attributes (so digests), values.
+Ends with 1 where something differs.
 """
 
 import argparse
