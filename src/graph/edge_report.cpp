@@ -10,9 +10,13 @@ std::string in_keys(std::string words) {
                                       {"--symmetrize", "directed = false"},
                                       {"--drop-self-loops", "loops = \"drop\""},
                                       {"--half", "half = true"}};
+  // And is no part of a path.
+  const auto begins_word = [&](std::size_t at) {
+    return at == 0 || std::string_view(" (\"'").find(words[at - 1]) != std::string_view::npos;
+  };
   for (const auto& [option, key] : kKeys)
-    for (auto at = words.find(option); at != std::string::npos; at = words.find(option, at))
-      words.replace(at, std::string_view(option).size(), key);
+    for (auto at = words.find(option); at != std::string::npos; at = words.find(option, at + 1))
+      if (begins_word(at)) words.replace(at, std::string_view(option).size(), key);
   return words;
 }
 

@@ -473,6 +473,7 @@ class Refusals(Described):
         self.refuse(["types.item.features: ", "long.npy: has 264 bytes, but its header announces 256"], types__item={"features": "long.npy"})
         self.refuse(["edges.files: ", "none.txt has no edge; leave it out"], relations__likes={"edges": {"files": ["e.txt", "none.txt"]}})
         self.fail_with(3, ["no such file"], "import", self.folder / "other.toml", "-o", self.graph)
+        self.refuse(["my--half.npy: cannot be read"], types__item={"features": "my--half.npy"})  # no option
         self.describe({"types.item": {"features": "x.npy"}, "relations.likes": {"source": "item", "target": "item", "edges": "e.npy"}})
         for name in ("x.npy", "graph.toml"):
             before = (self.folder / name).read_bytes()

@@ -381,13 +381,18 @@ class OnSeveralRanks(EdgeFile):
         self.assertEqual(self.check_ranks("--weights")[0], 0)
         self.check_ranks("--weights", "--symmetrize", "--drop-self-loops", "--duplicates", "mean")
         self.check_ranks("--weights", "--renumber", "--duplicates", "last")
-        code, said, _ = self.check_ranks("--weights", "--duplicates", "refuse")
-        self.assertIn("repeats the edge of", said[0])
-        self.assertEqual(code, 3)
         lines[400000] = lines[250000] = "7 eight 1"
         self.put("\n".join(lines))
         line = "\n".join(lines[:250000]).count("\n") + 2
         self.assertEqual(self.check_ranks("--weights")[1], [f"espalier: error: {self.input}:{line}: 'eight' is not a whole number"])
+
+    def test_the_only_repeat_is_far_behind_the_first_part(self):
+        lines = [f"{k} {k + 1} 1.0" for k in range(480000)]
+        self.put("\n".join([*lines, lines[300000], lines[7]]))
+        code, said, _ = self.check_ranks("--weights", "--duplicates", "refuse")
+        self.assertEqual(code, 3)
+        for line in (480001, 300001):
+            self.assertRegex(said[0], f"{self.input}:{line}\\b")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // What the columns of features are called and what made their numbers, as graph files, weights and
-// checkpoints hold it beside the place of the features (graph_file.hpp):
+// checkpoints hold it beside the place of the features (docs/graph-file.md):
 //
 //     .../feature_names    fixed-length text [f]   UTF-8, no two alike: "age"; "country=FR" of a
 //                          column that is 1 where the country is FR and 0 elsewhere
