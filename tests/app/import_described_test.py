@@ -238,7 +238,7 @@ class Graphs(Described):
                        {("v", "r", "v"): twice[:, twice[0] != twice[1]], ("v", "s", "v"): [[1] * 3, [2] * 3]}, num_nodes={"v": 5},
                        edge_weight={("v", "r", "v"): np.repeat(weights, 2)[twice[0] != twice[1]]},
                        edge_features={("v", "r", "v"): np.repeat(features, 2, axis=0)[twice[0] != twice[1]]},
-                       duplicates=how, duplicate_features=of_features, ranks=(1,))
+                       duplicates=how, duplicate_features=of_features, ranks=(1, 4))
 
     def test_a_loop_both_ways_is_no_repeat(self):
         sections = {"": {"duplicates": "refuse"}, "types.v": {"count": 5}, "relations.r": {
