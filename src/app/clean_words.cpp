@@ -15,11 +15,11 @@ namespace espalier {
 
 namespace {
 
-constexpr Named<Repeats> kRepeats[] = {{"first", Repeats::kFirst},
-                                       {"last", Repeats::kLast},
-                                       {"sum", Repeats::kSum},
-                                       {"mean", Repeats::kMean},
-                                       {"count", Repeats::kCount}};
+constexpr Named<Duplicates> kRepeats[] = {{"first", Duplicates::kFirst},
+                                          {"last", Duplicates::kLast},
+                                          {"sum", Duplicates::kSum},
+                                          {"mean", Duplicates::kMean},
+                                          {"count", Duplicates::kCount}};
 
 struct OrderWord {
   const char* name;
@@ -117,18 +117,18 @@ std::optional<Order> read_clean_order(const Communicator& world, const PrepareAr
 
 namespace {
 
-std::string outcome_of_repeats(Repeats repeats, const GraphInfo& before) {
+std::string outcome_of_repeats(Duplicates repeats, const GraphInfo& before) {
   const bool featured = std::ranges::any_of(before.edge_features, &EdgeInfo::has);
-  if (repeats == Repeats::kCount)
+  if (repeats == Duplicates::kCount)
     return std::string("a weight says how many were one") +
            (before.weighted ? ", in place of the weights of the file" : "") +
            (featured ? "; of features the first stay" : "");
   if (!before.weighted && !featured) return "there are no weights and no features, so that each is one edge";
   const char* what = before.weighted && featured ? "weights and features" : featured ? "features" : "weights";
-  return repeats == Repeats::kFirst  ? fmt::format("the first {} stay", what)
-         : repeats == Repeats::kLast ? fmt::format("the last {} stay", what)
-         : repeats == Repeats::kSum  ? fmt::format("{} are summed", what)
-                                     : fmt::format("{} are averaged", what);
+  return repeats == Duplicates::kFirst  ? fmt::format("the first {} stay", what)
+         : repeats == Duplicates::kLast ? fmt::format("the last {} stay", what)
+         : repeats == Duplicates::kSum  ? fmt::format("{} are summed", what)
+                                        : fmt::format("{} are averaged", what);
 }
 
 std::string outcome_of_times(const CleanOptions& options, const GraphInfo& before) {

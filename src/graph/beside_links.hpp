@@ -7,7 +7,7 @@
 
 #include "exchange_entries.hpp"
 #include "link_choice.hpp"
-#include "link_times.hpp"
+#include "row_building.hpp"
 
 namespace espalier {
 
@@ -38,7 +38,7 @@ Buffer<std::int64_t> entries_beside(const Communicator& comm, const LinkChoice& 
       [&](const auto& asked, const auto& counts, const auto& got) {
         Buffer<std::uint8_t> said, answers;
         for (const Question& question : got.data) {
-          const auto place = find_entry(rows, question.row - range.begin, question.column);
+          const auto place = place_of(rows, question.row - range.begin, question.column);
           said.push_back(place >= 0 && is_hidden(place));
         }
         comm.all_to_all_v(std::span<const std::uint8_t>(said), got.counts, counts, answers, kLabel);

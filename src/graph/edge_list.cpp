@@ -17,22 +17,6 @@ void count_edges(const EdgeList<Index>& edges, const EdgeOptions& options, EdgeC
   if (options.symmetrize) counts.reversed += given - dropped;
 }
 
-// Counting sort of the entries by row.
-template <class Index>
-Csr<Index> place_rows(const EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
-                      const EdgeOptions& options) {
-  Csr<Index> matrix;
-  matrix.rows = range.size();
-  matrix.columns = n;
-  matrix.indptr.assign(matrix.rows + 1, 0);
-  for_each_entry(edges, options, [&](Index row, Index, float, std::int64_t, bool) {
-    ++matrix.indptr[row - range.begin + 1];
-  });
-  add_up(matrix.indptr);
-  place_entries(edges, range, weighs(!edges.weights.empty(), options), options, matrix);
-  return matrix;
-}
-
 // There is one.
 template <class Index>
 RepeatedEdge first_repeated(const EdgeList<Index>& edges, const RowRange& range, const EdgeOptions& options,
@@ -58,7 +42,7 @@ Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_
   ESPALIER_CHECK(edges.weights.empty() || edges.weights.size() == edges.sources.size(), "{} weights",
                  edges.weights.size());
   count_edges(edges, options, counts);
-  auto matrix = place_rows(edges, range, n, options);
+  auto matrix = place_rows<Index>(edges, range, n, weighs(!edges.weights.empty(), options), options);
   if (options.duplicates != Duplicates::kRefuse) edges = EdgeList<Index>();
   const auto met = finish_rows(range, options.duplicates, matrix);
   if (options.duplicates == Duplicates::kRefuse && met.repeated + met.mirrored > 0)

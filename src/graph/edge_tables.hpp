@@ -1,9 +1,14 @@
-// Weights, features and times of edges that were merged and went elsewhere: each rank reads those
-// of its raw entries, makes one of those that became one, and brings them to where the entries are
-// now. One relation and one table at a time.
+// Weights, features and times of edges that were merged and went elsewhere. Each rank reads those
+// of the entries of its rows in the file; what becomes of repeated ones the builder says
+// (row_building.hpp), and weights and times follow the entries to where these are. Features are
+// read and fetched when they are written, one relation at a time.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <numeric>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "column_table.hpp"
@@ -12,70 +17,78 @@
 #include "espalier/graph/clean_graph.hpp"
 #include "feature_rows.hpp"
 #include "fetch_rows.hpp"
-#include "merged_rows.hpp"
 #include "placed_entries.hpp"
+#include "raw_rows.hpp"
 
 namespace espalier {
 
-/// The edges of this rank's even range of rows: those that stand in the file, of which some became
-/// one, or all as they are.
 template <class Index>
 class EdgeTables {
  public:
-  /// Collective. `raw`: the rows as they stand in the file, without values; `merged`: what became
-  /// of them, or null. All must outlive it.
-  EdgeTables(const Communicator& comm, const GraphFile& file, const Csr<Index>& raw,
-             const MergedRows<Index>* merged, const CleanOptions& options)
-      : comm_(comm),
-        file_(file),
-        raw_(raw),
-        merged_(merged),
-        repeats_(options.repeats),
-        latest_times_(options.latest_times) {
-    if (merged == nullptr) return;
+  /// Collective, as all of these. `raw`: this rank's even range of the rows, as they stand in the
+  /// file, all of which must outlive it.
+  EdgeTables(const Communicator& comm, const GraphFile& file, const Csr<Index>& raw)
+      : comm_(comm), file_(file), raw_(raw) {
     for (int r = 0; r < std::ssize(schema().relations()); ++r)
-      starts_.push_back(stretches(comm, std::ssize(entries_of(schema(), merged->rows, r))));
+      starts_.push_back(stretches(comm, std::ssize(entries_of(schema(), raw, r))));
   }
 
-  /// Each merged entry's number among those of its relation on all ranks.
-  Buffer<std::int64_t> origins() const {
-    std::vector<std::int64_t> next;
-    for (const auto& starts : starts_) next.push_back(starts[comm_.rank()]);
-    Buffer<std::int64_t> origins;
-    for (const auto column : merged_->rows.indices) origins.push_back(next[schema().relation_of(column)]++);
-    return origins;
+  /// The rows with loops and repeats as options say, without weights; counts what became of both.
+  PlacedRows<Index> merge(const CleanOptions& options, CleanCounts& counts) {
+    const auto edges = options.of_rows();
+    const RawRows<Index> raw{schema(), even_range(schema().nodes(), comm_.size(), comm_.rank()), raw_};
+    auto rows = place_rows<Index>(raw, raw.range, raw_.columns, weighs(raw_.has_values(), edges), edges);
+    const auto loops = raw_.entries() - rows.entries();
+    const auto met = finish_rows(raw.range, edges.duplicates, rows);
+    std::array<std::int64_t, 3> sums = {loops, met.repeated, met.places};
+    comm_.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, kLabel);
+    std::tie(counts.loops, counts.repeated, counts.places) = std::tuple_cat(sums);
+    agree(comm_, [&] {
+      if (!std::ranges::all_of(rows.values, [](float weight) { return std::isfinite(weight); }))
+        refuse_sum("/graph/weights");
+    });
+    if (has_times()) find_times(raw, edges, options.latest_times, rows);
+    if (has_features()) find_features(raw, edges, rows);
+    merged_ = true;
+    weights_ = std::move(rows.values);
+    weighted_ = std::exchange(rows.weighted, false);
+    merged_starts_ = stretches(comm_, rows.entries());
+    Buffer<std::int64_t> origins(rows.indices.size());
+    std::iota(origins.begin(), origins.end(), merged_starts_[comm_.rank()]);
+    rows.values = {};
+    return {std::move(rows), std::move(origins)};
   }
 
-  /// Collective, as all of these. `weights`: of the raw entries. What the entries of `placed`
-  /// weigh becomes its values.
-  void set_weights(const Buffer<float>& weights, PlacedRows<Index>& placed) const {
-    placed.rows.values.resize(placed.rows.indices.size());
-    placed.rows.weighted = true;
-    for (int r = 0; r < std::ssize(starts_); ++r) {
-      Matrix<float> table(std::ssize(weights), 1);
-      table.data = weights;
-      const auto mine = repeats_ == Repeats::kCount ? counts(r) : merge(table, r, "/graph/weights", false);
-      const auto places = entries_of(schema(), placed.rows, r);
-      const auto found = fetch_rows(comm_, starts_[r], mine, origins_of(placed, places));
-      for (std::size_t k = 0; k < places.size(); ++k) placed.rows.values[places[k]] = found.data[k];
-    }
+  /// Brings to merged entries, wherever they went, what they weigh, when they were and whose
+  /// features they have; takes their origins.
+  void follow(PlacedRows<Index>& placed) {
+    const auto origins = std::exchange(placed.origins, {});
+    const auto fetch = [&](auto& of_merged) {
+      return fetch_entries(comm_, merged_starts_, std::exchange(of_merged, {}), origins);
+    };
+    if (weighted_) placed.rows.values = fetch(weights_);
+    placed.rows.weighted = weighted_;
+    if (has_times()) placed.times = fetch(times_);
+    if (has_features()) placed.features = fetch(features_);
   }
 
   bool has_times(int relation) const { return file_.column(Column::kEdgeTime, relation).exists(); }
   /// Rows of a column of the relation's entries at these places. Of rows that are not merged
-  /// `placed` has no origins, and is the raw rows.
+  /// `placed` is the raw rows.
   template <class T>
   Matrix<T> rows(Column column, int relation, const PlacedRows<Index>& placed,
                  const Buffer<std::int64_t>& places) const {
-    const auto range = among_entries(comm_, std::ssize(entries_of(schema(), raw_, relation)));
-    const auto table = file_.read<T>(column, relation, range.begin, range.end);
-    if (merged_ != nullptr)
-      return fetch_rows(comm_, starts_[relation], merge(table, relation, "features of edges", true),
-                        origins_of(placed, places));
-    const auto rows = rows_in_relation(relation);
+    if (merged_ && column == Column::kEdgeTime) return at_places<T>(placed.times, places);
+    auto table = read<T>(column, relation);
+    if (merged_) {
+      if constexpr (std::is_same_v<T, float> || std::is_same_v<T, Half>) add_up(relation, table);
+      return fetch_rows(comm_, starts_[relation], table,
+                        at_places<std::int64_t>(placed.features, places).data);
+    }
+    const auto numbers = numbers_in_relations();
     Matrix<T> kept(std::ssize(places), table.columns);
     for (std::int64_t k = 0; k < kept.rows; ++k)
-      std::copy_n(table.row(rows[places[k]]), table.columns, kept.row(k));
+      std::copy_n(table.row(numbers[places[k]]), table.columns, kept.row(k));
     return kept;
   }
 
@@ -105,90 +118,93 @@ class EdgeTables {
   }
 
  private:
+  static constexpr const char* kLabel = "edges of a file";
+
   const Schema& schema() const { return file_.info().schema; }
   static bool is_of_edges(const ColumnLine& line) { return std::string_view(line.a_row_for_each) == "edges"; }
-
-  static Buffer<std::int64_t> origins_of(const PlacedRows<Index>& placed,
-                                         const Buffer<std::int64_t>& places) {
-    Buffer<std::int64_t> origins;
-    for (const auto e : places) origins.push_back(placed.origins[e]);
-    return origins;
+  bool has_times() const {
+    return std::ranges::any_of(file_.info().edge_times, [](auto times) { return times > 0; });
   }
-  // Calls use(k, members) for the relation's merged entries: the k-th is made of these raw ones.
-  template <class Use>
-  void each_merged(int relation, Use use) const {
-    std::int64_t k = 0;
-    const auto begin = schema().begin(relation), end = schema().begin(relation + 1);
-    for (std::int64_t e = 0; e < merged_->rows.entries(); ++e) {
-      if (merged_->rows.indices[e] < begin || merged_->rows.indices[e] >= end) continue;
-      use(k++, std::span<const std::int64_t>(merged_->members.data() + merged_->begins[e],
-                                             merged_->begins[e + 1] - merged_->begins[e]));
-    }
-  }
+  bool has_features() const { return std::ranges::any_of(file_.info().edge_features, &EdgeInfo::has); }
 
-  std::int64_t mine(int relation) const {
-    return starts_[relation][comm_.rank() + 1] - starts_[relation][comm_.rank()];
-  }
-
-  Matrix<float> counts(int relation) const {
-    Matrix<float> counts(mine(relation), 1);
-    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
-      counts.data[k] = static_cast<float>(members.size());
-    });
-    return counts;
-  }
-
-  // Of a table of the raw entries, or of those of the relation alone, a row for each merged entry.
   template <class T>
-  Matrix<T> merge(const Matrix<T>& table, int relation, const std::string& name, bool of_relation) const {
-    const auto rows = of_relation ? rows_in_relation(relation) : Buffer<std::int64_t>();
-    const auto row = [&](std::int64_t e) { return table.row(of_relation ? rows[e] : e); };
-    Matrix<T> merged(mine(relation), table.columns);
-    constexpr bool is_number = std::is_same_v<T, float> || std::is_same_v<T, Half>;
-    const bool adds = is_number && (repeats_ == Repeats::kSum || repeats_ == Repeats::kMean);
-    bool finite = true;
-    each_merged(relation, [&](std::int64_t k, std::span<const std::int64_t> members) {
-      auto kept = repeats_ == Repeats::kLast ? members.back() : members.front();
-      if constexpr (std::is_same_v<T, std::int64_t>) {
-        const auto time = [&](std::int64_t e) { return *row(e); };
-        kept = latest_times_ ? std::ranges::max(members, {}, time) : std::ranges::min(members, {}, time);
-      }
-      std::copy_n(row(kept), table.columns, merged.row(k));
-      if constexpr (is_number)
-        for (std::int64_t j = 0; adds && members.size() > 1 && j < table.columns; ++j) {
-          double sum = 0;
-          for (const auto e : members) sum += to_float(row(e)[j]);
-          if (repeats_ == Repeats::kMean) sum /= static_cast<double>(members.size());
-          store_rounded(sum, merged(k, j));
-          finite &= std::isfinite(to_float(merged(k, j)));
-        }
-    });
-    agree(comm_, [&] {
-      if (!finite)
-        input_error(
-            "graph file {}: {}: the sum of repeated edges is too large; give --duplicates mean, first "
-            "or last",
-            file_.path(), name);
-    });
-    return merged;
+  static Matrix<T> at_places(const Buffer<std::int64_t>& of_entries, const Buffer<std::int64_t>& places) {
+    Matrix<T> found(std::ssize(places), 1);
+    for (std::int64_t k = 0; k < found.rows; ++k) found.data[k] = static_cast<T>(of_entries[places[k]]);
+    return found;
+  }
+  template <class T>
+  Matrix<T> read(Column column, int relation) const {
+    const auto begin = starts_[relation][comm_.rank()], end = starts_[relation][comm_.rank() + 1];
+    return file_.read<T>(column, relation, begin, end);
+  }
+  // Of each raw entry its place among those of its relation on this rank.
+  Buffer<std::int64_t> numbers_in_relations() const {
+    std::vector<std::int64_t> next(starts_.size(), 0);
+    Buffer<std::int64_t> numbers;
+    for (const auto column : raw_.indices) numbers.push_back(next[schema().relation_of(column)]++);
+    return numbers;
   }
 
-  // Of each raw entry of the relation its place among those of this rank.
-  Buffer<std::int64_t> rows_in_relation(int relation) const {
-    Buffer<std::int64_t> rows(raw_.indices.size());
-    std::int64_t k = 0;
-    for (const auto e : entries_of(schema(), raw_, relation)) rows[e] = k++;
-    return rows;
+  void find_times(const RawRows<Index>& raw, const EdgeOptions& options, bool latest,
+                  const Csr<Index>& rows) {
+    Buffer<std::int64_t> times(raw_.indices.size(), 0);
+    for (int r = 0; r < std::ssize(starts_); ++r) {
+      if (!has_times(r)) continue;
+      const auto of_relation = read<std::int64_t>(Column::kEdgeTime, r).data;
+      auto next = of_relation.begin();
+      for (const auto e : entries_of(schema(), raw_, r)) times[e] = *next++;
+    }
+    times_ = find_edges(raw, raw.range, options, rows, [&](auto, float, std::int64_t e, std::int64_t kept) {
+      return kept >= 0 && (latest ? times[e] > times[kept] : times[e] < times[kept]);
+    });
+    for (auto& time : times_) time = times[time];
+  }
+
+  void find_features(const RawRows<Index>& raw, const EdgeOptions& options, const Csr<Index>& rows) {
+    features_ = find_feature_edges(raw, raw_.has_values(), raw.range, options, rows);
+    adds_ = options.adds_features();
+    mean_ = options.features == DuplicateFeatures::kMean;
+    if (adds_) {
+      standing_.assign(raw_.indices.size(), -1);
+      for_each_entry(raw, options, [&](auto row, auto column, float, std::int64_t e, bool) {
+        standing_[e] = features_[place_of(rows, row - raw.range.begin, column)];
+      });
+    }
+    const auto numbers = numbers_in_relations();
+    for (auto& edge : features_)
+      edge = numbers[edge] + starts_[schema().relation_of(raw_.indices[edge])][comm_.rank()];
+  }
+
+  template <class T>
+  void add_up(int relation, Matrix<T>& table) const {
+    if (!adds_) return;
+    const auto numbers = numbers_in_relations();
+    Buffer<std::int64_t> standing;
+    for (const auto e : entries_of(schema(), raw_, relation))
+      standing.push_back(standing_[e] < 0 ? -1 : numbers[standing_[e]]);
+    agree(comm_,
+          [&] { add_up_rows(table, standing, mean_, [&](auto...) { refuse_sum("features of edges"); }); });
+  }
+  [[noreturn]] void refuse_sum(const char* of) const {
+    input_error(
+        "graph file {}: {}: the sum of repeated edges is too large; give --duplicates mean, first or last",
+        file_.path(), of);
   }
 
   const Communicator& comm_;
   const GraphFile& file_;
   const Csr<Index>& raw_;
-  const MergedRows<Index>* merged_;
-  Repeats repeats_;
-  bool latest_times_;
-  // [relations][ranks + 1] of merged entries; none: []
-  std::vector<std::vector<std::int64_t>> starts_;
+  std::vector<std::vector<std::int64_t>> starts_;  // [relations][ranks + 1] of raw entries
+  bool merged_ = false;
+  // Of merged entries, until follow(); in the order of all ranks.
+  std::vector<std::int64_t> merged_starts_;
+  Buffer<float> weights_;
+  Buffer<std::int64_t> times_, features_;
+  bool weighted_ = false;
+  bool adds_ = false, mean_ = false;  // features of repeated edges
+  Buffer<std::int64_t> standing_;     // [raw entries] the first of those that it is added
+                                      // to; -1: none
 };
 
 }  // namespace espalier

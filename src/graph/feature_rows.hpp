@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
@@ -53,6 +55,36 @@ inline void store_rounded(double value, float& to) {
 }
 inline void store_rounded(double value, Half& to) {
   to = to_half(static_cast<float>(value));
+}
+
+/// Rows of edges that met: that of the first of them, standing[e], -1 of none, becomes the sum, or
+/// the mean, of all, in their order, in double precision and rounded once. Calls fail(row, column,
+/// value) for what is no finite number then.
+template <class T, class Fail>
+void add_up_rows(Matrix<T>& rows, const Buffer<std::int64_t>& standing, bool mean, Fail fail) {
+  struct Sum {
+    std::int64_t edges = 0;
+    std::vector<double> values;
+  };
+  std::map<std::int64_t, Sum> sums;  // of edges that met another
+  const auto add = [&](Sum& sum, std::int64_t row) {
+    sum.values.resize(static_cast<std::size_t>(rows.columns));
+    for (std::int64_t k = 0; k < rows.columns; ++k) sum.values[k] += to_float(rows(row, k));
+    ++sum.edges;
+  };
+  for (std::int64_t e = 0; e < rows.rows; ++e) {
+    const auto first = standing[e];
+    if (first < 0 || first == e) continue;
+    auto& sum = sums[first];
+    if (sum.edges == 0) add(sum, first);
+    add(sum, e);
+  }
+  for (const auto& [first, sum] : sums)
+    for (std::int64_t k = 0; k < rows.columns; ++k) {
+      const auto value = mean ? sum.values[k] / static_cast<double>(sum.edges) : sum.values[k];
+      store_rounded(value, rows(first, k));
+      if (!std::isfinite(to_float(rows(first, k)))) fail(first, k, value);
+    }
 }
 
 /// The next piece.rows rows.

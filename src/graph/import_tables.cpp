@@ -1,7 +1,6 @@
 #include "import_tables.hpp"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "fetch_rows.hpp"
@@ -53,53 +52,18 @@ void import_labels(const Communicator& comm, const OgbLabels& labels, GraphWrite
 
 namespace {
 
-struct RowSum {
-  std::int64_t edges = 0;
-  std::vector<double> values;
-
-  template <class T>
-  void add(const T* row, std::int64_t columns) {
-    values.resize(static_cast<std::size_t>(columns));
-    for (std::int64_t k = 0; k < columns; ++k) values[k] += to_float(row[k]);
-    ++edges;
-  }
-};
-
-// In the order of the edges; edges that met no other are not there.
-template <class T>
-std::map<std::int64_t, RowSum> sums_of_rows(const Matrix<T>& rows, const Buffer<std::int64_t>& standing) {
-  std::map<std::int64_t, RowSum> sums;
-  for (std::int64_t e = 0; e < rows.rows; ++e) {
-    const auto first = standing[e];
-    if (first < 0 || first == e) continue;
-    auto& sum = sums[first];
-    if (sum.edges == 0) sum.add(rows.row(first), rows.columns);
-    sum.add(rows.row(e), rows.columns);
-  }
-  return sums;
-}
-
-// The row of the first of edges that met becomes that of all of them.
-template <class T>
-void add_up_rows(Matrix<T>& rows, const Buffer<std::int64_t>& standing, bool mean) {
-  for (const auto& [first, sum] : sums_of_rows(rows, standing))
-    for (std::int64_t k = 0; k < rows.columns; ++k) {
-      const auto value = mean ? sum.values[k] / static_cast<double>(sum.edges) : sum.values[k];
-      store_rounded(value, rows(first, k));
-      if (!std::isfinite(to_float(rows(first, k))))
-        input_error(
-            "column {} of the features of edge {} (from 0) and of those that repeat it adds up to {}, too "
-            "large for {}; give --duplicate-features mean, first or last",
-            k, first, value, std::is_same_v<T, Half> ? "float16" : "float32");
-    }
-}
-
 template <class T>
 Matrix<T> read_edge_rows(GivenFeatures& from) {
   Matrix<T> rows(from.edges, from.rows->columns());
   read_rows(*from.rows, rows);
   from.rows->finish();
-  if (!from.standing.empty()) add_up_rows(rows, from.standing, from.mean);
+  if (!from.standing.empty())
+    add_up_rows(rows, from.standing, from.mean, [](std::int64_t edge, std::int64_t column, double value) {
+      input_error(
+          "column {} of the features of edge {} (from 0) and of those that repeat it adds up to {}, "
+          "too large for {}; give --duplicate-features mean, first or last",
+          column, edge, value, std::is_same_v<T, Half> ? "float16" : "float32");
+    });
   return rows;
 }
 

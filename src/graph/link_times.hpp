@@ -14,15 +14,6 @@
 
 namespace espalier {
 
-/// The place of an entry in a row of `rows`; -1: it is not there.
-template <class Index>
-std::int64_t find_entry(const Csr<Index>& rows, std::int64_t row, std::int64_t column) {
-  const auto columns = rows.row_indices(row);
-  const auto found = std::ranges::lower_bound(columns, static_cast<Index>(column));
-  if (found == columns.end() || *found != static_cast<Index>(column)) return -1;
-  return rows.row_begin(row) + (found - columns.begin());
-}
-
 /// Collective. Of each entry of the rows, this rank's even range, the time of the link that it
 /// stands for; of others anything. Chosen relations have times.
 template <class Index>
@@ -56,7 +47,7 @@ Buffer<std::int64_t> read_link_times(const Communicator& comm, const EdgeTables<
         take);
   };
   const auto time_of = [&](const Note& note) -> std::int64_t& {
-    return times[find_entry(rows, note.row - range.begin, note.column)];
+    return times[place_of(rows, note.row - range.begin, note.column)];
   };
   from_others([&](const auto&, const auto&, const auto& got) {
     for (const Note& note : got.data) time_of(note) = std::max(time_of(note), note.time);

@@ -1,5 +1,6 @@
-// Entries of the matrix on their way: each has the number of the edge that its weight, features and
-// time are those of, so that these can be brought to it afterwards, wherever it went.
+// Entries of the matrix on their way: each has the number of the entry of merged rows that it is,
+// or is the reverse of, so that weights, times and features can be brought to it afterwards,
+// wherever it went.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,10 @@ namespace espalier {
 template <class Index>
 struct PlacedRows {
   Csr<Index> rows;
-  Buffer<std::int64_t> origins;  ///< [entries] which of its relation's edges, of all ranks, each is
+  Buffer<std::int64_t> origins = {};   ///< [entries] among the merged entries of all ranks
+  Buffer<std::int64_t> times = {};     ///< [entries] when each was; empty: nobody says
+  Buffer<std::int64_t> features = {};  ///< [entries] whose features each has: the number of an edge
+                                       ///< of its relation in the file; empty: of itself
 };
 
 template <class Index>

@@ -10,7 +10,6 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/components.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "merged_rows.hpp"
 #include "placed_entries.hpp"
 
 namespace espalier {
@@ -79,11 +78,9 @@ class Rewrite {
   // Collective, as all of these.
   void clean() {
     const auto& options = *options_.clean;
-    const auto weights = std::exchange(raw_.values, {});
-    merged_ = merge_rows(file_.info().schema, mine(), raw_, options.drop_loops);
-    tables_.emplace(comm_, file_, raw_, &merged_, options);
-    placed_ = {merged_.rows, tables_->origins()};
-    count(merged_);
+    tables_.emplace(comm_, file_, raw_);
+    placed_ = tables_->merge(options, counts_.clean);
+    raw_.values = {};
     if (options.symmetrise)
       counts_.clean.reversed = add_reverses(comm_, file_.info().schema, mine(), reversed_, placed_);
     if (options.renumbers()) {
@@ -91,21 +88,13 @@ class Rewrite {
       schema_ = Schema(vertices_->nodes());
     }
     counts_.clean.nodes = schema_.nodes();
-    if (file_.info().weighted || options.repeats == Repeats::kCount) tables_->set_weights(weights, placed_);
+    tables_->follow(placed_);
   }
 
   // The file's rows: only links are left out.
   void set_as_it_is() {
     placed_.rows = std::move(raw_);
-    tables_.emplace(comm_, file_, placed_.rows, nullptr, CleanOptions());
-  }
-
-  void count(const MergedRows<Index>& merged) {
-    std::array<std::int64_t, 3> counts = {merged.loops, merged.repeated, merged.places};
-    comm_.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kCleaning);
-    counts_.clean.loops = counts[0];
-    counts_.clean.repeated = counts[1];
-    counts_.clean.places = counts[2];
+    tables_.emplace(comm_, file_, placed_.rows);
   }
 
   RenumberedVertices renumber(PlacedRows<Index>& placed) {
@@ -177,7 +166,6 @@ class Rewrite {
   Schema schema_;                       // of the new file
   std::vector<std::uint8_t> reversed_;  // [relations] do their edges get reverses?
   Csr<Index> raw_;                      // as they stand in the file, of this rank's even range
-  MergedRows<Index> merged_;            // and what became of them
   std::optional<EdgeTables<Index>> tables_;
   PlacedRows<Index> placed_;
   std::optional<RenumberedVertices> vertices_;

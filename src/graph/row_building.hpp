@@ -1,5 +1,6 @@
-// What edge_list.hpp and edge_source.hpp have in common: entries of rows from edges, wherever these
-// lie.
+// The one builder of rows: entries of the matrix from edges, wherever these lie: in a list
+// (edge_list.cpp), in files that ranks read together (edge_source.cpp), in the rows of a graph file
+// (raw_rows.hpp).
 //
 // `edges` is anything for which there is for_each_entry(edges, options, visit), which calls
 // visit(row, column, weight, edge, reversed) for every entry that the edges make in the rows of
@@ -85,6 +86,22 @@ bool place_entries(const Edges& edges, const RowRange& range, bool weighted, con
   return good;
 }
 
+// The entries of all edges, as place_entries() leaves them: a counting sort by row.
+template <class Index, class Edges>
+Csr<Index> place_rows(const Edges& edges, const RowRange& range, std::int64_t columns, bool weighted,
+                      const EdgeOptions& options) {
+  Csr<Index> matrix;
+  matrix.rows = range.size();
+  matrix.columns = columns;
+  matrix.indptr.assign(matrix.rows + 1, 0);
+  for_each_entry(edges, options, [&](std::int64_t row, std::int64_t, float, std::int64_t, bool) {
+    ++matrix.indptr[row - range.begin + 1];
+  });
+  add_up(matrix.indptr);
+  place_entries(edges, range, weighted, options, matrix);
+  return matrix;
+}
+
 // Sorts one row of a weighted matrix; equal columns keep their order, so that their sum has
 // one value.
 template <class Index>
@@ -134,6 +151,7 @@ class Meeting {
   void count(bool loop, EdgeCounts& counts) const {
     counts.merged += given_ + reversed_ - 1;
     counts.repeated += std::max<std::int64_t>(given_ - 1, 0);
+    counts.places += given_ > 1;
     if (given_ == 0 || reversed_ == 0) return;
     counts.loops += loop;
     counts.mirrored += !loop;
@@ -235,23 +253,33 @@ EdgeCounts finish_rows(const RowRange& range, Duplicates how, Csr<Index>& matrix
   return met;
 }
 
+// Of each entry one of the edges that meet there: the first, but for those of which
+// replaces(place, weight, edge, kept) says that they take the place of the one that is kept.
+template <class Index, class Edges, class Replaces>
+Buffer<std::int64_t> find_edges(const Edges& edges, const RowRange& range, const EdgeOptions& options,
+                                const Csr<Index>& matrix, Replaces replaces) {
+  Buffer<std::int64_t> found(matrix.indices.size(), -1);
+  for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t edge, bool) {
+    const auto place = place_of(matrix, row - range.begin, column);
+    if (place >= 0 && (replaces(place, weight, edge, found[place]) || found[place] < 0)) found[place] = edge;
+  });
+  return found;
+}
+
+// That from which each entry has its features.
 template <class Index, class Edges>
 Buffer<std::int64_t> find_feature_edges(const Edges& edges, bool weighted, const RowRange& range,
                                         const EdgeOptions& options, const Csr<Index>& matrix) {
-  Buffer<std::int64_t> found(matrix.indices.size(), -1);
   const bool kept = options.features == DuplicateFeatures::kKept;
   const bool by_weight = kept && options.duplicates == Duplicates::kMax && weighted;
   const bool last =
       options.features == DuplicateFeatures::kLast || (kept && options.duplicates == Duplicates::kLast);
-  Buffer<float> largest(by_weight ? matrix.indices.size() : 0);
-  for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t edge, bool) {
-    const auto place = place_of(matrix, row - range.begin, column);
-    if (place < 0) return;
-    if (found[place] >= 0 && !last && !(by_weight && weight > largest[place])) return;
-    found[place] = edge;
-    if (by_weight) largest[place] = weight;
-  });
-  return found;
+  Buffer<float> largest(by_weight ? matrix.indices.size() : 0, -1);
+  return find_edges(edges, range, options, matrix,
+                    [&](std::int64_t place, float weight, std::int64_t, std::int64_t) {
+                      if (!by_weight) return last;
+                      return weight > largest[place] ? (largest[place] = weight, true) : false;
+                    });
 }
 
 }  // namespace espalier

@@ -22,18 +22,9 @@
 #include <string>
 #include <vector>
 
-#include "espalier/base/buffer.hpp"
+#include "espalier/graph/edge_list.hpp"
 
 namespace espalier {
-
-/// What repeated edges leave behind, in the order of the file.
-enum class Repeats {
-  kFirst,  ///< the first one's weight and features
-  kLast,   ///< the last one's
-  kSum,    ///< sums, in double precision and rounded once
-  kMean,   ///< means, too
-  kCount,  ///< a weight that says how many they were, whatever they weighed; the first's features
-};
 
 enum class RowOrder {
   kFile,           ///< as they are
@@ -46,7 +37,9 @@ enum class RowOrder {
 
 struct CleanOptions {
   bool drop_loops = false, drop_duplicates = false, symmetrise = false, largest_component = false;
-  Repeats repeats = Repeats::kFirst;
+  /// What repeated edges leave behind: kFirst, kLast, kSum, kMean also of their features; kCount,
+  /// with the features of the first.
+  Duplicates repeats = Duplicates::kFirst;
   bool latest_times = false;  ///< of repeated edges, else the earliest
   RowOrder order = RowOrder::kFile;
   std::uint64_t seed = 0;                        ///< of kRandom
@@ -55,6 +48,15 @@ struct CleanOptions {
   std::string words = {};                        ///< what was asked for; becomes part of the
                                                  ///< file's source
 
+  /// Of what the builder makes of the file's rows.
+  EdgeOptions of_rows() const {
+    using enum DuplicateFeatures;
+    return {.drop_self_loops = drop_loops,
+            .duplicates = repeats,
+            .features = repeats == Duplicates::kSum    ? kSum
+                        : repeats == Duplicates::kMean ? kMean
+                                                       : kKept};
+  }
   bool renumbers() const { return largest_component || order != RowOrder::kFile; }
 };
 

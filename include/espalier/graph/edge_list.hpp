@@ -76,6 +76,7 @@ struct EdgeCounts {
   // Why they fell there. Of a whole matrix: merged = repeated without symmetrize, with it 2
   // repeated + mirrored + loops.
   std::int64_t repeated = 0;  ///< given edges with the source and the target of an earlier one
+  std::int64_t places = 0;    ///< given edges that were so repeated
   std::int64_t mirrored = 0;  ///< symmetrize: entries off the diagonal whose reverse is given as
                               ///< well (two a pair)
   std::int64_t alike = 0;     ///< of those, first given with the weight of the reverse; without
