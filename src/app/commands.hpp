@@ -96,9 +96,12 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
 
 struct PartitionArguments {
   std::string file;
-  std::string output;         ///< empty: the file's name, .order.h5 for .h5
-  std::string method;         ///< a name in order_methods(); empty: default_order_method()
+  std::string output;         ///< empty: the file's name, .order.h5 or .cut.h5 for .h5
+  std::string method;         ///< a name in order_methods() or edge_cut_methods(); empty:
+                              ///< the usual one
   std::int64_t clusters = 0;  ///< 0: kUsualClusters, or as many as vertices
+  bool edges = false;         ///< parts of edges, not an order of vertices
+  std::int64_t parts = 0;     ///< of edges; 0: 64
   std::int64_t seed = 0;
   bool fast = false;
   bool ignore_types = false;  ///< balances all vertices, whatever their types
@@ -106,6 +109,8 @@ struct PartitionArguments {
   double stall_minutes = 0;
 };
 void partition_command(const Communicator& world, const PartitionArguments& arguments);
+/// partition_command() with `edges`.
+void partition_edges(const Communicator& world, const PartitionArguments& arguments);
 /// Collective. The order that the options ask for, whole on every rank; nothing is written.
 Order make_order(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments);
 

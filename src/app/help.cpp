@@ -8,6 +8,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/nearest.hpp"
 #include "espalier/nn/layer.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order_methods.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "import_formats.hpp"
@@ -104,6 +105,7 @@ a split that is not there. The same file, options and seed give the same links o
         R"(Examples:
   espalier partition planted.h5
   mpirun -np 4 espalier partition rmat.h5 --method streaming -o rmat.order.h5
+  espalier partition rmat.h5 --edges --parts 64
 
 An order is a sequence of small clusters; those close in number have many edges between them. One serves
 every number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of
@@ -120,7 +122,15 @@ An order is HDF5; h5py can write one too:
   /weights       int64 [clusters, 5]: vertices, edges, train, valid and test in each
 of several vertex types, where the method balances them, also an attribute types and
   /type_weights  int64 [clusters, 2 types]: vertices, then edges, of each type
-The same graph, options and seed give the same bytes on any number of ranks.)"}},
+The same graph, options and seed give the same bytes on any number of ranks.
+
+With --edges the edges are in parts, which share vertices (a vertex cut); nothing reads them yet. RF, VB
+and EB are printed as the field defines them. The methods (--edges --method):
+)" + list_of(edge_cut_methods()) +
+            R"(
+
+The file: attributes format = "espalier-edge-parts", version = 1, method, parts, pattern;
+  /part          uint8 [entries] up to 256 parts, else uint16: in the order of /graph/indices)"}},
       {"sample",
        {"draw the minibatches of an epoch without training",
         R"(Example:

@@ -20,6 +20,7 @@
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/generate.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
 #include "help.hpp"
 #include "import_formats.hpp"
@@ -191,9 +192,12 @@ void add_prepare(CLI::App& app, PrepareArguments& a, Action& action) {
 void add_partition(CLI::App& app, PartitionArguments& a, Action& action) {
   auto* partition = add_command(app, "partition", action, a, partition_command);
   partition->add_option("FILE", a.file, "a graph file")->required();
-  partition->add_option("-o,--output", a.output, "the order to write (FILE with .order.h5 for .h5)");
+  partition->add_option("-o,--output", a.output,
+                        "the file to write (FILE with .order.h5 for .h5, with --edges .cut.h5)");
   partition->add_option("--method", a.method, "how: the methods below (metis, where it can hold the graph)");
   add_whole_number(partition, "--clusters", a.clusters, {1, kMostClusters}, "how many clusters (1024)");
+  partition->add_flag("--edges", a.edges, "parts of the edges, which share vertices: a vertex cut");
+  add_whole_number(partition, "--parts", a.parts, {1, kMostEdgeParts}, "with --edges: how many (64)");
   add_seed_option(partition, a.seed, "of what is left to chance");
   partition->add_flag("--fast", a.fast, "one attempt and one refinement: sooner done, more edges cut");
   partition->add_flag("--ignore-types", a.ignore_types,

@@ -128,6 +128,10 @@ Order make_order(const Communicator& world, const GraphFile& file, const Partiti
 }
 
 void partition_command(const Communicator& world, const PartitionArguments& arguments) {
+  if (arguments.edges) return partition_edges(world, arguments);
+  if (arguments.parts > 0)
+    usage_error("--parts {}: is of edges (--edges); an order is cut into as many parts as a grid has",
+                arguments.parts);
   const double start = now();
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
   set_memory_advice("use more ranks on more nodes, or --method streaming");

@@ -13,7 +13,7 @@
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/file/hdf5_output.hpp"
+#include "sidecar.hpp"
 
 namespace espalier {
 
@@ -41,36 +41,20 @@ std::optional<std::uint64_t> pattern_digest(const ContentDigests& content) {
 
 // ---- writing ----
 
-namespace {
-
-// Collective. My rows of a data set, from row `begin` on, of `shape`; `values` are [rows, width].
-template <class T>
-void write_rows(hdf5::Output& output, const char* name, const std::vector<std::int64_t>& shape,
-                std::int64_t width, std::int64_t begin, std::span<const T> values) {
-  const auto dataset = hdf5::reserve_dataset(output.file(), name, hdf5::file_type<T>(), shape);
-  const hdf5::Slab slab{begin, begin + std::ssize(values) / width, width};
-  output.require(dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data()),
-                 name);
-  const auto digest =
-      output.comm().all_reduce(content_digest(values, begin * width), Reduction::kSum, kOrderLabel);
-  output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
-}
-
-}  // namespace
-
 void write_order(const Communicator& comm, const OutputFile& output_file, const OrderInfo& info,
                  std::span<const std::uint16_t> mine) {
   const auto range = even_range(info.nodes, comm.size(), comm.rank());
   ESPALIER_CHECK(std::ssize(mine) == range.size(), "{} clusters for {} vertices", mine.size(), range.size());
   hdf5::Output output(comm, output_file);
-  write_rows<std::uint16_t>(output, "/cluster", {info.nodes}, 1, range.begin, mine);
+  write_rows<std::uint16_t>(output, "/cluster", {info.nodes}, 1, range.begin, mine, kOrderLabel);
   // The weights are the same on every rank; rank 0 writes them.
   const auto weights = comm.rank() == 0 ? numbers_of(info.weights) : std::span<const std::int64_t>();
-  write_rows<std::int64_t>(output, "/weights", {info.clusters(), kWeights}, kWeights, 0, weights);
+  write_rows<std::int64_t>(output, "/weights", {info.clusters(), kWeights}, kWeights, 0, weights,
+                           kOrderLabel);
   if (const auto kinds = 2 * std::ssize(info.types); kinds > 0)
     write_rows<std::int64_t>(
         output, "/type_weights", {info.clusters(), kinds}, kinds, 0,
-        comm.rank() == 0 ? std::span(info.type_weights) : std::span<const std::int64_t>());
+        comm.rank() == 0 ? std::span(info.type_weights) : std::span<const std::int64_t>(), kOrderLabel);
   const auto& root = output.file();
   bool good = hdf5::write_text_attribute(root, "format", kFormat);
   good = hdf5::write_integer_attribute(root, "version", kVersion) && good;

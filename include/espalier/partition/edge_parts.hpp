@@ -1,0 +1,76 @@
+// A vertex cut: the edges of a graph in parts, which share vertices (GLISP, Zhu et al. 2024).
+//
+// The unit is the pair {u, v} of the symmetric pattern: both directions of an edge, and those of
+// all relations between its ends, are in one part. The same parts for any number of ranks.
+//
+// The file (HDF5):
+//
+//   /       attributes format = "espalier-edge-parts", version = 1; method; parts: how many;
+//           pattern: digest of the graph's edges, 16 hex digits
+//   /part   uint8 [m] up to 256 parts, else uint16: the part of each entry of /graph/indices. A
+//           loop is in that of its vertex's first pair, of a vertex without one in v mod parts
+//
+// /part has an attribute digest (file/content_digest.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "espalier/sparse/csr.hpp"
+
+namespace espalier {
+
+inline constexpr std::int64_t kMostEdgeParts = 1 << 15;
+
+/// What is cut. Every rank has an even range of the rows.
+struct EdgeCutTask {
+  const Communicator& world;
+  std::int64_t nodes;
+  const Csr<std::int64_t>& rows;  ///< of the symmetric pattern: columns ascending, no loops, both
+                                  ///< directions of every pair
+  int parts;                      ///< 1 .. kMostEdgeParts
+  std::uint64_t seed = 0;
+
+  RowRange mine() const { return even_range(nodes, world.size(), world.rank()); }
+};
+
+/// Collective. My even range of the rows of the symmetric pattern of a graph; `file` is open with
+/// its relations apart. Whether edges were reversed for it is logged.
+Csr<std::int64_t> undirected_rows(const Communicator& world, const GraphFile& file);
+
+struct EdgeCutMethod {
+  const char* name;
+  const char* about;  ///< a line for `espalier help partition`
+  /// Collective. The part of each entry of my rows.
+  Buffer<std::uint16_t> (*parts)(const EdgeCutTask& task);
+  bool uses_seed = false;
+};
+
+/// The first is taken where nobody asks for one.
+std::span<const EdgeCutMethod> edge_cut_methods();
+
+/// How good parts are. Vertices without a pair are left out.
+struct EdgeCutQuality {
+  double replication = 1;     ///< RF: in how many parts a vertex is, on average
+  double vertex_balance = 1;  ///< VB: most vertices of a part over fewest; infinite where
+                              ///< one has none
+  double edge_balance = 1;    ///< EB: the same of pairs
+  double interior = 0;        ///< fraction of the vertices that one part has alone
+};
+
+/// Collective. Of the parts of the entries of my rows.
+EdgeCutQuality quality_of(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts);
+
+/// Collective. Writes the parts of a graph's edges; `file` is open with its relations apart.
+/// UserError(kUsage) on every rank when the disk refuses.
+void write_edge_parts(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts, const GraphFile& file,
+                      const std::string& method, const OutputFile& output);
+
+}  // namespace espalier

@@ -1,0 +1,130 @@
+#include "espalier/partition/edge_parts.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "cut_by.hpp"
+#include "espalier/graph/degrees.hpp"
+#include "espalier/partition/order.hpp"
+#include "order_pattern.hpp"
+#include "proposals.hpp"
+#include "sidecar.hpp"
+
+namespace espalier {
+
+Csr<std::int64_t> undirected_rows(const Communicator& world, const GraphFile& file) {
+  const auto& info = file.info();
+  const auto read = [&](std::int64_t begin, std::int64_t end) {
+    auto rows = file.read_rows<std::int64_t>(begin, end);
+    rows.columns = info.nodes;
+    if (!info.typed) return rows;
+    std::int64_t kept = 0, from = 0;
+    for (std::int64_t row = 0; row < rows.rows; ++row) {
+      const auto first = rows.indices.begin() + from, last = rows.indices.begin() + rows.indptr[row + 1];
+      for (auto column = first; column != last; ++column) *column = info.schema.vertex_of(*column);
+      std::sort(first, last);
+      const auto size = std::unique(first, last) - first;
+      std::copy_n(first, size, rows.indices.begin() + kept);
+      from = std::exchange(rows.indptr[row + 1], kept += size);
+    }
+    rows.indices.resize(kept);
+    return rows;
+  };
+  return symmetric_rows({.world = world,
+                         .nodes = info.nodes,
+                         .edges = info.edges,
+                         .clusters = 1,
+                         .weights = {},
+                         .read_rows = read});
+}
+
+std::span<const EdgeCutMethod> edge_cut_methods() {
+  static constexpr EdgeCutMethod kMethods[] = {
+      {"expansion", "our neighbourhood expansion: few copies, parts even in edges, and mostly in vertices",
+       expand_evenly, true},
+      {"dne", "DistributedNE with tau = 1.01 (Hanai et al. 2019)", expand_as_dne, true},
+      {"adadne", "AdaDNE as GLISP has it: of small graphs with hubs parts can be very uneven",
+       expand_as_adadne, true},
+      {"hdrf", "HDRF (Petroni et al. 2015): one pass over the edges on one rank", stream_pairs},
+  };
+  return kMethods;
+}
+
+EdgeCutQuality quality_of(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts) {
+  std::vector<std::int64_t> vertices(static_cast<std::size_t>(task.parts), 0), entries(vertices);
+  std::int64_t sums[] = {0, 0, 0};  // vertices with a pair, their copies, those of one part
+  std::vector<std::uint16_t> of_row;
+  for (std::int64_t v = 0; v < task.rows.rows; ++v) {
+    of_row.assign(parts.begin() + task.rows.row_begin(v), parts.begin() + task.rows.row_end(v));
+    for (const auto part : of_row) ++entries[part];
+    std::ranges::sort(of_row);
+    of_row.erase(std::unique(of_row.begin(), of_row.end()), of_row.end());
+    for (const auto part : of_row) ++vertices[part];
+    sums[0] += !of_row.empty();
+    sums[1] += std::ssize(of_row);
+    sums[2] += of_row.size() == 1;
+  }
+  for (auto* list : {&vertices, &entries}) task.world.all_reduce(std::span(*list), Reduction::kSum, kCut);
+  task.world.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, kCut);
+  if (sums[0] == 0) return {};
+  const auto balance = [](const std::vector<std::int64_t>& of) {
+    return static_cast<double>(std::ranges::max(of)) / static_cast<double>(std::ranges::min(of));
+  };
+  const auto all = static_cast<double>(sums[0]);
+  return {static_cast<double>(sums[1]) / all, balance(vertices), balance(entries),
+          static_cast<double>(sums[2]) / all};
+}
+
+namespace {
+
+// Collective. Of each entry of my rows in the file.
+Buffer<std::uint16_t> parts_in_file(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts,
+                                    const GraphFile& file) {
+  const auto& info = file.info();
+  Buffer<std::uint16_t> found;
+  in_row_parts(
+      task.world, task.nodes,
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto rows = file.read_rows<std::int64_t>(begin, end);
+        for (auto v = begin; v < end; ++v) {
+          const auto pairs = v - task.mine().begin;
+          const auto of_loop = task.rows.row_size(pairs) > 0 ? parts[task.rows.row_begin(pairs)]
+                                                             : static_cast<std::uint16_t>(v % task.parts);
+          for (const auto column : rows.row_indices(v - begin)) {
+            const auto u = info.schema.vertex_of(column);
+            found.push_back(u == v ? of_loop : parts[entry_at(task.rows, pairs, u)]);
+          }
+        }
+      },
+      1 + info.edges / info.nodes);
+  return found;
+}
+
+}  // namespace
+
+void write_edge_parts(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts, const GraphFile& file,
+                      const std::string& method, const OutputFile& output_file) {
+  const auto& info = file.info();
+  const auto mine = parts_in_file(task, parts, file);
+  const auto sizes = task.world.all_gather(std::ssize(mine), kCut);
+  const auto begin = std::accumulate(sizes.begin(), sizes.begin() + task.world.rank(), std::int64_t{0});
+  hdf5::Output output(task.world, output_file);
+  if (task.parts <= 256)
+    write_rows<std::uint8_t>(output, "/part", {info.edges}, 1, begin,
+                             Buffer<std::uint8_t>(mine.begin(), mine.end()), kCut);
+  else
+    write_rows<std::uint16_t>(output, "/part", {info.edges}, 1, begin, mine, kCut);
+  const auto& root = output.file();
+  bool good = hdf5::write_text_attribute(root, "format", "espalier-edge-parts");
+  good = hdf5::write_integer_attribute(root, "version", 1) && good;
+  good = hdf5::write_text_attribute(root, "method", method) && good;
+  good = hdf5::write_integer_attribute(root, "parts", task.parts) && good;
+  if (const auto pattern = pattern_digest(file.content()))
+    good = hdf5::write_text_attribute(root, "pattern", hex(*pattern)) && good;
+  output.require(good, "an attribute");
+  output.commit();
+}
+
+}  // namespace espalier

@@ -1,0 +1,47 @@
+// What is said of pairs of the pattern from the owner of one end to that of the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "espalier/base/group_stably.hpp"
+#include "espalier/base/mix.hpp"
+#include "espalier/partition/edge_parts.hpp"
+
+namespace espalier {
+
+inline constexpr const char* kCut = "vertex cut";
+
+/// A row and a column, on their way to the row's owner, with a part that is meant.
+struct Proposal {
+  std::int64_t row, column;
+  std::uint16_t part;
+};
+
+/// Collective. Calls take(item) for each item, on the rank that has its row, some at a time.
+template <class Item, class Take>
+void deliver(const EdgeCutTask& task, const Buffer<Item>& items, Take take) {
+  constexpr std::int64_t kPerRound = std::int64_t{1} << 20;
+  const auto& world = task.world;
+  const auto rounds = world.all_reduce(std::ssize(items) / kPerRound + 1, Reduction::kMax, kCut);
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto part = even_range(std::ssize(items), rounds, round);
+    Buffer<Item> sent(items.begin() + part.begin, items.begin() + part.end);
+    const auto counts = group_stably(
+        sent, world.size(), [&](const Item& of) { return even_owner(task.nodes, world.size(), of.row); });
+    for (const auto& of : world.all_to_all_v(std::span<const Item>(sent), counts, kCut).data) take(of);
+  }
+}
+
+/// The entry of a row of this rank, counted from its first, in this column.
+inline std::int64_t entry_at(const Csr<std::int64_t>& rows, std::int64_t row, std::int64_t column) {
+  const auto columns = rows.row_indices(row);
+  return rows.row_begin(row) + (std::ranges::lower_bound(columns, column) - columns.begin());
+}
+
+/// A random word for something in [0, 1).
+inline double fraction_of(std::uint64_t word) {
+  return 0x1p-64 * static_cast<double>(word);
+}
+
+}  // namespace espalier

@@ -1,0 +1,92 @@
+"""Parts of edges: espalier partition --edges.
+
+Laws: an entry of A has the part of its reverse, in whatever relation; a loop that of its vertex's first pair, or v mod parts; the file
+is the same bytes for any number of ranks; what is printed is what numpy counts in it. What does not fit together is refused.
+"""
+
+import re
+
+import h5py
+import numpy as np
+
+from tests.app.program import ProgramTest, awkward_graph
+
+METHODS = ("expansion", "dne", "adadne", "hdrf")
+TYPED = ("--types", "author=60:4,paper=90:3", "--relations", "author.writes.paper=400,paper.cites.paper=500")
+
+
+def vertices_and_sources(path):
+    """Row and source of each entry, by ids in the whole graph, in the order of the file."""
+    with h5py.File(path) as file:
+        indptr = file["graph/indptr"][:]
+        return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), file["graph/indices"][:].astype(np.int64)
+
+
+class PartitionEdgesTest(ProgramTest):
+    def cut(self, graph, *options, ranks=1, name="graph.cut.h5"):
+        """What is printed, and the parts."""
+        path = self.folder / name
+        output = self.succeed("partition", graph, "--edges", *options, "-o", path, "--overwrite", ranks=ranks)
+        with h5py.File(path) as file:
+            self.assertEqual((file.attrs["format"], file.attrs["version"]), (b"espalier-edge-parts", 1))
+            return output, file["part"][:]
+
+    def check(self, graph, output, part, parts):
+        vertices, sources = vertices_and_sources(graph)
+        self.assertEqual(len(part), len(vertices))
+        of_pair = {}
+        for v, u, p in zip(vertices, sources, part):
+            if u != v:
+                self.assertEqual(of_pair.setdefault((min(u, v), max(u, v)), p), p, (v, u))
+        first = {}
+        for (v, u), p in sorted([*of_pair.items(), *(((u, v), p) for (v, u), p in of_pair.items())]):
+            first.setdefault(v, p)
+        for v, u, p in zip(vertices, sources, part):
+            if u == v:
+                self.assertEqual(p, first.get(v, v % parts), v)
+        copies = {(v, p) for pair, p in of_pair.items() for v in pair}
+        sizes = [np.bincount(np.array(of, dtype=int), minlength=parts) for of in ([*of_pair.values()], [p for _, p in copies])]
+        with np.errstate(divide="ignore"):
+            counted = [len(copies) / len(first), *(of.max() / of.min() for of in sizes)]
+        printed = [re.search(rf"([\d.]+|inf) {words}", output)[1] for words in ("of a vertex", "in edges", "in vertices")]
+        self.assertEqual(printed, [f"{number:.3f}" for number in counted])
+
+    def test_pairs_and_loops_of_an_awkward_graph(self):
+        awkward_graph(self.graph)
+        for method in METHODS:
+            with self.subTest(method):
+                self.check(self.graph, *self.cut(self.graph, "--method", method, "--parts", 3), 3)
+
+    def test_relations_share_parts(self):
+        self.succeed("generate", "planted", *TYPED, "--classes", 3, "-o", self.graph)
+        output, part = self.cut(self.graph, "--parts", 5)
+        self.check(self.graph, output, part, 5)
+        self.assertEqual(len(set(part)), 5)
+
+    def test_same_bytes_on_any_ranks(self):
+        self.succeed("generate", "rmat", "--scale", 9, "--features", 0, "-o", self.graph)
+        for method in METHODS:
+            for ranks in (1, 3):
+                self.cut(self.graph, "--method", method, "--parts", 300, "--seed", 3 * (method != "hdrf"), ranks=ranks, name=f"{ranks}.h5")
+            self.assertEqual((self.folder / "1.h5").read_bytes(), (self.folder / "3.h5").read_bytes(), method)
+        with h5py.File(self.folder / "1.h5") as file:
+            self.assertEqual(file["part"].dtype, np.uint16)
+
+    def test_usual_name_and_parts(self):
+        self.succeed("generate", "rmat", "--scale", 8, "--features", 0, "-o", self.graph)
+        output = self.succeed("partition", self.graph, "--edges")
+        self.assertIn("64 parts by expansion", output)
+        with h5py.File(self.graph.with_suffix(".cut.h5")) as file:
+            self.assertEqual((file["part"].dtype, file.attrs["parts"], file.attrs["method"]), (np.uint8, 64, b"expansion"))
+
+    def test_what_does_not_fit(self):
+        awkward_graph(self.graph)
+        for words, options in ((["--parts 3", "--edges"], ("--parts", 3)),
+                               (["--clusters", "orders of vertices"], ("--edges", "--clusters", 4)),
+                               (["--fast", "orders of vertices"], ("--edges", "--fast")),
+                               (["--seed 1", "hdrf", "nothing to chance"], ("--edges", "--method", "hdrf", "--seed", 1)),
+                               (["metis", "expansion, dne, adadne, hdrf"], ("--edges", "--method", "metis")),
+                               (["--parts", "32768"], ("--edges", "--parts", 40000))):
+            with self.subTest(options):
+                self.fail_with(2, words, "partition", self.graph, *options)
+        self.assertEqual([*self.folder.glob("*.cut.h5"), *self.folder.glob("*.order.h5")], [])
