@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
+#include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
@@ -33,6 +34,7 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   set_memory_advice(format.memory_advice);
 
   if (arguments.describe) {
+    if (format.describe == nullptr) usage_error("--describe: {}", format.no_description);
     log::set_up(world.rank(), log::Level::kWarning);  // what is printed is the description alone
     const auto text = format.describe(world, arguments);
     log::set_up(world.rank(), log::Level::kInfo);

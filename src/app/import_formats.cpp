@@ -259,7 +259,9 @@ const std::vector<ImportFormat>& import_formats() {
        "pairs, for more than 128\n"
        "relations.\n\n",
        "import reads the triples on one rank, so more ranks are no help: use a node with more memory",
-       add_triple_options, read_triples},
+       add_triple_options, read_triples, nullptr,
+       "a description numbers vertices, and triples name them; espalier-tables takes names, "
+       "from a table with a header for each relation"},
       {"edges", "an edge list: two columns of ids, and perhaps a weight",
        "  espalier import edges soc-LiveJournal1.txt.gz -o livejournal.h5\n"
        "  espalier import edges follows.csv --renumber --symmetrize --features x.npy --labels y.npy "
@@ -280,7 +282,9 @@ const std::vector<ImportFormat>& import_formats() {
        "weights\n"
        "(--no-weights: are not). `edges` and `matrixmarket` read plain text, gzip and zstd, whatever the "
        "name.\n\n",
-       kAdviceOnEdges, add_matrix_market_options, read_matrix_market},
+       kAdviceOnEdges, add_matrix_market_options, read_matrix_market, nullptr,
+       "a description takes ids from 0, and a matrix counts from 1, below a header; save [m.col, m.row] and "
+       "m.data, with m = scipy.io.mmread(FILE), as .npy and describe these"},
       {"toml", "a description of arrays and texts, GRAPH.toml; the word `toml` may be left out",
        "  espalier import market.toml -o market.h5\n",
        "`toml` reads a file that says which array of numpy (x.npy, a.npz:MEMBER) or text without a header "
@@ -316,7 +320,7 @@ const std::vector<ImportFormat>& import_formats() {
        "vertex; name = \"buys\" calls a relation otherwise than its section. `ogb`, `mag240m` and `edges` "
        "print with --describe\n"
        "in place of -o the description that means the same.\n\n",
-       kAdviceOnEdges, add_description_options, read_description}};
+       kAdviceOnEdges, add_description_options, read_description, nullptr, "FILE is a description"}};
   return formats;
 }
 

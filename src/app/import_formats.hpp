@@ -25,6 +25,7 @@ struct ImportFormat {
   void (*import)(const Communicator& world, const ImportArguments& arguments, const OutputFile& output);
   /// Collective. On rank 0 a description in TOML that means the same; null: there is none.
   std::string (*describe)(const Communicator& world, const ImportArguments& arguments) = nullptr;
+  const char* no_description = "";  ///< why there is none, and what helps
 };
 
 const std::vector<ImportFormat>& import_formats();

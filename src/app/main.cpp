@@ -93,9 +93,10 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
     kind->footer("");  // that of import has all of it, once
     format.add_options(*kind, a);
     kind->add_option("-o,--output", a.output, "the graph file to write");
-    if (format.describe != nullptr)
-      kind->add_flag("--describe", a.describe,
-                     "write no graph file, but print a description in TOML that means the same");
+    auto* describe = kind->add_flag(
+        "--describe", a.describe, "write no graph file, but print a description in TOML that means the same");
+    // It then says why, and what helps.
+    if (format.describe == nullptr) describe->group("");
     add_output_options(kind, a);
     kind->callback([&a, name = format.name] {
       a.format = name;

@@ -106,7 +106,7 @@ bool become_numbers(VertexIds& ids) {
 }  // namespace
 
 VertexIds read_vertex_ids(const DescribedFile& file, std::int64_t count, const std::string& things) {
-  VertexIds ids;
+  VertexIds ids{true};
   const char* what = "entry";
   std::int64_t first = 0;
   if (file.is_array()) {

@@ -27,6 +27,7 @@ Matrix<std::int64_t> read_whole_numbers(const DescribedFile& file);
 
 /// What vertices are called, each by another id.
 struct VertexIds {
+  bool given = false;    ///< else these are their numbers
   bool numbers = false;  ///< a text whose lines are all whole numbers has numbers
   Buffer<std::int64_t> of_numbers = {};
   std::vector<std::string> of_texts = {};

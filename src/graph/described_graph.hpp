@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "espalier/file/npy_file.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
+#include "espalier/graph/link_file.hpp"
 #include "graph_names.hpp"
 #include "labelled_splits.hpp"
 #include "pair_reader.hpp"
@@ -47,7 +49,9 @@ struct DescribedType {
   std::string counted_by = {};             ///< of a graph without types: "num-node-list says
                                            ///< 5 vertices"
   DescribedFile features = {}, labels = {}, ids = {}, times = {};
-  const VertexNumbers* numbers = nullptr;  ///< whose ids are the vertices', and those of splits
+  /// Whose ids are the vertices', and those of splits.
+  const VertexNumbers* numbers = nullptr;
+  std::function<std::vector<std::string>()> names = {};  ///< hands over the ids, where it is there
   std::vector<DescribedSplit> splits = {};
 
   /// A row of each is of a vertex.
@@ -80,10 +84,12 @@ struct DescribedRelation {
 struct DescribedLinks {
   struct OfSplit {
     DescribedFile heads, tails, relations, negative_heads, negative_tails, non_links;
+    std::function<Links()> read = {};  ///< makes them, of the whole graph, where it is there
   };
   std::string by;
   bool directed = true;
   std::vector<std::string> relations = {};  ///< names; empty: one without a name
+  std::vector<int> graph_relations = {};    ///< of each its place in the graph; empty: by its name
   std::array<std::optional<OfSplit>, 3> splits = {};
 };
 
@@ -99,7 +105,7 @@ struct ImportOptions {
 };
 
 struct DescribedGraph {
-  GraphDescription about = {};
+  GraphDescription about = {};  ///< directed: whatever the edges say
   ImportOptions options = {};
   std::string place = {};  ///< the folder or file, for messages
   const char* line = "line";

@@ -71,10 +71,10 @@ std::string outcome_of_times(const EdgeReport& of) {
 }  // namespace
 
 void report_repeated(const std::string& met, const EdgeReport& of, const std::string& to_keep) {
-  const auto line = fmt::format("duplicates {}; {}{}{}", met, outcome_of_weights(of),
-                                outcome_of_features(of) + outcome_of_times(of),
-                                of.weighted ? "" : ". To keep how often an edge stands there, " + to_keep);
-  if (of.options.duplicates == Duplicates::kSum)
+  const auto line = fmt::format(
+      "duplicates {}; {}{}{}", met, outcome_of_weights(of), outcome_of_features(of) + outcome_of_times(of),
+      of.weighted || !of.advises ? "" : ". To keep how often an edge stands there, " + to_keep);
+  if (of.options.duplicates == Duplicates::kSum && of.advises)
     warn(of, "{}", line);
   else
     inform(of, "{}", line);
@@ -129,7 +129,7 @@ void report_symmetry(const EdgeCounts& counts, const EdgeReport& of, std::int64_
 }
 
 void report_direction(const EdgeReport& of, std::int64_t one_way, std::int64_t entries) {
-  if (one_way == 0) return;
+  if (one_way == 0 || !of.advises) return;
   const auto some = one_way == entries ? "no edge is listed in both directions"
                                        : fmt::format("{} of {} entries have no reverse", one_way, entries);
   inform(of, "directed   {}; --symmetrize makes edges undirected", some);

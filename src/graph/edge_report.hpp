@@ -14,6 +14,7 @@ struct EdgeReport {
   bool by_keys = false;               ///< as ImportOptions
   std::string line = "line";          ///< what an edge is in its file
   std::string one_direction_by = {};  ///< who says that only one direction of each edge is listed
+  bool advises = true;                ///< there are options or keys that another choice takes
 };
 
 /// Words that name options of the command, with the keys of a description in their place.

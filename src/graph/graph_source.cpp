@@ -116,12 +116,11 @@ bool GraphSource::timed(int triplet) const {
   return relation(triplet).times.given() || has_field(relation(triplet), PairField::kTime);
 }
 
-const VertexIds& GraphSource::ids_of(int type) const {
-  if (type == ids_type_) return ids_;
-  const auto& file = described(type).ids;
-  ids_ = file.given() ? read_vertex_ids(file, types()[type].size(), things(type)) : VertexIds();
-  ids_type_ = type;
-  return ids_;
+VertexIds GraphSource::read_ids(int type) const {
+  const auto& of = described(type);
+  if (of.names) return {true, false, {}, of.names()};
+  if (of.numbers != nullptr) return {true, true, of.numbers->ids(), {}};
+  return of.ids.given() ? read_vertex_ids(of.ids, types()[type].size(), things(type)) : VertexIds();
 }
 
 const DescribedSplit* GraphSource::find_split(int type, std::size_t place) const {
@@ -238,6 +237,8 @@ Splits GraphSource::read_splits(int type, const OgbLabels& labels, std::size_t p
 
 void GraphSource::find_link_relations() {
   if (!graph_.links) return;
+  link_relations_ = graph_.links->graph_relations;
+  if (!link_relations_.empty()) return;
   const auto& names = graph_.links->relations;
   for (const auto& name : names) {
     const auto found = std::ranges::find(triplets(), name, &Triplet::relation);
@@ -293,6 +294,7 @@ void GraphSource::number_ends(const DescribedFile& file, Matrix<std::int64_t>& r
 
 GivenLinks GraphSource::read_links(Split split) const {
   const auto& of = *graph_.links->splits[static_cast<std::size_t>(split)];
+  if (of.read) return {of.read(), {}, {}, {}};
   const auto count = count_rows(of.heads);
   const auto read = [&](const DescribedFile& file) {
     if (!file.given()) return Matrix<std::int64_t>();

@@ -69,14 +69,8 @@ class GraphSource {
   std::unique_ptr<FeatureRows> open_features(int type) const { return open(type, described(type).features); }
   std::unique_ptr<FeatureRows> open_labels(int type) const { return open(type, described(type).labels); }
   NoClass no_class() const { return graph_.no_class; }
-  /// The ids that vertices had in the file, numbers or texts; both null: their numbers.
-  const Buffer<std::int64_t>* number_ids(int type) const {
-    if (described(type).numbers != nullptr) return &described(type).numbers->ids();
-    return ids_of(type).numbers ? &ids_of(type).of_numbers : nullptr;
-  }
-  const std::vector<std::string>* text_ids(int type) const {
-    return described(type).ids.given() && !ids_of(type).numbers ? &ids_of(type).of_texts : nullptr;
-  }
+  /// The ids that vertices had in the file. Is asked once for each type.
+  VertexIds read_ids(int type) const;
   /// When each vertex was; none: nobody knows.
   Buffer<std::int64_t> read_times(int type) const;
   /// Has the type this part of a split, of those that were asked for the one at this place?
@@ -104,7 +98,6 @@ class GraphSource {
   VertexCount vertices(int type) const;
   VertexCount heads(int triplet) const { return vertices(names_.type_of(triplets()[triplet].head)); }
   VertexCount tails(int triplet) const { return vertices(names_.type_of(triplets()[triplet].tail)); }
-  const VertexIds& ids_of(int type) const;
   const DescribedSplit* find_split(int type, std::size_t place) const;
   void read_file(int triplet, const DescribedEdges& edges,
                  const std::function<void(const EdgePiece&)>& use) const;
@@ -126,8 +119,6 @@ class GraphSource {
   mutable std::vector<std::vector<std::int64_t>> begins_;  // [triplets] of each file its first edge
   // Of links: the graph's; empty: none of them.
   std::vector<int> link_relations_;
-  mutable VertexIds ids_;  // of the type that was asked for last
-  mutable int ids_type_ = -1;
 };
 
 /// Collective. `open` is called on rank 0, which reads alone, but for edges_of_ranks(), which are

@@ -354,23 +354,11 @@ void GraphWriter::write_links(Split split, const Links& links) {
                      (links.relations.empty() || links.relations.size() == links.heads.size()),
                  "{} heads, {} tails, {} relations", links.heads.size(), links.tails.size(),
                  links.relations.size());
-  LinkColumns columns{std::ssize(links.heads),
-                      [&](std::int64_t k) { return links.heads[k]; },
-                      [&](std::int64_t k) { return links.tails[k]; },
-                      {}};
-  if (!links.relations.empty()) columns.relations = [&](std::int64_t k) { return links.relations[k]; };
-  write_links(split, columns);
-}
-
-void GraphWriter::write_links(Split split, const LinkColumns& links) {
-  const auto& comm = state_->comm();
-  const auto place = place_of(comm, links.count);
-  const auto path = [&](Column column) { return state_->path({column, static_cast<int>(split)}); };
-  write_made<std::int64_t>(path(Column::kHead), place.total, place.begin, links.count, links.heads);
-  write_made<std::int64_t>(path(Column::kTail), place.total, place.begin, links.count, links.tails);
-  if (comm.all_reduce(links.relations ? 1 : 0, Reduction::kMax, "graph file") != 0)
-    write_made<std::int32_t>(path(Column::kLinkRelation), place.total, place.begin, links.count,
-                             links.relations);
+  const auto owner = static_cast<int>(split);
+  write_list<std::int64_t>(Column::kHead, owner, links.heads);
+  write_list<std::int64_t>(Column::kTail, owner, links.tails);
+  if (state_->comm().all_reduce(links.relations.empty() ? 0 : 1, Reduction::kMax, "graph file") != 0)
+    write_list<std::int32_t>(Column::kLinkRelation, owner, links.relations);
 }
 
 void write_digests(const Communicator& comm, const std::string& path, const ContentDigests& digests) {

@@ -207,7 +207,7 @@ void report_relations(const Schema& schema, const MatrixEdges& edges,
     std::int64_t repeated = 0;
     if (r < triplets) {
       repeated = edges.entries(r) - entries[r];
-      line = counted(edges.given(r), "line, ", "lines, ") + line;
+      line = counted(edges.given(r), of.line) + ", " + line;
       if (edges.dropped(r) > 0)
         line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
     }
@@ -310,7 +310,7 @@ class GraphImport {
   void commit() {
     description_.name = comm_.broadcast_text(description_.name, 0, "import");
     description_.source = comm_.broadcast_text(description_.source, 0, "import");
-    description_.directed = agreed(comm_, one_way_) > 0;
+    description_.directed = agreed(comm_, description_.directed ? 1 : one_way_) > 0;
     writer_->commit(description_);
   }
   int types() const { return static_cast<int>(schema_.types().size()); }
@@ -324,17 +324,11 @@ class GraphImport {
   }
 
   void import_ids_and_times(int type) {
-    const Buffer<std::int64_t>* numbers = nullptr;
-    const std::vector<std::string>* texts = nullptr;
-    on_first_rank(comm_, [&] {
-      numbers = source_->number_ids(type);
-      texts = source_->text_ids(type);
-    });
-    if (agreed(comm_, numbers != nullptr) != 0)
-      writer_->write_list<std::int64_t>(Column::kIds, type,
-                                        numbers != nullptr ? *numbers : Buffer<std::int64_t>());
-    if (agreed(comm_, texts != nullptr) != 0)
-      writer_->write_texts(Column::kIds, type, texts != nullptr ? *texts : std::vector<std::string>());
+    VertexIds ids;
+    on_first_rank(comm_, [&] { ids = source_->read_ids(type); });
+    const bool given = agreed(comm_, ids.given) != 0, numbers = agreed(comm_, ids.numbers) != 0;
+    if (given && numbers) writer_->write_list<std::int64_t>(Column::kIds, type, ids.of_numbers);
+    if (given && !numbers) writer_->write_texts(Column::kIds, type, ids.of_texts);
     Buffer<std::int64_t> times;
     on_first_rank(comm_, [&] { times = source_->read_times(type); });
     if (agreed(comm_, std::ssize(times)) > 0) writer_->write_list<std::int64_t>(Column::kTime, type, times);
@@ -446,6 +440,7 @@ class GraphImport {
     const auto entries = comm_.all_reduce(rows.entries(), Reduction::kSum, "import");
     if (!typed_) {
       if (source_) of.one_direction_by = source_->one_direction_by();
+      of.advises = !description_.directed;
       one_way_ = of.options.symmetrize ? 0 : count_one_way(comm_, rows);
       if (source_) report_edges(of, counts, entries, one_way_, now() - start);
       return;

@@ -8,20 +8,17 @@
 #include <filesystem>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
+#include "described_graph.hpp"
 #include "edge_pieces.hpp"
 #include "espalier/base/counted.hpp"
-#include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/file/input_files.hpp"
-#include "espalier/graph/edge_source.hpp"
-#include "espalier/graph/graph_writer.hpp"
-#include "first_rank.hpp"
+#include "graph_source.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {
@@ -30,15 +27,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kTriples = "import";
+constexpr const char* kEntity = "entity";
 
 // ---- the files ----
 
-/// In the order of entries of a matrix whose rows are tails. 12 bytes: names of 2^31 entities would
-/// be in memory beside them.
+/// Those of a relation are its edges. 12 bytes: names of 2^31 entities would be in memory beside
+/// them.
 struct Triple {
-  std::int32_t tail = 0;
   std::int32_t relation = 0;
+  std::int32_t tail = 0;
   std::int32_t head = 0;
 
   friend auto operator<=>(const Triple&, const Triple&) = default;
@@ -99,9 +96,7 @@ bool is_header(std::string_view head, std::string_view relation, std::string_vie
          (is(head, "subject") && is(relation, "predicate") && is(tail, "object"));
 }
 
-// Returns how many the file has.
-std::int64_t read_file(const std::string& path, Names& entities, Names& relations, Buffer<Triple>& triples) {
-  if (path.empty()) return 0;
+void read_file(const std::string& path, Names& entities, Names& relations, Buffer<Triple>& triples) {
   CsvReader csv(path);
   while (csv.next_line()) {
     if (csv.line() == 1 && csv.contains('\t')) csv.separate_by('\t');
@@ -119,95 +114,36 @@ std::int64_t read_file(const std::string& path, Names& entities, Names& relation
     const auto tail = entities.number_of(tail_name);
     if (std::max(head, tail) >= std::numeric_limits<std::int32_t>::max())
       csv.fail("is of entity number {}, but there may be 2^31 - 1 at most", std::max(head, tail) + 1);
-    triples.push_back({static_cast<std::int32_t>(tail), static_cast<std::int32_t>(relation),
+    triples.push_back({static_cast<std::int32_t>(relation), static_cast<std::int32_t>(tail),
                        static_cast<std::int32_t>(head)});
   }
   if (const std::span<const Triple> all = triples; all.size() > 1) {
-    const auto alone = [&](auto part) {
-      return std::ranges::none_of(all.subspan(1), [&](const Triple& t) { return part(t) == part(all[0]); });
-    };
-    if (alone([](const Triple& t) { return t.head; }) && alone([](const Triple& t) { return t.relation; }) &&
-        alone([](const Triple& t) { return t.tail; }))
+    const auto alone = [&](auto part) { return std::ranges::count(all, all[0].*part, part) == 1; };
+    if (alone(&Triple::head) && alone(&Triple::relation) && alone(&Triple::tail))
       log::warning(
           "{}:1: neither its relation nor its entities are in another line; if it is a header, leave "
           "it out: the first line is read as all others are",
           path);
   }
-  return std::ssize(triples);
 }
 
 // An empty path is a split without triples. Throws UserError(kInput) with file and line.
 TripleTables read_triples(const std::array<std::string, 3>& files) {
   TripleTables tables;
   Names entities, relations;
-  for (std::size_t s = 0; s < files.size(); ++s)
-    tables.given[s] = read_file(files[s], entities, relations, tables.splits[s]);
+  for (std::size_t s = 0; s < files.size(); ++s) {
+    if (!files[s].empty()) read_file(files[s], entities, relations, tables.splits[s]);
+    tables.given[s] = std::ssize(tables.splits[s]);
+  }
   const auto entity = entities.sort(tables.entities), relation = relations.sort(tables.relations);
   for (auto& triples : tables.splits) {
-    for (auto& of : triples) of = {entity[of.tail], relation[of.relation], entity[of.head]};
+    for (auto& of : triples) of = {relation[of.relation], entity[of.tail], entity[of.head]};
     std::ranges::sort(triples);
     const auto repeated = std::ranges::unique(triples);
     triples.erase(repeated.begin(), repeated.end());
   }
   return tables;
 }
-
-// ---- the schema ----
-
-// A name that a graph's relation can have, and that no other has yet.
-std::string free_name(const std::string& name, std::set<std::string>& taken) {
-  auto good = name;
-  std::ranges::replace_if(
-      good, [](char letter) { return !is_in_names(letter); }, '_');
-  auto candidate = good;
-  for (int k = 2; !taken.insert(candidate).second; ++k) candidate = fmt::format("{}_{}", good, k);
-  return candidate;
-}
-
-Schema schema_of(const TripleTables& tables, const TripleOptions& options) {
-  const auto count = static_cast<int>(tables.relations.size());
-  const auto most = options.inverses ? kMostRelations / 2 : kMostRelations;
-  if (count > most)
-    input_error(
-        "{}: the triples are of {} relations, but a graph has at most {}{}; give --ignore-relations for "
-        "links of "
-        "so many in a graph without relations",
-        options.files[0], count, kMostRelations,
-        options.inverses ? " with their inverses (--no-inverse leaves these out)" : "");
-  std::set<std::string> taken;
-  std::vector<Relation> relations;
-  for (const auto& name : tables.relations)
-    relations.push_back(
-        {free_name(name, taken), 0, 0, options.inverses ? count + static_cast<int>(relations.size()) : -1});
-  for (int r = 0; options.inverses && r < count; ++r)
-    relations.push_back({free_name("rev_" + relations[r].name, taken), 0, 0, r});
-  return {{{"entity", 0, std::ssize(tables.entities)}}, std::move(relations)};
-}
-
-// ---- the edges ----
-
-// Those of train, where they lie.
-class TripleEdges : public EdgeSource {
- public:
-  TripleEdges(const Buffer<Triple>& triples, const std::optional<Schema>& schema)
-      : triples_(triples), schema_(schema) {}
-  bool weighted() const override { return false; }
-  std::string name() const override { return "the triples of train"; }
-  std::string place(std::int64_t edge) const override { return fmt::format("edge {}", edge); }
-  void read(const std::function<void(const EdgePiece&)>& use) const override {
-    EdgePieces pieces(false, use);
-    for (const auto& [tail, relation, head] : triples_) {
-      pieces.add(schema_ ? schema_->column(relation, head) : head, tail, 1);
-      const int inverse = schema_ ? schema_->relations()[relation].inverse : -1;
-      if (inverse >= 0) pieces.add(schema_->column(inverse, tail), head, 1);
-    }
-    pieces.finish();
-  }
-
- private:
-  const Buffer<Triple>& triples_;
-  const std::optional<Schema>& schema_;
-};
 
 // ---- what was read, in words ----
 
@@ -242,70 +178,118 @@ void report(const TripleTables& tables) {
                  counted(unknown, "relation is", "relations are"), unknown == 1 ? "it" : "them");
 }
 
-// ---- all of it ----
+// ---- the description ----
 
-// Collective. Rank 0 has the triples.
-template <class Index>
-void write_edges(const Communicator& comm, const TripleTables& tables, const std::optional<Schema>& schema,
-                 GraphWriter& writer) {
-  const TripleEdges triples(tables.splits[0], schema);
-  const SharedEdges edges(comm, comm.rank() == 0 ? &triples : nullptr);
-  const auto n = agreed(comm, std::ssize(tables.entities));
-  EdgeCounts counts;
-  const auto rows =
-      build_rows<Index>(edges, count_entries(edges, n, {}, schema ? schema->columns() : n), {}, counts);
-  log::info("edges      {}{}", counted(counts.given - counts.merged, "entry"),
-            schema ? " in " + counted(std::ssize(schema->relations()), "relation") : "");
-  writer.write_adjacency(rows);
+// Edges, where they lie.
+class TripleEdges : public EdgeSource {
+ public:
+  explicit TripleEdges(std::span<const Triple> triples) : triples_(triples) {}
+  bool weighted() const override { return false; }
+  std::string name() const override { return "the triples of train"; }
+  std::string place(std::int64_t edge) const override { return fmt::format("triple {}", edge); }
+  void read(const std::function<void(const EdgePiece&)>& use) const override {
+    EdgePieces pieces(false, use);
+    for (const auto& of : triples_) pieces.add(of.head, of.tail, 1);
+    pieces.finish();
+  }
+
+ private:
+  std::span<const Triple> triples_;
+};
+
+// A name that a graph's relation can have, and that no other has yet.
+std::string free_name(const std::string& name, std::set<std::string>& taken) {
+  auto good = name;
+  std::ranges::replace_if(
+      good, [](char letter) { return !is_in_names(letter); }, '_');
+  auto candidate = good;
+  for (int k = 2; !taken.insert(candidate).second; ++k) candidate = fmt::format("{}_{}", good, k);
+  return candidate;
 }
 
-// Collective.
-void write_links(const Communicator& comm, const TripleOptions& options, const TripleTables& tables,
-                 GraphWriter& writer) {
-  LinkInfo info;
-  info.names = broadcast_texts(comm, tables.relations);
-  if (!options.ignore_relations)
-    for (int r = 0; r < std::ssize(info.names); ++r) info.graph_relations.push_back(r);
-  writer.write_link_relations(info);
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
-    if (options.files[static_cast<std::size_t>(split)].empty()) continue;
-    const auto& triples = tables.splits[static_cast<std::size_t>(split)];
-    LinkColumns links{std::ssize(triples),
-                      [&](std::int64_t k) { return triples[k].head; },
-                      [&](std::int64_t k) { return triples[k].tail; },
-                      {}};
-    if (info.names.size() > 1) links.relations = [&](std::int64_t k) { return triples[k].relation; };
-    writer.write_links(split, links);
+DescribedRelation relation_of(Triplet triplet, std::span<const Triple> triples) {
+  const auto edges = std::make_shared<TripleEdges>(triples);
+  return {.triplet = std::move(triplet), .by = {}, .edges = {{.file = {}, .source = edges}}};
+}
+
+// Of train, each with an inverse.
+void add_relations(DescribedGraph& graph, const TripleTables& tables, bool inverses) {
+  const auto count = static_cast<int>(tables.relations.size());
+  if (count > (inverses ? kMostRelations / 2 : kMostRelations))
+    input_error(
+        "{}: the triples are of {} relations, but a graph has at most {}{}; give --ignore-relations for "
+        "links of so many in a graph without relations",
+        graph.place, count, kMostRelations,
+        inverses ? " with their inverses (--no-inverse leaves these out)" : "");
+  std::set<std::string> taken;
+  for (int r = 0; r < count; ++r) {
+    const auto triples = std::ranges::equal_range(tables.splits[0], r, {}, &Triple::relation);
+    const auto name = free_name(tables.relations[r], taken);
+    graph.relations.push_back(relation_of({kEntity, name, kEntity}, triples));
+    graph.links->graph_relations.push_back(r);
   }
+  for (auto& of : graph.relations)
+    if (inverses) of.triplet.inverse = free_name("rev_" + of.triplet.relation, taken);
+}
+
+// In the order of (tail, relation, head), in which those of one tail stand.
+Links links_of(const Buffer<Triple>& triples, std::int64_t entities, bool relations) {
+  std::vector<std::int64_t> places(entities + 1, 0);
+  for (const auto& of : triples) ++places[of.tail + 1];
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  Links links;
+  links.heads.resize(triples.size());
+  links.tails.resize(triples.size());
+  links.relations.resize(relations ? triples.size() : 0);
+  for (const auto& of : triples) {
+    const auto k = places[of.tail]++;
+    links.heads[k] = of.head;
+    links.tails[k] = of.tail;
+    if (relations) links.relations[k] = of.relation;
+  }
+  return links;
+}
+
+DescribedGraph describe_triples(const TripleOptions& options) {
+  const auto& files = options.files;
+  const auto tables = std::make_shared<TripleTables>(read_triples(files));
+  const auto& train = tables->splits[0];
+  if (train.empty()) input_error("{}: has no triples", files[0]);
+  const auto folder = fs::absolute(files[0]).lexically_normal().parent_path().filename().string();
+  DescribedGraph graph;
+  graph.about = {folder.empty() ? "triples" : folder, "triples of " + files[0], options.ignore_relations};
+  graph.options.place = graph.place = files[0];
+  auto& type = graph.types.emplace_back();
+  type.count = std::ssize(tables->entities);
+  type.names = [tables] { return std::move(tables->entities); };
+  graph.links.emplace().relations = tables->relations;
+  for (std::size_t s = 0; s < files.size(); ++s) {
+    if (files[s].empty()) continue;
+    if (s > 0) graph.about.source += ", " + files[s];
+    graph.links->splits[s].emplace().read = [tables, s, count = *type.count] {
+      return links_of(tables->splits[s], count, tables->relations.size() > 1);
+    };
+  }
+  if (options.ignore_relations) {
+    graph.line = "pair";
+    graph.relations = {relation_of({}, train)};
+  } else {
+    graph.line = "triple";
+    type.name = kEntity;
+    add_relations(graph, *tables, options.inverses);
+  }
+  report(*tables);
+  return graph;
 }
 
 }  // namespace
 
 void import_triples(const Communicator& comm, const TripleOptions& options, const OutputFile& output) {
-  TripleTables tables;  // rank 0
-  std::optional<Schema> schema;
-  on_first_rank(comm, [&] {
+  import_graph(comm, output, [&] {
     refuse_inputs_as_output({options.files.begin(), options.files.end()}, output.path);
     check_output(output);
-    tables = read_triples(options.files);
-    if (tables.splits[0].empty()) input_error("{}: has no triples", options.files[0]);
-    if (!options.ignore_relations) schema = schema_of(tables, options);
-    report(tables);
+    return std::make_unique<GraphSource>(describe_triples(options));
   });
-  if (!options.ignore_relations) schema = broadcast_schema(comm, schema);
-  GraphWriter writer(comm, output);
-  if (schema) writer.write_schema(*schema);
-  // There are fewer columns than the largest Index.
-  const auto columns = agreed(comm, schema ? schema->columns() : std::ssize(tables.entities));
-  with_index_type(columns + 1, [&]<class Index>(Index) { write_edges<Index>(comm, tables, schema, writer); });
-  writer.write_texts(Column::kIds, 0, tables.entities);
-  write_links(comm, options, tables, writer);
-  auto name = fs::absolute(options.files[0]).lexically_normal().parent_path().filename().string();
-  name = comm.broadcast_text(std::move(name), 0, kTriples);
-  auto source = "triples of " + options.files[0];
-  for (std::size_t s = 1; s < options.files.size(); ++s)
-    if (!options.files[s].empty()) source += ", " + options.files[s];
-  writer.commit({name.empty() ? "triples" : name, source, !schema || !options.inverses});
 }
 
 }  // namespace espalier

@@ -382,7 +382,10 @@ class Layouts(Described):
         self.fail_with(2, ["y is an array, which a description knows by its name"],
                        "import", "edges", self.folder / "list.txt", "--labels", self.folder / "y", "--describe")
         self.fail_with(2, ["--output is required"], "import", "edges", self.folder / "list.txt")
-        self.fail_with(2, ["--describe"], "import", "matrixmarket", self.folder / "list.txt", "--describe")
+        self.fail_with(2, ["--describe: a description takes ids from 0", "m = scipy.io.mmread(FILE)"], "import", "matrixmarket", self.folder / "list.txt", "--describe", ranks=2)
+        self.fail_with(2, ["--describe: a description numbers vertices, and triples name them; espalier-tables takes names"],
+                       "import", "triples", "--train", self.folder / "list.txt", "--describe")
+        self.fail_with(2, ["--describe: FILE is a description"], "import", self.folder / "list.toml", "--describe")
 
 
 class Refusals(Described):

@@ -74,7 +74,8 @@ class Import(Triples):
         output = self.convert(TRAIN + TRAIN[:2], ranks=2)
         for words in ("triples    train 7, valid 2, test 3: 8 entities, 3 relations", "duplicates train: 2 lines repeat an earlier one",
                       "1 triple of valid is in train, too", "1 triple of test is in valid, too",
-                      "entities   2 are in no triple of train: vertices without an edge", "edges      14 entries in 6 relations"):
+                      "entities   2 are in no triple of train: vertices without an edge", "edges      14 entries in 6 relations",
+                      "relation   entity.in.entity: 3 triples, 3 entries", "links      7 links of train"):
             self.assertIn(words, output)
         self.assertNotIn("triple of test is in train", output)
         self.assertNotIn("repeat", self.convert("".join("\t".join(of) + "\n" for of in TRAIN).encode() + b"\n" * 1000000))
@@ -140,14 +141,20 @@ class Import(Triples):
             self.fail_with(3, ["the triples are of 300 relations, but a graph has at most 256", "--ignore-relations"], *files, *options, ranks=2)
         self.convert(train[:128], None, None)
         self.convert(train[:256], None, None, "--no-inverse")
-        self.convert(train, None, None, "--ignore-relations", ranks=2)
+        output = self.convert(train, None, None, "--ignore-relations", ranks=2)
+        self.assertIn("duplicates 265 pairs repeat an earlier one; no weights, so that each becomes one entry\n", output)
+        self.assertNotIn("--", output, "options that triples do not have")
         with h5py.File(self.output) as file:
+            self.assertTrue(file.attrs["directed"])
             self.assertEqual(len(file["links/relations"]), 300)
             self.assertEqual(len(file["links/train/head"]), 300)
             self.assertNotIn("graph_relations", file["links"])
             self.assertEqual(file["nodes/ids"][()].tolist(), [f"e{k}".encode() for k in range(7)])
         self.assertEqual(set(entries_of(self.output)), {(k % 5, 0, k % 7) for k in range(300)})
         self.assertIn("they are no relations of the graph", self.succeed("info", self.output))
+        self.convert([("a", "r", "b"), ("b", "s", "a")], None, None, "--ignore-relations")
+        with h5py.File(self.output) as file:
+            self.assertTrue(file.attrs["directed"], "though its matrix is symmetric")
 
 
 class BadInput(Triples):

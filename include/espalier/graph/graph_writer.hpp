@@ -40,13 +40,6 @@ struct GraphDescription {
   bool directed = false;
 };
 
-/// Links that are not in memory as such. Each function is called for 0, 1, .. in turn.
-struct LinkColumns {
-  std::int64_t count = 0;
-  std::function<std::int64_t(std::int64_t)> heads, tails;
-  std::function<std::int32_t(std::int64_t)> relations;  ///< null: all of relation 0
-};
-
 class GraphWriter {
  public:
   /// Collective. Creates the temporary. Every member throws UserError(kUsage) on every rank when
@@ -102,7 +95,6 @@ class GraphWriter {
 
   /// Collective. My part of the links of a split.
   void write_links(Split split, const Links& links);
-  void write_links(Split split, const LinkColumns& links);
 
   /// Collective. Closes the file and gives it its name as put_in_place() does: a file that appeared
   /// there meanwhile is replaced only when that is allowed, else this one stays beside it under

@@ -27,11 +27,11 @@ struct TripleOptions {
   bool ignore_relations = false;
 };
 
-/// Collective. Rank 0 reads the files and writes the graph file `output`; memory is that of all
-/// triples, names and the matrix. Says how many triples of valid and test are in train, too.
-/// Throws UserError(kInput) on every rank with file and line for anything that does not fit, and
-/// for too many relations; then there is no `output`. Throws UserError(kUsage) when `output` is one
-/// of the inputs, also as check_output() and put_in_place() do.
+/// Collective. Rank 0 reads the files; memory is that of all triples, names and, one after the
+/// other, its rows of the matrix and the links of a split. Says how many triples of valid and test
+/// are in train, too. Throws UserError(kInput) on every rank with file and line for anything that
+/// does not fit, and for too many relations; then there is no `output`. Throws UserError(kUsage)
+/// when `output` is one of the inputs, also as check_output() and put_in_place() do.
 void import_triples(const Communicator& comm, const TripleOptions& options, const OutputFile& output);
 
 }  // namespace espalier
