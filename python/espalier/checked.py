@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import arrays, labels
 from .columns import Columns, checked_columns
-from .edges import ends, entries_of
+from .edges import Repeats, ends, entries_of
 from .errors import DataError
 from .given import OF_RELATIONS, OF_TYPES, Given, parts_of_splits
 from .graph import (
@@ -177,9 +177,7 @@ def _relation(
     key: Any,
     types: list[VertexType],
     listed: _Listed,
-    duplicates: str,
-    duplicate_features: str,
-    duplicate_times: str,
+    repeats: Repeats,
     both_ways: bool,
 ) -> Relation:
     """Of edges in the user's order, with their weights, features and times."""
@@ -206,31 +204,27 @@ def _relation(
         listed.targets,
         types[source].count,
         types[target].count,
+        repeats,
         weights=weights,
-        duplicates=duplicates,
-        duplicate_features=duplicate_features,
         both_ways=both_ways,
         what=what,
         featured=features is not None,
         times=time,
-        duplicate_times=duplicate_times,
     )
     if features is not None and entries.standing is not None:
         said = given.said("edge_features", key)
-        features = added_up(features, entries.standing, duplicate_features == "mean", said)
+        features = added_up(features, entries.standing, repeats.duplicate_features == "mean", said)
     name = check_name("relation", key[1])
     return Relation(source, name, target, entries, features, columns=columns)
 
 
 def make_graph(
     given: Given,
+    repeats: Repeats,
     *,
     directed: bool | None = None,
     inverse: Any = None,
     matrix_rows: str | None = None,
-    duplicates: str = "sum",
-    duplicate_features: str = "kept",
-    duplicate_times: str = "first",
     splits: tuple[str, ...] = (),
 ) -> Graph:
     """What was given, checked and in the file's order. `splits`: the names of those that have one."""
@@ -245,18 +239,8 @@ def make_graph(
     ]
     relations = []
     for key in list(listed):
-        relations.append(
-            _relation(
-                given,
-                key,
-                types,
-                listed.pop(key),
-                duplicates,
-                duplicate_features,
-                duplicate_times,
-                directed is False and not given.typed,
-            )
-        )
+        both_ways = directed is False and not given.typed
+        relations.append(_relation(given, key, types, listed.pop(key), repeats, both_ways))
     if inverse is not None and not given.typed:
         raise DataError("inverse is of a graph with types; leave it out")
     if given.typed:

@@ -18,10 +18,32 @@ from .arrays import integers
 from .errors import DataError, DataWarning
 from .repeats import first_of_largest, last_of, merged_times, merged_weights, standing_edges
 
-# As `espalier import` has them: --duplicates, --duplicate-features, duplicate_times.
-DUPLICATES = ("sum", "mean", "max", "first", "last", "count", "refuse")
-DUPLICATE_FEATURES = ("kept", "first", "last", "sum", "mean")
-DUPLICATE_TIMES = ("first", "last")
+# As `espalier import` has them.
+CHOICES = {
+    "duplicates": ("sum", "mean", "max", "first", "last", "count", "refuse"),
+    "duplicate_features": ("kept", "first", "last", "sum", "mean"),
+    "duplicate_times": ("first", "last"),
+}
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What becomes of edges that are listed more than once: the first of CHOICES, where nothing is
+    said."""
+
+    duplicates: str = "sum"
+    duplicate_features: str = "kept"
+    duplicate_times: str = "first"
+
+    def __post_init__(self) -> None:
+        for option, choices in CHOICES.items():
+            if (said := getattr(self, option)) not in choices:
+                raise DataError(f"{option} is {said!r}; say one of {', '.join(choices)}")
+        if self.duplicates == "refuse" and self.duplicate_features != "kept":
+            raise DataError(
+                f"duplicate_features is {self.duplicate_features!r}, but duplicates=\"refuse\" leaves "
+                "none to merge; leave one of them out"
+            )
 
 
 @dataclass
@@ -144,36 +166,19 @@ def entries_of(
     targets: NDArray[np.int64],
     num_sources: int,
     num_targets: int,
+    repeats: Repeats,
     *,
     weights: NDArray[np.float32] | None = None,
-    duplicates: str = "sum",
-    duplicate_features: str = "kept",
     both_ways: bool = False,
     what: str = "edge_index",
     featured: bool = False,
     times: NDArray[np.int64] | None = None,
-    duplicate_times: str = "first",
 ) -> Entries:
     """Edges that are listed more than once become one, which is warned of; with `both_ways` every
     edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Features are
     "kept" of the edge whose weight stays ("max", "last"), else of the first. `featured`: have edges
     features? That is said. Of `times` the earliest, or latest, in the same direction stays."""
-    if duplicates not in DUPLICATES:
-        raise DataError(f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}")
-    if duplicate_features not in DUPLICATE_FEATURES:
-        raise DataError(
-            f"duplicate_features is {duplicate_features!r}; say one of "
-            f"{', '.join(DUPLICATE_FEATURES)}"
-        )
-    if duplicate_times not in DUPLICATE_TIMES:
-        raise DataError(
-            f"duplicate_times is {duplicate_times!r}; say one of {', '.join(DUPLICATE_TIMES)}"
-        )
-    if duplicates == "refuse" and duplicate_features != "kept":
-        raise DataError(
-            f"duplicate_features is {duplicate_features!r}, but duplicates=\"refuse\" leaves none "
-            "to merge; leave one of them out"
-        )
+    duplicates, duplicate_features = repeats.duplicates, repeats.duplicate_features
     if duplicates == "count":
         weights = np.ones(len(sources), dtype=np.float32)
     listed = np.arange(len(sources), dtype=np.int64)
@@ -193,7 +198,7 @@ def entries_of(
     starts = np.flatnonzero(begins)
     if times is not None:
         turned = np.arange(len(order)) % 2 == 1 if both_ways else np.zeros(len(order), dtype=bool)
-        times = merged_times(times, turned, order, begins, duplicate_times)
+        times = merged_times(times, turned, order, begins, repeats.duplicate_times)
     if len(starts) == len(order):
         kept_weights = None if weights is None else weights[order]
         return Entries(rows, columns, listed[order], kept_weights, times=times)
@@ -212,7 +217,7 @@ def entries_of(
                 f"features are {f'the {duplicate_features} of theirs' if added else f'those of {whom}'}"
             )
         if times is not None:
-            kept.append(f"time is the {'earliest' if duplicate_times == 'first' else 'latest'}")
+            kept.append(f"time is the {'earliest' if repeats.duplicate_times == 'first' else 'latest'}")
         _warn_of_repeated(again[met], len(sources), both_ways, kept, what)
     kept_at, merged = starts, None
     last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")

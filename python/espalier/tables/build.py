@@ -141,13 +141,7 @@ def from_tables(
     path = path if path is not None else said.graph
     _check_inputs_stay(pathlib.Path(path), said, description, *([] if like is None else [like]))
     trained = None if like is None else Like(like)
-    graph = make_graph(
-        _given(said, trained),
-        directed=said.directed,
-        duplicates=said.duplicates,
-        duplicate_features=said.duplicate_features,
-        duplicate_times=said.duplicate_times,
-    )
+    graph = make_graph(_given(said, trained), said.repeats, directed=said.directed)
     if trained:
         trained.check_all_are_here(graph)
     graph.name, graph.source = (

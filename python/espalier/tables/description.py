@@ -47,7 +47,7 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any
 
-from ..edges import DUPLICATE_FEATURES, DUPLICATE_TIMES, DUPLICATES
+from ..edges import CHOICES, Repeats
 from ..errors import DataError
 
 
@@ -90,21 +90,15 @@ class Description:
     graph: pathlib.Path
     seed: int
     directed: bool | None
-    duplicates: str
-    duplicate_features: str
-    duplicate_times: str
+    repeats: Repeats
     types: dict[str, TypeTable]
     relations: dict[str, RelationTable]
 
 
 OF_ALL_TABLES = ("missing", "scale")  # may be said once
+KEYS = ["graph", "seed", "directed", *CHOICES, "types", "relations", *OF_ALL_TABLES]
 SCALES = ("none", "standard")
 SHARES = [0.6, 0.2, 0.2]  # of a split that nobody described
-CHOICES = {
-    "duplicates": DUPLICATES,
-    "duplicate_features": DUPLICATE_FEATURES,
-    "duplicate_times": DUPLICATE_TIMES,
-}
 KINDS: dict[str, tuple[type, ...]] = {
     "file": (str,),
     "id": (str,),
@@ -265,10 +259,11 @@ def _relation(
     return RelationTable(**said, name=name)
 
 
-def _choice(section: _Section, key: str) -> str:
-    chosen, choices = section.values.get(key, CHOICES[key][0]), CHOICES[key]
-    section.require(chosen in choices, f"{key} is {chosen!r}; say one of {', '.join(choices)}")
-    return str(chosen)
+def _repeats(section: _Section) -> Repeats:
+    try:
+        return Repeats(**{key: section.values[key] for key in CHOICES if key in section.values})
+    except DataError as problem:
+        raise DataError(f"{section.where}: {problem}") from None
 
 
 def read_description(path: pathlib.Path) -> Description:
@@ -278,7 +273,7 @@ def read_description(path: pathlib.Path) -> Description:
         raise DataError(f"{path} is not there") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DataError(f"{path} is no TOML: {problem}") from None
-    section = _Section(path, "", text, [*_names(Description), *OF_ALL_TABLES])
+    section = _Section(path, "", text, KEYS)
     _features(section)
     section.require(
         bool(text.get("types")) and bool(text.get("relations")),
@@ -294,7 +289,7 @@ def read_description(path: pathlib.Path) -> Description:
         path.parent / text["graph"] if "graph" in text else path.with_suffix(".h5"),
         text.get("seed", 0),
         text.get("directed"),
-        *(_choice(section, key) for key in CHOICES),
+        _repeats(section),
         types,
         relations,
     )
