@@ -78,13 +78,11 @@ def _listed(given: Given, key: Any, rows: str | None) -> _Listed:
 
 def _names_of_types(given: Given, splits: tuple[str, ...]) -> list[str]:
     """Those with features first, in their order."""
-    names: dict[str, None] = {}
+    names = dict.fromkeys(given.types)
+    in_edges = names | dict.fromkeys(name for key in given.edge_index for name in (key[0], key[2]))
     for part in ("x", "num_nodes"):
-        names.update(dict.fromkeys(given.parts.get(part, {})))
-    in_edges = {name for source, _, target in given.edge_index for name in (source, target)}
-    names.update(
-        (name, None) for source, _, target in given.edge_index for name in (source, target)
-    )
+        names |= dict.fromkeys(given.parts.get(part, {}))
+    names |= in_edges
     named = [said for parts in parts_of_splits(splits).values() for said in parts.values()]
     for part in dict.fromkeys([*OF_TYPES, *named]):
         for name in given.parts.get(part, {}):
@@ -188,7 +186,7 @@ def _relation(
         arrays.check_ids(
             ids, of.count, f"{what}[{end}]", f"the type {of.name}" if given.typed else "the graph"
         )
-    edges = len(listed.sources)
+    edges, turned = len(listed.sources), given.turned.get(key)
     weights = given.of("edge_weight", key)
     if weights is not None:
         weights = arrays.weights(weights, given.said("edge_weight", key), edges)
@@ -206,7 +204,8 @@ def _relation(
         types[target].count,
         repeats,
         weights=weights,
-        both_ways=both_ways,
+        both_ways=both_ways if turned is None else turned is True,
+        drop_loops=repeats.loops == "drop" and source == target,
         what=what,
         featured=features is not None,
         times=time,
@@ -215,7 +214,8 @@ def _relation(
         said = given.said("edge_features", key)
         features = added_up(features, entries.standing, repeats.duplicate_features == "mean", said)
     name = check_name("relation", key[1])
-    return Relation(source, name, target, entries, features, columns=columns)
+    turned = turned if given.typed else None  # of a graph without types its entries tell
+    return Relation(source, name, target, entries, features, columns=columns, turned=turned)
 
 
 def make_graph(
@@ -247,13 +247,12 @@ def make_graph(
         if inverse is not None:
             declare_inverses(inverse, types, relations)
         join_inverses(types, relations)
-        if directed is False:
-            add_inverses(relations)
+        add_inverses(relations, directed is False)
     graph = Graph(
         types,
         relations,
         given.typed,
-        bool(directed) if directed is not None else is_directed(relations),
+        bool(directed) if directed is not None and not given.turned else is_directed(relations),
     )
     check_graph(graph)
     return graph

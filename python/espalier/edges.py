@@ -23,17 +23,19 @@ CHOICES = {
     "duplicates": ("sum", "mean", "max", "first", "last", "count", "refuse"),
     "duplicate_features": ("kept", "first", "last", "sum", "mean"),
     "duplicate_times": ("first", "last"),
+    "loops": ("keep", "drop"),
 }
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """What becomes of edges that are listed more than once: the first of CHOICES, where nothing is
-    said."""
+    """What becomes of edges that are listed more than once, and of loops: the first of CHOICES, where
+    nothing is said."""
 
     duplicates: str = "sum"
     duplicate_features: str = "kept"
     duplicate_times: str = "first"
+    loops: str = "keep"
 
     def __post_init__(self) -> None:
         for option, choices in CHOICES.items():
@@ -170,6 +172,7 @@ def entries_of(
     *,
     weights: NDArray[np.float32] | None = None,
     both_ways: bool = False,
+    drop_loops: bool = False,
     what: str = "edge_index",
     featured: bool = False,
     times: NDArray[np.int64] | None = None,
@@ -183,14 +186,18 @@ def entries_of(
         weights = np.ones(len(sources), dtype=np.float32)
     listed = np.arange(len(sources), dtype=np.int64)
     rows, columns = targets, sources
+    if drop_loops:
+        listed = np.flatnonzero(sources != targets)
+        rows, columns = targets[listed], sources[listed]
     if both_ways:
         rows, columns = (
-            np.stack((targets, sources), 1).reshape(-1),
-            np.stack((sources, targets), 1).reshape(-1),
+            np.stack((rows, columns), 1).reshape(-1),
+            np.stack((columns, rows), 1).reshape(-1),
         )
         listed = np.repeat(listed, 2)
-        weights = None if weights is None else np.repeat(weights, 2)
-        times = None if times is None else np.repeat(times, 2)
+    if drop_loops or both_ways:
+        weights = None if weights is None else weights[listed]
+        times = None if times is None else times[listed]
     order = _order(rows, columns, num_sources, num_targets)
     rows, columns = rows[order], columns[order]
     begins = np.ones(len(order), dtype=bool)
@@ -203,6 +210,7 @@ def entries_of(
         kept_weights = None if weights is None else weights[order]
         return Entries(rows, columns, listed[order], kept_weights, times=times)
 
+    whom = _of_whom(duplicates, duplicate_features, weights is not None)
     repeated = np.flatnonzero(~begins)
     earlier = listed[order[starts[np.cumsum(begins)[repeated] - 1]]]
     again = listed[order[repeated]]
@@ -210,7 +218,6 @@ def entries_of(
         if duplicates == "refuse":
             _refuse_repeated(again[met], earlier[met], sources, targets, what)
         kept = [f"weight is {_KEPT_WEIGHTS[duplicates]}"] * (weights is not None)
-        whom = _of_whom(duplicates, duplicate_features, weights is not None)
         if featured:
             added = duplicate_features in ("sum", "mean")
             kept.append(
@@ -219,10 +226,7 @@ def entries_of(
         if times is not None:
             kept.append(f"time is the {'earliest' if repeats.duplicate_times == 'first' else 'latest'}")
         _warn_of_repeated(again[met], len(sources), both_ways, kept, what)
-    kept_at, merged = starts, None
-    last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
-    if last:
-        kept_at = last_of(starts, len(order))
+    kept_at, merged = last_of(starts, len(order)) if whom == "the last" else starts, None
     if weights is not None:
         merged = merged_weights(weights, order, starts, duplicates)
         if not np.isfinite(merged).all():
@@ -231,7 +235,7 @@ def entries_of(
                 f"{what}: the weights of {columns[starts[at]]} to {rows[starts[at]]} add up to "
                 "more than float32 holds"
             )
-        if duplicates == "max" and duplicate_features == "kept":
+        if whom == "the one with the largest weight":
             kept_at = first_of_largest(weights, order, starts, merged)
     standing = None
     if duplicate_features in ("sum", "mean"):
