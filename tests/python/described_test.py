@@ -7,18 +7,16 @@ fit is one message with the file and the key.
 """
 
 import gzip
-import itertools
 import os
 import unittest
-import warnings
 
 import h5py
 import numpy as np
 
-import tests.python  # noqa: F401  # where the package is
-from tests.app.import_described_test import RELATIONS, TYPES, Described, as_text
+from tests.app.import_described_test import RELATIONS, TYPES, Described
 from tests.app.program import arrays_of
-from tests.python.like_test import text_of
+from tests.python import DataTest
+from tests.python.tables import text_of
 
 import espalier
 
@@ -30,12 +28,7 @@ def texts(ids):
     return [of.decode() if isinstance(of, bytes) else str(of) for of in ids.tolist()]
 
 
-class Read(Described):
-    def setUp(self):
-        super().setUp()
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
-
+class Read(DataTest, Described):
     def put_text(self, lines):
         """Plain, or by gzip."""
         packed = self.random.random() < 0.5
@@ -221,9 +214,7 @@ class Refusals(Read):
             section |= keys
             for key in [key for key, value in keys.items() if value is None]:
                 del section[key]
-        with self.assertRaises(espalier.DataError, msg=words) as raised:
-            self.read(sections)
-        said = str(raised.exception)
+        said = self.refused(words[0], self.read, sections)
         self.assertEqual(said.count("\n"), 0)
         for word in words:
             self.assertIn(word, said)

@@ -13,7 +13,7 @@ import unittest.mock
 
 import numpy as np
 
-from tests.python.table_refusals_test import GOOD, SHOP, TablesTest
+from tests.python.table_refusals_test import GOOD, SHOP, ShopTest
 
 import espalier
 from espalier.tables import description
@@ -59,7 +59,7 @@ def paths_of(sections, before=()):
             yield from paths_of(value, (*before, key))
 
 
-class Junk(TablesTest):
+class Junk(ShopTest):
     def test_junk_in_the_description(self):
         """Whatever stands for a value: no exception but DataError."""
         self.make({})
