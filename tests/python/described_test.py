@@ -189,6 +189,12 @@ class Mixed(Read):
                 kinds |= {(name[:4], "file" in keys) for name, keys in mixed.items() if name}
         self.assertEqual(len(kinds), 4)
 
+    def test_labels_that_are_texts(self):
+        kinds = np.array(["toy", "book", "toy"])
+        arrays = self.read({"types.v": {"labels": self.put_npy(kinds)}, "relations.r": {
+            "source": "v", "target": "v", "edges": self.put_npy(np.array([[0], [1]]))}})
+        self.assertEqual(arrays["labels/names"][arrays["nodes/labels"]].astype(str).tolist(), kinds.tolist())
+
 
 class Refusals(Read):
     """One line with the file and the key; no file."""
@@ -230,7 +236,7 @@ class Refusals(Read):
         self.refuse([f"{self.description}: loops is 'sum'; say one of keep, drop"], __={"loops": "sum"})
         for key, value in (("links", {"directed": True}), ("half", True), ("typed", True), ("name", "x")):
             self.refuse([f"{key} is for `espalier import {self.description}`"], __={key: value})
-        self.refuse([likes + "weights is {'file': 'w.npy', 'column': 0}; give a file", f"`espalier import {self.description}`"],
+        self.refuse([likes + f"weights is {{'file': 'w.npy', 'column': 0}}; give a file (one column of it is for `espalier import {self.description}`)"],
                     relations__likes={"weights": {"file": "w.npy", "column": 0}})
         self.refuse([item + "['features'] is of arrays, ['file'] of a table"], types__item={"file": "z.csv", "id": "id"})
         self.refuse([likes + "['edges'] is of arrays, ['weight'] of a table"], relations__likes={"weight": "pieces"})

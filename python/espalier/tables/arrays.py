@@ -20,7 +20,7 @@ from ..labels import is_text, texts
 from .cells import numbers_or_names
 from .section import Section
 
-# Keys, and of what an array or a text there is read: numbers, whole ones, or names.
+# Of each key the argument of write_graph, and what a text holds: numbers, whole ones, or names.
 OF_VERTICES = {"features": ("x", "f8"), "labels": ("y", "f8"), "ids": ("ids", ""), "time": ("time", "i8")}
 OF_EDGES = {
     "weights": ("edge_weight", "f8"),
@@ -58,7 +58,7 @@ class Arrays:
     def read(self, key: str, name: Any, kind: Any) -> Any:
         """"x.npy", "a.npz:MEMBER", or a text, whose fields are of `kind`. Of one column a vector."""
         said = f"{self.section.where}: {key}"
-        more = f"give a file (`espalier import {self.section.path}` reads more)"
+        more = f"give a file (one column of it is for `espalier import {self.section.path}`)"
         self.section.require(isinstance(name, str), f"{key} is {name!r}; {more}")
         name, archive, member = name.partition(".npz:")
         path = self.section.path.parent / (name + archive[:4])
