@@ -86,8 +86,8 @@ def add_inverses(relations: list[Relation], of_all: bool) -> None:
             )
         names.add((of.target, check_name("relation", name), of.source))
         of.inverse = len(relations)
-        ends = {"source": of.target, "name": name, "target": of.source}
-        relations.append(replace(of, **ends, entries=of.entries.reversed(), inverse=at))
+        relations.append(replace(of, source=of.target, name=name, target=of.source, inverse=at))
+        relations[-1].entries = of.entries.reversed()
 
 
 def _is_its_own(of: Relation) -> bool:

@@ -126,8 +126,8 @@ def _given(description: Description, like: Like | None) -> Given:
 
 def _check_inputs_stay(path: pathlib.Path, said: Description, *others: Any) -> None:
     inputs = [pathlib.Path(of) for of in others]
-    for of in (*said.types.values(), *said.relations.values()):
-        inputs += [of.file] if of.file else of.arrays.files if of.arrays else []
+    for part in (*said.types.values(), *said.relations.values()):
+        inputs += [part.file] if part.file else part.arrays.files if part.arrays else []
     for of in inputs:
         if path.exists() and of.exists() and path.samefile(of):
             raise DataError(f"{path} is one of the files that are read; give another to write to")
