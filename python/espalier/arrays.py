@@ -72,8 +72,7 @@ def integers(value: Any, what: str) -> NDArray[np.int64]:
             if isinstance(item, int) and not -MOST_INT64 <= item <= MOST_INT64:
                 raise DataError(
                     f"{what}{place(at)} is {item}, which does not fit 64 bits; number the vertices "
-                    "from 0 and give "
-                    "their own ids as ids="
+                    "from 0 and give their own ids as ids="
                 )
         raise _first_object(
             array, what, "give whole numbers, as an array of integers", (int, np.integer)
@@ -83,8 +82,7 @@ def integers(value: Any, what: str) -> NDArray[np.int64]:
     if array.dtype.kind == "f":
         raise DataError(
             f"{what} holds floats ({array.dtype}), the first is {array.flat[0]}; give whole "
-            "numbers: "
-            f"{what}.astype(numpy.int64)"
+            f"numbers: {what}.astype(numpy.int64)"
         )
     if array.dtype.kind not in "iu":
         raise DataError(f"{what} holds {array.dtype}; give whole numbers")
@@ -92,8 +90,7 @@ def integers(value: Any, what: str) -> NDArray[np.int64]:
         at = first(wrong)
         raise DataError(
             f"{what}{place(at)} is {array[at]}, which does not fit 64 bits with a sign; number the "
-            "vertices from 0 "
-            "and give their own ids as ids="
+            "vertices from 0 and give their own ids as ids="
         )
     return array.astype(np.int64, copy=False)
 
@@ -107,7 +104,7 @@ def check_ids(ids: NDArray[np.int64], vertices: int, what: str, of: str = "the g
             + (
                 "ids count from 0"
                 if ids[at] < 0 or ids[at] == vertices
-                else "say num_nodes= if there are more"
+                else "say num_nodes= (in a description count) if there are more"
             )
         )
 
@@ -212,8 +209,7 @@ def split_ids(value: Any, what: str, vertices: int) -> NDArray[np.int64]:
         array = array.reshape(-1)
     if array.ndim != 1:
         raise DataError(
-            f"{what} has the shape {list(array.shape)}; give one split, a column of it: {what}[:, "
-            "0]"
+            f"{what} has the shape {list(array.shape)}; give one split, a column of it: {what}[:, 0]"
         )
     if array.dtype.kind == "b":
         if len(array) != vertices:
@@ -233,7 +229,6 @@ def split_ids(value: Any, what: str, vertices: int) -> NDArray[np.int64]:
             )
         (at,) = first(repeated)
         raise DataError(
-            f"{what}[{order[at + 1]}] is {ids[at]}, as {what}[{order[at]}] is; name each vertex "
-            "once"
+            f"{what}[{order[at + 1]}] is {ids[at]}, as {what}[{order[at]}] is; name each vertex once"
         )
     return ids

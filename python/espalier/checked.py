@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from . import arrays, labels
 from .columns import Columns, checked_columns
-from .edges import ends, entries_of
+from .edges import Repeats, ends, entries_of
 from .errors import DataError
 from .given import OF_RELATIONS, OF_TYPES, Given, parts_of_splits
 from .graph import (
@@ -78,13 +78,11 @@ def _listed(given: Given, key: Any, rows: str | None) -> _Listed:
 
 def _names_of_types(given: Given, splits: tuple[str, ...]) -> list[str]:
     """Those with features first, in their order."""
-    names: dict[str, None] = {}
+    names = dict.fromkeys(given.types)
+    in_edges = names | dict.fromkeys(name for key in given.edge_index for name in (key[0], key[2]))
     for part in ("x", "num_nodes"):
-        names.update(dict.fromkeys(given.parts.get(part, {})))
-    in_edges = {name for source, _, target in given.edge_index for name in (source, target)}
-    names.update(
-        (name, None) for source, _, target in given.edge_index for name in (source, target)
-    )
+        names |= dict.fromkeys(given.parts.get(part, {}))
+    names |= in_edges
     named = [said for parts in parts_of_splits(splits).values() for said in parts.values()]
     for part in dict.fromkeys([*OF_TYPES, *named]):
         for name in given.parts.get(part, {}):
@@ -177,9 +175,7 @@ def _relation(
     key: Any,
     types: list[VertexType],
     listed: _Listed,
-    duplicates: str,
-    duplicate_features: str,
-    duplicate_times: str,
+    repeats: Repeats,
     both_ways: bool,
 ) -> Relation:
     """Of edges in the user's order, with their weights, features and times."""
@@ -190,7 +186,7 @@ def _relation(
         arrays.check_ids(
             ids, of.count, f"{what}[{end}]", f"the type {of.name}" if given.typed else "the graph"
         )
-    edges = len(listed.sources)
+    edges, turned = len(listed.sources), given.turned.get(key)
     weights = given.of("edge_weight", key)
     if weights is not None:
         weights = arrays.weights(weights, given.said("edge_weight", key), edges)
@@ -206,31 +202,29 @@ def _relation(
         listed.targets,
         types[source].count,
         types[target].count,
+        repeats,
         weights=weights,
-        duplicates=duplicates,
-        duplicate_features=duplicate_features,
-        both_ways=both_ways,
+        both_ways=both_ways if turned is None else turned is True,
+        drop_loops=repeats.loops == "drop" and source == target,
         what=what,
         featured=features is not None,
         times=time,
-        duplicate_times=duplicate_times,
     )
     if features is not None and entries.standing is not None:
         said = given.said("edge_features", key)
-        features = added_up(features, entries.standing, duplicate_features == "mean", said)
+        features = added_up(features, entries.standing, repeats.duplicate_features == "mean", said)
     name = check_name("relation", key[1])
-    return Relation(source, name, target, entries, features, columns=columns)
+    turned = turned if given.typed else None  # of a graph without types its entries tell
+    return Relation(source, name, target, entries, features, columns=columns, turned=turned)
 
 
 def make_graph(
     given: Given,
+    repeats: Repeats,
     *,
     directed: bool | None = None,
     inverse: Any = None,
     matrix_rows: str | None = None,
-    duplicates: str = "sum",
-    duplicate_features: str = "kept",
-    duplicate_times: str = "first",
     splits: tuple[str, ...] = (),
 ) -> Graph:
     """What was given, checked and in the file's order. `splits`: the names of those that have one."""
@@ -245,31 +239,20 @@ def make_graph(
     ]
     relations = []
     for key in list(listed):
-        relations.append(
-            _relation(
-                given,
-                key,
-                types,
-                listed.pop(key),
-                duplicates,
-                duplicate_features,
-                duplicate_times,
-                directed is False and not given.typed,
-            )
-        )
+        both_ways = directed is False and not given.typed
+        relations.append(_relation(given, key, types, listed.pop(key), repeats, both_ways))
     if inverse is not None and not given.typed:
         raise DataError("inverse is of a graph with types; leave it out")
     if given.typed:
         if inverse is not None:
             declare_inverses(inverse, types, relations)
         join_inverses(types, relations)
-        if directed is False:
-            add_inverses(relations)
+        add_inverses(relations, directed is False)
     graph = Graph(
         types,
         relations,
         given.typed,
-        bool(directed) if directed is not None else is_directed(relations),
+        bool(directed) if directed is not None and not given.turned else is_directed(relations),
     )
     check_graph(graph)
     return graph

@@ -18,10 +18,34 @@ from .arrays import integers
 from .errors import DataError, DataWarning
 from .repeats import first_of_largest, last_of, merged_times, merged_weights, standing_edges
 
-# As `espalier import` has them: --duplicates, --duplicate-features, duplicate_times.
-DUPLICATES = ("sum", "mean", "max", "first", "last", "count", "refuse")
-DUPLICATE_FEATURES = ("kept", "first", "last", "sum", "mean")
-DUPLICATE_TIMES = ("first", "last")
+# As `espalier import` has them.
+CHOICES = {
+    "duplicates": ("sum", "mean", "max", "first", "last", "count", "refuse"),
+    "duplicate_features": ("kept", "first", "last", "sum", "mean"),
+    "duplicate_times": ("first", "last"),
+    "loops": ("keep", "drop"),
+}
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What becomes of edges that are listed more than once, and of loops: the first of CHOICES, where
+    nothing is said."""
+
+    duplicates: str = "sum"
+    duplicate_features: str = "kept"
+    duplicate_times: str = "first"
+    loops: str = "keep"
+
+    def __post_init__(self) -> None:
+        for option, choices in CHOICES.items():
+            if (said := getattr(self, option)) not in choices:
+                raise DataError(f"{option} is {said!r}; say one of {', '.join(choices)}")
+        if self.duplicates == "refuse" and self.duplicate_features != "kept":
+            raise DataError(
+                f"duplicate_features is {self.duplicate_features!r}, but duplicates=\"refuse\" leaves "
+                "none to merge; leave one of them out"
+            )
 
 
 @dataclass
@@ -144,48 +168,36 @@ def entries_of(
     targets: NDArray[np.int64],
     num_sources: int,
     num_targets: int,
+    repeats: Repeats,
     *,
     weights: NDArray[np.float32] | None = None,
-    duplicates: str = "sum",
-    duplicate_features: str = "kept",
     both_ways: bool = False,
+    drop_loops: bool = False,
     what: str = "edge_index",
     featured: bool = False,
     times: NDArray[np.int64] | None = None,
-    duplicate_times: str = "first",
 ) -> Entries:
     """Edges that are listed more than once become one, which is warned of; with `both_ways` every
     edge stands for its reverse, too, and u, v and v, u are the same edge listed twice. Features are
     "kept" of the edge whose weight stays ("max", "last"), else of the first. `featured`: have edges
     features? That is said. Of `times` the earliest, or latest, in the same direction stays."""
-    if duplicates not in DUPLICATES:
-        raise DataError(f"duplicates is {duplicates!r}; say one of {', '.join(DUPLICATES)}")
-    if duplicate_features not in DUPLICATE_FEATURES:
-        raise DataError(
-            f"duplicate_features is {duplicate_features!r}; say one of "
-            f"{', '.join(DUPLICATE_FEATURES)}"
-        )
-    if duplicate_times not in DUPLICATE_TIMES:
-        raise DataError(
-            f"duplicate_times is {duplicate_times!r}; say one of {', '.join(DUPLICATE_TIMES)}"
-        )
-    if duplicates == "refuse" and duplicate_features != "kept":
-        raise DataError(
-            f"duplicate_features is {duplicate_features!r}, but duplicates=\"refuse\" leaves none "
-            "to merge; leave one of them out"
-        )
+    duplicates, duplicate_features = repeats.duplicates, repeats.duplicate_features
     if duplicates == "count":
         weights = np.ones(len(sources), dtype=np.float32)
     listed = np.arange(len(sources), dtype=np.int64)
     rows, columns = targets, sources
+    if drop_loops:
+        listed = np.flatnonzero(sources != targets)
+        rows, columns = targets[listed], sources[listed]
     if both_ways:
         rows, columns = (
-            np.stack((targets, sources), 1).reshape(-1),
-            np.stack((sources, targets), 1).reshape(-1),
+            np.stack((rows, columns), 1).reshape(-1),
+            np.stack((columns, rows), 1).reshape(-1),
         )
         listed = np.repeat(listed, 2)
-        weights = None if weights is None else np.repeat(weights, 2)
-        times = None if times is None else np.repeat(times, 2)
+    if drop_loops or both_ways:
+        weights = None if weights is None else weights[listed]
+        times = None if times is None else times[listed]
     order = _order(rows, columns, num_sources, num_targets)
     rows, columns = rows[order], columns[order]
     begins = np.ones(len(order), dtype=bool)
@@ -193,11 +205,12 @@ def entries_of(
     starts = np.flatnonzero(begins)
     if times is not None:
         turned = np.arange(len(order)) % 2 == 1 if both_ways else np.zeros(len(order), dtype=bool)
-        times = merged_times(times, turned, order, begins, duplicate_times)
+        times = merged_times(times, turned, order, begins, repeats.duplicate_times)
     if len(starts) == len(order):
         kept_weights = None if weights is None else weights[order]
         return Entries(rows, columns, listed[order], kept_weights, times=times)
 
+    whom = _of_whom(duplicates, duplicate_features, weights is not None)
     repeated = np.flatnonzero(~begins)
     earlier = listed[order[starts[np.cumsum(begins)[repeated] - 1]]]
     again = listed[order[repeated]]
@@ -205,19 +218,15 @@ def entries_of(
         if duplicates == "refuse":
             _refuse_repeated(again[met], earlier[met], sources, targets, what)
         kept = [f"weight is {_KEPT_WEIGHTS[duplicates]}"] * (weights is not None)
-        whom = _of_whom(duplicates, duplicate_features, weights is not None)
         if featured:
             added = duplicate_features in ("sum", "mean")
             kept.append(
                 f"features are {f'the {duplicate_features} of theirs' if added else f'those of {whom}'}"
             )
         if times is not None:
-            kept.append(f"time is the {'earliest' if duplicate_times == 'first' else 'latest'}")
+            kept.append(f"time is the {'earliest' if repeats.duplicate_times == 'first' else 'latest'}")
         _warn_of_repeated(again[met], len(sources), both_ways, kept, what)
-    kept_at, merged = starts, None
-    last = duplicate_features == "last" or (duplicate_features == "kept" and duplicates == "last")
-    if last:
-        kept_at = last_of(starts, len(order))
+    kept_at, merged = last_of(starts, len(order)) if whom == "the last" else starts, None
     if weights is not None:
         merged = merged_weights(weights, order, starts, duplicates)
         if not np.isfinite(merged).all():
@@ -226,7 +235,7 @@ def entries_of(
                 f"{what}: the weights of {columns[starts[at]]} to {rows[starts[at]]} add up to "
                 "more than float32 holds"
             )
-        if duplicates == "max" and duplicate_features == "kept":
+        if whom == "the one with the largest weight":
             kept_at = first_of_largest(weights, order, starts, merged)
     standing = None
     if duplicate_features in ("sum", "mean"):

@@ -9,27 +9,17 @@ from typing import Any
 from .graph import SPLITS
 
 VERTEX, EDGE = "vertex", ("vertex", "edge", "vertex")  # of a graph without types
-OF_TYPES = (
-    "x",
-    "y",
-    "train",
-    "valid",
-    "test",
-    "num_nodes",
-    "ids",
-    "time",
-    "class_names",
-    "feature_names",
-)
+OF_TYPES = ("x", "y", *SPLITS, "num_nodes", "ids", "time", "class_names", "feature_names")
 OF_RELATIONS = ("edge_weight", "edge_features", "edge_time", "edge_feature_names")
 IN_TABLES = {
     "edge_index": "edges",
-    "edge_weight": "weight",
+    "edge_weight": "weights",
     "edge_features": "features",
     "edge_time": "time",
     "x": "features",
-    "y": "label",
-    "ids": "id",
+    "y": "labels",
+    "ids": "ids",
+    "num_nodes": "count",
     "time": "time",
     "feature_names": "features",
     "edge_feature_names": "features",
@@ -57,6 +47,10 @@ class Given:
     edge_index: dict[Any, Any]
     parts: dict[str, dict[Any, Any]] = field(default_factory=dict)
     files: dict[Any, str] = field(default_factory=dict)  # tables, of a type or a triple
+    types: list[str] = field(default_factory=list)  # in their order; those that are left out follow
+    # How a relation goes the other way: by an inverse of that name; True: within it; "": not at all.
+    # Of others write_graph's `directed` and their names say so.
+    turned: dict[Any, str | bool] = field(default_factory=dict)
 
     def of(self, part: str, key: Any) -> Any:
         return self.parts.get(part, {}).get(key)

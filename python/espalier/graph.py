@@ -44,6 +44,7 @@ class Relation:
     features: NDArray[Any] | None = None  # of each listed edge
     inverse: int = -1
     columns: Columns | None = None
+    turned: str | bool | None = None  # as of Given
 
 
 @dataclass

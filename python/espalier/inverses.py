@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from .edges import Entries
 from .errors import DataError
-from .graph import Relation, VertexType
+from .graph import Relation, VertexType, check_name
 
 INVERSE = "rev_"
 
@@ -18,6 +18,7 @@ def join_inverses(types: list[VertexType], relations: list[Relation]) -> None:
         other = place.get((of.target, INVERSE + of.name, of.source))
         if (
             other is not None
+            and of.turned is relations[other].turned is None
             and of.inverse == relations[other].inverse == -1
             and relations[other].entries.same_places(of.entries.reversed())
         ):
@@ -68,31 +69,34 @@ def declare_inverses(inverse: Any, types: list[VertexType], relations: list[Rela
         of.inverse, turned.inverse = other, one
 
 
-def add_inverses(relations: list[Relation]) -> None:
-    """Of relations that have none; one that is its own needs none."""
+def add_inverses(relations: list[Relation], of_all: bool) -> None:
+    """Those that relations name; `of_all`: also of others that have none. One that is its own needs
+    none."""
+    names = {(of.source, of.name, of.target) for of in relations}
     for at, of in enumerate(list(relations)):
-        if of.inverse >= 0 or (of.source == of.target and _is_symmetric(of.entries)):
+        name = of.turned
+        if name is None and of_all and of.inverse < 0 and not _is_its_own(of):
+            name = INVERSE + of.name
+        if not isinstance(name, str) or not name:
             continue
-        of.inverse = len(relations)
-        relations.append(
-            Relation(
-                of.target,
-                INVERSE + of.name,
-                of.source,
-                of.entries.reversed(),
-                of.features,
-                at,
-                of.columns,
+        if (of.target, name, of.source) in names:
+            raise DataError(
+                f"the relation {name!r} is there, and has other edges than the inverse of {of.name!r}, "
+                "which would be called so; give either another name"
             )
-        )
+        names.add((of.target, check_name("relation", name), of.source))
+        of.inverse = len(relations)
+        relations.append(replace(of, source=of.target, name=name, target=of.source, inverse=at))
+        relations[-1].entries = of.entries.reversed()
 
 
-def _is_symmetric(entries: Entries) -> bool:
-    return entries.same_places(entries.reversed())
+def _is_its_own(of: Relation) -> bool:
+    return of.source == of.target and of.entries.same_places(of.entries.reversed())
 
 
 def is_directed(relations: list[Relation]) -> bool:
+    """Goes some edge one way? Of a relation that says how it is turned its word counts."""
     return not all(
-        of.inverse >= 0 or (of.source == of.target and _is_symmetric(of.entries))
+        of.inverse >= 0 or of.turned is True or (of.turned is None and _is_its_own(of))
         for of in relations
     )

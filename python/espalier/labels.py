@@ -153,8 +153,7 @@ def labels(
     if array.ndim not in (1, 2) or len(array) != vertices or 0 in array.shape:
         raise DataError(
             f"{what} has the shape {list(array.shape)}, but there are {vertices} vertices; give a "
-            "label for each, or "
-            "a row of 0 and 1"
+            "label for each, or a row of 0 and 1"
         )
     names = _checked_names(class_names, names_are)
     if array.ndim == 1 and is_text(array):
@@ -162,12 +161,11 @@ def labels(
     several = array.ndim == 2
     values = _whole(array, what, UNKNOWN if several else NONE)
     classes = array.shape[1] if several else int(values.max(initial=NONE)) + 1
-    least = NONE if not several else 0
     if several:
         values = np.where(values == -1, UNKNOWN, values)
         wrong = (values != 0) & (values != 1) & (values != UNKNOWN)
     else:
-        wrong = (values < least) | (values >= min(2**31 - 1, len(names) if names else 2**31 - 1))
+        wrong = (values < NONE) | (values >= min(2**31 - 1, len(names) if names else 2**31 - 1))
     if wrong.any():
         at = first(wrong)
         allowed = (

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
-from .results import graph_of, open_hdf5
+from .results import graph_of, open_hdf5, text_of
 from .row_tables import table_of
 
 Path = str | os.PathLike[str]
@@ -241,8 +241,7 @@ class _Rows:
     def __init__(self, index: pathlib.Path, about: dict[str, Any], graph: Path | None) -> None:
         self.path = pathlib.Path(graph_of(index, about, graph))
         with open_hdf5(self.path, "espalier-graph", "espalier import") as file:
-            digest = file.attrs.get("digest")
-            digest = digest.decode() if isinstance(digest, bytes) else digest
+            digest = text_of(file.attrs.get("digest"))
             stated = about.get("graph_digest")
             vertices = file["graph/indptr"].shape[0] - 1
             if (digest and stated and digest != stated) or vertices != about["nodes"]:

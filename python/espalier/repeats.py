@@ -50,9 +50,9 @@ def merged_times(
 def standing_edges(
     edges: int, listed: NDArray[np.int64], order: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> NDArray[np.int64]:
-    """Of each edge the first of its run."""
+    """Of each edge the first of its run; itself where it is in none."""
     sizes = np.diff(np.append(starts, len(order)))
-    found = np.empty(edges, dtype=np.int64)
+    found = np.arange(edges)
     found[listed[order]] = np.repeat(listed[order[starts]], sizes)
     return found
 

@@ -21,7 +21,7 @@ Path = str | os.PathLike[str]
 BLOCK, TITLE = 512, b"espalier-weights 1"  # of weights.h5: what precedes the HDF5 file
 
 
-def _text(value: Any) -> Any:
+def text_of(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -35,7 +35,7 @@ def open_hdf5(path: Path, kind: str, made_by: str) -> h5py.File:
         raise DataError(
             f"{path} is no file of HDF5, or damaged; `{made_by}` writes it anew"
         ) from None
-    if (found := _text(file.attrs.get("format"))) != kind:
+    if (found := text_of(file.attrs.get("format"))) != kind:
         file.close()
         raise DataError(
             f"{path} is {found or 'another file of HDF5'}, not {kind}; `{made_by}` writes that"
@@ -48,7 +48,7 @@ def names_of(dataset: h5py.Dataset) -> NDArray[Any]:
     values: NDArray[Any] = dataset[()]
     if values.dtype.kind == "i":
         return values
-    return np.array([_text(value) for value in values.tolist()], dtype=np.str_)
+    return np.array([text_of(value) for value in values.tolist()], dtype=np.str_)
 
 
 @dataclass
@@ -67,20 +67,18 @@ class Rows:
 def read_rows(path: Path, type: str | None = None) -> Rows:
     """What `espalier infer -o PATH` wrote; `type`: of a type that --types named."""
     with open_hdf5(path, "espalier-rows", "espalier infer") as file:
-        attributes = {name: _text(value) for name, value in file.attrs.items()}
+        attributes = {name: text_of(value) for name, value in file.attrs.items()}
         group: Any = file
         if type is not None:
             if f"types/{type}" not in file and attributes.get("target") != type:
                 raise DataError(
-                    f"{path} has no rows of the type {type!r}; it has "
-                    f"{sorted(file.get('types', ()))}: "
+                    f"{path} has no rows of the type {type!r}; it has {sorted(file.get('types', ()))}: "
                     f"`espalier infer --types {type}` writes them"
                 )
             group = file.get(f"types/{type}", file)
         elif "logits" not in file and "embeddings" not in file:
             raise DataError(
-                f"{path} has rows of {', '.join(file.get('types', ())) or 'nothing'}; say which "
-                "type"
+                f"{path} has rows of {', '.join(file.get('types', ())) or 'nothing'}; say which type"
             )
         kind = "logits" if "logits" in group else "embeddings"
         values = group[kind][()]
@@ -137,24 +135,11 @@ def graph_of(path: Path, attributes: dict[str, Any], graph: Path | None) -> Path
     beside them."""
     if graph is not None:
         return graph
-    named = pathlib.Path(attributes["graph"])
-    found = next(
-        (
-            place
-            for place in (
-                named,
-                pathlib.Path(path).parent / named,
-                pathlib.Path(path).parent / named.name,
-            )
-            if place.exists()
-        ),
-        None,
-    )
-    if found is None:
-        raise DataError(
-            f"{path} is of the graph {named}, which is not there; say where it is: graph="
-        )
-    return found
+    named, beside = pathlib.Path(attributes["graph"]), pathlib.Path(path).parent
+    for place in (named, beside / named, beside / named.name):
+        if place.exists():
+            return place
+    raise DataError(f"{path} is of the graph {named}, which is not there; say where it is: graph=")
 
 
 def _probability(rows: Rows) -> NDArray[np.float32]:
@@ -176,15 +161,13 @@ def read_predictions(path: Path, graph: Path | None = None, pandas: bool = False
             f"{path} has several labels for each vertex; "
             f"read_rows({os.fspath(path)!r}).predictions has them"
         )
-    with open_hdf5(
-        graph_of(path, rows.attributes, graph), "espalier-graph", "espalier import"
-    ) as file:
-        stated = _text(file.attrs.get("digest"))
+    graph = graph_of(path, rows.attributes, graph)
+    with open_hdf5(graph, "espalier-graph", "espalier import") as file:
+        stated = text_of(file.attrs.get("digest"))
         if stated and stated != rows.attributes.get("graph_digest", stated):
             raise DataError(
                 f"{file.filename} is not the graph of {path}: its digest is {stated}, the rows are "
-                "of "
-                f"{rows.attributes['graph_digest']}"
+                f"of {rows.attributes['graph_digest']}"
             )
         found = _beside(file, rows)
     return found.to_pandas() if pandas else found
@@ -194,23 +177,17 @@ def _beside(file: h5py.File, rows: Rows) -> Predictions:
     within = f"{rows.type}/" if rows.type else ""
     of, classes = rows.vertices, rows.predictions
     assert classes is not None
-    own, names = (
-        file.get(f"types/{within}ids" if within else "nodes/ids"),
-        file.get(f"labels/{within}names"),
-    )
-    count = (
-        file[f"nodes/{within}labels"].shape[0]
-        if f"nodes/{within}labels" in file
-        else int(of.max(initial=-1)) + 1
-    )
+    own = file.get(f"types/{within}ids" if within else "nodes/ids")
+    names, given = file.get(f"labels/{within}names"), file.get(f"nodes/{within}labels")
+    count = int(of.max(initial=-1)) + 1 if given is None else given.shape[0]
     split = np.full(count, "", dtype="U5")
     of_split = f"split/{within}" + (f"{rows.attributes['split']}/" if "split" in rows.attributes else "")
     for name in ("train", "valid", "test"):
         if of_split + name in file:
             split[file[of_split + name][()]] = name
     labels = np.full(count, -1, dtype=np.int32)
-    if f"nodes/{within}labels" in file:
-        labels = file[f"nodes/{within}labels"][()].reshape(count).astype(np.int32)
+    if given is not None:
+        labels = given[()].reshape(count).astype(np.int32)
     if count <= int(of.max(initial=-1)):
         raise DataError(
             f"{file.filename} is not the graph of these rows: it has {count} vertices, rows are of "
@@ -270,4 +247,4 @@ def read_weights(path: Path) -> tuple[dict[str, NDArray[np.float32]], dict[str, 
             for group in ("weights", "statistics")
             for name in file.get(group, ())
         }
-        return arrays, tomllib.loads(_text(file.attrs["config"]))
+        return arrays, tomllib.loads(text_of(file.attrs["config"]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .checked import make_graph
+from .edges import Repeats
 from .errors import DataError
 from .given import VERTEX, part_of_split
 from .graph import SPLITS, Graph
@@ -149,12 +150,10 @@ def write_graph(
     }
     graph = make_graph(
         described(edge_index, parts),
+        Repeats(duplicates, duplicate_features, duplicate_times),
         directed=directed,
         inverse=inverse,
         matrix_rows=matrix_rows,
-        duplicates=duplicates,
-        duplicate_features=duplicate_features,
-        duplicate_times=duplicate_times,
         splits=tuple(splits or ()),
     )
     graph.name, graph.source = name, source

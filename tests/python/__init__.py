@@ -1,7 +1,37 @@
 """Tests of the Python package, from this checkout: installed or not does not matter."""
 
+import contextlib
 import sys
+import unittest
+import warnings
 
 from tests.app.program import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
+
+from espalier import DataError, DataWarning  # noqa: E402
+
+
+class DataTest(unittest.TestCase):
+    """Where data are changed nothing is said."""
+
+    def setUp(self):
+        super().setUp()
+        warnings.simplefilter("ignore", DataWarning)
+        self.addCleanup(warnings.resetwarnings)
+
+    def refused(self, words, call, *arguments, **options):
+        """The one line that DataError says, which has these words."""
+        with self.subTest(words):
+            with self.assertRaises(DataError) as raised:
+                call(*arguments, **options)
+            self.assertIn(words, str(raised.exception))
+            return str(raised.exception)
+
+
+@contextlib.contextmanager
+def all_warnings():
+    """A list that gets what is warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught

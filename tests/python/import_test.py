@@ -6,18 +6,18 @@ import gzip
 import itertools
 import os
 import unittest
-import warnings
 
 import numpy as np
 
 from tests.app.program import ProgramTest, arrays_of
+from tests.python import DataTest
 
 import espalier
 
 SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
 
-class AsImport(ProgramTest):
+class AsImport(DataTest, ProgramTest):
     def put(self, name, rows):
         path = self.folder / "ogb" / (name + ".csv.gz")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,8 +44,6 @@ class AsImport(ProgramTest):
             self.put(f"raw/{name}", rows)
         for name, ids in splits.items():
             self.put(f"split/one/{name}", np.sort(ids))
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
         hows = ("sum", "mean", "max", "first", "last", "count")
         of_features = itertools.cycle(("kept", "sum", "kept", "mean", "last"))
         for how, both_ways in itertools.product(hows, (False, True)):

@@ -6,11 +6,11 @@ theirs do, and themselves where they are.
 
 import importlib.util
 import unittest
-import warnings
 
 import numpy as np
 
 from tests.app.program import FolderTest, arrays_of
+from tests.python import DataTest
 
 import espalier
 
@@ -45,12 +45,10 @@ class Hetero:
         return self.stores[key]
 
 
-class GraphTest(FolderTest):
+class GraphTest(DataTest, FolderTest):
     def setUp(self):
         super().setUp()
         self.random = np.random.default_rng(SEED)
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
         self.ends, self.x = (
             self.random.integers(0, 20, (2, 90)),
             self.random.normal(size=(20, 3)).astype(np.float32),

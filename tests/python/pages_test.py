@@ -11,7 +11,9 @@ import subprocess
 import sys
 import unittest
 
-from tests.app.program import PROGRAM, ROOT, FolderTest, environment_apart
+import numpy as np
+
+from tests.app.program import PROGRAM, ROOT, FolderTest, arrays_of, environment_apart
 
 import espalier
 
@@ -61,13 +63,16 @@ class Page(FolderTest):
                 (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
                     text
                 )
-        self.assertEqual((ran.count("python"), ran.count("sh")), (9, 8))
+        self.assertEqual((ran.count("python"), ran.count("sh")), (9, 9))
         with open(self.folder / "kinds.csv") as file:
             self.assertEqual(
                 [line.split(",")[0] for line in file], ["id", "A-1", "A-2", "B-7"]
             )
         predictions = [(self.folder / name).read_bytes() for name in ("kinds.csv", "tonight.csv")]
         self.assertEqual(*predictions)  # of the same tables
+        described = [arrays_of(self.folder / name) for name in ("market.h5", "same.h5")]
+        for name in described[0] | described[1]:
+            np.testing.assert_array_equal(*(arrays[name] for arrays in described), name)
         self.assertGreater(
             espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
         )

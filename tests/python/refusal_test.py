@@ -3,11 +3,11 @@ file."""
 
 import itertools
 import unittest
-import warnings
 
 import numpy as np
 
 from tests.app.program import FolderTest
+from tests.python import DataTest
 
 import espalier
 
@@ -263,17 +263,12 @@ PARTS = (
 )  # fmt: skip
 
 
-class Refusal(FolderTest):
+class Refusal(DataTest, FolderTest):
     def test_each_in_its_words(self):
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
         for words, wrong in WRONG:
-            with self.subTest(words):
-                arguments = {"path": self.folder / "graph.h5", "edge_index": EDGES, "x": X} | wrong
-                with self.assertRaises(espalier.DataError) as raised:
-                    espalier.write_graph(**arguments)
-                self.assertIn(words, str(raised.exception))
-                self.assertEqual(list(self.folder.iterdir()), [])
+            arguments = {"path": self.folder / "graph.h5", "edge_index": EDGES, "x": X} | wrong
+            self.refused(words, espalier.write_graph, **arguments)
+            self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_junk_is_taken_or_refused(self):
         """Whatever stands for an argument: no exception but DataError, and then no file."""

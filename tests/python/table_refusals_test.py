@@ -4,17 +4,13 @@ column, and leaves no file.
 Laws: each of these in its words; `espalier-tables` says them in one line and exits with 3.
 """
 
-import contextlib
 import gzip
 import importlib.util
-import io
 import unittest
-import warnings
 
-from tests.app.program import FolderTest
+from tests.python.tables import TablesTest
 
 import espalier
-from espalier.tables import command
 
 SHOP = """
 graph = "shop.h5"
@@ -289,49 +285,30 @@ WRONG = [
 ]
 
 
-class TablesTest(FolderTest):
-    def setUp(self):
-        super().setUp()
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
-
-    def make(self, files, overwrite=False):
+class ShopTest(TablesTest):
+    def make(self, files):
         for path in self.folder.iterdir():
             path.unlink()
-        for name, content in (GOOD | files).items():
-            if content is not None:
-                (self.folder / name).write_bytes(
-                    content if isinstance(content, bytes) else content.encode()
-                )
-        return espalier.from_tables(self.folder / "shop.toml", overwrite=overwrite)
+        self.put(GOOD | files)
+        return espalier.from_tables(self.folder / "shop.toml")
 
 
-class Refusals(TablesTest):
+class Refusals(ShopTest):
     def test_each_in_its_words(self):
         self.assertEqual(self.make({}).edges, 2)  # so that no refusal is of something else
         for words, files in WRONG:
-            with self.subTest(words):
-                with self.assertRaises(espalier.DataError) as raised:
-                    self.make(files)
-                self.assertIn(words, str(raised.exception))
-                self.assertEqual([path.name for path in self.folder.glob("shop.h5*")], [])
+            self.refused(words, self.make, files)
+            self.assertEqual([path.name for path in self.folder.glob("shop.h5*")], [])
 
     def test_the_command(self):
-        def run(*arguments):
-            with (
-                contextlib.redirect_stdout(io.StringIO()) as out,
-                contextlib.redirect_stderr(io.StringIO()) as errors,
-            ):
-                code = command.main([str(self.folder / "shop.toml"), *arguments])
-            return code, out.getvalue(), errors.getvalue()
-
+        shop = self.folder / "shop.toml"
         self.make(order("1,a,1,2020-01-01"))
-        code, out, errors = run()
+        code, out, errors = self.run_tables(shop)
         self.assertEqual((code, out), (3, ""))
         self.assertRegex(
             errors, r"^espalier-tables: error: \S+shop.h5 exists; say --overwrite[^\n]*\n$"
         )
-        code, out, errors = run("--overwrite")
+        code, out, errors = self.run_tables(shop, "--overwrite")
         self.assertEqual((code, out.count("\n")), (0, 1))
         self.assertIn(
             "shop.h5: 4 vertices, 2 edges, 4 features of item, 2 classes of item; 1 to train; "
@@ -340,7 +317,7 @@ class Refusals(TablesTest):
         )
         self.assertIn("warning: ", errors)
         self.assertIn("1 of 3 edges are listed before", errors)
-        self.assertEqual(run("-o", str(self.folder / "other.h5"))[0], 0)
+        self.assertEqual(self.run_tables(shop, "-o", self.folder / "other.h5")[0], 0)
         self.assertTrue((self.folder / "other.h5").exists())
 
 

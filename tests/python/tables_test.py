@@ -10,17 +10,17 @@ import csv
 import datetime
 import gzip
 import importlib.util
-import io
 import os
 import time
 import unittest
 import unittest.mock
-import warnings
 
 import numpy as np
 
-from tests.app.program import FolderTest, arrays_of
+from tests.app.program import arrays_of
+from tests.python import all_warnings
 from tests.python.loops import entries_by_loop, entries_of_file
+from tests.python.tables import TablesTest, described, text_of as table
 
 import espalier
 from espalier.tables import reading
@@ -60,35 +60,16 @@ ORDERS = [
 SPLITS = ("train", "valid", "test")
 
 
-def table(rows, line_end="\n", quote=csv.QUOTE_MINIMAL):
-    text = io.StringIO()
-    csv.writer(text, lineterminator=line_end, quoting=quote).writerows(rows)
-    return text.getvalue()
-
-
-class TableTest(FolderTest):
-    def setUp(self):
-        super().setUp()
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
-
-    def put(self, **files):
-        """File NAME.csv (or what stands for its full name) of each."""
-        for name, content in files.items():
-            path = self.folder / (name if "." in name else f"{name}.csv")
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
+class TableTest(TablesTest):
     def shop(self, description=SHOP, items=None, orders=None):
         """The arrays of the file that the tables make."""
-        self.put(
-            **{
+        return self.made(
+            {
                 "shop.toml": description,
-                "items": items or table([HEADER, *ITEMS]),
-                "orders": orders or table([["who", "sku", "amount", "pieces"], *ORDERS]),
+                "items.csv": items or [HEADER, *ITEMS],
+                "orders.csv": orders or [["who", "sku", "amount", "pieces"], *ORDERS],
             }
         )
-        espalier.from_tables(self.folder / "shop.toml", overwrite=True)
-        return arrays_of(self.folder / "shop.h5")
 
     def same(self, one, other):
         self.assertEqual(
@@ -127,8 +108,7 @@ class Shop(TableTest):
         )
 
     def test_what_is_said_names_the_table(self):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with all_warnings() as caught:
             self.shop()
         [said] = [str(item.message) for item in caught]
         self.assertTrue(said.startswith(f"{self.folder / 'orders.csv'}: edges: 1 of 4 edges"), said)
@@ -161,7 +141,7 @@ class Shop(TableTest):
     def test_packed_and_by_tabs(self):
         expected = self.shop()
         self.put(
-            **{
+            {
                 "items.tsv.gz": gzip.compress(
                     "\n".join(
                         [
@@ -199,7 +179,7 @@ class Shop(TableTest):
 
     def test_a_graph_without_types(self):
         self.put(
-            **{
+            {
                 "graph.toml": """
             directed = false
             [types.page]
@@ -212,8 +192,8 @@ class Shop(TableTest):
             target = { type = "page", column = "to" }
             time = "when"
             """,
-                "pages": "page,length\n10,1\n5,2\n7,3\n",
-                "links": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n",
+                "pages.csv": "page,length\n10,1\n5,2\n7,3\n",
+                "links.csv": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n",
             }
         )
         said = espalier.from_tables(self.folder / "graph.toml", self.folder / "g.h5")
@@ -270,8 +250,7 @@ class Shop(TableTest):
         rows = [[*row, str(at), way] for at, (row, way) in enumerate(zip(ORDERS, "xyxz"))]
         nobody = ["1", "nobody", "1", "1", "9", "x"]
         orders = table([["who", "sku", "amount", "pieces", "when", "way"], nobody, *rows])
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with all_warnings() as caught:
             arrays = self.shop(SHOP + more, orders=orders)
         self.assertIn("1 rows name ids that no table has", str(caught[0].message))
         within = "edges/customer.buys.item"
@@ -341,29 +320,11 @@ class Scale(TableTest):
     def scaled(self, columns, said="", **options):
         """Features of a table of these columns, {name: cells}."""
         names = list(columns)
-        self.put(
-            **{
-                "g.toml": f"""
-            {said}
-            scale = "standard"
-            [types.v]
-            file = "v.csv"
-            id = "id"
-            numbers = {names}
-            [relations.e]
-            file = "e.csv"
-            source = {{ type = "v", column = "a" }}
-            target = {{ type = "v", column = "b" }}
-            """,
-                "v": table(
-                    [["id", *names], *[[k, *row] for k, row in enumerate(zip(*columns.values()))]]
-                ),
-                "e": "a,b\n0,1\n",
-            }
-        )
+        rows = [["id", *names], *[[k, *row] for k, row in enumerate(zip(*columns.values()))]]
+        said = f'{said}\nscale = "standard"\n{described(f"numbers = {names}")}'
         with unittest.mock.patch.object(reading.pieces, "__defaults__", (options.get("rows", 7),)):
-            espalier.from_tables(self.folder / "g.toml", overwrite=True)
-        return arrays_of(self.folder / "g.h5")["nodes/features"]
+            arrays = self.made({"g.toml": said, "v.csv": rows, "e.csv": "s,t\n0,1\n"})
+        return arrays["nodes/features"]
 
     def test_mean_and_deviation(self):
         """Of columns that float32 or a sum of squares would lose, too; a constant column is 0."""
@@ -437,38 +398,18 @@ class LeftOut(TableTest):
 
     def test_the_file_has_the_name_of_its_description(self):
         self.shop()
-        (self.folder / "shop.toml").rename(self.folder / "again.toml")
-        text = (self.folder / "again.toml").read_text().replace('graph = "shop.h5"', "")
-        (self.folder / "again.toml").write_text(text)
-        espalier.from_tables(self.folder / "again.toml")
-        self.same(arrays_of(self.folder / "again.h5"), arrays_of(self.folder / "shop.h5"))
+        again = self.made({"again.toml": SHOP.replace('graph = "shop.h5"', "")})
+        self.same(again, arrays_of(self.folder / "shop.h5"))
 
 
 class Splits(TableTest):
     ROWS = [[f"v{k}", str(k % 3) if k % 4 else "", f"{1950 + k}-06-01"] for k in range(100)]
 
     def split(self, said, seed=0):
-        self.put(
-            **{
-                "t.toml": f"""
-            graph = "t.h5"
-            seed = {seed}
-            [types.v]
-            file = "v.csv"
-            id = "id"
-            label = "y"
-            {f"split = {said}" if said else ""}
-            [relations.e]
-            file = "e.csv"
-            source = {{ type = "v", column = "a" }}
-            target = {{ type = "v", column = "b" }}
-            """,
-                "v": table([["id", "y", "born"], *self.ROWS]),
-                "e": "a,b\nv1,v2\n",
-            }
-        )
-        espalier.from_tables(self.folder / "t.toml", overwrite=True)
-        arrays = arrays_of(self.folder / "t.h5")
+        split = f"split = {said}" if said else ""
+        said = f'graph = "t.h5"\nseed = {seed}\n' + described(f'label = "y"\n{split}')
+        rows = [["id", "y", "born"], *self.ROWS]
+        arrays = self.made({"t.toml": said, "v.csv": rows, "e.csv": "s,t\nv1,v2\n"})
         return [arrays[f"split/{name}"].tolist() for name in SPLITS if f"split/{name}" in arrays]
 
     def test_by_share(self):
@@ -492,10 +433,9 @@ class Splits(TableTest):
     def test_when_vertices_were(self):
         self.split("{}")
         said = (self.folder / "t.toml").read_text().replace('id = "id"', 'id = "id"\ntime = "born"')
-        (self.folder / "t.toml").write_text(said)
-        espalier.from_tables(self.folder / "t.toml", overwrite=True)
+        arrays = self.made({"t.toml": said})
         dates = np.array([born for _, _, born in self.ROWS], "datetime64[s]").astype(np.int64)
-        np.testing.assert_array_equal(arrays_of(self.folder / "t.h5")["nodes/time"], dates)
+        np.testing.assert_array_equal(arrays["nodes/time"], dates)
 
 
 if __name__ == "__main__":

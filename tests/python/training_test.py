@@ -7,12 +7,12 @@ neighbours, so it sees the edges the right way round.
 """
 
 import unittest
-import warnings
 
 import h5py
 import numpy as np
 
 from tests.app.program import ProgramTest
+from tests.python import DataTest
 
 import espalier
 
@@ -41,7 +41,7 @@ def planted(vertices=300, edges=1500, seed=3):
     )
 
 
-class Training(ProgramTest):
+class Training(DataTest, ProgramTest):
     JOB = (
         "model.layers=2",
         "model.hidden=16",
@@ -56,8 +56,6 @@ class Training(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
         self.edges, self.x, self.classes, part = planted()
         self.splits = {
             "train": part < 0.5,

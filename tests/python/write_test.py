@@ -9,12 +9,12 @@ import itertools
 import os
 import pathlib
 import unittest
-import warnings
 
 import h5py
 import numpy as np
 
 from tests.app.program import FolderTest, arrays_of
+from tests.python import DataTest, all_warnings
 from tests.python.loops import entries_by_loop, entries_of_file
 
 import espalier
@@ -23,12 +23,10 @@ from espalier.graph_file import replaced
 SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
 
-class WriteTest(FolderTest):
+class WriteTest(DataTest, FolderTest):
     def setUp(self):
         super().setUp()
         self.random, self.path = np.random.default_rng(SEED), self.folder / "graph.h5"
-        warnings.simplefilter("ignore", espalier.DataWarning)
-        self.addCleanup(warnings.resetwarnings)
 
     def write(self, *arguments, **options):
         espalier.write_graph(self.path, *arguments, overwrite=True, **options)
@@ -171,8 +169,7 @@ class Edges(WriteTest):
         )
 
     def test_what_became_one_is_warned_of_in_the_line_of_the_user(self):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with all_warnings() as caught:
             espalier.write_graph(self.path, [[0, 0, 0, 1], [1, 1, 1, 1]])
         self.assertEqual(
             [str(item.message) for item in caught],
@@ -193,9 +190,8 @@ class Edges(WriteTest):
         ):
             with (
                 self.subTest(how=how, of_features=of_features, times=of_times, weighted=weighted),
-                warnings.catch_warnings(record=True) as caught,
+                all_warnings() as caught,
             ):
-                warnings.simplefilter("always")
                 arrays = self.write(
                     [[0, 0, 0], [1, 1, 1]],
                     edge_weight=weights if weighted else None,
@@ -220,8 +216,7 @@ class Edges(WriteTest):
                     self.assertIn(said_of_weights[arrays["graph/weights"][0]], said)
 
     def test_weights_that_float32_cannot_hold_are_counted(self):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with all_warnings() as caught:
             arrays = self.write(
                 [[0, 1, 2, 3], [1, 2, 3, 0]], edge_weight=np.array([1e-46, 0, 1e-45, 1e-300])
             )
@@ -233,8 +228,7 @@ class Edges(WriteTest):
         self.assertEqual(pathlib.Path(caught[0].filename).name, "write_test.py")
 
     def test_a_loop_is_not_listed_before_by_its_own_reverse(self):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with all_warnings() as caught:
             arrays = self.write([[0, 1], [0, 0]], directed=False, duplicates="refuse")
         self.assertEqual((arrays["graph/indices"].tolist(), caught), ([0, 1, 0], []))
 

@@ -1,4 +1,4 @@
-"""from_tables: a graph file out of CSV and Parquet tables, as a TOML file describes them."""
+"""from_tables: a graph file out of CSV and Parquet tables and of arrays, as a TOML file says."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..columns import Columns
 from ..errors import DataError, DataWarning
 from ..given import EDGE, VERTEX, Given
 from ..graph_file import write_file
+from ..inverses import INVERSE
 from ..write import Summary, summary
 from . import cells
 from .description import Description, RelationTable, read_description
@@ -32,9 +33,8 @@ def _ends(piece: Piece, end: dict[str, str], vertices: Vertices, unknown: str) -
             piece.fail(
                 row,
                 end["column"],
-                f"{name!r} is no id of {end['type']}, whose table is {vertices.of.file}; add it "
-                "there, or say "
-                'unknown = "skip"',
+                f"{name!r} is no id of {end['type']}, whose table is {vertices.of.where}; add it "
+                'there, or say unknown = "skip"',
             )
         found[row] = -1 if number is None else number
     return found
@@ -42,16 +42,14 @@ def _ends(piece: Piece, end: dict[str, str], vertices: Vertices, unknown: str) -
 
 def _edges(of: RelationTable, types: dict[str, Vertices], like: Columns | None) -> dict[str, Any]:
     """Arguments of write_graph, of a relation."""
+    features = FeatureColumns(of, like)
+    if of.arrays is not None:
+        features.matrix()  # as `like` has none
+        return of.arrays.given
     assert of.file is not None
     sources, targets, weights, times, skipped = [], [], [], [], 0
-    features = FeatureColumns(of, f"{of.file}", like)
-    columns = [
-        of.source["column"],
-        of.target["column"],
-        *of.columns(),
-        *[name for name in (of.weight, of.time) if name],
-    ]
-    for piece in pieces(of.file, columns):
+    columns = [of.source["column"], of.target["column"], *of.columns(), of.weight, of.time]
+    for piece in pieces(of.file, [name for name in columns if name is not None]):
         source, target = (
             _ends(piece, end, types[end["type"]], of.unknown) for end in (of.source, of.target)
         )
@@ -82,29 +80,36 @@ def _edges(of: RelationTable, types: dict[str, Vertices], like: Columns | None) 
 
 def _weights(piece: Piece, column: str) -> Any:
     values = cells.numbers(piece, column)
-    if (wrong := np.isnan(values) | (values < 0)).any():
-        row = int(np.argmax(wrong))
+    for row in np.flatnonzero(np.isnan(values) | (values < 0)):
         cell = piece.columns[column][row]
-        piece.fail(
-            row,
-            column,
-            "is empty; give each edge a weight"
-            if cell is None
-            else f"{cell!r} is negative; a weight is not",
-        )
+        negative = f"{cell!r} is negative; a weight is not"
+        piece.fail(row, column, "is empty; give each edge a weight" if cell is None else negative)
     return values
 
 
+def _turned(of: RelationTable, description: Description) -> str | bool | None:
+    """As Given has it; of arrays always, as `espalier import` does."""
+    if of.inverse is not None or (of.arrays is None and of.directed is None):
+        return of.inverse
+    if (description.directed if of.directed is None else of.directed) is not False:
+        return ""
+    return INVERSE + of.name if of.directed is None and description.typed else True
+
+
 def _given(description: Description, like: Like | None) -> Given:
-    typed = len(description.types) > 1 or len(description.relations) > 1
+    typed = description.typed
     types = {
         name: Vertices(of, like and like.of(f"nodes/{name}/" if typed else "nodes/"))
         for name, of in description.types.items()
     }
     given = Given(typed, {})
-    for name, of in description.relations.items():
-        key: Any = (of.source["type"], name, of.target["type"]) if typed else EDGE
-        given.files[key] = f"{of.file}"
+    if any(of.arrays for of in (*description.types.values(), *description.relations.values())):
+        given.types = list(types) if typed else []
+    for of in description.relations.values():
+        key: Any = (of.source["type"], of.name, of.target["type"]) if typed else EDGE
+        given.files[key] = of.where
+        if (turned := _turned(of, description)) is not None:
+            given.turned[key] = turned
         group = f"edges/{'.'.join(key)}/" if typed else "edges/"
         for part, value in _edges(of, types, like and like.of(group)).items():
             if part == "edge_index":
@@ -112,16 +117,18 @@ def _given(description: Description, like: Like | None) -> Given:
             else:
                 given.fill(part, key, value)
     for name, vertices in types.items():
-        if vertices.of.file:
-            given.files[name if typed else VERTEX] = f"{vertices.of.file}"
+        if vertices.of.file or vertices.of.arrays:
+            given.files[name if typed else VERTEX] = vertices.of.where
         for part, value in vertices.given(description.seed).items():
             given.fill(part, name if typed else VERTEX, value)
     return given
 
 
 def _check_inputs_stay(path: pathlib.Path, said: Description, *others: Any) -> None:
-    tables = [of.file for of in (*said.types.values(), *said.relations.values()) if of.file]
-    for of in (*map(pathlib.Path, others), *tables):
+    inputs = [pathlib.Path(of) for of in others]
+    for part in (*said.types.values(), *said.relations.values()):
+        inputs += [part.file] if part.file else part.arrays.files if part.arrays else []
+    for of in inputs:
         if path.exists() and of.exists() and path.samefile(of):
             raise DataError(f"{path} is one of the files that are read; give another to write to")
 
@@ -141,18 +148,12 @@ def from_tables(
     path = path if path is not None else said.graph
     _check_inputs_stay(pathlib.Path(path), said, description, *([] if like is None else [like]))
     trained = None if like is None else Like(like)
-    graph = make_graph(
-        _given(said, trained),
-        directed=said.directed,
-        duplicates=said.duplicates,
-        duplicate_features=said.duplicate_features,
-        duplicate_times=said.duplicate_times,
-    )
+    arrays = [of.arrays for of in said.types.values() if of.arrays]
+    splits = tuple(dict.fromkeys(name for of in arrays for name in of.splits))
+    graph = make_graph(_given(said, trained), said.repeats, directed=said.directed, splits=splits)
     if trained:
         trained.check_all_are_here(graph)
-    graph.name, graph.source = (
-        pathlib.Path(path).stem,
-        f"tables of {pathlib.Path(description).name}",
-    )
+    graph.name = pathlib.Path(path).stem
+    graph.source = f"tables of {pathlib.Path(description).name}"
     write_file(path, graph, overwrite)
     return summary(path, graph)

@@ -4,6 +4,7 @@ column."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -17,22 +18,28 @@ SECONDS_A_DAY = 86400
 MOST = float(np.finfo(np.float32).max)
 
 
-def numbers(piece: Piece, column: str) -> NDArray[np.float64]:
-    """nan where there is nothing."""
-    values = np.empty(len(piece))
+def _each(
+    piece: Piece, column: str, read: Callable[[Any], Any], wanted: str, kind: Any = np.float64
+) -> NDArray[Any]:
+    """What `read` makes of each cell; one that it takes for wrong is not what is wanted."""
+    values = np.empty(len(piece), dtype=kind)
     for row, cell in enumerate(piece.columns[column]):
         try:
-            values[row] = math.nan if cell is None else float(cell)
-        except (TypeError, ValueError):
-            piece.fail(row, column, f"{cell!r} is no number")
-        if cell is not None and not abs(values[row]) <= MOST:
-            piece.fail(
-                row,
-                column,
-                f"{cell!r} is no finite number"
-                if not math.isfinite(values[row])
-                else f"{cell!r} is too large for float32",
-            )
+            values[row] = read(cell)
+        except (TypeError, ValueError, OverflowError):
+            piece.fail(row, column, f"{cell!r} is no {wanted}")
+    return values
+
+
+def numbers(piece: Piece, column: str) -> NDArray[np.float64]:
+    """nan where there is nothing."""
+    cells = piece.columns[column]
+    values = _each(piece, column, lambda cell: math.nan if cell is None else float(cell), "number")
+    for row in np.flatnonzero(~(np.abs(values) <= MOST)):
+        if cells[row] is not None:
+            finite = math.isfinite(values[row])
+            why = "is too large for float32" if finite else "is no finite number"
+            piece.fail(row, column, f"{cells[row]!r} {why}")
     return values
 
 
@@ -53,15 +60,12 @@ def _moment_of(cell: Any) -> float:
 
 def dates(piece: Piece, column: str) -> NDArray[np.float64]:
     """Days since 1970; nan where there is nothing."""
-    values = np.empty(len(piece))
-    for row, cell in enumerate(piece.columns[column]):
-        try:
-            values[row] = math.nan if is_missing(cell) else _moment_of(cell) / SECONDS_A_DAY
-        except (ValueError, OverflowError):
-            piece.fail(
-                row, column, f"{cell!r} is no date; write 2020-01-31, or 2020-01-31T12:00:00+01:00"
-            )
-    return values
+    return _each(
+        piece,
+        column,
+        lambda cell: math.nan if is_missing(cell) else _moment_of(cell) / SECONDS_A_DAY,
+        "date; write 2020-01-31, or 2020-01-31T12:00:00+01:00",
+    )
 
 
 def _time_of(cell: Any) -> int:
@@ -76,20 +80,11 @@ def _time_of(cell: Any) -> int:
 
 
 def times(piece: Piece, column: str) -> NDArray[np.int64]:
-    values = np.empty(len(piece), dtype=np.int64)
     for row, cell in enumerate(piece.columns[column]):
         if is_missing(cell):
             piece.fail(row, column, "is empty; give each a time")
-        try:
-            values[row] = _time_of(cell)
-        except (ValueError, OverflowError):
-            piece.fail(
-                row,
-                column,
-                f"{cell!r} is no time; write 2020-01-31, 2020-01-31T12:00:00+01:00, or a whole "
-                "number of 64 bits",
-            )
-    return values
+    wanted = "time; write 2020-01-31, 2020-01-31T12:00:00+01:00, or a whole number of 64 bits"
+    return _each(piece, column, _time_of, wanted, np.int64)
 
 
 def names(piece: Piece, column: str) -> list[str | None]:
@@ -118,3 +113,22 @@ def ids(piece: Piece, column: str) -> list[str]:
         if name is None:
             piece.fail(row, column, "is empty; an id is a text or a whole number")
     return found  # type: ignore[return-value]
+
+
+def is_whole(name: str) -> bool:
+    """A whole number of 64 bits, written as Python would?"""
+    digits = name.removeprefix("-")
+    return (
+        digits.isascii()
+        and digits.isdigit()
+        and len(digits) < 20
+        and str(int(name)) == name
+        and -(2**63) <= int(name) < 2**63
+    )
+
+
+def numbers_or_names(names: list[str]) -> Any:
+    """As numbers where all are whole ones."""
+    if all(map(is_whole, names)):
+        return np.array([int(name) for name in names], dtype=np.int64)
+    return np.array([*names, None], dtype=object)[:-1]

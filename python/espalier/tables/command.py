@@ -1,5 +1,5 @@
 """espalier-tables shop.toml [-o shop.h5] [--like weights.h5] [--overwrite]: makes a graph file of
-CSV and Parquet tables.
+CSV and Parquet tables, and of arrays and texts as `espalier import` reads them.
 
 Exit codes: 0 done, 2 usage, 3 tables that cannot be read or do not fit together.
 """

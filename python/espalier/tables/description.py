@@ -1,10 +1,12 @@
-"""shop.toml: which tables hold the vertices and edges of a graph, and what their columns are.
+"""shop.toml: which tables hold the vertices and edges of a graph, and what their columns are; or
+which arrays.
 
     graph = "shop.h5"        # to be written; left out: called as this file. Paths are relative to it
     seed = 0                 # of splits by share
     directed = false         # every edge goes both ways; left out: as listed
     duplicates = "sum"       # of edges that are listed more than once, as write_graph has it: mean,
                              # max, .., refuse; duplicate_features = "kept", duplicate_times = "first"
+    loops = "keep"           # or "drop"
     missing = "mean"         # of numbers and dates that are empty: "refuse" (default), or a number
     scale = "standard"       # numbers and dates, once what is empty is filled, less the mean of
                              # their column and divided by its deviation: "none" (default)
@@ -33,6 +35,14 @@
     weight = "pieces"
     time = "when"            # a date, or a whole number
     unknown = "refuse"       # of ids that their table has not: or "skip"
+    inverse = "bought_by"    # of this relation; or directed = true, or false, within one type
+
+    [types.shop]             # arrays (.npy, .npz:MEMBER) and texts without a header, as `espalier
+    features = "x.npy"       # help import` has them: also count, labels, ids, time, splits
+    [relations.sells]
+    source = "shop"
+    target = "item"
+    edges = "edges.npy"      # vertices of each type from 0; also weights, time, features
 
 `missing` and `scale` may stand in a section, too, and count there. A constant column is scaled to 0.
 A graph of one type and one relation is a file without types.
@@ -40,20 +50,22 @@ A graph of one type and one relation is a file without types.
 
 from __future__ import annotations
 
-import difflib
 import pathlib
 import tomllib
-from dataclasses import dataclass, field, fields
-from datetime import date, datetime
+from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
-from ..edges import DUPLICATE_FEATURES, DUPLICATE_TIMES, DUPLICATES
+from ..edges import CHOICES, Repeats
 from ..errors import DataError
+from ..inverses import INVERSE
+from .arrays import OF_EDGES, OF_VERTICES, Arrays, edge_arrays, vertex_arrays
+from .section import Section
 
 
 @dataclass
 class Features:
-    """A table, and its columns that become numbers."""
+    """A table, and its columns that become numbers; or arrays."""
 
     file: pathlib.Path | None = None
     numbers: list[str] = field(default_factory=list)
@@ -62,6 +74,11 @@ class Features:
     time: str | None = None
     missing: str | float = "refuse"
     scale: str = "none"
+    arrays: Arrays | None = None
+
+    @property
+    def where(self) -> str:
+        return f"{self.file if self.arrays is None else self.arrays.section.where}"
 
     def columns(self) -> list[str]:
         return [*self.numbers, *self.dates, *self.categories]
@@ -83,6 +100,8 @@ class RelationTable(Features):
     target: dict[str, str] = field(default_factory=dict)
     weight: str | None = None
     unknown: str = "refuse"
+    inverse: str | None = None
+    directed: bool | None = None
 
 
 @dataclass
@@ -90,76 +109,25 @@ class Description:
     graph: pathlib.Path
     seed: int
     directed: bool | None
-    duplicates: str
-    duplicate_features: str
-    duplicate_times: str
+    repeats: Repeats
+    typed: bool
     types: dict[str, TypeTable]
     relations: dict[str, RelationTable]
 
 
 OF_ALL_TABLES = ("missing", "scale")  # may be said once
+KEYS = ["graph", "seed", "directed", *CHOICES, "types", "relations", *OF_ALL_TABLES]
+TABLE = ["file", "numbers", "dates", "categories", "time", *OF_ALL_TABLES]
+TABLE_OF_TYPE = [*TABLE, "id", "label", "labels", "split"]
+ARRAYS_OF_TYPE = ["count", *OF_VERTICES, "splits"]
+RELATION = ["source", "target", "inverse", "directed"]
+TABLE_OF_RELATION = [*RELATION, *TABLE, "weight", "unknown"]
+ARRAYS_OF_RELATION = [*RELATION, "edges", *OF_EDGES]
 SCALES = ("none", "standard")
 SHARES = [0.6, 0.2, 0.2]  # of a split that nobody described
-CHOICES = {
-    "duplicates": DUPLICATES,
-    "duplicate_features": DUPLICATE_FEATURES,
-    "duplicate_times": DUPLICATE_TIMES,
-}
-KINDS: dict[str, tuple[type, ...]] = {
-    "file": (str,),
-    "id": (str,),
-    "label": (str,),
-    "split": (dict,),
-    "source": (dict, str),
-    "target": (dict, str),
-    "weight": (str,),
-    "time": (str,),
-    "unknown": (str,),
-    "missing": (str, int, float),
-    "scale": (str,),
-    "graph": (str,),
-    "seed": (int,),
-    "directed": (bool,),
-    **{key: (str,) for key in CHOICES},
-    "types": (dict,),
-    "relations": (dict,),
-}
 
 
-class _Section:
-    """A table of the TOML file, asked key by key."""
-
-    def __init__(self, path: pathlib.Path, name: str, values: Any, known: list[str]) -> None:
-        self.where = f"{path}{', [' + name + ']' if name else ''}"
-        if not isinstance(values, dict):
-            raise DataError(f"{self.where}: is {values!r}, not a section")
-        for key, value in values.items():
-            if key not in known:
-                near = difflib.get_close_matches(key, known, 1)
-                raise DataError(
-                    f"{self.where}: there is no key {key!r}; "
-                    + (f"did you mean {near[0]!r}?" if near else f"it has {known}")
-                )
-            self._check_kind(key, value)
-        self.values = values
-
-    def _check_kind(self, key: str, value: Any) -> None:
-        kinds = KINDS.get(key)
-        if kinds is None:
-            good = isinstance(value, list) and all(isinstance(item, str) for item in value)
-            wanted = "a list of columns"
-        else:
-            good = isinstance(value, kinds) and isinstance(value, bool) == (kinds == (bool,))
-            good = good and value != ""
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-        self.require(good, f"{key} is {value!r}; give {wanted}")
-
-    def require(self, condition: bool, message: str) -> None:
-        if not condition:
-            raise DataError(f"{self.where}: {message}")
-
-
-def _features(section: _Section) -> None:
+def _features(section: Section) -> None:
     missing = section.values.get("missing", "refuse")
     section.require(
         missing in ("refuse", "mean") if isinstance(missing, str) else abs(missing) < 3e38,
@@ -171,15 +139,7 @@ def _features(section: _Section) -> None:
     )
 
 
-def _moment(section: _Section, key: str) -> None:
-    value = section.values["split"].get(key)
-    section.require(
-        isinstance(value, (date, datetime, int)) and not isinstance(value, bool),
-        f"split by time wants {key} = a date, from which on vertices are of that split",
-    )
-
-
-def _split(section: _Section) -> None:
+def _split(section: Section) -> None:
     split = section.values.get("split", {})
     kinds = {"column": {"column"}, "shares": {"shares"}, "time": {"time", "valid", "test"}}
     kind = next(
@@ -205,21 +165,22 @@ def _split(section: _Section) -> None:
             good and 0 < sum(shares) <= 1 + 1e-9,
             f"split.shares is {shares!r}; give three that add up to 1 at most",
         )
-    if kind == "time":
-        _moment(section, "valid")
-        _moment(section, "test")
-
-
-def _names(of: type) -> list[str]:
-    return [item.name for item in fields(of) if item.name != "name"]
+    for key in ("valid", "test") if kind == "time" else ():
+        section.require(
+            isinstance(split.get(key), (date, int)) and not isinstance(split[key], bool),
+            f"split by time wants {key} = a date, from which on vertices are of that split",
+        )
 
 
 def _type(path: pathlib.Path, name: str, values: Any, of_all: dict[str, Any]) -> TypeTable:
-    section = _Section(path, f"types.{name}", values, _names(TypeTable))
+    section = Section(path, f"types.{name}", values, TABLE_OF_TYPE, ARRAYS_OF_TYPE)
+    if not section.is_table:
+        return TypeTable(name=name, arrays=vertex_arrays(section))
     _features(section)
     _split(section)
     if "file" in values:
         section.require("id" in values, "say which column is the id: id =")
+        section.require(isinstance(values.get("labels", []), list), "labels is no list of columns")
     else:
         section.require(not values, "says columns, but no file")
     section.require(
@@ -233,7 +194,7 @@ def _type(path: pathlib.Path, name: str, values: Any, of_all: dict[str, Any]) ->
     return TypeTable(**said | {"file": file}, name=name)
 
 
-def _end(section: _Section, end: str, types: dict[str, TypeTable]) -> dict[str, str]:
+def _end(section: Section, end: str, types: dict[str, TypeTable]) -> dict[str, str]:
     """The type, and the column that names its vertices: as its own table does where the user names
     the type alone."""
     said = section.values.get(end, {})
@@ -254,21 +215,35 @@ def _end(section: _Section, end: str, types: dict[str, TypeTable]) -> dict[str, 
 def _relation(
     path: pathlib.Path, name: str, values: Any, types: dict[str, TypeTable], of_all: dict[str, Any]
 ) -> RelationTable:
-    section = _Section(path, f"relations.{name}", values, _names(RelationTable))
+    section = Section(path, f"relations.{name}", values, TABLE_OF_RELATION, ARRAYS_OF_RELATION)
     _features(section)
-    section.require("file" in values, "say which table it is: file =")
+    section.require("file" in values or "edges" in values, "say which table it is: file =")
     ends = {end: _end(section, end, types) for end in ("source", "target")}
     section.require(
         values.get("unknown", "refuse") in ("refuse", "skip"), 'unknown is not "refuse" or "skip"'
     )
-    said = of_all | values | ends | {"file": path.parent / values["file"]}
-    return RelationTable(**said, name=name)
+    section.require(
+        "inverse" not in values or "directed" not in values, "has inverse and directed; leave one out"
+    )
+    of_ends = [types[end["type"]] for end in ends.values()]
+    section.require(
+        values.get("directed") is not False or of_ends[0] is of_ends[1],
+        f'directed = false is of a relation within one type; give inverse = "{INVERSE}{name}"',
+    )
+    said = {"name": name} | values | ends
+    if section.is_table:
+        return RelationTable(**of_all | said | {"file": path.parent / values["file"]})
+    uncounted = [of.name for of in of_ends if of.file is None and of.arrays is None]
+    section.require(not uncounted, f"nothing says how many vertices {uncounted} has; give its count")
+    ways = {key: value for key, value in said.items() if key in ("name", *RELATION)}
+    return RelationTable(**ways, arrays=edge_arrays(section))
 
 
-def _choice(section: _Section, key: str) -> str:
-    chosen, choices = section.values.get(key, CHOICES[key][0]), CHOICES[key]
-    section.require(chosen in choices, f"{key} is {chosen!r}; say one of {', '.join(choices)}")
-    return str(chosen)
+def _repeats(section: Section) -> Repeats:
+    try:
+        return Repeats(**{key: section.values[key] for key in CHOICES if key in section.values})
+    except DataError as problem:
+        raise DataError(f"{section.where}: {problem}") from None
 
 
 def read_description(path: pathlib.Path) -> Description:
@@ -278,7 +253,7 @@ def read_description(path: pathlib.Path) -> Description:
         raise DataError(f"{path} is not there") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise DataError(f"{path} is no TOML: {problem}") from None
-    section = _Section(path, "", text, [*_names(Description), *OF_ALL_TABLES])
+    section = Section(path, "", text, KEYS, KEYS)
     _features(section)
     section.require(
         bool(text.get("types")) and bool(text.get("relations")),
@@ -290,11 +265,13 @@ def read_description(path: pathlib.Path) -> Description:
         name: _relation(path, name, values, types, of_all)
         for name, values in text["relations"].items()
     }
+    typed = len(types) > 1 or len(relations) > 1 or any(of.inverse for of in relations.values())
     return Description(
         path.parent / text["graph"] if "graph" in text else path.with_suffix(".h5"),
         text.get("seed", 0),
         text.get("directed"),
-        *(_choice(section, key) for key in CHOICES),
+        _repeats(section),
+        typed,
         types,
         relations,
     )

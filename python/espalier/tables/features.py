@@ -75,12 +75,12 @@ class FeatureColumns:
     """Takes pieces, then has a matrix [rows, f] of float32: numbers, dates, categories, as
     described; or the columns of `like`, filled and scaled as they were. `made`: its columns."""
 
-    def __init__(self, of: Features, where: str, like: Columns | None = None) -> None:
-        self.of, self.where, self.like = of, where, like
+    def __init__(self, of: Features, like: Columns | None = None) -> None:
+        self.of, self.where, self.like = of, of.where, like
         self.known = [*of.numbers, *of.dates]
         if len(set(self.known)) < len(self.known):
             twice = next(of for at, of in enumerate(self.known) if of in self.known[:at])
-            raise DataError(f"{where}: its column {twice!r} is described twice; leave one out")
+            raise DataError(f"{of.where}: its column {twice!r} is described twice; leave one out")
         is_scaled = of.scale == "standard" if like is None else like.scales is not None
         self.kind = np.float64 if is_scaled else np.float32
         self.values: list[NDArray[np.floating]] = []
@@ -107,8 +107,7 @@ class FeatureColumns:
             if len(places) > MOST_CATEGORIES and self.like is None:
                 raise DataError(
                     f"{self.where}: categories {column!r} has more than {MOST_CATEGORIES} values; "
-                    "make it a type of its own and "
-                    "a relation to it"
+                    "make it a type of its own and a relation to it"
                 )
             self.codes[column].append(np.array(codes, dtype=np.int32)[rows])
 

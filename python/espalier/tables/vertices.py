@@ -25,25 +25,13 @@ CALLED = {
 }
 
 
-def is_whole(name: str) -> bool:
-    """A whole number of 64 bits, written as Python would?"""
-    digits = name.removeprefix("-")
-    return (
-        digits.isascii()
-        and digits.isdigit()
-        and len(digits) < 20
-        and str(int(name)) == name
-        and -(2**63) <= int(name) < 2**63
-    )
-
-
 class Vertices:
     """What is known of a type's vertices, which count from 0 in the order of their table."""
 
     def __init__(self, of: TypeTable, like: Columns | None = None) -> None:
         self.of = of
         self.numbers: dict[str, int] = {}
-        self.features = FeatureColumns(of, f"{of.file}", like)
+        self.features = FeatureColumns(of, like)
         self.classes: list[str | None] = []
         self.several: list[NDArray[np.int64]] = []
         self.times: list[NDArray[np.int64]] = []
@@ -53,13 +41,9 @@ class Vertices:
 
     def _columns(self) -> list[str]:
         of, split = self.of, self.of.split
-        named = [of.label, of.time, split.get("column"), split.get("time")]
-        return [
-            *([of.id] if of.id else []),
-            *of.columns(),
-            *of.labels,
-            *[name for name in named if name],
-        ]
+        named = [of.id, *of.columns(), *of.labels, of.label, of.time]
+        named += [split.get("column"), split.get("time")]
+        return [name for name in named if name is not None]
 
     def _read(self) -> None:
         assert self.of.file is not None
@@ -121,41 +105,38 @@ class Vertices:
         )
 
     def number(self, name: str) -> int | None:
-        """The vertex of an id. A type without a table has those that edges name, in their order."""
-        if self.of.file is None:
+        """The vertex of an id. Of arrays without ids it is a number. A type without either has those
+        that edges name, in their order."""
+        if self.of.arrays is not None:
+            if not self.numbers:
+                ids = self.of.arrays.given.get("ids", range(self.of.arrays.given["num_nodes"]))
+                self.numbers = {str(id): at for at, id in enumerate(ids)}
+        elif self.of.file is None:
             return self.numbers.setdefault(name, len(self.numbers))
         return self.numbers.get(name)
 
     def given(self, seed: int) -> dict[str, Any]:
         """Arguments of write_graph."""
+        if self.of.arrays is not None:
+            self.features.matrix()  # as `like` has none
+            return self.of.arrays.given
         given: dict[str, Any] = {
             "num_nodes": len(self.numbers),
-            "ids": self._own_ids(),
+            "ids": cells.numbers_or_names(list(self.numbers)),
             "x": self.features.matrix(),
             "feature_names": self.features.made,
             "time": np.concatenate(self.times) if self.times else None,
         }
         if self.classes:
             known = {name for name in self.classes if name is not None}
-            whole = all(is_whole(name) for name in known)
-            given["class_names"] = sorted(known, key=int) if whole else sorted(known)
-            given["y"] = (
-                np.array([*self.classes, None], dtype=object)[:-1]
-                if known
-                else np.full(len(self.numbers), -1)
-            )
-            given["class_names"] = given["class_names"] or None
+            whole = all(cells.is_whole(name) for name in known)
+            given["class_names"] = (sorted(known, key=int) if whole else sorted(known)) or None
+            given["y"] = np.full(len(self.numbers), -1)
+            if known:
+                given["y"] = np.array([*self.classes, None], dtype=object)[:-1]
         if self.several:
             given["y"] = np.concatenate(self.several)
         return given | self._splits(seed, given.get("y"))
-
-    def _own_ids(self) -> Any:
-        names = list(self.numbers)
-        return (
-            np.array([int(name) for name in names], dtype=np.int64)
-            if all(map(is_whole, names))
-            else names
-        )
 
     def _splits(self, seed: int, labels: Any) -> dict[str, NDArray[np.int64]]:
         """Ids of those that have a label."""
