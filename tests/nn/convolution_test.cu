@@ -1,21 +1,14 @@
 // ranks: 1
-// Laws: those of convolution_cases.hpp, on a GPU; filled rows are the bias.
-#include "nn/convolution_cases.hpp"
+// Law: filled rows are the bias on a GPU, too. The rest of convolutions: layer_test.cu.
+#include "../../src/nn/gcn.inl.hpp"
 
 #include "dense/device_matrices.hpp"
-#include "espalier/sparse/transpose.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
 namespace {
 
 class ConvolutionCuda : public CudaTest {};
-
-TEST_F(ConvolutionCuda, HandChecked) {
-  const SharedDeviceBlock block(gpu(), convolved_block(), 3),
-      transposed(gpu(), transpose(convolved_block()), 5);
-  check_convolutions<float>(gpu(), block.block, transposed.block);
-}
 
 TEST_F(ConvolutionCuda, RowsAreFilled) {
   std::mt19937_64 random(test_seed(4));
