@@ -70,8 +70,7 @@ COMBBLAS_TESTS := product/combblas_test graph/components_test
 $(COMBBLAS_TESTS:%=$(BUILD)/obj/tests/%.cpp.o): private CPPFLAGS += $(COMBBLAS_FLAGS)
 $(COMBBLAS_TESTS:%=$(BUILD)/tests/%): private LDLIBS += $(COMBBLAS_LIBS)
 
-# How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py, of which
-# `approximate` is another run of build/ptx.
+# How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py.
 GPU_HERE     := $(wildcard /dev/nvidia[0-9] /dev/dxg)
 KERNELS       = $(if $(NVCC),ptx,emulated)
 LONG_KERNELS  = emulated $(if $(NVCC),ptx)
@@ -97,7 +96,7 @@ test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3
 test-programs: all $(WANTED_TESTS)  ## build the tests, and what they run
 
 test-long: all $(WANTED_LONG)  ## the heavy cases too: published accuracies, larger graphs, emulated kernels, and test-sanitized
-	@$(RUN_TESTS) --long --kernels $(call names_of,$(LONG_KERNELS) $(if $(NVCC),approximate))
+	@$(RUN_TESTS) --long --kernels $(call names_of,$(LONG_KERNELS))
 	@$(MAKE) test-sanitized
 
 # The C++ tests, and random configurations, watched for reads and writes that are not theirs, leaks, and what C++ leaves undefined.

@@ -6,8 +6,7 @@ counts once per rank count. `// long ranks: 4` adds counts for --long, and for -
 it in ESPALIER. Several ranks are started by what ESPALIER_LAUNCHER names (tests/launcher.py). What it prints behind "note: " is shown. Tests whose name begins with Long run with --long only.
 
 A test file of the GPU (tests/ROOM/OP_test.cu) gives a line per rank count for each of --kernels: `emulated` runs its kernels
-on the CPU as the C++ compiler makes them (build/emulated), `as compiled` as nvcc does (build/ptx), `approximate` the same with
-instructions that a GPU only approximates as wrong as it may be; `on GPU` is the program that nvcc made (build/cuda), where a GPU is. The Python tests that want a GPU take the program of the first.
+on the CPU as the C++ compiler makes them (build/emulated), `as compiled` as nvcc does (build/ptx); `on GPU` is the program that nvcc made (build/cuda), where a GPU is. The Python tests that want a GPU take the program of the first.
 """
 
 import argparse
@@ -37,9 +36,8 @@ TIMEOUT_SECONDS = {False: 300, True: 3000}  # of a test file, on an idle machine
 MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "app/stopping", "faults/faults")
 
 
-# How the GPU's tests run: in which build, and what the kernels are told.
-KERNELS = {"emulated": ("build/emulated", {}), "as compiled": ("build/ptx", {}),
-           "approximate": ("build/ptx", {"ESPALIER_PTX_APPROXIMATE": "1"}), "on GPU": ("build/cuda", {})}
+# How the GPU's tests run: in which build.
+KERNELS = {"emulated": "build/emulated", "as compiled": "build/ptx", "on GPU": "build/cuda"}
 
 
 class Tally:
@@ -147,7 +145,7 @@ def parts_of(source, name):
 
 def run_python(source, part, options, env):
     env = dict(env, ESPALIER=str(ROOT / options.build / "espalier"),
-               ESPALIER_EMULATED=str(ROOT / KERNELS[options.kernels[0]][0] / "espalier"), ESPALIER_LONG="1" if options.long else "")
+               ESPALIER_EMULATED=str(ROOT / KERNELS[options.kernels[0]] / "espalier"), ESPALIER_LONG="1" if options.long else "")
     module = ".".join(source.relative_to(ROOT).with_suffix("").parts)
     code, output = run([sys.executable, "-m", "unittest", "-v", module + (f".{part}" if part else "")],
                        dict(env, PYTHONPATH=str(ROOT)), TIMEOUT_SECONDS[options.long])
@@ -228,7 +226,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/cpu")
     parser.add_argument("--kernels", default="emulated", type=lambda kinds: kinds.replace("-", " ").split(","),
-                        help="of emulated, as-compiled, approximate those that are wanted, with commas: how the GPU's tests run")
+                        help="of emulated, as-compiled those that are wanted, with commas: how the GPU's tests run")
     parser.add_argument("--only", default="")
     parser.add_argument("--np", type=lambda counts: [int(n) for n in counts.split(",")], help="3, or 1,2,4: at these rank counts only")
     parser.add_argument("--by-room-but", type=lambda files: files.split(","),
@@ -258,9 +256,8 @@ def run_tests(options, env):
                               partial(run_gtest, command_of(source, options.build, options), ranks, options, env)))
             else:
                 for kind in options.kernels + (["on GPU"] if gpu_is_here() else []):
-                    build, told = KERNELS[kind]
                     tests.append((f"{name} {kind} np {ranks}",
-                                  partial(run_kernels, command_of(source, build, options), ranks, options, dict(env, **told))))
+                                  partial(run_kernels, command_of(source, KERNELS[kind], options), ranks, options, env)))
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
         if not wanted(source, options.only) or options.np:
             continue

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "cuda_test.hpp"
-#include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -119,15 +119,9 @@ TEST_F(DeviceAlgorithms, PinnedHostMemoryIsReadByKernels) {
 TEST_F(DeviceAlgorithms, AFullGpuNamesWhatWasAskedAndTheKeys) {
   gpu();  // is taken, also where this test runs alone
   const DevicePurpose purpose("a window of minibatches");
-  try {
-    DeviceArray<std::byte> too_much(std::size_t{1} << 45);
-    FAIL() << "32 TiB were allocated";
-  } catch (const UserError& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(error.code(), ExitCode::kMemory);
-    for (const char* word : {"32768.000 GiB", "a window of minibatches", "sampler.bulk", "graph.features_on"})
-      EXPECT_NE(message.find(word), std::string::npos) << message;
-  }
+  expect_refused(ExitCode::kMemory,
+                 {"32768.000 GiB", "a window of minibatches", "sampler.bulk", "graph.features_on"},
+                 [] { DeviceArray<std::byte> too_much(std::size_t{1} << 45); });
 }
 
 }  // namespace

@@ -11,11 +11,10 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/partial_file.hpp"
+#include "files.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
 
@@ -26,12 +25,6 @@ namespace fs = std::filesystem;
 
 class OutputFileTest : public testing::Test {
  protected:
-  void put(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-  static std::string text_of(const std::string& path) {
-    std::stringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-  }
   std::string folder_ = test_folder("output-file"), place_ = folder_ + "/graph.h5",
               finished_ = folder_ + "/new";
 };
@@ -45,8 +38,8 @@ TEST_F(OutputFileTest, WhatNobodyWritesAnyMoreIsRemoved) {
   const auto left = fmt::format("{}.partial-{}", place_, gone);
   const auto others = {fmt::format("{}.partial-{}", place_, getppid()), place_ + ".partial-",
                        place_ + ".partial-x", left + "0.data", fmt::format("{}2.partial-{}", place_, gone)};
-  for (const auto& path : others) put(path, "");
-  put(left, "half");
+  for (const auto& path : others) write_file(path, "");
+  write_file(left, "half");
   {
     const int lock = open(left.c_str(), O_RDONLY);
     EXPECT_EQ(flock(lock, LOCK_SH), 0);
@@ -57,7 +50,7 @@ TEST_F(OutputFileTest, WhatNobodyWritesAnyMoreIsRemoved) {
   PartialFile mine(place_);
   EXPECT_FALSE(fs::exists(left));
   for (const auto& path : others) EXPECT_TRUE(fs::exists(path)) << path;
-  put(mine.name(), "under way");
+  write_file(mine.name(), "under way");
   mine.hold();
   const int file = open(mine.name().c_str(), O_RDONLY);
   EXPECT_NE(flock(file, LOCK_EX | LOCK_NB), 0);
@@ -65,37 +58,37 @@ TEST_F(OutputFileTest, WhatNobodyWritesAnyMoreIsRemoved) {
 }
 
 TEST_F(OutputFileTest, TakesAFreePlace) {
-  put(finished_, "new");
+  write_file(finished_, "new");
   check_output(place_);
   put_in_place(finished_, place_);
-  EXPECT_EQ(text_of(place_), "new");
+  EXPECT_EQ(read_file(place_), "new");
   EXPECT_FALSE(fs::exists(finished_));
 }
 
 TEST_F(OutputFileTest, ReplacesWhenAsked) {
-  put(place_, "old");
-  put(finished_, "new");
+  write_file(place_, "old");
+  write_file(finished_, "new");
   check_output({place_, true});
   put_in_place(finished_, {place_, true});
-  EXPECT_EQ(text_of(place_), "new");
+  EXPECT_EQ(read_file(place_), "new");
 }
 
 TEST_F(OutputFileTest, AFinishedFileWhosePlaceIsTakenStaysBesideIt) {
-  put(place_, "old");
-  put(finished_, "new");
+  write_file(place_, "old");
+  write_file(finished_, "new");
   expect_refused(ExitCode::kUsage, {"--overwrite"}, [&] { check_output(place_); });
   const auto words = message_of(ExitCode::kUsage, [&] { put_in_place(finished_, place_); });
-  EXPECT_EQ(text_of(place_), "old");
+  EXPECT_EQ(read_file(place_), "old");
   for (const auto& entry : fs::directory_iterator(folder_)) {
     if (entry.path() == place_) continue;
-    EXPECT_EQ(text_of(entry.path()), "new");
+    EXPECT_EQ(read_file(entry.path()), "new");
     EXPECT_NE(words.find(entry.path().string()), std::string::npos) << words;
   }
 }
 
 TEST_F(OutputFileTest, ALinkThatLeadsNowhereIsTaken) {
   fs::create_symlink(folder_ + "/later", place_);
-  put(finished_, "new");
+  write_file(finished_, "new");
   expect_refused(ExitCode::kUsage, {"exists already"}, [&] { check_output(place_); });
   expect_refused(ExitCode::kUsage, {"appeared"}, [&] { put_in_place(finished_, place_); });
   EXPECT_TRUE(fs::is_symlink(place_));

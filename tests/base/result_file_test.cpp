@@ -1,17 +1,15 @@
 // Laws: a file that is replaced is the old or the new one, whatever fails; one that grows has whole
-// lines only, and all of them once the disk takes them. A disk is filled by RLIMIT_FSIZE.
+// lines only, and all of them once the disk takes them.
 #include "espalier/base/result_file.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "base/files_in.hpp"
+#include "files.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
@@ -19,39 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// While it lives no file grows beyond so many bytes.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
-
- private:
-  rlimit before_ = {};
-};
-
 TEST(ReplaceFile, IsTheOldOneOrTheNewOne) {
   const auto folder = test_folder("replace"), path = folder + "/report.json";
   EXPECT_EQ(replace_file(path, "old"), "");
   {
     const FullDisk full(5);
     EXPECT_EQ(replace_file(path, "too long"), "File too large");
-    EXPECT_EQ(content(path), "old");
+    EXPECT_EQ(read_file(path), "old");
     EXPECT_EQ(replace_file(path, "short"), "");
   }
-  EXPECT_EQ(content(path), "short");
+  EXPECT_EQ(read_file(path), "short");
   EXPECT_EQ(files_in(folder), 1);
 }
 
@@ -61,7 +36,7 @@ TEST(ReplaceFile, FollowsALinkAndWritesIntoADevice) {
   fs::create_symlink("file", folder + "/link");
   EXPECT_EQ(replace_file(folder + "/link", "new"), "");
   EXPECT_TRUE(fs::is_symlink(folder + "/link"));
-  EXPECT_EQ(content(folder + "/file"), "new");
+  EXPECT_EQ(read_file(folder + "/file"), "new");
   for (const auto& [device, problem] :
        {std::pair("/dev/full", "No space left on device"), std::pair("/dev/null", "")}) {
     fs::remove(folder + "/link");
@@ -89,12 +64,12 @@ TEST(GrowingFile, HasWholeLinesAndInTheEndAll) {
       const FullDisk full(kDiskBytes);
       EXPECT_EQ(file.write(), all.size() <= kDiskBytes ? "" : "File too large") << line;
     }
-    EXPECT_TRUE(all.starts_with(content(path)));
-    EXPECT_TRUE(content(path).ends_with("\n"));
+    EXPECT_TRUE(all.starts_with(read_file(path)));
+    EXPECT_TRUE(read_file(path).ends_with("\n"));
   }
-  EXPECT_LT(content(path).size(), all.size());
+  EXPECT_LT(read_file(path).size(), all.size());
   EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), all);
+  EXPECT_EQ(read_file(path), all);
 }
 
 TEST(GrowingFile, IsWrittenAnewWhereItWasCutOrRemoved) {
@@ -105,15 +80,15 @@ TEST(GrowingFile, IsWrittenAnewWhereItWasCutOrRemoved) {
   fs::remove(path);
   file.add("two\n");
   EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), "one\ntwo\n");
+  EXPECT_EQ(read_file(path), "one\ntwo\n");
   fs::resize_file(path, 5);
   file.add("three\n");
   EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), "one\ntwo\nthree\n");
+  EXPECT_EQ(read_file(path), "one\ntwo\nthree\n");
   std::ofstream(path, std::ios::app) << "torn";
   file.add("four\n");
   EXPECT_EQ(file.write(), "");
-  EXPECT_EQ(content(path), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(read_file(path), "one\ntwo\nthree\nfour\n");
 }
 
 }  // namespace

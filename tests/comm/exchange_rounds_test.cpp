@@ -96,13 +96,6 @@ TEST(ExchangeRounds, FourGpusOnTwoSwitchesTakeThePapersFive) {
   EXPECT_EQ(exchange_rounds(on_switches({7, 3, 7, 3})).size(), 5u);
 }
 
-TEST(ExchangeRounds, PairsOfSwitchesWithNothingInCommonGoAtOnce) {
-  const auto rounds = exchange_rounds(on_switches(equal_switches(4, 2)));
-  ASSERT_EQ(rounds.size(), 13u);
-  EXPECT_EQ(rounds[0].size(), 4u);
-  for (std::size_t k = 1; k < rounds.size(); ++k) EXPECT_EQ(rounds[k].size(), 2u);
-}
-
 TEST(ExchangeRounds, EqualSwitchesTakeTheFewestRoundsThatLinksAllow) {
   for (int switches = 2; switches <= 7; ++switches)
     for (int gpus = 2; gpus <= 5; ++gpus) {

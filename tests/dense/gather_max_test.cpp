@@ -7,23 +7,6 @@
 namespace espalier {
 namespace {
 
-TEST(GatherMax, HandChecked) {
-  // The second row is empty, the third names row 1 twice.
-  const Block block = {3, 3, {0, 2, 2, 5}, {0, 2, 1, 0, 1}, {}};
-  const auto x = matrix_of<double>(3, 2, {1, -5, 4, 8, 1, 7}),
-             dm = matrix_of<double>(3, 2, {1, 2, 99, 99, 10, 20});
-  Matrix<double> m(3, 2), dx(3, 2);
-  Buffer<std::int32_t> winners;
-  gather_max<double>(Cpu{1}, block, x, m, winners);
-  EXPECT_EQ(m.data, (Buffer<double>{1, 7, 0, 0, 4, 8}));
-  EXPECT_EQ(winners, (Buffer<std::int32_t>{0, 1, -1, -1, 2, 2}));
-  Block transposed;
-  Buffer<std::int64_t> positions;
-  transpose(Cpu{1}, block, transposed, &positions);
-  gather_max_backward<double>(Cpu{1}, transposed, positions, winners, dm, dx);
-  EXPECT_EQ(dx.data, (Buffer<double>{1, 0, 10, 20, 0, 2}));
-}
-
 TEST(GatherMax, TakesTheFirstOfTheLargest) {
   check_gather_max(Cpu{1}, [](const Block& block) { return SharedBlock(block, 77); });
 }

@@ -23,19 +23,6 @@ double tolerance(std::int64_t k) {
   return (sizeof(T) == 4 ? 1e-7 : 1e-15) * static_cast<double>(k + 4);
 }
 
-TEST(Gemm, HandChecked) {
-  const auto a = matrix_of<float>(2, 3, {1, 2, 3, 4, 5, 6}), b = matrix_of<float>(3, 2, {1, 0, 2, 1, 0, 3});
-  Matrix<float> c(2, 2), t(3, 3);
-  gemm<float>(Cpu{1}, a, b, c);
-  EXPECT_EQ(c.data, (Buffer<float>{5, 11, 14, 23}));
-  gemm<float>(Cpu{1}, a, b, c, Update::kAccumulate);
-  EXPECT_EQ(c.data, (Buffer<float>{10, 22, 28, 46}));
-  gemm_nt<float>(Cpu{1}, a, a, c);
-  EXPECT_EQ(c.data, (Buffer<float>{14, 32, 32, 77}));
-  gemm_tn<float>(Cpu{1}, a, a, t);
-  EXPECT_EQ(t.data, (Buffer<float>{17, 22, 27, 22, 29, 36, 27, 36, 45}));
-}
-
 TEST(Gemm, ARowAndNoProductIsTheRow) {
   Matrix<float> row(1, 2), a(3, 0), b(0, 2), c(3, 2);
   row.data = {5, -7};

@@ -1,6 +1,6 @@
 // ranks: 1
 // Law: the products are those of Eigen in double, within the rounding of their precision, for
-// any shape.
+// any shape; filled rows are the row, bit for bit.
 #include "espalier/dense/gemm.hpp"
 
 #include "dense/device_matrices.hpp"
@@ -79,6 +79,16 @@ TEST_F(GemmCuda, OverwritingForgetsWhatIsNotANumber) {
                 to_device(gpu(), filled_matrix(k, 2, 1.0f)), c);
     EXPECT_EQ(to_host(gpu(), c).data, filled_matrix(3, 2, 0.0f).data);
   }
+}
+
+TEST_F(GemmCuda, FilledRowsAreTheRow) {
+  std::mt19937_64 random(test_seed(4));
+  const auto fill = [](const auto& space, const auto& row, auto& c) { fill_rows<float>(space, row, c); };
+  for (const std::int64_t rows : {0, 1, 90})
+    for (const std::int64_t columns : {1, 3, 4, 31, 100, 256}) {
+      SCOPED_TRACE(testing::Message() << rows << " x " << columns);
+      expect_cpu_bits(gpu(), fill, random_matrix<float>(1, columns, random), Matrix<float>(rows, columns));
+    }
 }
 
 }  // namespace

@@ -52,20 +52,6 @@ void expect_right(const Case<T>& c) {
   EXPECT_NEAR(dot(c.a, r.da), product, off);
 }
 
-TEST(RelationSums, HandChecked) {
-  Case<double> c;
-  // Row 0: relation 0 of columns 0 and 2, relation 2 of column 1.
-  c.block = {3, 3, {0, 3, 3, 4}, {0, 2, 1, 2}, {0.5f, 0.5f, 1.0f, 2.0f}};
-  c.of_entries = {0, 0, 2, 1};
-  c.a = matrix_of<double>(3, 2, {1, 10, 2, 20, 3, 30});
-  c.x = matrix_of<double>(3, 2, {1, 2, 3, 4, 5, 6});
-  c.dm = matrix_of<double>(3, 4, {1, 0, 0, 0, 5, 5, 5, 5, 0, 0, 0, 1});
-  const auto r = results_of(c, c.view());
-  EXPECT_EQ(r.m.data, (Buffer<double>{12, 16, 120, 160, 0, 0, 0, 0, 20, 24, 200, 240}));
-  EXPECT_EQ(r.dx.data, (Buffer<double>{0.5, 0, 3, 0, 0.5, 40}));
-  EXPECT_EQ(r.da.data, (Buffer<double>{3, 0, 0, 12, 3, 0}));
-}
-
 // With one column every entry of a row is a repetition; most = 0 leaves all rows empty.
 TEST(RelationSums, AgreeWithALoop) {
   std::mt19937_64 random(test_seed(21));

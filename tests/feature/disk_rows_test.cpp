@@ -6,9 +6,7 @@
 #include "espalier/feature/disk_rows.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <deque>
 #include <map>
 #include <numeric>
@@ -21,8 +19,10 @@
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/graph/graph_writer.hpp"
+#include "files.hpp"
 #include "mpi_test.hpp"
 #include "partition/owned.hpp"
+#include "user_error.hpp"
 
 namespace espalier {
 namespace {
@@ -357,19 +357,9 @@ TEST(DiskRows, AFullDiskOfOneRankEndsAll) {
   const Ownership owned(owner, grid.rows());
   const auto read = [&] { read_features(grid, file, owned, tables, "none", {}, true, folder); };
   read();
-  rlimit before = {};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  if (const rlimit few = {64, before.rlim_max}; test_world().rank() == 0) setrlimit(RLIMIT_FSIZE, &few);
-  std::string message;
-  try {
-    read();
-  } catch (const UserError& error) {
-    message = error.what();
-  }
-  setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
-  EXPECT_NE(message.find("rows cannot be written there: File too large"), std::string::npos) << message;
+  std::optional<FullDisk> full;
+  if (test_world().rank() == 0) full.emplace(64);
+  expect_refused(ExitCode::kUsage, {"rows cannot be written there: File too large"}, read);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // memory and from pinned memory, by both transports, and the same bytes move.
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
+#include "dense/relation_blocks.hpp"
 #include "edge_store_cases.hpp"
 
 namespace espalier {
@@ -22,9 +23,7 @@ struct DeviceMinibatch {
     shown.vertices = {vertices.data(), of.vertices.size()};
     for (std::size_t l = 0; l < blocks; ++l) {
       storage.emplace_back(gpu, of.storage[l], kBefore);
-      Buffer<std::uint8_t> behind(kBefore, 0);
-      behind.insert(behind.end(), of.relations[l].begin(), of.relations[l].end());
-      relations.push_back(upload(gpu, behind));
+      relations.push_back(upload(gpu, behind(kBefore, of.relations[l])));
       shown.blocks.push_back(storage.back().block);
       shown.blocks.back().relations = Beside<const std::uint8_t>(relations.back());
     }

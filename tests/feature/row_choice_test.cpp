@@ -217,23 +217,6 @@ TEST(RowPolicy, TheSmallestKeysStay) {
 
 // ---- rules --------------------------------------------------------------------------------------
 
-std::set<std::int64_t> held_of(const RowPolicy& policy, std::int64_t ids) {
-  std::set<std::int64_t> held;
-  for (std::int64_t id = 0; id < ids; ++id)
-    if (policy.slot_of(id) >= 0) held.insert(id);
-  return held;
-}
-
-TEST(RowPolicy, ByDegreeTheBestOfTheListStay) {
-  RowPolicy policy(RowRule::kDegree);
-  policy.set_list({8, 0, 7, 1});
-  policy.resize(3);
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    hits_of(policy, {{1, 2, 3}, {2, 3}, {0, 1, 2, 3, 7, 8}, {5}});
-    EXPECT_EQ(held_of(policy, 9), (std::set<std::int64_t>{0, 7, 8}));
-  }
-}
-
 TEST(RowPolicy, Names) {
   EXPECT_EQ(row_rule_of("belady"), RowRule::kBelady);
   EXPECT_THROW(row_rule_of("fifo"), UserError);

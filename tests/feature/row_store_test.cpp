@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6
 // long ranks: 8
-// Laws of a RowStore: fetched rows are H's rows, bit for bit, on every grid; each distinct row of a
-// minibatch travels once, evenly spread ids move what the model expects, and what the store says a
+// Laws of a RowStore: fetched rows are H's rows, bit for bit, on every grid (of a file: in
+// disk_rows_test.cpp); each distinct row of a minibatch travels once, and what the store says a
 // fetch asks of others is what it asks of them and receives. Of features: normalisation does not
 // depend on the grid and equals the direct formula.
 #include "espalier/feature/input_stores.hpp"
@@ -13,8 +13,6 @@
 
 #include "dense/random_matrices.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/dense/spmm.hpp"
-#include "espalier/graph/graph_writer.hpp"
 #include "mpi_test.hpp"
 #include "row_store_cases.hpp"
 
@@ -136,23 +134,6 @@ TEST(RowStore, FetchedRowsEqualTheMatrix) {
       expect_fetch<float>(grid, n);
       expect_fetch<Half>(grid, n);
     }
-}
-
-// Where ids are spread evenly over the block rows, what the model expects is what is counted.
-TEST(RowStore, PredictsWhatEvenlySpreadIdsMove) {
-  for (const int c : divisors(test_world().size())) {
-    const Grid grid(test_world(), c);
-    std::vector<std::int64_t> ids(48);  // as many in each block row at p / c = 1, 2, 3, 4, 6, 8
-    ASSERT_EQ(std::ssize(ids) % grid.rows(), 0);
-    std::iota(ids.begin(), ids.end(), std::int64_t{0});
-    const std::vector<std::span<const std::int64_t>> lists = {ids, std::span(ids).first(0), ids};
-    std::vector<Matrix<float>> rows;
-    grid.traffic().clear();
-    store_on<Half>(grid, std::ssize(ids)).fetch({1}, lists, rows, "fetch");
-    const auto volume = grid.traffic().of("fetch");
-    EXPECT_DOUBLE_EQ(volume.predicted_messages, static_cast<double>(volume.messages)) << "c " << c;
-    EXPECT_DOUBLE_EQ(volume.predicted_bytes, static_cast<double>(volume.bytes_received)) << "c " << c;
-  }
 }
 
 // The largest graph whose ids take 4 bytes, the smallest whose ids take 8, and ids that need them.
@@ -351,42 +332,6 @@ TEST(NormalizedRows, RowNormalisationMakesAbsoluteSumsOne) {
     double sum = 0;
     for (std::int64_t j = 0; j < kStoreWidth; ++j) sum += std::abs(static_cast<double>(rows(i, j)));
     EXPECT_NEAR(sum, 1, 1e-6);
-  }
-}
-
-// From the file to the minibatch: what is fetched equals what was written, as float and as Half, on
-// every grid.
-template <class T>
-void expect_fetch_from_file(const std::string& path, std::int64_t n) {
-  const auto& world = test_world();
-  {
-    const auto mine = block_partition(n, world.size());
-    const auto begin = mine.begin(world.rank()), rows = mine.size(world.rank());
-    Csr<std::int32_t> no_edges;
-    no_edges.rows = rows;
-    no_edges.columns = n;
-    no_edges.indptr.assign(static_cast<std::size_t>(rows) + 1, 0);
-    GraphWriter writer(world, {path, true});
-    writer.write_adjacency(no_edges);
-    writer.write_rows(Column::kFeatures, 0, rows_from<T>(begin, rows));
-    writer.commit({"features", "a test", false});
-  }
-  const GraphFile file(world, path);
-  for (const int c : divisors(world.size())) {
-    const Grid grid(world, c);
-    const auto features = read_features(grid, file, block_partition(file.info().nodes, grid.rows()),
-                                        input_tables(file.info(), 0), "none");
-    const auto rows = fetch_all(features.stores[0]);
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = 0; j < kStoreWidth; ++j) EXPECT_EQ(rows(i, j), stored<T>(i, j));
-  }
-}
-
-TEST(RowStore, FetchedRowsEqualTheFile) {
-  const auto folder = test_folder("feature-store");
-  for (const std::int64_t n : {3, 41}) {
-    expect_fetch_from_file<float>(folder + "/float.h5", n);
-    expect_fetch_from_file<Half>(folder + "/half.h5", n);
   }
 }
 

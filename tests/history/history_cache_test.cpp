@@ -27,67 +27,6 @@ TEST(HistoryCache, IsAsALoopOverAMapOfManyRows) {
                     test_seed(32));
 }
 
-Matrix<float> one_row(float value) {
-  Matrix<float> row(1, 2);
-  row.data = {value, -value};
-  return row;
-}
-
-struct SteppedCache {
-  HistoryCache cache;
-  std::int64_t step = -1;
-
-  explicit SteppedCache(const HistoryShape& shape) : cache(shape) {}
-  void next(const std::vector<std::tuple<std::int64_t, std::int64_t, float>>& writes,
-            const std::vector<std::int64_t>& evictions = {}) {
-    cache.begin({}, ++step);
-    for (const auto& [batch, vertex, value] : writes) {
-      const HistoryWrite write = {vertex, 0, 0};
-      cache.write({}, step, batch, 1, {&write, 1}, one_row(value));
-    }
-    cache.evict(step, 1, evictions);
-    cache.end(step);
-  }
-  /// The first number of the row that the step in hand would read; -1: no hit.
-  float read(std::int64_t vertex) {
-    const HistoryLists lists = {{vertex}, {1, 1}};
-    const auto found = cache.find({}, minibatch_of<Cpu>(lists, lists.vertices));
-    if (found.hits[0][0] == 0) return -1;
-    Matrix<float> rows;
-    const std::int64_t position = 0;
-    cache.read({}, found, 1, {&position, 1}, rows);
-    return rows(0, 0);
-  }
-};
-
-TEST(HistoryCache, AgesAreExactAndTheLowestBatchWins) {
-  SteppedCache rows({.layers = 1, .width = 2, .t_stale = 4});
-  rows.next({{2, 77, 20.0f}, {1, 77, 10.0f}, {3, 77, 30.0f}});  // step 0
-  for (int step = 0; step < 8; ++step) {
-    EXPECT_EQ(rows.read(77), step > 1 && step <= 4 ? 10.0f : -1.0f) << "step " << step;
-    rows.next({});
-  }
-  EXPECT_EQ(rows.cache.size(), 0) << "what is too old takes no room";
-}
-
-// Step 2 has seen what step 0 wrote; step 1 wrote it anew before step 2 commits.
-TEST(HistoryCache, AnEvictionIsOfTheRowThatWasSeen) {
-  for (const bool written_anew : {false, true}) {
-    SteppedCache rows({.layers = 1, .width = 2, .t_stale = 100});
-    rows.next({{0, 5, 1.0f}});
-    if (written_anew)
-      rows.next({{0, 5, 2.0f}});
-    else
-      rows.next({});
-    rows.next({}, {5});
-    EXPECT_EQ(rows.read(5), 1.0f);
-    rows.next({});
-    EXPECT_EQ(rows.read(5), written_anew ? 2.0f : 1.0f);
-    rows.next({});
-    EXPECT_EQ(rows.read(5), written_anew ? 2.0f : -1.0f);
-  }
-}
-
 // The parts by any rule make the whole again, in whatever order their records come.
 TEST(HistoryCache, PartsOfAStateMakeTheWhole) {
   const HistoryShape shape = {.layers = 2, .width = 5, .t_stale = 50, .entries = 2000};

@@ -314,6 +314,11 @@ inline void expect_pruned(const PruneCase& of, const HostPruned& pruned) {
   EXPECT_EQ(pruned.after.inputs, after.inputs);
   EXPECT_EQ(pruned.after.rows, after.rows);
   EXPECT_EQ(pruned.after.entries, after.entries);
+  PrunedSize before = {std::ssize(of.vertices)};
+  for (const auto& block : of.blocks) before.rows += block.rows, before.entries += block.entries();
+  EXPECT_EQ(pruned.before.inputs, before.inputs);
+  EXPECT_EQ(pruned.before.rows, before.rows);
+  EXPECT_EQ(pruned.before.entries, before.entries);
 }
 
 // ---- A network of integers ----------------------------------------------------------------------

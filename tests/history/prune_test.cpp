@@ -23,44 +23,6 @@ TEST(Prune, RowsAndBlocksAreThoseOfSets) {
     }
 }
 
-// Row 0 hits at layer 1; seed 1 reads it, and it stays needed at layer 0 by another way.
-TEST(Prune, ATinyCaseByHand) {
-  PruneShape shape = {.frontiers = {5, 3, 2}, .picks = 0};
-  std::mt19937_64 random(1);
-  shape.frontiers = {2, 2, 2};
-  PruneCase of(shape, random);
-  of.shape.frontiers = {5, 3, 2};
-  of.vertices = {10, 11, 12, 13, 14};
-  of.blocks[0].rows = 3, of.blocks[0].columns = 5;
-  of.blocks[0].indptr = {0, 1, 3, 5};
-  of.blocks[0].indices = {3, 0, 4, 1, 2};
-  of.blocks[0].values = {1, 2, 3, 4, 5};
-  of.blocks[1].rows = 2, of.blocks[1].columns = 3;
-  of.blocks[1].indptr = {0, 1, 2};
-  of.blocks[1].indices = {2, 0};
-  of.blocks[1].values = {6, 7};
-  of.hits = {{1, 0, 0}};
-  const auto pruned = expect_prunes(Cpu{1}, of);
-  // H[1]: 11 and 12 are computed, 10 is read.
-  EXPECT_EQ(pruned.layers[1].place, (Buffer<std::int64_t>{~0, 0, 1}));
-  EXPECT_EQ(pruned.layers[1].computed.vertices, (Buffer<std::int64_t>{11, 12}));
-  EXPECT_EQ(pruned.layers[1].cached.vertices, (Buffer<std::int64_t>{10}));
-  EXPECT_EQ(pruned.layers[1].cached.columns, (Buffer<std::int64_t>{0}));
-  // Inputs: 11, 12, then 10 and 14 as 11 reads them; 13 leaves.
-  EXPECT_EQ(pruned.layers[0].computed.vertices, (Buffer<std::int64_t>{11, 12, 10, 14}));
-  EXPECT_EQ(pruned.layers[0].computed.positions, (Buffer<std::int64_t>{1, 2, 0, 4}));
-  EXPECT_EQ(pruned.blocks[0].indptr, (Buffer<std::int64_t>{0, 2, 4}));
-  EXPECT_EQ(pruned.blocks[0].indices, (Buffer<std::int32_t>{2, 3, 0, 1}));
-  EXPECT_EQ(pruned.blocks[0].values, (Buffer<float>{2, 3, 4, 5}));
-  EXPECT_EQ(pruned.blocks[1].indices, (Buffer<std::int32_t>{2, 0}));
-  EXPECT_EQ(pruned.before.inputs, 5);
-  EXPECT_EQ(pruned.before.rows, 5);
-  EXPECT_EQ(pruned.before.entries, 7);
-  EXPECT_EQ(pruned.after.inputs, 4);
-  EXPECT_EQ(pruned.after.rows, 4);
-  EXPECT_EQ(pruned.after.entries, 6);
-}
-
 TEST(Prune, WithoutHitsNothingChanges) {
   std::mt19937_64 random(test_seed(3));
   for (auto shape : prune_shapes()) {

@@ -1,18 +1,20 @@
 // ranks: 1
-// Laws: those of convolution_cases.hpp; all results are those of the formulas by Eigen's products,
-// in both orders of multiplication.
-#include "nn/convolution_cases.hpp"
+// Laws: all results are those of the formulas by Eigen's products, in both orders of
+// multiplication. Threads, places of blocks: layer_test.cpp.
+#include "espalier/nn/convolution.hpp"
+
+#include <gtest/gtest.h>
+
+#include "../../src/nn/gcn.inl.hpp"
+#include "../../src/nn/sage.inl.hpp"
 
 #include "dense/eigen_oracle.hpp"
+#include "dense/random_matrices.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
 namespace {
-
-TEST(Convolution, HandChecked) {
-  check_convolutions<double>(Cpu{1}, convolved_block(), transpose(convolved_block()));
-}
 
 /// All results of one SAGE layer, in one order.
 std::vector<Matrix<double>> sage_results(const BlockView<>& block, ProductOrder order,
@@ -91,21 +93,6 @@ TEST(Convolution, IsTheFormulaInBothOrders) {
                             gcn_by_eigen(block, tensors));
       }
     }
-}
-
-TEST(Convolution, ThePlaceInCommonArraysDoesNotMatter) {
-  std::mt19937_64 random(test_seed(21));
-  const Block block = random_minibatch({50, 20}, random)[0];
-  const SharedBlock shared(block, 77), shared_transpose(transpose(block), 1234);
-  const auto tensors = random_tensors(6, 7, random);
-  for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
-    const auto sage = sage_results(block, order, tensors),
-               sage_in_common = sage_results(shared.block, order, tensors);
-    for (std::size_t k = 0; k < sage.size(); ++k) EXPECT_TRUE(same_bits(sage_in_common[k], sage[k])) << k;
-    const auto gcn = gcn_results(block, transpose(block), order, tensors),
-               gcn_in_common = gcn_results(shared.block, shared_transpose.block, order, tensors);
-    for (std::size_t k = 0; k < gcn.size(); ++k) EXPECT_TRUE(same_bits(gcn_in_common[k], gcn[k])) << k;
-  }
 }
 
 TEST(Convolution, OrderFollowsTheCost) {

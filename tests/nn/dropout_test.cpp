@@ -1,6 +1,6 @@
 // ranks: 1
 // Laws: a mask is a function of its key, of row and column only; it drops the asked fraction and
-// keeps the expectation; forward and backward share it; threads do not matter; rate 0 is ReLU.
+// keeps the expectation; forward and backward share it; rate 0 is ReLU. Threads: layer_test.cpp.
 #include "espalier/nn/dropout.hpp"
 
 #include <gtest/gtest.h>
@@ -108,18 +108,6 @@ TEST(ReluDropout, RateZeroIsRelu) {
   EXPECT_TRUE(std::isnan(h.data[3])) << "a diverged run must show";
   relu_dropout_backward<float>(Cpu{1}, 0.0, h, gradient);
   EXPECT_EQ(gradient.data, (Buffer<float>{0, 0, 1, 0, 0}));
-}
-
-TEST(ReluDropout, ThreadsDoNotMatter) {
-  std::mt19937_64 random(test_seed(5));
-  const auto z = random_matrix<float>(1000, 37, random);
-  auto one = z;
-  relu_dropout<float>(Cpu{1}, kStream, 0.5, one);
-  for (const int threads : {2, 3, 7}) {
-    auto many = z;
-    relu_dropout<float>(Cpu{threads}, kStream, 0.5, many);
-    EXPECT_TRUE(same_bits(one, many));
-  }
 }
 
 }  // namespace

@@ -50,24 +50,23 @@ struct AttentionCase {
         source(block.columns, heads),
         target(block.rows, heads) {}
 
-  /// Forward and backward of `view`, which may be the block or the same elsewhere.
-  void run(const BlockView<>& view, int threads = 1) {
-    const Cpu cpu{threads};
+  /// Forward and backward.
+  void run() {
+    const Cpu cpu{1};
     head_scores<T>(cpu, p, a_source, source);
     head_scores<T>(cpu, ConstMatrixView<T>(p).first_rows(block.rows), a_target, target);
-    edge_softmax<T>(cpu, view, source, target, nullptr, mask, rate, weights);
+    edge_softmax<T>(cpu, block, source, target, nullptr, mask, rate, weights);
     z.resize(block.rows, heads * width);
-    attend<T>(cpu, view, weights, rate, p, z);
-    edge_softmax_backward<T>(cpu, view, weights, rate, source, target, nullptr, p, dz, dweights, dtarget);
+    attend<T>(cpu, block, weights, rate, p, z);
+    edge_softmax_backward<T>(cpu, block, weights, rate, source, target, nullptr, p, dz, dweights, dtarget);
     Block transposed;
     Buffer<std::int64_t> positions;
-    transpose(cpu, view, transposed, &positions);
-    attend_backward<T>(cpu, transposed, positions, weights, rate, dweights, dtarget, view, dz, a_source,
+    transpose(cpu, block, transposed, &positions);
+    attend_backward<T>(cpu, transposed, positions, weights, rate, dweights, dtarget, block, dz, a_source,
                        a_target, dsource, dp);
     da.resize(heads, width);
     head_scores_backward<T>(cpu, p, dsource, da);
   }
-  void run() { run(block); }
 
   /// Where the weights of row i begin.
   std::int64_t first_weight(std::int64_t i) const { return block.row_begin(i) + i; }

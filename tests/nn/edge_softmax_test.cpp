@@ -1,9 +1,8 @@
 // ranks: 1
-// Laws of attention over a block: hand-checked; weights of a row and a head sum to 1, equal entries
+// Laws of attention over a block: weights of a row and a head sum to 1, equal entries
 // have equal weights, an entry (i, i) has none of its own; what is dropped stands in the sign and
 // is what the mask says; sums and gradients are those of a list of edges in double; scores of any
-// size overflow nothing; neither threads nor the place of a block change a bit; NaN stays where it
-// belongs.
+// size overflow nothing; NaN stays where it belongs. Threads, places of blocks: layer_test.cpp.
 #include "espalier/nn/edge_softmax.hpp"
 
 #include <gtest/gtest.h>
@@ -13,46 +12,6 @@
 
 namespace espalier {
 namespace {
-
-const double kLn2 = std::log(2.0);
-
-/// Two destinations, three sources; the first names 1, itself and 2, the second nobody.
-Block small_block() {
-  return {2, 3, {0, 3, 3}, {1, 0, 2}, {}};
-}
-
-void expect_close(const Matrix<double>& a, const Matrix<double>& b) {
-  EXPECT_LT(largest_difference(a, b), 1e-14);
-}
-
-// Scores of row 0: ln 1/2 for vertex 1 (-5 ln 2 by the slope), ln 1 for 2, ln 2 for itself.
-TEST(EdgeSoftmax, HandChecked) {
-  const auto source = matrix_of<double>(3, 1, {kLn2, -5 * kLn2, 0}), target = matrix_of<double>(2, 1, {0, 3});
-  Matrix<double> weights, dweights, dtarget, dsource, dp;
-  edge_softmax<double>(Cpu{1}, small_block(), source, target, nullptr, {}, 0, weights);
-  expect_close(weights, matrix_of<double>(5, 1, {1 / 7.0, 0, 2 / 7.0, 4 / 7.0, 1}));
-  const auto p = matrix_of<double>(3, 2, {7, 14, 21, 0, 0, -7});
-  Matrix<double> z(2, 2);
-  attend<double>(Cpu{1}, small_block(), weights, 0, p, z);
-  expect_close(z, matrix_of<double>(2, 2, {3 + 4, -2 + 8, 21, 0}));
-  attend<double>(Cpu{1}, small_block(), weights, 0, p, z, Update::kAccumulate);
-  expect_close(z, matrix_of<double>(2, 2, {14, 12, 42, 0}));
-  // dw = p_j . dz_i = 21, 0, 7; their weighted mean 3 + 4 = 7. For vertex 2 (score 0) the slope is
-  // that of negative ones.
-  const auto dz = matrix_of<double>(2, 2, {1, 0, 1, 0});
-  edge_softmax_backward<double>(Cpu{1}, small_block(), weights, 0, source, target, nullptr, p, dz, dweights,
-                                dtarget);
-  expect_close(dweights, matrix_of<double>(5, 1, {0.2 * 14 / 7, 0, 0.2 * -14 / 7, 0, 0}));
-  expect_close(dtarget, matrix_of<double>(2, 1, {0, 0}));
-  Block transposed;
-  Buffer<std::int64_t> positions;
-  transpose(Cpu{1}, small_block(), transposed, &positions);
-  attend_backward<double>(Cpu{1}, transposed, positions, weights, 0, dweights,
-                          matrix_of<double>(2, 1, {10, 0}), small_block(), dz,
-                          matrix_of<double>(1, 2, {5, 0}), matrix_of<double>(1, 2, {0, 1}), dsource, dp);
-  expect_close(dsource, matrix_of<double>(3, 1, {0, 0.4, -0.4}));
-  expect_close(dp, matrix_of<double>(3, 2, {4 / 7.0, 10, 1 / 7.0 + 1 + 2, 0, 2 / 7.0 - 2, 0}));
-}
 
 TEST(EdgeSoftmax, WeightsOfARowSumToOne) {
   std::mt19937_64 random(test_seed(3));
@@ -221,31 +180,6 @@ TEST(EdgeSoftmax, SumsAndGradientsAreThoseOfAListOfEdges) {
         }
 }
 
-template <class T>
-void expect_same(const AttentionCase<T>& a, const AttentionCase<T>& b) {
-  EXPECT_TRUE(same_bits(a.weights, b.weights));
-  EXPECT_TRUE(same_bits(a.z, b.z));
-  EXPECT_TRUE(same_bits(a.dweights, b.dweights));
-  EXPECT_TRUE(same_bits(a.dtarget, b.dtarget));
-  EXPECT_TRUE(same_bits(a.dsource, b.dsource));
-  EXPECT_TRUE(same_bits(a.dp, b.dp));
-  EXPECT_TRUE(same_bits(a.da, b.da));
-}
-
-TEST(EdgeSoftmax, NeitherThreadsNorThePlaceMatter) {
-  std::mt19937_64 random(test_seed(7));
-  for (const std::int64_t heads : {1, 4}) {
-    AttentionCase<float> c(attention_block(1500, 2000, 8, random), heads, 9, 0.3, random);
-    c.run();
-    auto other = c;
-    const SharedBlock shared(c.block, 777);
-    for (const int threads : {1, 2, 5}) {
-      other.run(shared.block, threads);
-      expect_same(other, c);
-    }
-  }
-}
-
 /// Which rows have a NaN in the columns of head h?
 template <class T>
 std::vector<bool> nan_rows(const Matrix<T>& m, std::int64_t heads, std::int64_t h) {
@@ -291,16 +225,6 @@ TEST(EdgeSoftmax, GradientsKeepTheNaNAbove) {
   EXPECT_EQ(nan_rows(c.dsource, 2, 1), sources);
   EXPECT_EQ(nan_rows(c.dp, 2, 1), sources);
   EXPECT_EQ(nan_rows(c.dp, 2, 0), std::vector<bool>(120, false));
-}
-
-TEST(EdgeSoftmax, HeadsAreAveraged) {
-  const auto all = matrix_of<double>(2, 6, {1, 2, 3, 4, 8, 9, -3, 0, 0, 0, 0, 3}),
-             bias = matrix_of<double>(1, 2, {0.5, -1});
-  Matrix<double> z(2, 2), dall(2, 6);
-  average_heads<double>(Cpu{1}, all, bias, z);
-  expect_close(z, matrix_of<double>(2, 2, {4.5, 4, -0.5, 0}));
-  average_heads_backward<double>(Cpu{1}, matrix_of<double>(2, 2, {3, 6, -9, 0}), dall);
-  expect_close(dall, matrix_of<double>(2, 6, {1, 2, 1, 2, 1, 2, -3, 0, -3, 0, -3, 0}));
 }
 
 TEST(EdgeSoftmax, GradientsOfScoresAreAddedInDouble) {

@@ -157,17 +157,6 @@ TEST_F(LayerCuda, AnEmptyMinibatchHasNoLossAndNoGradient) {
   }
 }
 
-TEST_F(LayerCuda, DropoutIsAFunctionOfThePass) {
-  DeviceCase c(gpu(), {"sage", 2, 8, 16, 5, 0.5, 0.5, "none"}, {40, 20, 10}, 6);
-  const double loss = c.on_gpu().loss;
-  for (const auto key : {&Pass::seed, &Pass::epoch, &Pass::batch}) {
-    ++(c.host.pass.*key);
-    EXPECT_NE(c.on_gpu().loss, loss);
-    --(c.host.pass.*key);
-  }
-  EXPECT_EQ(c.on_gpu().loss, loss);
-}
-
 TEST_F(LayerCuda, WeightsBeginAsOnTheCpuAndAreCopiedThere) {
   const NetworkShape shape{"sage", 3, 30, 17, 7, 0.5, 0, "batch"};
   const Network<float> on_cpu(shape, 5);

@@ -25,9 +25,10 @@ struct DecoderResults {
   std::vector<Matrix<float>> gradients;
 };
 
-template <class Space, class Bring, class Fetch>
-DecoderResults by_decoder(const Space& space, const DecoderCase& c, const LinksView& links,
-                          const Bring& bring, const Fetch& fetch) {
+/// `links`: those of the case, in memory of the space.
+template <class Space>
+DecoderResults by_decoder(const Space& space, const DecoderCase& c, const LinksView& links) {
+  const auto bring = [&](const Matrix<float>& m) { return matrix_on(space, m); };
   const auto h = bring(c.links.h), dscores = bring(c.links.dscores);
   auto scores = bring(c.links.dscores), dh = bring(c.links.h_before);
   std::vector<Matrix<float, Space>> tensors, gradients;
@@ -41,14 +42,13 @@ DecoderResults by_decoder(const Space& space, const DecoderCase& c, const LinksV
   decoder->forward(space, h, views, links, scores.data.data());
   find_link_places(space, links, h.rows, views.empty() ? 0 : views[0].rows, places);
   decoder->backward(space, h, views, links, places, scores.data.data(), dscores.data.data(), dh, gradients);
-  DecoderResults results = {fetch(scores), fetch(dh), {}};
-  for (const auto& gradient : gradients) results.gradients.push_back(fetch(gradient));
+  DecoderResults results = {matrix_from(space, scores), matrix_from(space, dh), {}};
+  for (const auto& gradient : gradients) results.gradients.push_back(matrix_from(space, gradient));
   return results;
 }
 
 inline DecoderResults on_cpu(const DecoderCase& c, int threads = 1) {
-  const auto same = [](const Matrix<float>& m) { return m; };
-  return by_decoder(Cpu{threads}, c, c.links.view(), same, same);
+  return by_decoder(Cpu{threads}, c, c.links.view());
 }
 
 }  // namespace espalier

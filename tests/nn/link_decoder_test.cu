@@ -18,10 +18,7 @@ TEST_F(LinkDecoderCuda, IsTheCpus) {
       const DecoderCase c(name, 13, 16, 3, count, random);
       const auto heads = upload(gpu(), c.links.heads), tails = upload(gpu(), c.links.tails),
                  of = upload(gpu(), c.links.of);
-      const auto results = by_decoder(
-          gpu(), c, LinksView{c.links.links(), heads.data(), tails.data(), of.data()},
-          [&](const Matrix<float>& m) { return to_device(gpu(), m); },
-          [&](const Matrix<float, Cuda>& m) { return to_host(gpu(), m); });
+      const auto results = by_decoder(gpu(), c, {c.links.links(), heads.data(), tails.data(), of.data()});
       const auto expected = on_cpu(c);
       EXPECT_LT(largest_difference(results.scores, expected.scores), 2e-5);
       EXPECT_LT(largest_difference(results.dh, expected.dh), 1e-4);

@@ -9,6 +9,7 @@
 
 #include "dense/random_matrices.hpp"
 #include "espalier/nn/link_scores.hpp"
+#include "space_arrays.hpp"
 
 namespace espalier {
 
@@ -54,9 +55,11 @@ struct LinkResults {
   Matrix<float> scores, dh, drelations;
 };
 
-template <class Space, class Bring, class Fetch, class View>
-LinkResults by_link_scores(const Space& space, const LinkScore& score, const LinkCase& c, const View& links,
-                           const Bring& bring, const Fetch& fetch) {
+/// `links`: those of the case, in memory of the space.
+template <class Space>
+LinkResults by_link_scores(const Space& space, const LinkScore& score, const LinkCase& c,
+                           const LinksView& links) {
+  const auto bring = [&](const Matrix<float>& m) { return matrix_on(space, m); };
   const auto h = bring(c.h), relations = bring(c.relations), dscores = bring(c.dscores);
   auto scores = bring(c.dscores), dh = bring(c.h_before), drelations = bring(c.relations_before);
   LinkPlacesOn<Space> places;
@@ -64,12 +67,11 @@ LinkResults by_link_scores(const Space& space, const LinkScore& score, const Lin
   find_link_places(space, links, c.h.rows, c.relations.columns == 0 ? 0 : c.relations.rows, places);
   link_scores_backward(space, score, h, relations, links, places, scores.data.data(), dscores.data.data(), dh,
                        drelations);
-  return {fetch(scores), fetch(dh), fetch(drelations)};
+  return {matrix_from(space, scores), matrix_from(space, dh), matrix_from(space, drelations)};
 }
 
 inline LinkResults on_cpu(const LinkScore& score, const LinkCase& c, int threads = 1) {
-  const auto same = [](const Matrix<float>& m) { return m; };
-  return by_link_scores(Cpu{threads}, score, c, c.view(), same, same);
+  return by_link_scores(Cpu{threads}, score, c, c.view());
 }
 
 inline void expect_same_bits(const LinkResults& a, const LinkResults& b) {

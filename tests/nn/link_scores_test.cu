@@ -11,10 +11,7 @@ class LinkScoresCuda : public CudaTest {
  protected:
   LinkResults on_gpu(const LinkScore& score, const LinkCase& c) {
     const auto heads = upload(gpu(), c.heads), tails = upload(gpu(), c.tails), of = upload(gpu(), c.of);
-    return by_link_scores(
-        gpu(), score, c, LinksView{c.links(), heads.data(), tails.data(), of.data()},
-        [&](const Matrix<float>& m) { return to_device(gpu(), m); },
-        [&](const Matrix<float, Cuda>& m) { return to_host(gpu(), m); });
+    return by_link_scores(gpu(), score, c, {c.links(), heads.data(), tails.data(), of.data()});
   }
 };
 

@@ -15,25 +15,6 @@
 namespace espalier {
 namespace {
 
-TEST(SoftmaxCrossEntropy, HandChecked) {
-  // Softmax 1/4 3/4, 1/2 1/2.
-  const auto logits = matrix_of<double>(2, 2, {0, std::log(3.0), 5, 5});
-  Matrix<double> dlogits;
-  const double loss = softmax_cross_entropy<double>(Cpu{1}, logits, std::vector{1, 0}, 4.0, dlogits);
-  EXPECT_DOUBLE_EQ(loss, std::log(4.0 / 3) + std::log(2.0));
-  EXPECT_LT(largest_difference(dlogits, matrix_of<double>(2, 2, {1, -1, -2, 2})), 1e-15);
-}
-
-TEST(SigmoidCrossEntropy, HandChecked) {
-  // 1/2 3/4, -, 1/4
-  const auto logits = matrix_of<double>(2, 2, {0, std::log(3.0), 5, -std::log(3.0)});
-  Matrix<double> dlogits;
-  const std::vector<std::uint8_t> labels{1, 0, 255, 0};
-  const double loss = sigmoid_cross_entropy<double>(Cpu{1}, logits, labels, 4.0, dlogits);
-  EXPECT_DOUBLE_EQ(loss, std::log(2.0) + std::log(4.0) + std::log(4.0 / 3));
-  EXPECT_LT(largest_difference(dlogits, matrix_of<double>(2, 2, {-2, 3, 0, 1})), 1e-15);
-}
-
 /// `loss(logits, dlogits)` in double and in float32. Returns it in double.
 template <class Loss>
 double expect_loss_of_pytorch(const nlohmann::json& json, double gradient_tolerance, double single_tolerance,

@@ -112,12 +112,6 @@ TEST_F(CrossEntropiesCuda, OverLabelsAgreeWithTheCpu) {
     }
 }
 
-TEST_F(CrossEntropiesCuda, RowsWithoutALabelCountForNothing) {
-  const auto result = softmax(matrix_of<float>(2, 2, {5, 7, 0, 0}), {-1, 1}, 4);
-  EXPECT_DOUBLE_EQ(result.loss, std::log(2.0));
-  EXPECT_EQ(result.dlogits.data, (Buffer<float>{0, 0, 2, -2}));
-}
-
 TEST_F(CrossEntropiesCuda, ALabelThatIsNoClassShows) {
   const auto logits = matrix_of<float>(1, 2, {0, 0});
   EXPECT_TRUE(std::isnan(softmax(logits, {2}, 1).loss));

@@ -1,7 +1,7 @@
 // ranks: 1
 // Laws: normalised columns (batch) or rows (layer) have mean 0 and variance 1; the backward passes
 // are the derivatives of the forward passes; evaluation with the minibatch's own statistics is the
-// forward pass; threads do not matter.
+// forward pass. Threads: layer_test.cpp; numbers: PyTorch's networks, layer_oracle_test.cpp.
 #include <gtest/gtest.h>
 
 #include "dense/random_matrices.hpp"
@@ -24,55 +24,26 @@ struct Normalization {
         shift(random_matrix<T>(1, f, random)),
         mean(1, f),
         variance(1, f) {}
-  Matrix<T> forward(const Matrix<T>& z, int threads = 1) {
+  Matrix<T> forward(const Matrix<T>& z) {
     Matrix<T> y;
     normalized = z;
     if (batch)
-      batch_norm_forward<T>(Cpu{threads}, normalized, scale, shift, y, inverse, mean, variance);
+      batch_norm_forward<T>(Cpu{1}, normalized, scale, shift, y, inverse, mean, variance);
     else
-      layer_norm_forward<T>(Cpu{threads}, normalized, scale, shift, y, inverse);
+      layer_norm_forward<T>(Cpu{1}, normalized, scale, shift, y, inverse);
     return y;
   }
-  Matrix<T> backward(const Matrix<T>& dy, Matrix<T>& dscale, Matrix<T>& dshift, int threads = 1) {
+  Matrix<T> backward(const Matrix<T>& dy, Matrix<T>& dscale, Matrix<T>& dshift) {
     Matrix<T> gradient = dy;
     dscale.resize(1, dy.columns);
     dshift.resize(1, dy.columns);
     if (batch)
-      batch_norm_backward<T>(Cpu{threads}, normalized, inverse, scale, gradient, dscale, dshift);
+      batch_norm_backward<T>(Cpu{1}, normalized, inverse, scale, gradient, dscale, dshift);
     else
-      layer_norm_backward<T>(Cpu{threads}, normalized, inverse, scale, gradient, dscale, dshift);
+      layer_norm_backward<T>(Cpu{1}, normalized, inverse, scale, gradient, dscale, dshift);
     return gradient;
   }
 };
-
-TEST(BatchNorm, HandChecked) {
-  std::mt19937_64 random(1);
-  Normalization<double> norm(true, 1, random);
-  norm.scale.data = {3};
-  norm.shift.data = {10};
-  Matrix<double> z(4, 1);
-  z.data = {1, 3, 5, 7};  // mean 4, biased variance 5, unbiased 20 / 3
-  const auto y = norm.forward(z);
-  EXPECT_DOUBLE_EQ(norm.mean.data[0], 4);
-  EXPECT_DOUBLE_EQ(norm.variance.data[0], 20.0 / 3);
-  EXPECT_NEAR(y.data[0], 10 - 9 / std::sqrt(5 + 1e-5), 1e-12);
-  EXPECT_NEAR(y.data[3], 10 + 9 / std::sqrt(5 + 1e-5), 1e-12);
-}
-
-TEST(LayerNorm, HandChecked) {
-  std::mt19937_64 random(1);
-  Normalization<double> norm(false, 2, random);
-  norm.scale.data = {1, 2};
-  norm.shift.data = {0, 10};
-  Matrix<double> z(2, 2);
-  z.data = {1, 3, -5, -5};  // mean 2, variance 1; mean -5, variance 0
-  const auto y = norm.forward(z);
-  const double unit = 1 / std::sqrt(1 + 1e-5);
-  EXPECT_NEAR(y.data[0], -unit, 1e-12);
-  EXPECT_NEAR(y.data[1], 10 + 2 * unit, 1e-12);
-  EXPECT_EQ(y.data[2], 0);
-  EXPECT_EQ(y.data[3], 10);
-}
 
 TEST(Normalization, BackwardIsTheDerivativeOfForward) {
   // Of the loss sum(y * above), against central differences: relative error of each gradient's norm
@@ -139,22 +110,6 @@ TEST(Normalization, EvaluationAgreesWithForward) {
     auto found = rows;
     layer_norm_evaluate<float>(Cpu{1}, single.scale, single.shift, found);
     EXPECT_TRUE(same_bits(found, single.forward(rows))) << f;
-  }
-}
-
-TEST(Normalization, ThreadsDoNotMatter) {
-  std::mt19937_64 random(test_seed(9));
-  const auto z = random_matrix<float>(3000, 20, random), above = random_matrix<float>(3000, 20, random);
-  for (const bool batch : {true, false}) {
-    Normalization<float> norm(batch, 20, random);
-    Matrix<float> dscale1, dshift1, dscale, dshift;
-    const auto y1 = norm.forward(z);
-    const auto dz1 = norm.backward(above, dscale1, dshift1);
-    for (const int threads : {2, 5}) {
-      EXPECT_TRUE(same_bits(norm.forward(z, threads), y1));
-      EXPECT_TRUE(same_bits(norm.backward(above, dscale, dshift, threads), dz1));
-      EXPECT_TRUE(same_bits(dscale, dscale1) && same_bits(dshift, dshift1));
-    }
   }
 }
 

@@ -1,40 +1,21 @@
 // ranks: 1
 // Laws: products of segments, and softmaxes over rows or over each relation's part of them, are
-// what loops over the entries give in double, for any shape; the number of threads and the place of
-// the block in common arrays change no bit.
+// what loops over the entries give in double, for any shape. Threads, places of blocks:
+// layer_test.cpp.
 #include "mpi_test.hpp"
 #include "nn/segment_products_cases.hpp"
 
 namespace espalier {
 namespace {
 
-template <class T>
-SegmentResults on_cpu(const SegmentCase<T>& c, const BlockView<>& block, int threads = 1) {
-  return by_segments(Cpu{threads}, c, block);
-}
-
 TEST(SegmentProducts, AgreeWithLoops) {
   for_each_segment_case(test_seed(51), [](const Block& block, std::int64_t heads, std::int64_t width,
                                           std::int64_t relations, bool whole, std::mt19937_64& random) {
     const SegmentCase<double> exact(block, heads, width, relations, whole, random);
-    expect_near(on_cpu(exact, exact.view()), by_loops(exact), 1e-12);
+    expect_near(by_segments(Cpu{1}, exact, exact.view()), by_loops(exact), 1e-12);
     const SegmentCase<float> single(block, heads, width, relations, whole, random);
-    expect_near(on_cpu(single, single.view()), by_loops(single), 1e-3);
+    expect_near(by_segments(Cpu{1}, single, single.view()), by_loops(single), 1e-3);
   });
-}
-
-TEST(SegmentProducts, NeitherThreadsNorThePlaceInCommonArraysMatter) {
-  std::mt19937_64 random(test_seed(52));
-  for (const bool whole : {true, false}) {
-    const SegmentCase<float> c(random_block_matrix(3000, 3500, 12, random), 3, 19, 5, whole, random);
-    const SharedBlock shared(c.block, 77);
-    const auto relations = behind(77, c.of_entries);
-    const auto expected = on_cpu(c, c.view());
-    for (const int threads : {2, 5}) {
-      expect_near(on_cpu(c, c.view(), threads), expected, 1e-300);
-      expect_near(on_cpu(c, with_relations<Cpu>(shared.block, relations), threads), expected, 1e-300);
-    }
-  }
 }
 
 TEST(EntrySoftmax, AgreesWithLoops) {

@@ -66,18 +66,6 @@ void expect_groups(const Space& space, const std::vector<From>& bounds, const Bu
         << list.size() << " ids, " << bounds.size() - 1 << " parts, last " << last;
 }
 
-template <class Space>
-void check_groups_by_hand(const Space& space) {
-  const std::vector<std::int64_t> bounds = {0, 4, 4, 9, 20};
-  const Buffer<std::int64_t> list = {7, 19, 0, 8, 3, 7, 1, 12};
-  OwnerGroups<std::int32_t, Space> groups;
-  EXPECT_EQ(grouped(space, bounds, list, 2, groups),
-            (HostGroups<std::int32_t>{{0, 3, 1, 19, 12, 7, 8, 7}, {2, 4, 6, 1, 7, 0, 3, 5}, {3, 0, 0, 2}}));
-  EXPECT_EQ(grouped(space, bounds, list, -1, groups),
-            (HostGroups<std::int32_t>{{0, 3, 1, 7, 8, 7, 19, 12}, {2, 4, 6, 0, 3, 5, 1, 7}, {3, 0, 3, 2}}));
-  EXPECT_EQ(grouped(space, bounds, {}, 2, groups), (HostGroups<std::int32_t>{{}, {}, {0, 0, 0, 0}}));
-}
-
 /// Parts of random sizes, every third of them empty, the first and the last too. Random ids, some
 /// of them twice.
 template <class From, class Id, class Space>

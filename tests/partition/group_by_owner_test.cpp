@@ -7,10 +7,6 @@ namespace {
 
 constexpr Cpu kCpu = {1};
 
-TEST(GroupByOwner, KeepsTheOrderOfTheListWithinAPart) {
-  check_groups_by_hand(kCpu);
-}
-
 TEST(GroupByOwner, OfRandomListsEqualsASearchPartByPart) {
   check_random_groups<std::int32_t, std::int32_t>(kCpu);
   check_random_groups<std::int64_t, std::int32_t>(kCpu);

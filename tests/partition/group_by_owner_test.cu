@@ -8,10 +8,6 @@ namespace {
 
 class GroupByOwnerCuda : public CudaTest {};
 
-TEST_F(GroupByOwnerCuda, KeepsTheOrderOfTheListWithinAPart) {
-  check_groups_by_hand(gpu());
-}
-
 TEST_F(GroupByOwnerCuda, OfRandomListsEqualsASearchPartByPart) {
   check_random_groups<std::int32_t, std::int32_t>(gpu());
   check_random_groups<std::int64_t, std::int32_t>(gpu());

@@ -317,16 +317,5 @@ TEST(OrderQuality, IsThatOfAPlainCount) {
   EXPECT_EQ(shown_parts(1), std::vector<int>{});
 }
 
-// 200 vertices that read one: it is in two parts, all others in one.
-TEST(OrderQuality, AStarIsOneVertexInTwoParts) {
-  std::set<std::pair<std::int64_t, std::int64_t>> star;
-  for (std::int64_t v = 1; v < 200; ++v) star.insert({v, 0});
-  const auto graph = of_edges(200, star);
-  const auto task = task_of(test_world(), graph, 200);
-  const auto mine = order_method("block").clusters(task);
-  const std::vector<int> parts = {2};
-  EXPECT_DOUBLE_EQ(quality_of(task, mine, weights_of_clusters(task, mine), parts)[0].replication, 1.005);
-}
-
 }  // namespace
 }  // namespace espalier

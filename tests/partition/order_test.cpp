@@ -6,14 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <sstream>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/file/hdf5.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "files.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
 
@@ -21,12 +20,6 @@ namespace espalier {
 namespace {
 
 constexpr std::int64_t kKinds = std::ssize(kBalanceNames);
-
-std::string bytes_of(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 Order random_order(std::int64_t nodes, int clusters, std::uint64_t seed) {
   Order order{{nodes, "a method", 0x0123456789abcdef, std::vector<ClusterWeights>(clusters)}, {}};
@@ -79,7 +72,7 @@ TEST(Order, IsTheSameBytesForAnyNumberOfRanks) {
   write_order(test_world(), folder + "/together.h5", order.info, mine_of(order, test_world()));
   if (test_world().rank() == 0) write_order(alone, folder + "/alone.h5", order.info, mine_of(order, alone));
   test_world().barrier();
-  EXPECT_EQ(bytes_of(folder + "/together.h5"), bytes_of(folder + "/alone.h5"));
+  EXPECT_EQ(read_file(folder + "/together.h5"), read_file(folder + "/alone.h5"));
 }
 
 TEST(Order, ReplacesNothingUnasked) {
@@ -159,14 +152,14 @@ TEST(Order, NoticesDamage) {
   const auto order = random_order(300, 8, 7);
   const auto path = folder + "/order.h5";
   write_order(test_world(), path, order.info, mine_of(order, test_world()));
-  const auto bytes = bytes_of(path);
+  const auto bytes = read_file(path);
   test_world().barrier();
   int noticed = 0;
   for (std::size_t at = 0; at < bytes.size(); at += 61) {
     if (test_world().rank() == 0) {
       auto damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ 0x21);
-      std::ofstream(path, std::ios::binary) << damaged;
+      write_file(path, damaged);
     }
     test_world().barrier();
     try {

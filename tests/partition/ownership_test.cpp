@@ -125,19 +125,5 @@ TEST(Ownership, OfMoreThan256Parts) {
   expect_ownership({owner, kParts}, 1000, kParts);
 }
 
-TEST(Ownership, TheMapOfRangesIsTheSame) {
-  const auto ranges = RowPartition({0, 0, 4, 9, 9});
-  std::vector<std::int32_t> owner;
-  for (std::int64_t v = 0; v < 9; ++v) owner.push_back(ranges.owner(v));
-  const Ownership by_ranges = ranges, by_map = {owner, 4};
-  EXPECT_FALSE(by_ranges.is_map());
-  EXPECT_TRUE(by_map.is_map());
-  for (std::int64_t v = 0; v < 9; ++v) {
-    EXPECT_EQ(by_ranges.owner(v), by_map.owner(v));
-    EXPECT_EQ(by_ranges.local(v), by_map.local(v));
-  }
-  for (int part = 0; part < 4; ++part) EXPECT_EQ(by_ranges.size(part), by_map.size(part));
-}
-
 }  // namespace
 }  // namespace espalier

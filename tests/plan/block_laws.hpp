@@ -7,12 +7,12 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/sample/sampler.hpp"
+#include "sample/ordered_draws.hpp"
 
 namespace espalier {
 
@@ -41,41 +41,6 @@ inline int law_shift(double largest, std::int64_t terms) {
   std::frexp(largest, &exponent);
   while (std::int64_t{1} << log_terms < terms) ++log_terms;
   return largest > 0 ? 62 - exponent - log_terms : 0;
-}
-
-/// visit(order, probability) for every way to draw `s` of these weights one after another, without
-/// replacement; order: positions. Weights of 0 are never drawn.
-template <class Visit>
-void for_each_draw(const std::vector<std::uint64_t>& weights, std::int64_t s, const Visit& visit) {
-  std::vector<std::size_t> order;
-  std::vector<bool> drawn(weights.size(), false);
-  const auto descend = [&](const auto& self, std::uint64_t left, double probability) -> void {
-    if (std::ssize(order) == s) return visit(order, probability);
-    for (std::size_t k = 0; k < weights.size(); ++k) {
-      if (drawn[k] || weights[k] == 0) continue;
-      drawn[k] = true;
-      order.push_back(k);
-      self(self, left - weights[k],
-           probability * static_cast<double>(weights[k]) / static_cast<double>(left));
-      order.pop_back();
-      drawn[k] = false;
-    }
-  };
-  descend(descend, std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}), 1.0);
-}
-
-/// Des Raj's factor of each draw of an order: (left before it / its weight + s - j) / s.
-inline std::vector<double> des_raj_factors(const std::vector<std::uint64_t>& weights,
-                                           const std::vector<std::size_t>& order) {
-  auto left = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
-  std::vector<double> factors;
-  for (const auto k : order) {
-    const auto after = static_cast<double>(order.size() - factors.size() - 1);
-    factors.push_back((static_cast<double>(left) / static_cast<double>(weights[k]) + after) /
-                      static_cast<double>(order.size()));
-    left -= weights[k];
-  }
-  return factors;
 }
 
 /// What a law is asked of.
@@ -127,8 +92,8 @@ inline void add_law_of_part(const LawInput& in, std::int64_t v, const LawRow& pa
       total += static_cast<double>(weights[k]);
     }
   }
-  for_each_draw(weights, fanout, [&](const std::vector<std::size_t>& order, double probability) {
-    const auto factors = des_raj_factors(weights, order);
+  for_each_draw(weights, fanout, [&](const auto& order, double probability, const auto& left) {
+    const auto factors = des_raj_factors(weights, order, left);
     for (std::size_t j = 0; j < order.size(); ++j) {
       const auto u = columns[order[j]];
       const double value = !in.shape.weighted ? uniform(u)
@@ -218,8 +183,8 @@ inline void add_law_of_list(const LawInput& in, const LawIds& frontier, int list
     for (std::size_t k = 0; k < columns.size(); ++k) factors[columns[k]] = factor(k, 1);
     return add(std::move(factors), 1);
   }
-  for_each_draw(weights, fanout, [&](const std::vector<std::size_t>& order, double probability) {
-    const auto des_raj = des_raj_factors(weights, order);
+  for_each_draw(weights, fanout, [&](const auto& order, double probability, const auto& left) {
+    const auto des_raj = des_raj_factors(weights, order, left);
     LawRow factors;
     for (std::size_t j = 0; j < order.size(); ++j) factors[columns[order[j]]] = factor(order[j], des_raj[j]);
     add(std::move(factors), probability);

@@ -11,8 +11,7 @@ import unittest
 import numpy as np
 
 from tests.ptx.exact import FRACTION, Floats, Reals, flushed, is_nan, nan_of, rounded, saturated
-from tests.ptx.forms import Form, Forms, bits_type, width_of
-from tests.ptx.kernels import Kernels
+from tests.ptx.forms import Form, bits_type, tests_of, width_of
 
 INTEGERS = tuple(f"{letter}{width}" for width in (8, 16, 32, 64) for letter in "us")
 MODES = ("rn", "rz", "rm", "rp")
@@ -172,28 +171,9 @@ def to_integral_floats():
                 yield integral(width, mode, True)
 
 
-KERNELS = Kernels("conversions")
-FAMILIES = {family.__name__: Forms(KERNELS, family.__name__, family()) for family in
-            (of_integers_to_integers, of_floats_to_integers, of_integers_to_floats, between_floats, to_integral_floats)}
-
-
-class Conversions(unittest.TestCase):
-    setUpClass = KERNELS.build
-
-    def test_integers_to_integers(self):
-        FAMILIES["of_integers_to_integers"].check(self)
-
-    def test_floats_to_integers(self):
-        FAMILIES["of_floats_to_integers"].check(self)
-
-    def test_integers_to_floats(self):
-        FAMILIES["of_integers_to_floats"].check(self)
-
-    def test_between_floats(self):
-        FAMILIES["between_floats"].check(self)
-
-    def test_floats_to_integral_floats(self):
-        FAMILIES["to_integral_floats"].check(self)
+class Conversions(tests_of("conversions", of_integers_to_integers, of_floats_to_integers, of_integers_to_floats, between_floats,
+                           to_integral_floats), unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":

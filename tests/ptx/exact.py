@@ -124,16 +124,6 @@ def square_roots(a):
     return out, exponents
 
 
-def inverse_square_roots(a):
-    out, exponents = [], []
-    for m, e in zip(*a):
-        m, square = max(m, 1) << (e & 1), 1 << 400
-        root = math.isqrt(square // m)
-        out.append(root << 1 | (root * root * m != square))
-        exponents.append((e & 1) - e - 402 >> 1)
-    return out, exponents
-
-
 def nan_of(width):
     """NVIDIA's: all bits but the sign."""
     return (1 << (width - 1)) - 1
@@ -175,14 +165,10 @@ def with_specials(operation, operands, real, mode):
         nan = nan | a.zero & b.zero | a.infinite & b.infinite
         real.m[b.infinite] = 0
         return nan, a.infinite | b.zero, a.sign ^ b.sign
-    nan = nan | a.sign & ~a.zero
-    if operation == "sqrt":
-        return nan, a.infinite, a.sign
-    real.m[a.infinite] = 0
-    return nan, a.zero, a.sign
+    return nan | a.sign & ~a.zero, a.infinite, a.sign
 
 
-EXACT = {"add": sums, "sub": sums, "mul": products, "div": quotients, "sqrt": square_roots, "rsqrt": inverse_square_roots,
+EXACT = {"add": sums, "sub": sums, "mul": products, "div": quotients, "sqrt": square_roots,
          "fma": lambda a, b, c: sums(products(a, b), c)}
 
 

@@ -8,8 +8,7 @@ import unittest
 import numpy as np
 
 from tests.ptx.exact import Arithmetic, FRACTION, flushed, is_nan, nan_of
-from tests.ptx.forms import Form, Forms, bits_type
-from tests.ptx.kernels import Kernels
+from tests.ptx.forms import Form, bits_type, tests_of
 
 MODES = ("rn", "rz", "rm", "rp")
 ARITHMETIC = {width: Arithmetic(width) for width in (32, 64)}
@@ -145,25 +144,8 @@ def constants():
                "mov.f64 %d, 0dFFF0000000000001;")
 
 
-KERNELS = Kernels("float_instructions")
-FAMILIES = {family.__name__: Forms(KERNELS, family.__name__, family())
-            for family in (arithmetic, signs, comparisons, constants)}
-
-
-class FloatInstructions(unittest.TestCase):
-    setUpClass = KERNELS.build
-
-    def test_arithmetic(self):
-        FAMILIES["arithmetic"].check(self)
-
-    def test_signs_and_extremes(self):
-        FAMILIES["signs"].check(self)
-
-    def test_comparisons(self):
-        FAMILIES["comparisons"].check(self)
-
-    def test_constants(self):
-        FAMILIES["constants"].check(self)
+class FloatInstructions(tests_of("float_instructions", arithmetic, signs, comparisons, constants), unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 
-from tests.ptx.kernels import random_numbers
+from tests.ptx.kernels import Kernels, random_numbers
 
 LONG = bool(os.environ.get("ESPALIER_LONG"))
 THREADS, BLOCKS = 256, 392 if LONG else 98
@@ -160,12 +160,12 @@ class Forms:
             lines += ["  {", f"  .reg .{kind} %d;", f"  {form.text}", f"  st.global.b{8 * size} [%at{size}+{place}], %d;", "  }"]
         return "\n".join(lines)
 
-    def results(self, environment=None):
+    def results(self):
         """Runs all kernels: (form, its operands, its results) each."""
         for operands, group in self.groups.items():
             arrays, places = operands_of(operands), self.places(group)
             files = arrays + [np.zeros(places[-1], np.uint8)]
-            out = self.kernels.run(self.kernel_of(operands), BLOCKS, THREADS, files, environment)[-1]
+            out = self.kernels.run(self.kernel_of(operands), BLOCKS, THREADS, files)[-1]
             for form, place in zip(group, places):
                 kind = bits_type(form.result)
                 yield form, arrays, out[place:place + COUNT * kind.itemsize].view(kind)
@@ -184,3 +184,11 @@ class Forms:
                 k = wrong[0]
                 operands = ", ".join(f"{int(array[k]):#x}" for array in arrays)
                 test.fail(f"{len(wrong)} of {COUNT} differ; of {operands}: {int(got[k]):#x}, expected {int(expected[k]):#x}")
+
+
+def tests_of(name, *families):
+    """A base of a class of tests: one for each family, a function that yields its forms."""
+    kernels = Kernels(name)
+    forms = {family.__name__: Forms(kernels, family.__name__, family()) for family in families}
+    tests = {f"test_{family}": lambda test, some=some: some.check(test) for family, some in forms.items()}
+    return type("OfForms", (), {"setUpClass": kernels.build} | tests)

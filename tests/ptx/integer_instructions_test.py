@@ -6,8 +6,7 @@ import unittest
 
 import numpy as np
 
-from tests.ptx.forms import Form, Forms, of_arrays, of_integers, signed, width_of
-from tests.ptx.kernels import Kernels
+from tests.ptx.forms import Form, of_arrays, of_integers, signed, tests_of, width_of
 
 NUMBERS = ("u16", "u32", "u64", "s16", "s32", "s64")
 SIGNED, BITS, WORDS = ("s16", "s32", "s64"), ("b16", "b32", "b64"), ("b32", "b64")
@@ -200,37 +199,9 @@ def moves():
     yield form("mov.b64 {_, high}", "b64", "b32", lambda a: a >> 32, "mov.b64 {_, %d}, %a;")
 
 
-KERNELS = Kernels("integer_instructions")
-FAMILIES = {family.__name__: Forms(KERNELS, family.__name__, family())
-            for family in (arithmetic, logic, shifts, fields, comparisons, predicates, constants, moves)}
-
-
-class IntegerInstructions(unittest.TestCase):
-    setUpClass = KERNELS.build
-
-    def test_arithmetic(self):
-        FAMILIES["arithmetic"].check(self)
-
-    def test_logic(self):
-        FAMILIES["logic"].check(self)
-
-    def test_shifts(self):
-        FAMILIES["shifts"].check(self)
-
-    def test_fields_of_bits(self):
-        FAMILIES["fields"].check(self)
-
-    def test_comparisons(self):
-        FAMILIES["comparisons"].check(self)
-
-    def test_predicates(self):
-        FAMILIES["predicates"].check(self)
-
-    def test_constants(self):
-        FAMILIES["constants"].check(self)
-
-    def test_moves(self):
-        FAMILIES["moves"].check(self)
+class IntegerInstructions(tests_of("integer_instructions", arithmetic, logic, shifts, fields, comparisons, predicates, constants,
+                                   moves), unittest.TestCase):
+    pass
 
 
 if __name__ == "__main__":

@@ -98,21 +98,21 @@ class Kernels:
     def build(self):
         self.program = build(self.name, self.text())
 
-    def launch(self, kernel, blocks, threads, arrays, environment=None):
+    def launch(self, kernel, blocks, threads, arrays):
         """What is left of a launch: exit code, words, arrays."""
         with tempfile.TemporaryDirectory(prefix="espalier-ptx-") as folder:
             files = [pathlib.Path(folder) / str(k) for k in range(len(arrays))]
             for file, array in zip(files, arrays):
                 file.write_bytes(np.ascontiguousarray(array).tobytes())
             done = subprocess.run([str(self.program), kernel, str(blocks), str(threads), *map(str, files)],
-                                  env=dict(os.environ, **(environment or {})), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, errors="replace", timeout=100, check=False)
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=100,
+                                  check=False)
             after = [np.frombuffer(file.read_bytes(), array.dtype).reshape(array.shape) for file, array in zip(files, arrays)]
         return done.returncode, done.stdout, after
 
-    def run(self, kernel, blocks, threads, arrays, environment=None):
+    def run(self, kernel, blocks, threads, arrays):
         """The arrays after a launch that must succeed."""
-        code, words, after = self.launch(kernel, blocks, threads, arrays, environment)
+        code, words, after = self.launch(kernel, blocks, threads, arrays)
         if code != 0:
             raise AssertionError(f"{self.name}, kernel {kernel}: exit {code}: {words[-2000:]}")
         return after

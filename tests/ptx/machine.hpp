@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <vector>
 
-#include "approximate.hpp"
 #include "floats.hpp"
 #include "integers.hpp"
 #include "warps.hpp"

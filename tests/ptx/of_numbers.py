@@ -107,20 +107,8 @@ def copysign(i):
 
 @family("sqrt", "rcp")
 def root(i):
-    if "approx" in i.modifiers:
-        return approximate(i)
     kind = i.type(FLOATS)
     return float_result(i, kind, f"{i.name}<{ROUNDINGS[i.take(*ROUNDINGS)]}>", values(i, kind, 1))
-
-
-@family("rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
-def approximate(i):
-    i.take("approx")
-    kind = i.type(FLOATS if i.name == "rcp" else "f32")
-    if kind == "f64":
-        i.take("ftz")  # there is no other
-        return i.result(kind, f"rcp_approximately({values(i, kind, 1)[0]})")
-    return float_result(i, kind, f"{i.name}_approximately", values(i, kind, 1))
 
 
 # Comparisons.

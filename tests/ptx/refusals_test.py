@@ -15,6 +15,10 @@ from tests.ptx.kernels import HEAD, translate
 REFUSED = {
     "instruction": ("frobnicate.b32 %r1, %r2;", "frobnicate"),
     "instruction that PTX has": ("lop3.b32 %r1, %r2, %r3, %r4, 0x96;", "lop3"),
+    "approximation, for bits are a law": ("ex2.approx.f32 %f1, %f2;", "ex2"),
+    "approximate root": ("sqrt.approx.f32 %f1, %f2;", "sqrt"),
+    "approximate quotient": ("div.approx.f32 %f1, %f2, %f3;", "div"),
+    "approximate reciprocal": ("rcp.approx.ftz.f64 %d1, %d2;", "rcp"),
     "modifier": ("add.foo.s32 %r1, %r2, %r3;", "foo"),
     "modifier of another instruction": ("sub.wide.s32 %r1, %r2, %r3;", "wide"),
     "modifier of another type": ("add.sat.u64 %w1, %w2, %w3;", "sat"),

@@ -145,10 +145,6 @@ alignas(1024) char shared_memory[kMostShared];
 std::size_t shared_bytes = 0;
 const char* const device_begin = static_cast<const char*>(device_memory_begin());
 const std::size_t device_bytes = kDeviceAddresses;
-const std::uint64_t seed_of_errors = [] {
-  const char* seed = std::getenv("ESPALIER_PTX_APPROXIMATE");
-  return seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10);
-}();
 
 Kernels::Kernels(std::initializer_list<Kernel> of_file) {
   for (const auto& kernel : of_file) {

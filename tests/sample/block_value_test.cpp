@@ -9,34 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "espalier/base/fixed_point.hpp"
-#include "espalier/sample/draw.hpp"
 #include "mpi_test.hpp"
+#include "sample/ordered_draws.hpp"
 #include "sample/sampling_laws.hpp"
 #include "typed_graph.hpp"
 
 namespace espalier {
 namespace {
-
-// All ordered draws of s positions; `visit(drawn, probability, left)` gets the weight left before
-// each draw.
-template <class Visit>
-void enumerate(const std::vector<std::uint64_t>& weights, std::size_t s, const Visit& visit) {
-  std::vector<std::size_t> drawn;
-  std::vector<std::uint64_t> left = {std::accumulate(weights.begin(), weights.end(), std::uint64_t{0})};
-  const auto descend = [&](const auto& self, double probability) -> void {
-    if (drawn.size() == s) return visit(drawn, probability, left);
-    for (std::size_t k = 0; k < weights.size(); ++k) {
-      if (weights[k] == 0 || std::ranges::find(drawn, k) != drawn.end()) continue;
-      const double p = static_cast<double>(weights[k]) / static_cast<double>(left.back());
-      drawn.push_back(k);
-      left.push_back(left.back() - weights[k]);
-      self(self, probability * p);
-      drawn.pop_back();
-      left.pop_back();
-    }
-  };
-  descend(descend, 1.0);
-}
 
 const std::vector<std::vector<std::uint64_t>>& rows_of_weights() {
   static const std::vector<std::vector<std::uint64_t>> rows = {
@@ -50,14 +29,16 @@ TEST(DesRaj, TheExpectationIsTheFullRow) {
     for (std::size_t s = 1; s < weights.size(); ++s) {
       std::vector<double> expectation(weights.size(), 0.0);
       double all = 0;
-      enumerate(weights, s, [&](const auto& drawn, double probability, const auto& left) {
-        all += probability;
-        for (std::size_t j = 0; j < s; ++j)
-          expectation[drawn[j]] +=
-              probability * scaled_value(entries[drawn[j]], des_raj_factor(left[j], weights[drawn[j]],
+      for_each_draw(weights, static_cast<std::int64_t>(s),
+                    [&](const auto& drawn, double probability, const auto& left) {
+                      all += probability;
+                      for (std::size_t j = 0; j < s; ++j)
+                        expectation[drawn[j]] +=
+                            probability *
+                            scaled_value(entries[drawn[j]], des_raj_factor(left[j], weights[drawn[j]],
                                                                            static_cast<std::int64_t>(j + 1),
                                                                            static_cast<std::int64_t>(s)));
-      });
+                    });
       EXPECT_NEAR(all, 1, 1e-12);
       for (std::size_t k = 0; k < weights.size(); ++k)
         EXPECT_NEAR(expectation[k] / entries[k], 1, 1e-6)
@@ -69,29 +50,22 @@ TEST(DesRaj, TheExpectationOfSharesIsTheWeightedMean) {
   for (const auto& weights : rows_of_weights())
     for (std::size_t s = 1; s < weights.size(); ++s) {
       std::vector<double> expectation(weights.size(), 0.0);
-      enumerate(weights, s, [&](const auto& drawn, double probability, const auto& left) {
-        double sum = 0;
-        for (std::size_t j = 0; j < s; ++j) {
-          const double share = des_raj_share(left[j], weights[drawn[j]], left[0],
-                                             static_cast<std::int64_t>(j + 1), static_cast<std::int64_t>(s));
-          sum += share;
-          expectation[drawn[j]] += probability * share;
-        }
-        EXPECT_NEAR(sum, 1, 1e-6);
-      });
+      for_each_draw(weights, static_cast<std::int64_t>(s),
+                    [&](const auto& drawn, double probability, const auto& left) {
+                      double sum = 0;
+                      for (std::size_t j = 0; j < s; ++j) {
+                        const double share =
+                            des_raj_share(left[j], weights[drawn[j]], left[0],
+                                          static_cast<std::int64_t>(j + 1), static_cast<std::int64_t>(s));
+                        sum += share;
+                        expectation[drawn[j]] += probability * share;
+                      }
+                      EXPECT_NEAR(sum, 1, 1e-6);
+                    });
       const auto total = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
       for (std::size_t k = 0; k < weights.size(); ++k)
         EXPECT_NEAR(expectation[k] / weight_share(weights[k], total), 1, 1e-6)
             << "entry " << k << " of " << weights.size() << ", s " << s;
-    }
-}
-
-TEST(UniformAndMean, TheExpectationIsTheFullRow) {
-  // Each of d entries is among s uniform picks with probability s / d.
-  for (const std::int64_t d : {1, 4, 7})
-    for (std::int64_t s = 1; s <= d; ++s) {
-      EXPECT_NEAR(uniform_value(0.3f, d, s) * static_cast<double>(s) / static_cast<double>(d), 0.3f, 1e-6);
-      EXPECT_NEAR(mean_value(s) * static_cast<double>(s), 1, 1e-6);
     }
 }
 
@@ -142,7 +116,7 @@ TEST(DesRaj, TheSamplerGivesTheEnumeratedValues) {
   auto weights = weights_of_row();
   weights[0] = 0;  // the diagonal is not drawn
   std::map<Row, double> law;
-  enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
+  for_each_draw(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
     Row row = {{0, 0.6f}};
     for (std::size_t j = 0; j < 2; ++j)
       row[static_cast<std::int64_t>(drawn[j])] = scaled_value(
@@ -158,7 +132,7 @@ TEST(DesRaj, TheSamplerGivesTheEnumeratedSharesOfMeans) {
   const Grid grid(test_world(), 1);
   const auto weights = weights_of_row();
   std::map<Row, double> law;
-  enumerate(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
+  for_each_draw(weights, 2, [&](const auto& drawn, double probability, const auto& left) {
     Row row;
     for (std::size_t j = 0; j < 2; ++j)
       row[static_cast<std::int64_t>(drawn[j])] =
@@ -261,37 +235,6 @@ TEST(Weights, ScalingARowOrARelationsPartOfOneChangesNoBitOfSharesAndPicks) {
       const float *const values = block.values, *const others = of_other.values;
       EXPECT_TRUE(std::equal(values, values + block.entries(), others));
     }
-  }
-}
-
-// The weights of random_graph are k / 8, k < 32, exact in any scale: the draws of one scale for the
-// graph are those of each row's own.
-TEST(Weights, InOneScaleForTheGraphAreDrawnAlikeWhereThatIsExact) {
-  const Grid grid(test_world(), 1);
-  const auto a = random_matrix(grid, 60, 12, true);
-  Ids seeds(60);
-  std::iota(seeds.begin(), seeds.end(), std::int64_t{0});
-  const auto minibatch = sample_one("graphsage", a, {.fanout = {3}, .weighted = true}, seeds);
-  for (std::int64_t v = 0; v < 60; ++v) {
-    const auto row = row_view(a.local, v);
-    std::vector<std::uint64_t> prefix = {0};
-    for (std::int64_t k = 0; k < row.size; ++k)
-      prefix.push_back(prefix.back() + fixed_point_weight(row.values[k], 30));
-    const auto positive =
-        std::count_if(row.values.data(), row.values.data() + row.size, [](float x) { return x > 0; });
-    if (positive <= 3) continue;
-    std::int64_t chosen[3], in_order[3];
-    const RandomStream stream = {3, Purpose::kSample, 1, 7, 1, static_cast<std::uint64_t>(v)};
-    draw_weighted(stream, prefix.data(), row.size, 3, 0, chosen, in_order);
-    Row expected;
-    auto left = prefix.back();
-    for (std::int64_t j = 1; j <= 3; ++j) {
-      const auto at = in_order[j - 1];
-      const auto weight = prefix[at + 1] - prefix[at];
-      expected[row.indices[at]] = des_raj_share(left, weight, prefix.back(), j, 3);
-      left -= weight;
-    }
-    EXPECT_EQ(row_of(minibatch, minibatch.blocks[0], v), expected) << "vertex " << v;
   }
 }
 

@@ -125,30 +125,6 @@ TEST_F(DeviceSamplers, RowsAroundTheFanoutAndHubs) {
   }
 }
 
-TEST_F(DeviceSamplers, NoBatchAtAll) {
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 5, true, 5), Topology::kReplicated);
-  expect_as_on_cpu("graphsage", a, {.fanout = {3, 2}}, {});
-  expect_as_on_cpu("graphsage", a, {.fanout = {3, 2}, .weighted = true}, {});
-  expect_as_on_cpu("labor", a, {.fanout = {3, 2}}, {});
-}
-
-TEST_F(DeviceSamplers, OneBatchAtATimeOrAllTogether) {
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(kNodes, 9, false, 5), Topology::kReplicated);
-  const DeviceGrid device_grid(gpu(), grid);
-  const auto copy = to_device(gpu(), device_grid, a);
-  const Seeds seeds(kNodes, {10, 1, 30, 0, 10}, 4);
-  for (const char* kind : {"graphsage", "labor"}) {
-    const auto sampler = make_sampler(gpu(), kind, copy, {.fanout = {4, 3, 2}});
-    const auto together = sample_digests(gpu(), sampler->sample(gpu(), seeds.batches, 1, 1));
-    std::uint64_t sum = 0;
-    for (const auto& batch : seeds.batches)
-      sum += sample_digests(gpu(), sampler->sample(gpu(), {&batch, 1}, 1, 1));
-    EXPECT_EQ(sum, together) << kind;
-  }
-}
-
 // Their window may be gone: minibatches keep its memory.
 TEST_F(DeviceSamplers, MinibatchesOutliveTheirWindow) {
   const Grid grid(test_world(), 1);
@@ -161,10 +137,6 @@ TEST_F(DeviceSamplers, MinibatchesOutliveTheirWindow) {
   sampler->sample(gpu(), seeds.batches, 2, 1);
   const auto oracle = make_sampler("graphsage", a, {.fanout = {4, 3}})->sample({1}, seeds.batches, 1, 1);
   expect_equal(to_host(gpu(), kept), oracle[1]);
-}
-
-TEST_F(DeviceSamplers, NoMinibatchesHaveNoDigest) {
-  EXPECT_EQ(sample_digests(gpu(), {}), 0u);
 }
 
 TEST_F(DeviceSamplers, RefuseWhatTheCpuRefuses) {

@@ -1,6 +1,5 @@
 // Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all
-// outcomes, enumerated), never touch a position of weight zero or an excluded one, and depend
-// on their key only.
+// outcomes, enumerated), and never touch a position of weight zero or an excluded one.
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "mpi_test.hpp"
+#include "sample/ordered_draws.hpp"
 #include "sample/sampling_laws.hpp"
 
 namespace espalier {
@@ -104,26 +104,6 @@ TEST(DrawUniform, WorksBeyond32Bits) {
   EXPECT_GT(chosen.back(), std::int64_t{1} << 35);
 }
 
-// The law of ordered draws without replacement: product of weight over what remains.
-void enumerate_orders(const std::vector<std::uint64_t>& weights, Positions& prefix, double probability,
-                      std::int64_t picks, std::map<Positions, double>& law) {
-  if (std::ssize(prefix) == picks) {
-    law[prefix] = probability;
-    return;
-  }
-  double remaining = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    if (std::find(prefix.begin(), prefix.end(), static_cast<std::int64_t>(i)) == prefix.end())
-      remaining += static_cast<double>(weights[i]);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const auto position = static_cast<std::int64_t>(i);
-    if (weights[i] == 0 || std::find(prefix.begin(), prefix.end(), position) != prefix.end()) continue;
-    prefix.push_back(position);
-    enumerate_orders(weights, prefix, probability * static_cast<double>(weights[i]) / remaining, picks, law);
-    prefix.pop_back();
-  }
-}
-
 std::vector<std::uint64_t> prefix_sums(const std::vector<std::uint64_t>& weights) {
   std::vector<std::uint64_t> prefix(weights.size() + 1, 0);
   std::inclusive_scan(weights.begin(), weights.end(), prefix.begin() + 1);
@@ -137,8 +117,9 @@ TEST(DrawWeighted, OrderedDrawsFollowTheExactLaw) {
        std::vector<std::vector<std::uint64_t>>{{1, 2, 0, 4, 3}, {0, 5, 5, 0, 1, 9, 0}, {7, 7, 7, 7}}) {
     for (const std::int64_t picks : {1, 2, 3}) {
       std::map<Positions, double> law;
-      Positions empty;
-      enumerate_orders(weights, empty, 1.0, picks, law);
+      for_each_draw(weights, picks, [&](const auto& order, double probability, const auto&) {
+        law[{order.begin(), order.end()}] = probability;
+      });
       const auto prefix = prefix_sums(weights);
       std::map<Positions, std::int64_t> counts;
       const std::int64_t trials = 200000;
@@ -223,23 +204,6 @@ TEST(CutAxis, CountsThePointsThatAreLeft) {
     axis.clear();
     EXPECT_EQ(axis.removed(), 0u);
     EXPECT_EQ(axis.on_whole_axis(5), 5u);
-  }
-}
-
-TEST(Draw, DependsOnEveryPartOfItsKey) {
-  const RandomStream base = {
-      .seed = 1, .purpose = Purpose::kSample, .epoch = 2, .batch = 3, .layer = 4, .row = 5};
-  const auto draw = [](const RandomStream& stream) {
-    Positions chosen(8);
-    draw_uniform(stream, 1000000, 8, 0, chosen.data());
-    return chosen;
-  };
-  EXPECT_EQ(draw(base), draw(base));
-  for (auto change : {&RandomStream::seed, &RandomStream::epoch, &RandomStream::batch, &RandomStream::layer,
-                      &RandomStream::row}) {
-    auto other = base;
-    other.*change += 1;
-    EXPECT_NE(draw(base), draw(other));
   }
 }
 

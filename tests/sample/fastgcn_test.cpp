@@ -177,11 +177,12 @@ TEST(FastGcnDraws, DifferBetweenBatchesLayersEpochsAndSeeds) {
 void check_fastgcn_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
   const auto weights = weights_of_columns(m, shape.mode);
   const auto support = std::ssize(weights);
-  check_layers(
-      m, sample_one("fastgcn", m, shape, seeds), shape.fanout, seeds, [&](const SampledLayer& layer) {
-        EXPECT_LE(std::ssize(layer.picks), layer.fanout < 0 ? support : std::min(layer.fanout, support));
-        for (const auto u : layer.picks) EXPECT_TRUE(weights.contains(u));
-      });
+  const auto minibatch = sample_one("fastgcn", m, shape, seeds);
+  check_layers(minibatch, shape.fanout, seeds, [&](const SampledLayer& layer) {
+    check_extraction(m, minibatch, layer);
+    EXPECT_LE(std::ssize(layer.picks), layer.fanout < 0 ? support : std::min(layer.fanout, support));
+    for (const auto u : layer.picks) EXPECT_TRUE(weights.contains(u));
+  });
 }
 
 TEST(FastGcnBlocks, HoldAllEntriesBetweenFrontierAndPicks) {

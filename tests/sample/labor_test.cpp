@@ -212,37 +212,6 @@ TEST(LaborSharing, DrawsWhatTheNumberOfTheGroupDrawsWithout) {
   }
 }
 
-TEST(LaborSharing, BatchesOfAGroupDrawTheSameOfTheSameSeeds) {
-  const Grid grid(test_world(), 1);
-  const auto a = random_matrix(grid, 300, 9, false);
-  const Ids seeds = {3, 50, 7, 200, 101, 250};
-  const auto batches = sample_numbers(a, 4, {8, 9, 10, 11, 12}, std::vector<Ids>(5, seeds));
-  const auto same = [&](std::size_t b) {
-    return std::ranges::equal(batches[0].vertices, batches[b].vertices) &&
-           batches[0].blocks[0].entries() == batches[b].blocks[0].entries();
-  };
-  EXPECT_TRUE(same(1) && same(2) && same(3));
-  EXPECT_FALSE(same(4)) << "of another group";
-}
-
-// A batch of each of many groups, at every place of a group.
-TEST(LaborSharing, EachBatchIncludesANeighbourWithTheProbabilityOfOneAlone) {
-  const Grid grid(test_world(), 1);
-  const auto a = three_rows(grid);
-  const auto sampler = make_sampler("labor", a, {.fanout = {3}, .share_batches = 4});
-  const Ids seeds = {0};
-  std::map<std::int64_t, std::int64_t> seen;
-  for (std::int64_t b = 0; b < kLaborTrials; ++b) {
-    const SeedBatch batch = {4 * b + b % 4, seeds};
-    const auto minibatch = std::move(sampler->sample({1}, {&batch, 1}, test_seed(5), 1)[0]);
-    for (const auto& [u, value] : row_of(minibatch, minibatch.blocks[0], 0)) {
-      ++seen[u];
-      EXPECT_EQ(value, static_cast<float>(1.0 / 3)) << "1 / 9 over 1 / 3";
-    }
-  }
-  for (std::int64_t u = 1; u <= 9; ++u) expect_frequency(seen[u], 1.0 / 3);
-}
-
 TEST(LaborSharing, AGroupHasFewerDistinctInputs) {
   const Grid grid(test_world(), 1);
   const auto a = random_matrix(grid, 3000, 30, false, 3);

@@ -55,33 +55,6 @@ TEST(LadiesFigureOne, TheProbabilitiesAreThoseOfThePaper) {
   EXPECT_EQ(visits, 1);
 }
 
-// One pick: frequencies [1,0,1,1,4,0]/7 in mode paper, and in mode debiased the sums of squares of
-// 1/3 (row 1) and 1/2 (row 5), [4,0,4,9,13,0]/36 over 30/36.
-TEST(LadiesFigureOne, OnePickFollowsThem) {
-  const Grid grid(test_world(), 1);
-  const auto seed = test_seed(1);
-  SCOPED_TRACE(seed);
-  const auto m = figure_one(grid);
-  const std::map<SamplerMode, std::vector<double>> laws = {
-      {SamplerMode::kPaper, {1 / 7., 0, 1 / 7., 1 / 7., 4 / 7., 0}},
-      {SamplerMode::kDebiased, {4 / 30., 0, 4 / 30., 9 / 30., 13 / 30., 0}}};
-  for (const auto& [mode, law] : laws) {
-    const auto sampler = make_sampler("ladies", m, {.fanout = {1}, .mode = mode});
-    std::vector<std::int64_t> counts(6, 0);
-    sample_batches(*sampler, kBatch, 70000, seed, [&](const Minibatch& minibatch) {
-      ASSERT_EQ(minibatch.vertices.size(), 3u);
-      const auto u = minibatch.vertices[2];
-      ++counts[static_cast<std::size_t>(u)];
-      const double factor = mode == SamplerMode::kPaper ? 1 : 1 / law[static_cast<std::size_t>(u)];
-      for (std::int64_t r = 0; r < 2; ++r)
-        for (const auto& [column, value] : row_of(minibatch, minibatch.blocks[0], r))
-          EXPECT_NEAR(value / (r == 0 ? 1 / 3. : 1 / 2.), factor, 1e-5);
-    });
-    EXPECT_EQ(counts[1] + counts[5], 0) << "not in the neighbourhood";
-    expect_law(law, counts);
-  }
-}
-
 TEST(LadiesPrefix, SquaresAndAddsInSixtyFourBits) {
   SparseSum<std::int32_t> sum;
   sum.add(0, 3);
@@ -201,8 +174,9 @@ void check_values(const SparseMatrix& m, const Minibatch& minibatch, const Sampl
 
 void check_ladies_minibatch(const SparseMatrix& m, const SamplerShape& shape, const Ids& seeds) {
   const auto minibatch = sample_one("ladies", m, shape, seeds);
-  check_layers(m, minibatch, shape.fanout, seeds, [&](const SampledLayer& layer) {
+  check_layers(minibatch, shape.fanout, seeds, [&](const SampledLayer& layer) {
     const auto weights = weights_of_frontier(m, layer.frontier, shape.mode);
+    check_extraction(m, minibatch, layer);
     check_sources(layer);
     check_number_of_picks(layer, weights, seeds, shape.mode);
     check_values(m, minibatch, layer, weights, shape.mode);

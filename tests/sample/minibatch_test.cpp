@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
-#include <set>
 
 #include "dense/random_matrices.hpp"
 #include "espalier/sample/draw.hpp"
@@ -14,6 +13,7 @@
 #include "espalier/sample/sampler.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
+#include "sample/sampling_laws.hpp"
 
 namespace espalier {
 namespace {
@@ -31,46 +31,27 @@ TEST(GraphSage, FrontiersAreSetsAndPicksAreNeighbours) {
     const auto a = matrix_of<std::int32_t>(grid, c, Topology::kReplicated);
     const std::vector<std::int64_t> seeds = {1, 0, 2, 77, 150, 33};
     const auto minibatch = sample_neighbours(a, c.shape, seeds, 1);
-    ASSERT_EQ(minibatch.blocks.size(), c.shape.fanout.size());
-    EXPECT_TRUE(std::equal(seeds.begin(), seeds.end(), minibatch.vertices.begin()));
-    const std::set<std::int64_t> distinct(minibatch.vertices.begin(), minibatch.vertices.end());
-    EXPECT_EQ(distinct.size(), minibatch.vertices.size());
-    auto rows = std::ssize(seeds);
-    for (std::size_t l = c.shape.fanout.size(); l-- > 0;) {
-      const auto& block = minibatch.blocks[l];
-      EXPECT_EQ(block.rows, rows);
-      EXPECT_TRUE(
-          std::is_sorted(minibatch.vertices.begin() + rows, minibatch.vertices.begin() + block.columns))
-          << "new vertices ascend";
-      const auto fanout = c.shape.fanout[c.shape.fanout.size() - 1 - l];
-      for (std::int64_t r = 0; r < block.rows; ++r) {
-        const auto v = minibatch.vertices[static_cast<std::size_t>(r)];
+    const bool is_mean = c.shape.aggregation == Aggregation::kMean;
+    check_layers(minibatch, c.shape.fanout, seeds, [&](const SampledLayer& layer) {
+      for (std::int64_t r = 0; r < layer.block.rows; ++r) {
+        const auto v = layer.frontier[static_cast<std::size_t>(r)];
         const auto neighbours = a.local.row_indices(v);
         const auto weights = a.local.row_values(v);
         std::int64_t support = 0;
         for (std::size_t k = 0; k < neighbours.size(); ++k)
-          support += (!c.shape.weighted || weights[k] > 0) &&
-                     !(c.shape.aggregation == Aggregation::kMatrix && neighbours[k] == v);
-        const auto self = c.shape.aggregation == Aggregation::kMatrix ? 1 : 0;
-        EXPECT_EQ(block.row_size(r), self + (fanout < 0 ? support : std::min(fanout, support)));
-        std::set<std::int64_t> picked;
-        for (const auto column : block.row_indices(r)) {
-          ASSERT_LT(column, block.columns);
-          const auto u = minibatch.vertices[static_cast<std::size_t>(column)];
-          picked.insert(u);
-          EXPECT_TRUE(std::binary_search(neighbours.begin(), neighbours.end(), static_cast<std::int32_t>(u)));
+          support += (!c.shape.weighted || weights[k] > 0) && (is_mean || neighbours[k] != v);
+        const auto row = row_of(minibatch, layer.block, r);
+        EXPECT_EQ(std::ssize(row), !is_mean + (layer.fanout < 0 ? support : std::min(layer.fanout, support)));
+        double sum = 0;
+        for (const auto& [u, value] : row) {
+          EXPECT_TRUE(std::ranges::binary_search(neighbours, static_cast<std::int32_t>(u)));
+          if (is_mean && !c.shape.weighted)
+            EXPECT_EQ(value, static_cast<float>(1.0 / static_cast<double>(row.size())));
+          sum += value;
         }
-        EXPECT_EQ(static_cast<std::int64_t>(picked.size()), block.row_size(r)) << "picks are distinct";
-        if (c.shape.weighted && c.shape.aggregation == Aggregation::kMean && block.row_size(r) > 0) {
-          const auto values = block.row_values(r);
-          EXPECT_NEAR(std::accumulate(values.begin(), values.end(), 0.0), 1, 1e-6) << "of a weighted mean";
-        } else if (c.shape.aggregation == Aggregation::kMean)
-          for (const float value : block.row_values(r))
-            EXPECT_EQ(value, static_cast<float>(1.0 / static_cast<double>(block.row_size(r))));
+        if (is_mean && !row.empty()) EXPECT_NEAR(sum, 1, 1e-6);
       }
-      rows = block.columns;
-    }
-    EXPECT_EQ(rows, std::ssize(minibatch.vertices));
+    });
   }
 }
 
@@ -135,23 +116,6 @@ TEST(GraphSage, ThreadsThatShareABatchDrawTheSame) {
       digests.push_back(sample_digest(sampler->sample({threads}, {&batch, 1}, 7, 1)[0]));
     EXPECT_EQ(digests[0], digests[1]) << kind;
     EXPECT_EQ(digests[0], digests[2]) << kind;
-  }
-}
-
-// Threads take whole batches when there are enough of them, each with its own scratch.
-TEST(GraphSage, ThreadsThatTakeABatchEachDrawTheSame) {
-  const Grid grid(test_world(), 1);
-  const auto a = distribute(grid, random_graph<std::int32_t>(4000, 10, false, 5), Topology::kReplicated);
-  std::vector<std::int64_t> seeds(300);
-  std::iota(seeds.begin(), seeds.end(), std::int64_t{0});
-  std::vector<SeedBatch> batches;
-  for (std::int64_t number = 0; number < 12; ++number) batches.push_back({number, seeds});
-  const auto sampler = make_sampler("graphsage", a, {.fanout = {5, 5}});
-  const auto one = sampler->sample({1}, batches, 7, 1);
-  for (const int threads : {2, 3}) {
-    const auto many = sampler->sample({threads}, batches, 7, 1);
-    for (std::size_t b = 0; b < batches.size(); ++b)
-      EXPECT_EQ(sample_digest(many[b]), sample_digest(one[b])) << threads << " threads, batch " << b;
   }
 }
 

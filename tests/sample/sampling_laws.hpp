@@ -19,6 +19,7 @@
 
 #include "espalier/sample/sampler.hpp"
 #include "random_graph.hpp"
+#include "sample/ordered_draws.hpp"
 
 namespace espalier {
 
@@ -133,10 +134,9 @@ inline void check_extraction(const SparseMatrix& m, const Minibatch& minibatch, 
 
 /// Exact. The vertices begin with the seeds and are distinct; from the last block to the first, the
 /// sources of a layer are its frontier and then new vertices ascending, and the frontier of the
-/// next; rows hold what check_extraction says. visit(layer) for each.
+/// next. visit(layer) for each.
 template <class Visit>
-void check_layers(const SparseMatrix& m, const Minibatch& minibatch, const Ids& fanout, const Ids& seeds,
-                  const Visit& visit) {
+void check_layers(const Minibatch& minibatch, const Ids& fanout, const Ids& seeds, const Visit& visit) {
   const std::span<const std::int64_t> vertices = minibatch.vertices;
   ASSERT_EQ(minibatch.blocks.size(), fanout.size());
   ASSERT_TRUE(std::ranges::equal(vertices.first(seeds.size()), seeds));
@@ -154,7 +154,6 @@ void check_layers(const SparseMatrix& m, const Minibatch& minibatch, const Ids& 
         vertices.first(rows), vertices.first(columns), block, fanout[l], {fresh.begin(), fresh.end()}};
     for (const auto column : copy_of(block).indices)
       layer.picks.insert(vertices[static_cast<std::size_t>(column)]);
-    check_extraction(m, minibatch, layer);
     visit(layer);
     rows = columns;
   }
@@ -217,36 +216,31 @@ inline bool alike(const Weights& x, const Weights& y, double tolerance) {
   });
 }
 
-/// All outcomes of s draws without replacement, enumerated from the definition; orders of draws
-/// that no factor tells apart are one, with their mean factors. The j-th draw has factor (left_j /
-/// weight + s - j) / s, where left_j is the weight that was left.
+/// All outcomes of s draws without replacement; orders of draws that no factor tells apart are one,
+/// with their mean factors.
 inline std::vector<Outcome> law_of(const Weights& weights, std::size_t s) {
+  std::vector<std::int64_t> columns;
+  std::vector<double> of_columns;
+  for (const auto& [u, weight] : weights) {
+    columns.push_back(u);
+    of_columns.push_back(weight);
+  }
   std::vector<Outcome> law;
-  Weights factors;
-  const auto descend = [&](const auto& self, double probability) -> void {
-    if (factors.size() == s) {
-      const auto known = std::ranges::find_if(
-          law, [&](const Outcome& outcome) { return alike(outcome.factors, factors, 1e-5); });
-      if (known == law.end()) {
-        law.push_back({factors, probability});
-        return;
-      }
-      known->probability += probability;
-      for (auto& [u, factor] : known->factors)
-        factor += (factors[u] - factor) * probability / known->probability;
-      return;
-    }
-    double left = 0;
-    for (const auto& [u, weight] : weights)
-      if (!factors.contains(u)) left += weight;
-    for (const auto& [u, weight] : weights) {
-      if (factors.contains(u)) continue;
-      factors[u] = (left / weight + static_cast<double>(s - factors.size() - 1)) / static_cast<double>(s);
-      self(self, probability * weight / left);
-      factors.erase(u);
-    }
-  };
-  descend(descend, 1.0);
+  for_each_draw(of_columns, static_cast<std::int64_t>(s),
+                [&](const auto& order, double probability, const auto& left) {
+                  const auto of_draws = des_raj_factors(of_columns, order, left);
+                  Weights factors;
+                  for (std::size_t j = 0; j < s; ++j) factors[columns[order[j]]] = of_draws[j];
+                  const auto known = std::ranges::find_if(
+                      law, [&](const Outcome& outcome) { return alike(outcome.factors, factors, 1e-5); });
+                  if (known == law.end()) {
+                    law.push_back({factors, probability});
+                    return;
+                  }
+                  known->probability += probability;
+                  for (auto& [u, factor] : known->factors)
+                    factor += (factors[u] - factor) * probability / known->probability;
+                });
   return law;
 }
 

@@ -10,20 +10,6 @@
 namespace espalier {
 namespace {
 
-TEST(RelationSegments, HandChecked) {
-  // As the header draws it.
-  const Block block = {3, 3, {0, 3, 6, 8}, {0, 1, 2, 0, 1, 2, 1, 0}, {}};
-  const Buffer<std::uint8_t> of_entries = {0, 0, 2, 2, 2, 2, 0, 1};
-  RelationSegments found;
-  find_segments(Cpu{1}, with_relations<Cpu>(block, of_entries), 4, found);
-  EXPECT_EQ(found.first, (std::vector<std::int64_t>{0, 2, 3, 5, 5}));
-  EXPECT_EQ(found.first_entry, (std::vector<std::int64_t>{0, 3, 4, 8, 8}));
-  const auto last = found.of(2);
-  EXPECT_EQ(last.rows[1], 1);
-  EXPECT_EQ(last.begins[1], 3);
-  EXPECT_EQ(last.ends[1], 6);
-}
-
 TEST(RelationSegments, CoverAnyBlock) {
   for_each_related_block(test_seed(41), [](const Block& block, const auto& of_entries,
                                            std::int64_t relations) {

@@ -41,22 +41,6 @@ class ColumnSelectionTest : public testing::Test {};
 using Widths = testing::Types<std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(ColumnSelectionTest, Widths);
 
-TYPED_TEST(ColumnSelectionTest, ByHand) {
-  using List = std::vector<TypeParam>;
-  EXPECT_EQ(meetings<TypeParam>({1, 4, 6, 9}, {0, 4, 5, 9, 12}), (Meetings{{1, 1}, {3, 3}}));
-  EXPECT_EQ(meetings<TypeParam>({2}, {2}), (Meetings{{0, 0}}));
-  EXPECT_EQ(meetings<TypeParam>({}, {1, 2}), Meetings{});
-  EXPECT_EQ(meetings<TypeParam>({1, 2}, {}), Meetings{});
-  EXPECT_EQ(meetings<TypeParam>({}, {}), Meetings{});
-  EXPECT_EQ(meetings<TypeParam>({1, 3, 5}, {0, 2, 4}), Meetings{});
-  List many;
-  for (TypeParam k = 0; k < 100; ++k) many.push_back(3 * k);
-  EXPECT_EQ(meetings<TypeParam>({0, 150, 297}, many), (Meetings{{0, 0}, {50, 1}, {99, 2}}));
-  EXPECT_EQ(meetings<TypeParam>(many, {0, 150, 297}), (Meetings{{0, 0}, {1, 50}, {2, 99}}));
-  EXPECT_EQ(meetings<TypeParam>(many, {1, 298, 1000}), Meetings{});
-  EXPECT_EQ(meetings<TypeParam>({1, 298, 1000}, many), Meetings{});
-}
-
 // `count` distinct ids below `ids`, ascending.
 template <class Index>
 std::vector<Index> random_list(std::size_t count, std::int64_t ids, std::uint64_t seed, std::uint64_t row) {
@@ -82,14 +66,6 @@ TYPED_TEST(ColumnSelectionTest, EqualsAllPairsForAllRatiosOfLengths) {
           EXPECT_EQ(meetings(row, columns), brute_force(row, columns))
               << r << " in the row, " << c << " columns";
         }
-}
-
-TYPED_TEST(ColumnSelectionTest, OfAListWithItselfIsTheDiagonal) {
-  const auto list = random_list<TypeParam>(100, 1 << 20, test_seed(23), 0);
-  const auto met = meetings(list, list);
-  EXPECT_EQ(std::ssize(met), 100);
-  for (std::size_t k = 0; k < met.size(); ++k)
-    EXPECT_EQ(met[k], (std::pair<std::int64_t, std::int64_t>(k, k)));
 }
 
 }  // namespace

@@ -86,15 +86,6 @@ class SumRows : public testing::Test {};
 using Widths = testing::Types<std::int32_t, std::int64_t>;
 TYPED_TEST_SUITE(SumRows, Widths);
 
-TYPED_TEST(SumRows, OfThreeRowsByHand) {
-  Rows<TypeParam> rows;
-  rows.add({0, 2, 5}, {1, 10, 3});
-  rows.add({2, 3}, {5, 0});
-  rows.add({}, {});
-  rows.add({0, 5}, {4, 2});
-  expect_sum(rows, 6, {{0, 5}, {2, 15}, {5, 5}});
-}
-
 TYPED_TEST(SumRows, OfNothingIsEmpty) {
   Rows<TypeParam> rows;
   for (const std::int64_t columns : {std::int64_t{0}, std::int64_t{1}, kTile, 3 * kTile})
@@ -103,28 +94,6 @@ TYPED_TEST(SumRows, OfNothingIsEmpty) {
   rows.add({}, {});
   for (const std::int64_t columns : {std::int64_t{0}, std::int64_t{1}, kTile, 3 * kTile})
     expect_sum(rows, columns, {});
-}
-
-TYPED_TEST(SumRows, OfOneRowIsThatRowWithoutItsZeros) {
-  Rows<TypeParam> rows;
-  rows.add({0, 1, 4, static_cast<TypeParam>(kTile)}, {0, 9, 0, 2});
-  expect_sum(rows, kTile + 1, {{1, 9}, {kTile, 2}});
-}
-
-TYPED_TEST(SumRows, MeetsEveryTileBorder) {
-  Rows<TypeParam> rows;
-  const auto at = [](std::int64_t column) { return static_cast<TypeParam>(column); };
-  rows.add({at(0), at(kTile - 1), at(kTile), at(2 * kTile - 1), at(2 * kTile)}, {1, 2, 3, 4, 5});
-  rows.add({at(kTile - 1), at(kTile), at(kTile + 1), at(3 * kTile - 1)}, {10, 20, 30, 40});
-  rows.add({at(3 * kTile - 1)}, {60});
-  expect_sum(rows, 3 * kTile,
-             {{0, 1},
-              {kTile - 1, 12},
-              {kTile, 23},
-              {kTile + 1, 30},
-              {2 * kTile - 1, 4},
-              {2 * kTile, 5},
-              {3 * kTile - 1, 100}});
 }
 
 TYPED_TEST(SumRows, UsesAllSixtyFourBits) {

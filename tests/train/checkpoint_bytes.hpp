@@ -4,25 +4,14 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 
 #include "espalier/train/checkpoint.hpp"
+#include "files.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {
-
-inline std::string read_file(const std::string& path) {
-  std::ostringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
-}
-
-inline void write_file(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
 
 /// The same on all ranks, and another for each test program that runs: ranks have mpirun as their
 /// parent, one that is alone has a number of its own.

@@ -4,10 +4,8 @@
 #include "espalier/train/checkpoint_folder.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -152,16 +150,10 @@ void expect_as_before(const CheckpointFolder& folder, const std::string& newest,
 TEST(CheckpointFolder, AFullDiskLeavesTheCheckpointsBefore) {
   CheckpointFolder folder(test_folder("checkpoint-folder"));
   const auto first = save(folder, {1, 0}, "1", ""), second = save(folder, {2, 0}, "2", first);
-  // A limit on the size of a file fails as a full disk does: some bytes are written, then no more.
-  std::signal(SIGXFSZ, SIG_IGN);
-  rlimit before = {};
-  getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small = {.rlim_cur = 5000, .rlim_max = before.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
   const auto said = message_of(ExitCode::kUsage, [&] {
+    const FullDisk full(5000);
     save(folder, {3, 0}, std::string(20000, 'x'), second);
   });
-  setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_NE(said.find("epoch-0003-step-000000.h5: File too large"), std::string::npos) << said;
   EXPECT_NE(said.find("free space"), std::string::npos) << said;
   expect_as_before(folder, second, first, "");

@@ -283,13 +283,6 @@ TEST(Checkpoint, HoldsAHistoryOfThreeThousandEpochs) {
   expect_equal(from_bytes(bytes), whole);
 }
 
-TEST(Checkpoint, HoldsTensorsOfManyPagesAndOfNoRows) {
-  auto whole = checkpoint_of(1, 4, false, false);
-  whole.state.tensors.push_back(tensor("weights/large", 700, 1001));
-  whole.state.tensors.push_back(tensor("weights/of no rows", 0, 4));
-  expect_equal(from_bytes(bytes_of(whole)), whole);
-}
-
 // What checkpoint_from says against these bytes; empty: it takes them.
 std::string refusal_of_bytes(const std::string& bytes) {
   return message_of(ExitCode::kInput, [&] { from_bytes(bytes); });

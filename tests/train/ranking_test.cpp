@@ -16,21 +16,6 @@
 namespace espalier {
 namespace {
 
-TEST(Ranking, HandChecked) {
-  // Falling: 1 | 0 1 | ? | 0 | 1.
-  const std::vector<float> scores{2, 1, 1, 0.5, 0, -3};
-  const std::vector<std::uint8_t> labels{1, 0, 1, 255, 0, 1};
-  const auto ranking = rank_label(scores, labels);
-  EXPECT_EQ(ranking.positives, 3);
-  EXPECT_EQ(ranking.negatives, 2);
-  EXPECT_EQ(ranking.doubled_pairs, 2 + 1 + 4) << "of 6 pairs: 2 and a tie below the first 0's, ...";
-  EXPECT_DOUBLE_EQ(ranking.roc_auc(), 7.0 / 12);
-  EXPECT_DOUBLE_EQ(ranking.average_precision, (1.0 + 2.0 / 3 + 3.0 / 5) / 3);
-  EXPECT_EQ(ranking.true_positives, 2);
-  EXPECT_EQ(ranking.false_positives, 1) << "a score of 0 predicts 0";
-  EXPECT_EQ(ranking.false_negatives(), 1);
-}
-
 TEST(Ranking, AgreesWithScikitLearnAndOgb) {
   for (const auto& json : read_fixture("label_metrics")) {
     const auto all_scores = json.at("scores").get<std::vector<float>>();

@@ -351,17 +351,23 @@ TEST(Restart, MomentsAreAskedForOnceEachAndTheLastIsKnown) {
   EXPECT_TRUE(asked == expected);
 }
 
-TEST(Restart, AFinishedTrainingHasNothingLeftAndGoesOnForMoreEpochs) {
-  auto training = small_case("adam", "batch");
-  training.config.train.lr_schedule = "constant";
-  const auto layout = layout_of_all();
-  const auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
+// Of a training that is done, saved at its last moment.
+Leg expect_nothing_left(const Training& training, const Layout& layout) {
+  auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
     return last ? Next::kSave : Next::kGoOn;
   });
   EXPECT_EQ(finished.saved.size(), 1u);
   const auto again = train_on(training, layout, finished.saved.at(0), {});
   EXPECT_TRUE(again.moments.empty());
   expect_equal_here(again, finished, layout);
+  return finished;
+}
+
+TEST(Restart, AFinishedTrainingHasNothingLeftAndGoesOnForMoreEpochs) {
+  auto training = small_case("adam", "batch");
+  training.config.train.lr_schedule = "constant";
+  const auto layout = layout_of_all();
+  const auto finished = expect_nothing_left(training, layout);
   training.config.train.epochs = 5;
   const auto longer = train_on(training, layout, "", {});
   expect_equal_here(train_on(training, layout, finished.saved.at(0), {}), longer, layout);
@@ -372,15 +378,7 @@ TEST(Restart, ATrainingThatStoppedEarlyHasNothingLeft) {
   training.config.train.epochs = 40;
   training.config.train.learning_rate = 0.5;
   training.config.train.early_stop = 1;
-  const auto layout = layout_of_all();
-  const auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
-    return last ? Next::kSave : Next::kGoOn;
-  });
-  EXPECT_TRUE(finished.outcome.stopped_early);
-  EXPECT_EQ(finished.saved.size(), 1u);
-  const auto again = train_on(training, layout, finished.saved.at(0), {});
-  EXPECT_TRUE(again.moments.empty());
-  expect_equal_here(again, finished, layout);
+  EXPECT_TRUE(expect_nothing_left(training, layout_of_all()).outcome.stopped_early);
 }
 
 TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {

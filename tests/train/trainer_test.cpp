@@ -8,28 +8,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <numbers>
 #include <tuple>
 
 #include "espalier/nn/cross_entropy.hpp"
+#include "espalier/train/learning_rate.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
 
 namespace espalier {
 namespace {
-
-double plain_rate(const TrainConfig& t, std::int64_t epoch) {  // epoch counts from 1
-  if (epoch <= t.lr_warmup)
-    return t.learning_rate * static_cast<double>(epoch) / static_cast<double>(t.lr_warmup);
-  const auto past = static_cast<double>(epoch - 1 - t.lr_warmup);
-  if (t.lr_schedule == "step")
-    return t.learning_rate * std::pow(t.lr_decay, std::floor(past / static_cast<double>(t.lr_step)));
-  if (t.lr_schedule == "cosine")
-    return t.learning_rate / 2 *
-           (1 + std::cos(std::numbers::pi * past / static_cast<double>(t.epochs - t.lr_warmup)));
-  return t.learning_rate;
-}
 
 struct PlainRun {
   std::vector<double> losses;
@@ -89,7 +76,8 @@ PlainRun train_plainly(const Grid& alone, const SmallProblem& problem, const Con
       }
       for (auto& sum : sums)
         for (double& x : sum.data) x /= seeds;
-      optimizer.step(Cpu{1}, plain_rate(t, static_cast<std::int64_t>(epoch)), sums, network.parameters());
+      optimizer.step(Cpu{1}, rate_of_epoch(t, t.learning_rate, static_cast<std::int64_t>(epoch)), sums,
+                     network.parameters());
       for (std::size_t k = 0; k < statistics.size(); ++k)
         for (std::size_t e = 0; e < statistics[k].data.size(); ++e) {
           double& running = network.running_statistics()[k].data[e];
