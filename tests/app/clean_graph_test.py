@@ -6,8 +6,6 @@ changed; the largest component is SciPy's, and features, labels, splits, ids and
 same; what is written is a graph file that info and train take; every bad input is one message.
 """
 
-import unittest
-
 import h5py
 import numpy as np
 import scipy.sparse
@@ -393,7 +391,3 @@ class BadInput(CleanTest):
             del file["edges/features"]
             file["edges/features"] = features
         self.fail_with(3, ["/features has 149 rows"], "prepare", self.graph, "-o", self.new, "--drop-duplicates", ranks=2)
-
-
-if __name__ == "__main__":
-    unittest.main()

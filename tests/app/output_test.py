@@ -15,12 +15,15 @@ import socket
 import subprocess
 import tomllib
 
-import h5py
 
-from tests.app.program import PROGRAM, espalier
+from tests.app.program import PROGRAM, attributes_of, espalier, put
 from tests.app.restart_test import RestartTest, damage_of
 
 LOCK = "espalier.lock"
+
+
+def report_in(output):
+    return json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
 
 
 class Lock(RestartTest):
@@ -112,11 +115,7 @@ class FullDisk(RestartTest):
 
     def holds(self, epoch):
         """The checkpoints whose best weights are of that epoch."""
-        found = []
-        for path in self.files():
-            with h5py.File(path) as file:
-                found += [path] * (file.attrs["best_epoch"] == epoch)
-        return found
+        return [path for path in self.files() if attributes_of(path)["best_epoch"] == epoch]
 
     def in_the_way(self, *names):
         """In an output folder that has nothing else."""
@@ -141,8 +140,7 @@ class FullDisk(RestartTest):
         self.assertIn(holder, map(str, self.holds(expected["best"])), "nothing was left to train")
 
     def test_with_embeddings_both_files_are_missed_together(self):
-        with h5py.File(self.graph, "r+") as file:
-            del file["nodes/features"]
+        put(self.graph, {"nodes/features": None})
         self.in_the_way("weights.h5", "embeddings.h5")
         words = [str(self.output / "embeddings.h5"), str(self.output / "weights.h5"), "no checkpoint holds the same weights"]
         learnt = ("model.embedding=4", 'graph.feature_norm="none"', "run.checkpoint_minutes=0")
@@ -166,8 +164,7 @@ class FullDisk(RestartTest):
         for epochs in (2, 3, 6, 9):
             output = self.fail_with(2, ["weights.h5: File too large"], "train", self.config, *wide, f"train.epochs={epochs}", preexec_fn=limit)
             told = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", output)
-            report = json.loads((self.output / "report.json").read_text()) if "standard output" not in output else \
-                json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
+            report = self.report(self.output) if "standard output" not in output else report_in(output)
             self.assertEqual(told, [str(path) for path in self.holds(report["best_epoch"])], output)
 
     def test_a_report_that_cannot_be_written_goes_to_standard_output(self):
@@ -178,7 +175,7 @@ class FullDisk(RestartTest):
             for quiet in ((), ("-q",)) if command == "train" else ((),):
                 output = self.fail_with(2, [str(path), "Is a directory", "the run is done", "standard output"], *quiet, command,
                                         self.config, ranks=ranks)
-                report = json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
+                report = report_in(output)
                 if command == "train":
                     self.assertEqual(report["weights_digest"], expected["weights"])
                     self.assertEqual(report["test"], expected["test"])
@@ -264,7 +261,7 @@ class StandardOutput(RestartTest):
         code, errors = self.run_into("/dev/full", "train", self.config)
         self.assertEqual(code, 2, errors)
         self.assertIn("its report is on standard error", errors)
-        self.assertEqual(json.loads(errors[errors.index("{\n"):errors.index("\n}\n") + 2])["test"], expected["test"])
+        self.assertEqual(report_in(errors)["test"], expected["test"])
 
     def test_who_reads_a_part_gets_it(self):
         done = subprocess.run(f"{PROGRAM} info {self.graph} | head -1", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
