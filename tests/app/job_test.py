@@ -40,11 +40,6 @@ class Sample(JobTest):
             self.assertEqual(self.sample(*overrides, ranks=3), expected, overrides)
         self.assertNotEqual(self.sample("train.seed=1"), expected)
 
-    def test_wide_indices_and_half_features_change_no_digest(self):
-        expected = self.sample()
-        awkward_graph(self.graph, index_type=np.int64, half=True)
-        self.assertEqual(self.sample(ranks=2), expected)
-
     def test_epochs_differ_and_the_report_has_them(self):
         self.succeed("sample", self.config, "--epochs", 3)
         report = self.report(self.output)
@@ -119,12 +114,6 @@ class Train(JobTest):
             self.assertLess(epochs[-1]["loss"], epochs[0]["loss"], "it learns")
             self.one_history(model, [(ranks, f"grid.replication={copies}") for ranks, copies in (every_grid if LONG else grids)]
                              + [(3, "grid.topology=replicated", "sampler.bulk=2")] * (LONG or "normalize" in model[0]))
-
-    def test_the_same_bits_with_every_sampler(self):
-        layouts = ((4, "grid.schedule=push", "grid.replication=2"), (3, "grid.schedule=staged"))  # two samplers for each
-        for k, sampler in enumerate((("sampler.kind=ladies", "model.kind=gcn"), ("sampler.kind=ladies", "sampler.mode=reference"),
-                                     ("sampler.kind=fastgcn",), ("sampler.kind=labor", "model.kind=gcn"))):
-            self.one_history(sampler, layouts if LONG else layouts[k % 2:][:1])
 
     def test_nothing_is_read_that_was_freed(self):
         # A batch of a subgraph makes its own lists. Here what is freed is overwritten at once, by the C library.
@@ -265,31 +254,54 @@ class OddGraphs(JobTest):
             for kind in kinds if LONG else itertools.islice(turns, 2 if name == "no edges" else 1):
                 runs = []
                 for ranks, copies in ((1, 1), *next(grids)):
-                    self.succeed("-q", "train", self.config, *kind, "sampler.batch_size=1", "sampler.bulk=2",
-                                 "train.batches_per_step=3", f"grid.replication={copies}", ranks=ranks, timeout=60)
-                    report = self.report(self.output)
-                    runs.append(([e["loss"] for e in report["epochs"]], report["weights_digest"], report.get("test")))
+                    runs.append(self.history(self.train(*kind, "sampler.batch_size=1", "sampler.bulk=2", "train.batches_per_step=3",
+                                                        f"grid.replication={copies}", ranks=ranks, timeout=60)))
                 self.assertEqual(runs[1:], runs[:1] * (len(runs) - 1), (name, kind))
 
 
 class BadInput(JobTest):
-    def test_configs(self):
-        # One of each kind; base/config_test has every message.
-        for override, words in (("train.epoch=3", ["unknown key train.epoch", "did you mean train.epochs?"]),
-                                ("train.epochs=1.5", ["train.epochs", "whole number", "1.5"]),
-                                ("train.epochs=0", ["train.epochs", "least"]),
-                                ("model.kind=gta", ["model.kind", "not one of sage | gcn | gat | gin"]),
-                                ("train.lr_step=3", ["train.lr_step = 3", "train.lr_schedule to \"step\""]),
-                                ("sampler.fanout=[3]", ["sampler.fanout", "model.layers"]),
-                                ("sampler.bulk=0", ["sampler.bulk"]),
-                                ("sampler.kind=ladie", ["sampler.kind = ladie", "did you mean ladies?", "fastgcn"]),
-                                ("sampler.mode=best", ["sampler.mode", "debiased"]),
-                                ("grid.schedule=shove", ["grid.schedule", "push"]),
-                                 ("grid.bandwidth_gbs=5", ["grid.bandwidth_gbs was removed", "grid.schedule"]),
-                                 ("run.device=cuda", ["run.device", "without CUDA", "cpu"])):
-            self.fail_with(2, words, "train", self.config, override)
-        self.fail_with(2, ["grid.replication = 2", "number of ranks, 3"], "train", self.config, "grid.replication=2", ranks=3)
-        self.fail_with(2, ["grid.replication = 99999999999"], "train", self.config, "grid.replication=99999999999", ranks=2)
+    def test_what_is_refused(self):
+        # Of keys one of each kind; base/config_test has every message.
+        blocked, long_name = self.folder / "file", self.folder / ("x" * 300)
+        blocked.write_text("not a folder")
+        train, sample = ("train", self.config), ("sample", self.config)
+        for code, ranks, words, command in (
+                (2, 1, ["unknown key train.epoch", "did you mean train.epochs?"], (*train, "train.epoch=3")),
+                (2, 1, ["train.epochs", "whole number", "1.5"], (*train, "train.epochs=1.5")),
+                (2, 1, ["train.epochs", "least"], (*train, "train.epochs=0")),
+                (2, 1, ["model.kind", "not one of sage | gcn | gat | gin"], (*train, "model.kind=gta")),
+                (2, 1, ["train.lr_step = 3", "train.lr_schedule to \"step\""], (*train, "train.lr_step=3")),
+                (2, 1, ["sampler.fanout", "model.layers"], (*train, "sampler.fanout=[3]")),
+                (2, 1, ["sampler.bulk"], (*train, "sampler.bulk=0")),
+                (2, 1, ["sampler.kind = ladie", "did you mean ladies?", "fastgcn"], (*train, "sampler.kind=ladie")),
+                (2, 1, ["sampler.mode", "debiased"], (*train, "sampler.mode=best")),
+                (2, 1, ["grid.schedule", "push"], (*train, "grid.schedule=shove")),
+                (2, 1, ["grid.bandwidth_gbs was removed", "grid.schedule"], (*train, "grid.bandwidth_gbs=5")),
+                (2, 1, ["run.device", "without CUDA", "cpu"], (*train, "run.device=cuda")),
+                (2, 3, ["grid.replication = 2", "number of ranks, 3"], (*train, "grid.replication=2")),
+                (2, 2, ["grid.replication = 99999999999"], (*train, "grid.replication=99999999999")),
+                # Keys that a sampler, or another key, would ignore.
+                (2, 1, ["sampler.weighted", "labor"], (*sample, "sampler.kind=labor", "sampler.weighted=true")),
+                (2, 1, ["sampler.mode = paper", "graphsage"], (*sample, "sampler.kind=graphsage", "sampler.mode=paper")),
+                (2, 1, ["sampler.mode = reference", "labor"], (*sample, "sampler.kind=labor", "sampler.mode=reference")),
+                (2, 2, ["sampler.share_batches = 2", "ladies", "labor"], (*sample, "sampler.kind=ladies", "sampler.share_batches=2")),
+                (2, 1, ["sampler.fanout has 5", "subgraph", "write -1 for each layer"], (*sample, "sampler.kind=subgraph", "sampler.fanout=[-1,5]")),
+                (2, 1, ["sampler.mode = paper", "subgraph"], (*sample, "sampler.kind=subgraph", "sampler.fanout=[-1,-1]", "sampler.mode=paper")),
+                (2, 1, ["sampler.weighted", "fastgcn", "gcn"], (*sample, "sampler.kind=fastgcn", "model.kind=gcn", "sampler.weighted=true")),
+                (2, 2, ["grid.schedule", "has no meaning with grid.topology"], (*sample, "grid.topology=replicated", "grid.schedule=staged")),
+                (2, 1, ["job.toml:", "model.hidden", "model.layers = 1"], (*train, "model.layers=1", "sampler.fanout=[3]")),
+                (4, 2, ["run.memory_limit"], (*train, "run.memory_limit=1KB")),
+                (4, 2, ["model.hidden"], (*train, "model.hidden=1000000000000", "run.memory_limit=1TB")),
+                # Commands and paths.
+                (2, 1, ["trian", "train"], ("trian", self.config)), (2, 1, ["CONFIG"], ("train",)), (2, 1, ["FILE"], ("partition",)),
+                (2, 1, ["frobnicate"], ("help", "frobnicate")),
+                (2, 2, ["output.dir"], (*train, f"output.dir={blocked}/out")),
+                (3, 2, ["missing.h5"], (*train, "graph.file=missing.h5")),
+                (2, 2, ["config file"], ("train", long_name)), (3, 2, ["graph file"], (*train, f"graph.file={long_name}")),
+                (3, 2, [long_name.name], ("import", "ogb", long_name, "--split", "x", "-o", self.folder / "g.h5"))):
+            with self.subTest(command=command):
+                self.fail_with(code, words, *command, ranks=ranks)
+                self.assertFalse(self.output.exists(), "nothing is written for a run that cannot start")
 
     def test_config_file(self):
         self.fail_with(2, ["config file", "no such file", "nothing.toml"], "train", self.folder / "nothing.toml", ranks=2)
@@ -305,29 +317,10 @@ class BadInput(JobTest):
             self.config.write_text(text)
             self.fail_with(2, words, "train", self.config)
 
-    def test_command_line(self):
-        self.fail_with(2, ["trian", "train"], "trian", self.config)
-        self.fail_with(2, ["CONFIG"], "train")
-        self.fail_with(2, ["frobnicate"], "help", "frobnicate")
-        self.fail_with(2, ["FILE"], "partition")
-
-    def test_graph_file(self):
-        self.fail_with(3, ["missing.h5"], "train", self.config, "graph.file=missing.h5", ranks=2)
-        self.assertFalse(self.output.exists(), "nothing is written for a run that cannot start")
+    def test_graph_file_that_is_cut_off(self):
         whole = self.graph.read_bytes()
         self.graph.write_bytes(whole[:len(whole) // 2])
         self.fail_with(3, ["graph.h5"], "train", self.config, ranks=2)
-
-    def test_keys_that_a_sampler_would_ignore_are_refused(self):
-        for kind, override, words in (("labor", "sampler.weighted=true", ["sampler.weighted", "labor"]),
-                                      ("graphsage", "sampler.mode=paper", ["sampler.mode = paper", "graphsage"]),
-                                      ("labor", "sampler.mode=reference", ["sampler.mode = reference", "labor"]),
-                                      ("ladies", "sampler.share_batches=2", ["sampler.share_batches = 2", "ladies", "labor"]),
-                                      ("subgraph", "sampler.fanout=[-1,5]", ["sampler.fanout has 5", "subgraph", "write -1 for each layer"]),
-                                      ("subgraph", "sampler.fanout=[-1,-1] sampler.mode=paper", ["sampler.mode = paper", "subgraph"])):
-            self.fail_with(2, words, "sample", self.config, f"sampler.kind={kind}", *override.split(), ranks=2 if kind == "ladies" else 1)
-        self.fail_with(2, ["sampler.weighted", "fastgcn", "gcn"], "sample", self.config, "sampler.kind=fastgcn", "model.kind=gcn",
-                       "sampler.weighted=true")
 
     def test_what_a_user_may_not_have_meant_is_said(self):
         for overrides, ranks, words in ((("train.batches_per_step=1",), 3, "2 of 3 ranks keep none"),
@@ -347,24 +340,9 @@ class BadInput(JobTest):
             self.assertNotIn("biased", self.succeed("train", self.config, *overrides))
         self.assertNotIn("warning", self.succeed("sample", self.config, "sampler.kind=ladies", "sampler.fanout=[4,4]", ranks=2))
 
-    def test_a_key_that_other_keys_leave_without_meaning_is_refused(self):
-        self.fail_with(2, ["grid.schedule", "has no meaning with grid.topology"], "sample", self.config, "grid.topology=replicated",
-                       "grid.schedule=staged", ranks=2)
-        self.fail_with(2, ["job.toml:", "model.hidden", "model.layers = 1"], "train", self.config, "model.layers=1", "sampler.fanout=[3]")
-        self.assertFalse(self.output.exists())
-
     def test_early_stop_without_vertices_to_validate_on(self):
         put(self.graph, {"split/valid": None})
         self.assertIn("train.early_stop = 3 never stops", self.succeed("train", self.config, "train.early_stop=3"))
-
-    def test_output_folder(self):
-        blocked = self.folder / "file"
-        blocked.write_text("not a folder")
-        self.fail_with(2, ["output.dir"], "train", self.config, f"output.dir={blocked}/out", ranks=2)
-
-    def test_memory(self):
-        self.fail_with(4, ["run.memory_limit"], "train", self.config, "run.memory_limit=1KB", ranks=2)
-        self.fail_with(4, ["model.hidden"], "train", self.config, "model.hidden=1000000000000", "run.memory_limit=1TB", ranks=2)
 
     def test_as_many_as_there_are(self):
         largest = 2**63 - 1
@@ -373,12 +351,6 @@ class BadInput(JobTest):
         epoch = self.report(self.output)["epochs"][0]
         self.assertEqual(epoch["batches"], 1)
         self.assertGreater(epoch["loss"], 0)
-
-    def test_paths_without_permission(self):
-        long_name = "x" * 300
-        self.fail_with(2, ["config file"], "train", self.folder / long_name, ranks=2)
-        self.fail_with(3, ["graph file"], "train", self.config, f"graph.file={self.folder / long_name}", ranks=2)
-        self.fail_with(3, [long_name], "import", "ogb", self.folder / long_name, "--split", "x", "-o", self.folder / "g.h5", ranks=2)
 
     def test_a_failed_run_leaves_no_result_of_an_earlier_one(self):
         self.succeed("-q", "train", self.config)

@@ -67,16 +67,6 @@ class BytesNotBits(OrderTest):
             for method in methods:
                 self.assertEqual(self.train(self.order(method), ranks=ranks, c=c), expected, (method, ranks, c))
 
-    def test_any_schedule_and_sampler(self):
-        order = self.order("streaming")
-        schedules = ("push", "staged", "pull", "staged-oblivious")
-        for k, sampler in enumerate((("graphsage",), ("ladies", "sampler.fanout=[64,64]"), ("fastgcn", "sampler.fanout=[64,64]"), ("labor",))):
-            kind = (f"sampler.kind={sampler[0]}", *sampler[1:])
-            expected = self.bits(self.run_job("sample", *kind))
-            for schedule in schedules if LONG else schedules[k:k + 1]:
-                got = self.run_job("sample", *kind, order, f"grid.schedule={schedule}", ranks=4, c=2)
-                self.assertEqual(self.bits(got), expected, (sampler, schedule))
-
     def test_local_batches_are_the_orders(self):
         order, other = self.order("metis"), self.order("streaming")
         expected = self.train(order, *LOCAL)

@@ -12,7 +12,7 @@ import unittest
 
 import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, espalier, job_text, read, weigh_edges, write_graph
+from tests.app.program import LONG, ROOT, ProgramTest, awkward_graph, job_text, read, weigh_edges, write_graph
 
 JOB = ("sampler.fanout=[5, 3]", "sampler.batch_size=64", "model.hidden=32", "model.layers=2", "train.epochs=1", "run.threads=1")
 SCHEDULES = ("pull", "push", "staged", "staged-oblivious", "auto")
@@ -179,23 +179,22 @@ class Choices(PlanTest):
                     np.zeros((6000, 4), np.float32), np.arange(6000) % 3, range(400), range(400, 500), range(500, 600))
         self.config.write_text(job_text(self.graph, self.output, *(line for line in JOB if not line.startswith("model."))))
         of_hubs = (f"graph.file={hubs}", "model.layers=1", "sampler.fanout=[-1]", "sampler.batch_size=50")
-        for job, bulk, ranks, too_little in ((of_hubs, 8, 2, True),):
-            job = (*job, "grid.replication=1", f"sampler.bulk={bulk}")
-            free = self.planned(*job, ranks=ranks)
-            counted, judged = free["peak_memory_bytes"]["max"], free["plan"]["judged_bytes"]
-            self.assertGreater(counted - judged if too_little else judged - counted, 3e6)  # more than the program itself varies by
-            for _ in range(2):  # with less memory, chunks of evaluation are smaller
-                limit = (counted + judged) // 2
-                code, page = espalier("plan", self.config, "--ranks", ranks, "--memory-per-rank", limit, *job)
-                whole = json.loads((self.output / "plan.json").read_text())
-                plan, counted, judged = whole["plan"], whole["peak_memory_bytes"]["max"], whole["plan"]["judged_bytes"]
-            self.assertEqual((code, plan["fits"]), (0, True) if too_little else (4, False), page)
-            # All that is said of what fits goes by the number of the verdict.
-            self.assertEqual(plan["peak_by_replication"]["1"], plan["judged_bytes"])
-            fitting = [int(c) for c, peak in plan["peak_by_replication"].items() if peak <= limit]
-            self.assertEqual(plan["largest_bulk"] >= bulk, plan["fits"], page)
-            self.assertIn(f"largest that fits: grid.replication = {max(fitting, default='none')}, sampler.bulk = {plan['largest_bulk'] or 'none'}", page)
-            self.assertIn("the verdict may be too kind" if too_little else "the verdict may be too strict", page)
+        job = (*of_hubs, "grid.replication=1", "sampler.bulk=8")
+        free = self.planned(*job, ranks=2)
+        counted, judged = free["peak_memory_bytes"]["max"], free["plan"]["judged_bytes"]
+        self.assertGreater(counted - judged, 3e6)  # more than the program itself varies by
+        for _ in range(2):  # with less memory, chunks of evaluation are smaller
+            limit = (counted + judged) // 2
+            page = self.succeed("plan", self.config, "--ranks", 2, "--memory-per-rank", limit, *job)
+            whole = json.loads((self.output / "plan.json").read_text())
+            plan, counted, judged = whole["plan"], whole["peak_memory_bytes"]["max"], whole["plan"]["judged_bytes"]
+        self.assertTrue(plan["fits"], page)
+        # All that is said of what fits goes by the number of the verdict.
+        self.assertEqual(plan["peak_by_replication"]["1"], plan["judged_bytes"])
+        fitting = [int(c) for c, peak in plan["peak_by_replication"].items() if peak <= limit]
+        self.assertGreaterEqual(plan["largest_bulk"], 8, page)
+        self.assertIn(f"largest that fits: grid.replication = {max(fitting, default='none')}, sampler.bulk = {plan['largest_bulk'] or 'none'}", page)
+        self.assertIn("the verdict may be too kind", page)
 
     def test_the_largest_bulk_fits_and_the_next_does_not(self):
         # Of a size beside which the memory of the program itself, up to 1 MiB more or less from run to run, is little: all batches

@@ -364,12 +364,6 @@ class Signals(RestartTest):
             for path in self.checkpoints.iterdir():
                 path.unlink()
 
-    def test_mpirun_passes_a_warning_on(self):
-        job = self.under_way(ranks=2)
-        job.process.send_signal(signal.SIGUSR2)
-        code, output = job.end()
-        self.assert_stopped(code, output, ["stopped by SIGUSR2"])
-
     def test_sigusr1_saves_once_and_changes_nothing(self):
         expected = self.uncut()
         job = self.under_way(ranks=2)

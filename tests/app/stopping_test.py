@@ -6,7 +6,6 @@ means; SIGUSR1 ends nothing, and is obeyed when training begins. Whatever ends a
 rank, a rank that is killed, memory that runs out, nothing is left beside the file it was writing.
 """
 
-import gzip
 import os
 import pathlib
 import re
@@ -17,6 +16,8 @@ import unittest
 
 import numpy as np
 
+from tests.app.other_formats import ogb_csv
+from tests.app.plain_graph import PAIR, Edges, PlainGraph, Vertices
 from tests.app.program import PROGRAM, ProgramTest, espalier
 from tests.app.running import Running
 from tests.launcher import LAUNCHER
@@ -41,24 +42,11 @@ class StoppedTest(ProgramTest):
         self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while {words}: the job ends at once{then}$")
 
 
-def write_ogb(folder, edges, columns=1):
-    """A folder to import, with so many random edges."""
-    nodes = 1000
-    (folder / "raw").mkdir(parents=True)
-    (folder / "split" / "random").mkdir(parents=True)
+def write_ogb(folder, edges, nodes=1000):
+    """A folder to import, with so many random edges; the words of its import."""
     random = np.random.default_rng(1)
-
-    def write(name, table):
-        with gzip.open(folder / name, "wt", compresslevel=1) as file:
-            file.write("\n".join(",".join(map(str, row)) for row in table.tolist()) + "\n")
-
-    write("raw/num-node-list.csv.gz", np.array([[nodes]]))
-    write("raw/num-edge-list.csv.gz", np.array([[edges]]))
-    write("raw/edge.csv.gz", random.integers(nodes, size=(edges, 2)))
-    write("raw/node-feat.csv.gz", random.random((nodes, columns)).round(3))
-    write("raw/node-label.csv.gz", random.integers(4, size=(nodes, 1)))
-    for k, name in enumerate(("train", "valid", "test")):
-        write(f"split/random/{name}.csv.gz", np.arange(k, nodes, 3).reshape(-1, 1))
+    vertices = Vertices(nodes, random.random((nodes, 1)).round(3), labels=random.integers(4, size=nodes))
+    return ogb_csv(PlainGraph({"": vertices}, {PAIR: Edges(*random.integers(nodes, size=(2, edges)))}), folder, None)
 
 
 class Writing(StoppedTest):
@@ -68,14 +56,13 @@ class Writing(StoppedTest):
     def setUpClass(cls):
         shared = tempfile.TemporaryDirectory(prefix="espalier-test-")
         cls.addClassCleanup(shared.cleanup)
-        cls.ogb = pathlib.Path(shared.name) / "ogb"
-        write_ogb(cls.ogb, 300_000)
+        cls.ogb = write_ogb(pathlib.Path(shared.name) / "ogb", 300_000)
 
     def setUp(self):
         super().setUp()
         self.out = self.folder / "out"
         self.out.mkdir()
-        self.importing = ["import", "ogb", self.ogb, "-o", self.out / "x.h5"]
+        self.importing = [*self.ogb, "-o", self.out / "x.h5"]
         self.generating = ["generate", "planted", "--nodes", 400_000, "--degree", 8, "--features", 64,
                            "-o", self.out / "x.h5"]
 

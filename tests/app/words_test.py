@@ -1,8 +1,8 @@
 """What the program says where a person errs or should look twice.
 
-Laws: a key of another system is answered by its meaning; a command that wants a kind lists its kinds; a graph file in place of an
-input file, a mask in place of ids and metrics without labels are named for what they are, with what to write; a loss that grows names
-the keys that are set beyond what is usual; what an import merged has a line of its own; one of a thing is singular.
+Laws: a key of another system is answered by its meaning; a command that wants a kind lists its kinds; a mask in place of ids
+and metrics without labels are named for what they are, with what to write; a loss that grows names the keys that are set beyond what is
+usual; what an import merged has a line of its own; one of a thing is singular.
 """
 
 import re
@@ -40,16 +40,6 @@ class Names(Words):
         self.fail_with(2, ["import: name a kind; import knows `ogb` (", "`triples` ("], "import")
         self.fail_with(2, ["generate erdos: there is no such kind; generate knows `rmat` (", "`planted` ("], "generate", "erdos")
         self.fail_with(2, ["import knows `ogb` (", "`mag240m` ("], "import", self.folder, "-o", self.folder / "new.h5")
-
-    def test_a_graph_in_place_of_an_input_file(self):
-        for rows in (10, 300_000):  # of a few kB, and of more than an input file may have
-            write_graph(self.graph, [[]] * rows, np.zeros((rows, 2), np.float32), np.zeros(rows), [0], [1], [2])
-            for command in (("train",), ("plan", "--ranks", 1)):
-                self.fail_with(2, [f"config file {self.graph}: is a graph file, not text", "lines `[graph]` and `file = \"" + str(self.graph)],
-                               *command, self.graph)
-        other = self.folder / "other.h5"
-        put(other, {"x": 1})
-        self.fail_with(2, [f"config file {other}: is an HDF5 file, a graph perhaps, not text"], "train", other)
 
     def test_pages_of_help(self):
         self.fail_with(2, ["there is no command 'confg'; did you mean 'config'?"], "help", "confg")
