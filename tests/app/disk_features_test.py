@@ -10,12 +10,11 @@ changes while the job runs ends it, naming the place.
 import os
 import pathlib
 import re
-import resource
 
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest, needs_emulation, on_gpus, put, read
+from tests.app.program import LONG, ROOT, ProgramTest, needs_emulation, on_gpus, put, read, small_files
 from tests.app.running import Running
 
 DISK = "graph.features_on=disk"
@@ -81,11 +80,9 @@ class Spilled(ProgramTest):
                 self.fail_with(2, [f"run.spill = {folder}", reason, "another folder"], "train", self.config, f"run.spill={folder}", ranks=ranks)
 
     def test_a_full_disk(self):
-        def small_files():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**14, 2**14))
         words = [self.spill.replace("=", " = "), "File too large"]
-        self.fail_with(2, words, "train", self.config, self.spill, preexec_fn=small_files)
-        output = self.fail_with(2, words, "train", self.config, DISK, "graph.feature_bits=16", self.spill, preexec_fn=small_files)
+        self.fail_with(2, words, "train", self.config, self.spill, preexec_fn=small_files(2**14))
+        output = self.fail_with(2, words, "train", self.config, DISK, "graph.feature_bits=16", self.spill, preexec_fn=small_files(2**14))
         self.assertNotIn("\nepoch ", output)
 
 

@@ -7,14 +7,12 @@ message that names the place; the number of ranks changes nothing.
 import gzip
 import json
 import os
-import resource
-import signal
 
 import h5py
 import numpy as np
 
-from tests.app.program import SHARED_DATA as DATA, attributes_of, set_attributes
-from tests.app.program import ProgramTest, arrays_of, espalier, write_file
+from tests.app.program import SHARED_DATA as DATA
+from tests.app.program import ProgramTest, arrays_of, attributes_of, set_attributes, small_files, write_file
 
 def read_csv(path, kind):
     return np.loadtxt(gzip.open(path, "rt"), delimiter=",", dtype=kind, ndmin=2)
@@ -271,14 +269,9 @@ class RefuseDamagedFiles(Folder):
 
 class WriteFiles(Folder):
     def test_a_full_disk_is_one_message_and_leaves_nothing(self):
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**24, 2**24))  # mpirun needs some for itself
         for ranks in (1, 2):
-            code, output = espalier("generate", "planted", "--nodes", 5000, "--features", 1000, "-o", self.output,
-                                    ranks=ranks, preexec_fn=limit)
-            self.assertEqual(code, 2, output)
-            self.assertIn("is the disk full?", output)
+            output = self.fail_with(2, ["is the disk full?"], "generate", "planted", "--nodes", 5000, "--features", 1000, "-o", self.output,
+                                    ranks=ranks, preexec_fn=small_files(2**24))  # mpirun needs some for itself
             self.assertEqual(output.count("is the disk full?"), 1, output)
             self.assertEqual(list(self.folder.iterdir()), [])
 

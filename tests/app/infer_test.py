@@ -6,14 +6,12 @@ at all, and what does not fit ends with one message. A run leaves weights.h5 at 
 """
 
 import pathlib
-import resource
-import signal
 import tempfile
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, arrays_of, espalier, job_text, needs_emulation, on_gpus, put, read, set_at, write_graph
+from tests.app.program import ProgramTest, arrays_of, espalier, job_text, needs_emulation, on_gpus, put, read, set_at, small_files, write_graph
 
 JOB = ('graph.feature_norm="standard"', "sampler.fanout=[4, 3]", "sampler.batch_size=64", "model.hidden=8", "model.layers=2",
        'model.normalize="batch"', "train.epochs=2", "train.reproducible=true", "train.learning_rate=0.05", "run.threads=1", 'run.device="cpu"')
@@ -222,11 +220,7 @@ class Refused(InferTest):
     def test_memory_and_disk(self):
         self.refused(4, ["run.memory_limit"], "run.memory_limit=1000", ranks=2)
         self.rows.write_text("the one before")
-
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**12, 2**12))
-        self.refused(2, ["is the disk full?"], "--overwrite", preexec_fn=limit)
+        self.refused(2, ["is the disk full?"], "--overwrite", preexec_fn=small_files(2**12))
         self.assertEqual(self.rows.read_text(), "the one before")
 
 

@@ -6,12 +6,11 @@ refused in one message.
 """
 
 import re
-import resource
 import unittest
 
 import numpy as np
 
-from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read, run_python
+from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read, run_python, small_files
 from tests.app.typed_file_test import write_typed
 
 KINDS = ["vertices", "edges", "train", "valid", "test"]
@@ -173,10 +172,8 @@ class Partition(ProgramTest):
 
     def test_a_full_disk(self):
         self.planted()
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**11, 2**11))
         self.fail_with(2, ["order.h5", "is the disk full?"], "partition", self.graph, "--method", "block", "-o", self.folder / "order.h5",
-                       preexec_fn=limit)
+                       preexec_fn=small_files(2**11))
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["graph.h5"])
 
     def debian(self):

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,11 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
 def run_python(*arguments, timeout=300, **options):
     """The finished process of a script, with what it wrote in two texts."""
     return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
+
+
+def small_files(size):
+    """For `preexec_fn`: no file can become larger."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 @contextlib.contextmanager

@@ -82,6 +82,13 @@ class RestartTest(ProgramTest):
                 for row in csv.DictReader((folder / "metrics.csv").read_text().splitlines())]
         return {"weights": report["weights_digest"], "test": report["test"], "best": report["best_epoch"], "epochs": epochs, "rows": rows}
 
+    def arrives(self, job, expected):
+        """What a job under way says, which ends as one that nothing happened to."""
+        code, output = job.end()
+        self.assertEqual(code, 0, output)
+        self.assertEqual(self.outcome(), expected)
+        return output
+
     def uncut(self, *overrides, ranks=1):
         folder = self.folder / "uncut"
         self.succeed("-q", "train", self.config, f"output.dir={folder}", *overrides, ranks=ranks)
@@ -373,9 +380,7 @@ class Signals(RestartTest):
         first = (self.checkpoints / "latest").resolve()
         self.assertIsNone(job.process.poll(), "it goes on")
         self.assertIsNone(damage_of(first))
-        code, output = job.end()
-        self.assertEqual(code, 0, output)
-        self.assertEqual(self.outcome(), expected)
+        self.arrives(job, expected)
         self.assertEqual(self.report(self.output)["checkpoints"]["saved"], 2, "this one and the end")
         self.assertIn(first, self.files())
         (self.checkpoints / "latest").unlink()
