@@ -58,17 +58,24 @@ class Typed(TypedFolder):
     def put_features(self, triplet, rows, name="edge-feat.csv.gz"):
         self.put(f"raw/relations/{'___'.join(triplet)}/{name}", lines(rows))
 
-    def expect(self, edges, rows, *options, inverses=True, **more):
-        """The file has the features of `rows`, {triplet: rows}, and no others."""
-        self.imported(*options, **more)
-        loops = "--drop-self-loops" in options
-        expected = {}
-        for (head, name, tail), of in rows.items():
-            first = first_of(edges[head, name, tail], of, drop=loops and head == tail)
-            expected[head, name, tail] = first
-            if inverses:
-                expected[tail, "rev_" + name, head] = {(v, u): row for (u, v), row in first.items()}
-        self.assertEqual(difference(typed_features(self.output), expected), "")
+    def expect(self, edges, rows, *options, **more):
+        """The file has the relations `edges`, the features of `rows`, {triplet: rows}, and no others."""
+        file = self.imported(*options, **more)
+        relations, features, inverse = {}, {}, {}
+        for (head, name, tail), pairs in edges.items():
+            drop, of = "--drop-self-loops" in options and head == tail, rows.get((head, name, tail))
+            relations[head, name, tail], inverse[head, name, tail] = sorted(lines_of(pairs, drop=drop)), None
+            if of is not None:
+                features[head, name, tail] = first_of(pairs, of, drop=drop)
+            if "--no-inverse" not in options:
+                turned = tail, "rev_" + name, head
+                inverse[head, name, tail], inverse[turned] = turned, (head, name, tail)
+                relations[turned] = sorted((v, u) for u, v in relations[head, name, tail])
+                if of is not None:
+                    features[turned] = {(v, u): row for (u, v), row in features[head, name, tail].items()}
+        self.assertEqual(file.inverse, inverse)
+        self.assertEqual(difference({relation: sorted(pairs) for relation, pairs in file.edges.items()}, relations), "")
+        self.assertEqual(difference(typed_features(self.output), features), "")
         self.succeed("digest", self.output)
 
     def test_by_hand(self):
@@ -106,7 +113,7 @@ class Typed(TypedFolder):
         for _ in range(3):
             edges, rows = self.random_graph(random)
             self.expect(edges, rows)
-            self.expect(edges, rows, "--drop-self-loops", "--no-inverse", inverses=False)
+            self.expect(edges, rows, "--drop-self-loops", "--no-inverse")
             self.expect(edges, rows, "--drop-self-loops")
 
     def test_the_same_contents_for_every_number_of_ranks(self):
@@ -351,10 +358,9 @@ class Generated(ProgramTest):
 
     def test_numbers_of_a_graph_without_types(self):
         self.generate("--nodes", 600, "--degree", 12, "--homophily", 0.6, "--edge-features", 6)
-        indptr, u, labels, rows = read(self.graph, "graph/indptr", "graph/indices", "nodes/labels", "edges/features")
-        v = np.repeat(np.arange(600), np.diff(indptr))
-        self.check_numbers((labels[u] == labels[v])[u < v], rows[u < v])
-        numbers = dict(zip(zip(u.tolist(), v.tolist()), map(tuple, rows.tolist())))
+        numbers, labels = typed_features(self.graph)[PAIR], read(self.graph, "nodes/labels")
+        u, v = np.array([pair for pair in numbers if pair[0] < pair[1]]).T
+        self.check_numbers(labels[u] == labels[v], np.array([row for pair, row in numbers.items() if pair[0] < pair[1]]))
         self.assertTrue(all(numbers[v, u] == row for (u, v), row in numbers.items()))
 
     def test_numbers_of_relations(self):

@@ -246,17 +246,6 @@ class Named(RestartTest):
         self.fail_with(3, ["empty", "is whole"], "train", self.config, f"run.restart={empty}")
         self.assertFalse(self.output.exists(), "nothing is written for a run that cannot start")
 
-    def test_a_finished_run_has_nothing_left(self):
-        self.succeed("-q", "train", self.config, "run.checkpoint_every=2")
-        first, epochs, names = self.outcome(), self.report(self.output)["epochs"], self.names()
-        for ranks in (1, 3):
-            output = self.succeed("train", self.config, ONE_STEP, ranks=ranks, overwrite=False)
-            self.assertIn("all 3 epochs are done, nothing is left to train", output)
-            self.assertNotRegex(output, "(?m)^epoch ", "nothing is trained")
-            self.assertEqual(self.outcome(), first)
-            self.assertEqual(self.report(self.output)["epochs"], epochs, "seconds and bytes too")
-            self.assertEqual(self.names(), names)
-
 
 class Refused(RestartTest):
     def test_another_graph(self):
