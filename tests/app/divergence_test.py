@@ -7,7 +7,6 @@ is touched by no command that trains nothing more.
 """
 
 import json
-import math
 import shutil
 import signal
 import time
@@ -15,7 +14,7 @@ import time
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, arrays_of, attributes_of, seal
+from tests.app.program import ProgramTest, arrays_of, attributes_of, not_finite, seal
 from tests.app.restart_test import ONE_STEP, RestartTest
 
 TASKS = {"classes": (), "labels": ('train.task="labels"',), "links": ('train.task="links"', "train.ranked_against=20")}
@@ -24,15 +23,6 @@ AT_ONCE = ("train.optimizer=sgd", "train.learning_rate=1e38", "train.epochs=1", 
 # Every step multiplies the weights by -999, until they overflow.
 LATER = ("train.optimizer=sgd", "train.learning_rate=1.0", "train.weight_decay=1e3", "train.epochs=40", "train.batches_per_step=1000",
          "model.normalize=none")
-
-
-def every_number(value):
-    """Of a report, as deep as it goes."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [number for one in value for number in every_number(one)]
-    return [value] if isinstance(value, (int, float)) else []
 
 
 class DivergenceTest(ProgramTest):
@@ -53,11 +43,11 @@ class Training(DivergenceTest):
         output = self.fail_with(6, ["is not finite in epoch ", "; lower train.", f"its report is {self.output}/report.json"], "train", self.config,
                                 *keys, **options)
         report = self.report(self.output)
-        self.assertTrue(all(map(math.isfinite, every_number(report))))
+        self.assertEqual(not_finite(report, "report"), "")
         weights = self.output / "weights.h5"
         self.assertEqual(weights.exists(), "best_epoch" in report)
         if weights.exists():
-            self.assertTrue(all(np.isfinite(values).all() for values in arrays_of(weights).values()))
+            self.assertEqual(not_finite(arrays_of(weights), "weights.h5"), "")
         self.assertIn(report["diverged"]["message"], output)
         return report
 
@@ -89,7 +79,7 @@ class Training(DivergenceTest):
         report = self.diverge(*LATER, "run.checkpoint_every=1", "train.eval_every=100")
         self.assertNotIn("best_epoch", report)
         for path in (self.output / "checkpoints").glob("*.h5"):
-            self.assertTrue(all(np.isfinite(values).all() for name, values in arrays_of(path, "weights").items()), path)
+            self.assertEqual(not_finite(arrays_of(path, "weights"), path), "")
         # The same command goes on from there, and arrives at the same place.
         output = self.fail_with(6, [report["diverged"]["message"]], "train", self.config, *LATER, "run.checkpoint_every=1",
                                 "train.eval_every=100", overwrite=False, ranks=2)

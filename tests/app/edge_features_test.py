@@ -13,7 +13,7 @@ import numpy as np
 from tests.app.import_test import OgbFolder, lines_of_digits
 from tests.app.import_typed_test import EDGES, TYPES, TypedFolder, contents
 from tests.app.plain_graph import PAIR, read_graph
-from tests.app.program import ProgramTest, arrays_of, forget_digests, put, read, set_at
+from tests.app.program import ProgramTest, arrays_of, difference, forget_digests, put, read, set_at
 
 
 def lines(rows):
@@ -42,16 +42,6 @@ def first_of(edges, rows, **how):
     """The numbers of the first line of each edge."""
     rows = np.asarray(rows, np.float32).tolist()
     return {place: tuple(rows[lines[0]]) for place, lines in lines_of(edges, **how).items()}
-
-
-def difference(found, expected):
-    """In words; unittest's own takes minutes for large dictionaries. Empty: none."""
-    for key in [*expected, *(key for key in found if key not in expected)]:
-        if found.get(key) != expected.get(key):
-            if isinstance(found.get(key), dict) and isinstance(expected.get(key), dict):
-                return f"{key}: " + difference(found[key], expected[key])
-            return f"{key}: {str(found.get(key))[:200]}, wanted {str(expected.get(key))[:200]}"
-    return ""
 
 
 class Typed(TypedFolder):

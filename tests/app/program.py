@@ -89,6 +89,28 @@ class FolderTest(unittest.TestCase):
         return path
 
 
+def difference(found, expected, place=""):
+    """The first of two values, as deep as they go, in words; unittest's own takes minutes for large dictionaries. Empty: none."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        pairs = [(key, found.get(key), expected.get(key)) for key in {**expected, **found}]
+    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = [(k, one, other) for k, (one, other) in enumerate(zip(found, expected))]
+    else:
+        return "" if found == expected else f"{place}: {str(found)[:200]}, wanted {str(expected)[:200]}"
+    return next(filter(None, (difference(one, other, f"{place}/{key}") for key, one, other in pairs)), "")
+
+
+def not_finite(value, place=""):
+    """Where a number of a report, of arrays or of an open file of HDF5, is none; or nothing."""
+    if isinstance(value, (h5py.Dataset, np.ndarray)):
+        return place if value.dtype.kind == "f" and not np.isfinite(value[()]).all() else ""
+    pairs = {**value.attrs, **value} if isinstance(value, h5py.Group) else value
+    if isinstance(pairs, (dict, list)):
+        pairs = pairs.items() if isinstance(pairs, dict) else enumerate(pairs)
+        return next(filter(None, (not_finite(one, f"{place}/{key}") for key, one in pairs)), "")
+    return place if isinstance(value, (float, np.floating)) and not np.isfinite(value) else ""
+
+
 def job_text(graph, output, *lines):
     """A config of these lines, key=value; of two of one key the later counts."""
     values = dict(line.split("=", 1) for line in (f'graph.file="{graph}"', *lines, f'output.dir="{output}"'))

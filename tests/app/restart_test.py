@@ -21,7 +21,7 @@ import zlib
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ProgramTest, attributes_of, awkward_graph, espalier, put, read, set_at
+from tests.app.program import LONG, ProgramTest, attributes_of, awkward_graph, espalier, not_finite, put, read, set_at
 from tests.app.running import Running
 
 SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
@@ -141,7 +141,7 @@ class Cut(RestartTest):
                 self.assertEqual(len(file["losses"]), min(2 * step, 5))
                 self.assertEqual([e["epoch"] for e in json.loads(file.attrs["history"])], list(range(1, epoch)))
                 self.assertIn("batches_per_step = 2", file.attrs["config"])
-                self.assertTrue(all(np.isfinite(file["weights"][name]).all() for name in file["weights"]))
+                self.assertEqual(not_finite(file["weights"]), "")
                 self.assertEqual("best" in file, epoch > 1)
                 self.assertEqual(file.attrs["optimizer_steps"], 3 * (epoch - 1) + step)
             self.assertEqual(len(self.files()), min(k + 1, 2), "the last two are kept")
