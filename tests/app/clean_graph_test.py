@@ -6,16 +6,14 @@ changed; the largest component is SciPy's, and features, labels, splits, ids and
 same; what is written is a graph file that info and train take; every bad input is one message.
 """
 
-import unittest
-
 import h5py
 import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
 from tests.app.digest_test import names_of
-from tests.app.prepare_test import SPLITS, contents, entries_of, full_names, links_of
-from tests.app.program import ProgramTest, awkward_graph, job_text, write_file
+from tests.app.prepare_test import contents, entries_of, full_names, links_of
+from tests.app.program import ProgramTest, attributes_of, awkward_graph, put, read, set_at, write_file
 
 TABLES = ("weights", "features", "time")
 HOW = {"first": lambda rows: rows[0], "last": lambda rows: rows[-1], "sum": lambda rows: rows.astype(float).sum(axis=0),
@@ -193,8 +191,7 @@ class Edges(CleanTest):
             write_file(self.graph, {"format": "espalier-graph", "version": 1, "directed": directed},
                        {"graph/indptr": np.array([0, 2, 3, 3]), "graph/indices": np.array([0, 1, 0], np.int32)})
             self.prepare("--drop-loops", ranks=2)
-            with h5py.File(self.new) as file:
-                self.assertFalse(file.attrs["directed"])
+            self.assertFalse(attributes_of(self.new)["directed"])
 
     def test_sums_that_are_no_numbers(self):
         for ranks, name, table, word in ((1, "graph/weights", np.full(2, 3e38, np.float32), "/graph/weights"),
@@ -244,8 +241,7 @@ class LargestComponent(CleanTest):
         write_file(self.graph, {"format": "espalier-graph", "version": 1},
                    {"graph/indptr": np.searchsorted(rows, np.arange(n + 1)), "graph/indices": columns.astype(np.int32)})
         self.same_on_all_ranks("--drop-duplicates", "--largest-component", ranks=(1, 4))
-        with h5py.File(self.new) as file:
-            self.assertEqual(file["nodes/ids"][()].tolist(), sorted(order[:n // 2 + 1].tolist()))
+        self.assertEqual(read(self.new, "nodes/ids").tolist(), sorted(order[:n // 2 + 1].tolist()))
 
 
 class Together(CleanTest):
@@ -258,10 +254,9 @@ class Together(CleanTest):
         vertices = largest_component(edges, 23)[0]
         self.check_edges(renumbered(edges, vertices))
         self.check_vertices(vertices)
-        self.config.write_text(job_text(self.new, self.output, *self.JOB))
-        self.succeed("train", self.config, ranks=2)
-        with h5py.File(self.new) as file:
-            self.assertEqual(file.attrs["source"], b"espalier prepare --drop-loops --drop-duplicates --duplicates sum --symmetrise --largest-component")
+        self.train(f"graph.file={self.new}", ranks=2)
+        self.assertEqual(attributes_of(self.new)["source"],
+                         b"espalier prepare --drop-loops --drop-duplicates --duplicates sum --symmetrise --largest-component")
 
     def test_links_of_what_was_cleaned(self):
         raw_graph(self.graph, 4, edges=90)
@@ -285,17 +280,14 @@ class Together(CleanTest):
         self.same_on_all_ranks("--drop-loops", ranks=(1, 3))
         self.assertEqual({name: value for name, value in contents(self.graph).items() if "links" in name},
                          {name: value for name, value in contents(self.new).items() if "links" in name})
-        with h5py.File(self.graph, "a") as file:
-            columns = file["graph/indices"][()]
-            file["graph/indices"][:] = np.where(columns == 1, 0, columns)  # nobody hears of vertex 1, nor it of anybody
+        # Nobody hears of vertex 1, nor it of anybody.
+        set_at(self.graph, "graph/indices", ..., lambda columns: np.where(columns == 1, 0, columns))
         largest = ("--drop-duplicates", "--largest-component")
         self.same_on_all_ranks(*largest)
         kept = [v for v in range(50) if v != 1]
         self.assertEqual(links_of(self.new), {split: [(kept.index(h), r, kept.index(t)) for h, r, t in of] for split, of in links_of(self.graph).items()})
-        with h5py.File(self.new) as file:
-            self.assertEqual(file["links/test/non_links"][()].tolist(), [[2, 3], [29, 19], [7, 48]])
-        with h5py.File(self.graph, "a") as file:
-            file["links/test/non_links"][1, 1] = 1
+        self.assertEqual(read(self.new, "links/test/non_links").tolist(), [[2, 3], [29, 19], [7, 48]])
+        set_at(self.graph, "links/test/non_links", (1, 1), 1)
         self.fail_with(3, ["1 end of its links is not in the largest component, so links cannot follow"], "prepare", self.graph, "-o",
                        self.folder / "none.h5", *largest, ranks=3)
         self.fail_with(2, ["--symmetrise:", "has links (/links)", "--symmetrise and --split-links together"], "prepare", self.graph, "-o",
@@ -384,16 +376,8 @@ class BadInput(CleanTest):
         raw_graph(self.graph, 2)
         for command in (("info", self.graph), ("prepare", self.graph, "-o", self.new, "--drop-loops")):
             self.fail_with(3, ["not strictly ascending", "`espalier prepare --drop-duplicates` sorts rows and merges what is repeated"], *command, ranks=2)
-        with h5py.File(self.graph, "a") as file:
-            file["graph/indices"][4] = 23
+        set_at(self.graph, "graph/indices", 4, 23)
         self.fail_with(3, ["names vertex 23"], "prepare", self.graph, "-o", self.new, "--drop-duplicates", ranks=2)
         raw_graph(self.graph, 2)
-        with h5py.File(self.graph, "a") as file:
-            features = file["edges/features"][:-1]
-            del file["edges/features"]
-            file["edges/features"] = features
+        put(self.graph, {"edges/features": lambda features: features[:-1]})
         self.fail_with(3, ["/features has 149 rows"], "prepare", self.graph, "-o", self.new, "--drop-duplicates", ranks=2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,11 +7,10 @@ other scales and refuses other columns, another order and other numbers of them;
 
 import shutil
 
-import h5py
 import numpy as np
 
 from tests.app.infer_test import InferTest
-from tests.app.program import ProgramTest, arrays_of, espalier
+from tests.app.program import ProgramTest, arrays_of, espalier, forget_digests, put
 
 NAMES = ["age", "country=FR", "country=DÉ", "a, b", "x" * 70, "last"]
 SCALES = np.arange(30.0).reshape(6, 5) - np.array([np.nan, 0, 1, 2, 3])
@@ -21,13 +20,9 @@ def texts(names):
     return np.array([name.encode() for name in names])
 
 
-def put(path, group, names, scales=None):
+def call(path, group, names, scales=None):
     """In place of those that stand there."""
-    with h5py.File(path, "a") as file:
-        for name, values in (("feature_names", names), ("feature_scales", scales)):
-            file.pop(f"{group}/{name}", None)
-            if values is not None:
-                file[f"{group}/{name}"] = texts(values) if isinstance(values, list) else values
+    put(path, {f"{group}/feature_names": texts(names) if isinstance(names, list) else names, f"{group}/feature_scales": scales})
 
 
 class Kept(ProgramTest):
@@ -35,7 +30,7 @@ class Kept(ProgramTest):
         """Prepare copies what stands in these groups, and the digests of all else stay."""
         before = self.succeed("digest", self.graph, "--write")
         for group, (names, scales) in places.items():
-            put(self.graph, group, names, scales)
+            call(self.graph, group, names, scales)
         said = self.succeed("digest", self.graph, "--write")
         for line in before.splitlines():
             if "  /" in line:
@@ -68,9 +63,8 @@ class Kept(ProgramTest):
 
     def test_wrong_files(self):
         self.succeed("-q", "generate", "planted", "--nodes", 90, "--features", 6, "-o", self.graph)
-        with h5py.File(self.graph, "a") as file:
-            file.attrs.pop("digest")
-        put(self.graph, "nodes", NAMES, SCALES)
+        forget_digests(self.graph)
+        call(self.graph, "nodes", NAMES, SCALES)
         self.succeed("-q", "info", self.graph)
         for names, scales, *words in (
             (NAMES[:5], None, "/nodes/feature_names has 5 names", "/nodes/features has 6 columns"),
@@ -86,11 +80,11 @@ class Kept(ProgramTest):
             (NAMES, np.ones((6, 5), int), "/nodes/feature_scales does not hold floating-point"),
         ):
             with self.subTest(words=words):
-                put(self.graph, "nodes", names, scales)
+                call(self.graph, "nodes", names, scales)
                 for ranks in (1, 2):
                     self.fail_with(3, ["graph.h5", *words], "info", self.graph, ranks=ranks)
-        put(self.graph, "nodes", None)
-        put(self.graph, "edges", ["a"])
+        call(self.graph, "nodes", None)
+        call(self.graph, "edges", ["a"])
         self.fail_with(3, ["/edges/feature_names has 1 names", "/edges/features has 0 columns"], "info", self.graph)
 
 
@@ -98,7 +92,7 @@ class Compared(InferTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        put(cls.trained / "graph.h5", "nodes", NAMES, SCALES)
+        call(cls.trained / "graph.h5", "nodes", NAMES, SCALES)
         (cls.trained / "job.toml").write_text((cls.trained / "job.toml").read_text().replace("epochs = 2", "epochs = 3"))
         code, output = espalier("-q", "train", cls.trained / "job.toml", "run.checkpoint_every=1", "--overwrite", ranks=2)
         assert code == 0, output
@@ -106,7 +100,7 @@ class Compared(InferTest):
     def other(self, names, scales=SCALES):
         path = self.folder / "other.h5"
         shutil.copy(self.graph, path)
-        put(path, "nodes", names, scales)
+        call(path, "nodes", names, scales)
         return f"graph.file={path}"
 
     def latest(self):
@@ -118,21 +112,19 @@ class Compared(InferTest):
         self.assertEqual(found["nodes/feature_scales"].tobytes(), SCALES.tobytes())
 
     def test_the_same_and_none(self):
-        expected = self.infer()[0]["logits"].tobytes()
+        expected = self.inferred()[0]["logits"].tobytes()
         for weights in (self.weights, self.latest()):
             for graph in (self.other(NAMES), self.other(None, None)):
-                code, output = espalier("infer", self.config, graph, "--checkpoint", weights, "-o", self.rows, "--overwrite", ranks=2)
-                self.assertEqual(code, 0, output)
+                output = self.succeed(*self.infer_words(graph, "--overwrite", weights=weights), ranks=2)
                 self.assertNotIn("filled or scaled", output)
                 self.assertNotIn("not the graph", output)
-        self.assertEqual(self.infer(self.other(None, None))[0]["logits"].tobytes(), expected)
+        self.assertEqual(self.inferred(self.other(None, None))[0]["logits"].tobytes(), expected)
 
     def test_other_scales_are_a_warning(self):
         changed = SCALES.copy()
         changed[3, 2] = np.nextafter(changed[3, 2], 9)
         for scales in (changed, None):
-            output = self.succeed("infer", self.config, self.other(NAMES, scales), "--checkpoint", self.weights, "-o", self.rows,
-                                  "--overwrite", ranks=2)
+            output = self.succeed(*self.infer_words(self.other(NAMES, scales), "--overwrite"), ranks=2)
             self.assertEqual(output.count("/nodes/features has the columns that"), 1, output)
             self.assertIn(f"--like {self.weights}", output)
 
@@ -149,25 +141,17 @@ class Compared(InferTest):
     def test_another_number_of_columns(self):
         path = self.folder / "other.h5"
         shutil.copy(self.graph, path)
-        with h5py.File(path, "a") as file:
-            features = file["nodes/features"][()]
-            del file["nodes/features"]
-            file["nodes/features"] = features[:, :5]
-        put(path, "nodes", NAMES[:5])
+        put(path, {"nodes/features": lambda features: features[:, :5]})
+        call(path, "nodes", NAMES[:5])
         self.refused(3, ["column 5 is last there and none here", "(5 columns)", "(6 columns)"], f"graph.file={path}")
 
     def test_long_lists_are_cut(self):
         graph = self.folder / "wide.h5"
         shutil.copy(self.graph, graph)
         names = [f"column {k}" for k in range(3000)]
-        with h5py.File(graph, "a") as file:
-            del file["nodes/features"]
-            file["nodes/features"] = np.zeros((len(file["nodes/labels"]), 3000), np.float32)
-        put(graph, "nodes", names)
-        code, output = espalier("infer", self.config, f"graph.file={graph}", "--checkpoint", self.weights, "-o", self.rows)
-        self.assertEqual(code, 3)
-        self.assertIn("(3000 columns)", output)
-        self.assertLess(len(output), 2500)
+        put(graph, {"nodes/features": lambda features: np.zeros((len(features), 3000), np.float32)})
+        call(graph, "nodes", names)
+        self.assertLess(len(self.fail_with(3, ["(3000 columns)"], *self.infer_words(f"graph.file={graph}"))), 2500)
 
     def test_a_restart_does_not_see_them(self):
         """The same bits of weights as in one go."""
@@ -187,7 +171,7 @@ class Compared(InferTest):
         self.succeed("-q", "train", self.config, self.other(None, None), f"output.dir={self.folder / 'out'}")
         shutil.copy(self.folder / "out" / "weights.h5", old)
         self.assertNotIn("nodes", arrays_of(old))
-        self.infer(self.other(["a", "b", "c", "d", "e", "f"]), weights=old)
+        self.inferred(self.other(["a", "b", "c", "d", "e", "f"]), weights=old)
 
 
 class OfEdges(ProgramTest):
@@ -195,17 +179,16 @@ class OfEdges(ProgramTest):
 
     def test_only_where_the_network_reads_them(self):
         self.succeed("-q", "generate", "planted", "--nodes", 200, "--classes", 3, "--edge-features", 2, "-o", self.graph)
-        put(self.graph, "edges", ["when", "how"])
+        call(self.graph, "edges", ["when", "how"])
         self.succeed("-q", "digest", self.graph, "--write")
         for reads in (True, False):
             self.write_job(f"model.edge_features={str(reads).lower()}")
-            self.succeed("-q", "train", self.config, "--overwrite")
+            self.train()
             other = self.folder / "other.h5"
             shutil.copy(self.graph, other)
-            put(other, "edges", ["how", "when"])
+            call(other, "edges", ["how", "when"])
             self.succeed("-q", "digest", other, "--write")
-            arguments = ("infer", self.config, f"graph.file={other}", "--checkpoint", self.output / "weights.h5", "-o", self.folder / "r.h5",
-                         "--overwrite")
+            arguments = self.infer_words(f"graph.file={other}", "--overwrite")
             if reads:
                 self.fail_with(3, ["/edges/features has other columns", "column 0 is when there and how here"], *arguments, ranks=2)
             else:

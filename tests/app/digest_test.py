@@ -8,12 +8,11 @@ very graph that it was trained on, and names what differs in another.
 import json
 import os
 import re
-import zlib
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, awkward_graph, espalier, write_graph
+from tests.app.program import ProgramTest, attributes_of, awkward_graph, espalier, put, read, seal, set_at, set_attributes, write_graph
 from tests.launcher import LAUNCHER
 
 U64 = np.uint64
@@ -109,10 +108,7 @@ class Formula(DigestTest):
             wanted = dataset_digest(file["nodes/features"][()].astype(np.float32))
             self.assertEqual(stated(file["nodes/features"]), f"{wanted:016x}")
             self.assertEqual(stated(file["split/test"]), "0" * 16)
-        with h5py.File(self.graph, "r+") as file:
-            del file["nodes/labels"]
-            file["nodes/labels"] = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.uint8)
-        self.succeed("digest", self.graph, "--write")
+        self.put({"nodes/labels": np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]], np.uint8)})
         with h5py.File(self.graph) as file:
             self.assertEqual(stated(file["nodes/labels"]), f"{dataset_digest(file['nodes/labels'][()]):016x}")
 
@@ -120,15 +116,15 @@ class Formula(DigestTest):
 class Damage(DigestTest):
     """One value is changed, to one that every other check allows."""
 
+    GENERATE = staticmethod(awkward_graph)
+
     def setUp(self):
         super().setUp()
-        awkward_graph(self.graph)
         self.succeed("digest", self.graph, "--write")
         self.whole = self.graph.read_bytes()
 
     def changes(self):
-        with h5py.File(self.graph) as file:
-            indptr, indices = file["graph/indptr"][()], file["graph/indices"][()]
+        indptr, indices = read(self.graph, "graph/indptr", "graph/indices")
         last = indptr[6] - 1  # of row 5
         yield "/graph/indptr", 4, indptr[4] - 1 if indptr[4] > indptr[3] else indptr[4] + 1
         yield "/graph/indices", last, 49 if indices[last] < 49 else indices[last - 1] + 1
@@ -139,16 +135,13 @@ class Damage(DigestTest):
     def test_one_changed_value_is_refused_by_name(self):
         for name, place, value in self.changes():
             self.graph.write_bytes(self.whole)
-            with h5py.File(self.graph, "r+") as file:
-                before = file[name][place]
-                file[name][place] = value
-                self.assertNotEqual(before, file[name][place])
+            self.assertNotEqual(read(self.graph, name)[place], value)
+            set_at(self.graph, name, place, value)
             for ranks, command in ((1, ["digest", self.graph]), (3, ["info", self.graph])):
                 self.fail_with(3, [name], *command, ranks=ranks)
 
     def test_other_features_are_refused_by_every_command_that_reads_them(self):
-        with h5py.File(self.graph, "r+") as file:
-            file["nodes/features"][11, 1] += 1
+        set_at(self.graph, "nodes/features", (11, 1), lambda value: value + 1)
         for ranks, replication in ((1, 1), (3, 1), (4, 2)):
             self.fail_with(3, ["/nodes/features does not hold what was written there", "espalier digest FILE --write"],
                            "train", self.config, f"grid.replication={replication}", ranks=ranks)
@@ -161,19 +154,16 @@ class Damage(DigestTest):
         self.succeed("train", self.config, "run.restart=never")
 
     def test_a_data_set_that_is_gone_or_new(self):
-        with h5py.File(self.graph, "r+") as file:
-            del file["split/test"]
+        put(self.graph, {"split/test": None})
         self.fail_with(3, ["its data sets are not those that were written"], "train", self.config)
         self.graph.write_bytes(self.whole)
-        with h5py.File(self.graph, "r+") as file:
-            del file["graph/weights"]
+        put(self.graph, {"graph/weights": None})
         self.fail_with(3, ["its data sets are not those that were written"], "info", self.graph, ranks=2)
 
     def test_digests_that_are_damaged_themselves(self):
         for name, text in (("/nodes/labels", "0123456789abcdef"), ("/", "0123456789abcdef"), ("/split/train", "rubbish")):
             self.graph.write_bytes(self.whole)
-            with h5py.File(self.graph, "r+") as file:
-                file[name].attrs["digest"] = np.bytes_(text)
+            set_attributes(self.graph, name, digest=np.bytes_(text))
             self.fail_with(3, ["rubbish" if text == "rubbish" else "digest"], "digest", self.graph)
 
     def test_the_report_has_the_digests(self):
@@ -210,29 +200,28 @@ class Structure(DigestTest):
     def test_files_that_we_write_have_no_such_heap(self):
         self.succeed("generate", "planted", "--nodes", 500, "-o", self.graph)
         self.assertEqual(self.graph.read_bytes().find(b"GCOL"), -1)
-        with h5py.File(self.graph) as file:
-            self.assertEqual(file.attrs["format"], b"espalier-graph")
+        self.assertEqual(attributes_of(self.graph)["format"], b"espalier-graph")
 
 
 class Restart(DigestTest):
     """The same command, another graph under the same name."""
 
+    GENERATE = staticmethod(awkward_graph)
+
     def setUp(self):
         super().setUp()
-        awkward_graph(self.graph)
         self.whole = self.graph.read_bytes()
 
     def change(self, name):
-        with h5py.File(self.graph, "r+") as file:
-            if name == "/nodes/labels":
-                file[name][...] = np.random.default_rng(5).permutation(file[name][()])
-            elif name == "/nodes/features":
-                file[name][7, 1] += 1
-            else:  # another split with equal counts
-                train, test = file["split/train"][()], file["split/test"][()]
-                one, other = train[3], test[5]
-                file["split/train"][...] = np.sort(np.where(train == one, other, train))
-                file["split/test"][...] = np.sort(np.where(test == other, one, test))
+        if name == "/nodes/labels":
+            set_at(self.graph, name, ..., np.random.default_rng(5).permutation)
+        elif name == "/nodes/features":
+            set_at(self.graph, name, (7, 1), lambda value: value + 1)
+        else:  # another split with equal counts
+            train, test = read(self.graph, "split/train", "split/test")
+            one, other = train[3], test[5]
+            set_at(self.graph, "split/train", ..., np.sort(np.where(train == one, other, train)))
+            set_at(self.graph, "split/test", ..., np.sort(np.where(test == other, one, test)))
 
     def refused(self, digests, names=("/split/train", "/nodes/labels", "/nodes/features")):
         for name in names:
@@ -267,22 +256,17 @@ class Restart(DigestTest):
                       self.succeed("train", self.config, "graph.verify=false", "train.epochs=3", overwrite=False))
 
     def test_what_was_not_checked_is_not_compared(self):
-        with h5py.File(self.graph, "r+") as file:  # of no data the digest is known
-            del file["split/test"]
-            file["split/test"] = np.zeros(0, np.int64)
+        put(self.graph, {"split/test": np.zeros(0, np.int64)})  # of no data the digest is known
         self.succeed("train", self.config, "graph.verify=false")
         self.assertIn("judged by counts: the checkpoint has no digests", self.succeed("train", self.config, "train.epochs=3", overwrite=False))
 
     def test_a_checkpoint_without_digests_still_reads(self):
         self.succeed("train", self.config)
         for path in (self.output / "checkpoints").glob("epoch*.h5"):
-            with h5py.File(path, "r+") as file:
-                graph = json.loads(file.attrs["graph"])
-                del graph["digests"]
-                file.attrs["graph"] = json.dumps(graph)
-            content = path.read_bytes()
-            block = f"espalier-checkpoint 1\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n".encode()
-            path.write_bytes(block.ljust(512, b"\0") + content[512:])
+            graph = json.loads(attributes_of(path)["graph"])
+            del graph["digests"]
+            set_attributes(path, graph=json.dumps(graph))
+            seal(path)
         self.assertIn("judged by counts: the checkpoint has no digests",
                       self.succeed("train", self.config, "train.epochs=3", overwrite=False))
 
@@ -290,8 +274,7 @@ class Restart(DigestTest):
 class Words(DigestTest):
     def test_a_missing_test_split_is_said(self):
         awkward_graph(self.graph)
-        with h5py.File(self.graph, "r+") as file:
-            del file["split/test"]
+        put(self.graph, {"split/test": None})
         self.assertIn("/split/test is empty or absent", self.succeed("train", self.config))
 
     def test_info_looks_whether_a_graph_is_directed(self):
@@ -299,10 +282,7 @@ class Words(DigestTest):
         for kind, lists in rows.items():
             for claim in (None, True, False):
                 write_graph(self.graph, lists, np.ones((4, 2), np.float32), [0, 1, 0, 1], [0], [1], [2])
-                with h5py.File(self.graph, "r+") as file:
-                    del file.attrs["directed"]
-                    if claim is not None:
-                        file.attrs["directed"] = claim
+                set_attributes(self.graph, directed=claim)
                 line = re.search("^edges .*$", self.succeed("info", self.graph, ranks=3 if claim is None else 1), re.M)[0]
                 self.assertIn(f", {kind}", line)
                 self.assertEqual("wrongly" in line, claim is not None and claim != (kind == "directed"), line)

@@ -10,15 +10,12 @@ changes while the job runs ends it, naming the place.
 import os
 import pathlib
 import re
-import resource
-import subprocess
-import time
 
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, PROGRAM, ROOT, ProgramTest, needs_emulation, on_gpus
-from tests.launcher import LAUNCHER
+from tests.app.program import LONG, ROOT, ProgramTest, needs_emulation, on_gpus, put, read, small_files
+from tests.app.running import Running
 
 DISK = "graph.features_on=disk"
 
@@ -40,25 +37,19 @@ class Spilled(ProgramTest):
     JOB = ("sampler.fanout=[5, 3, 3]", "sampler.batch_size=64", "model.hidden=16", "model.layers=3", "train.epochs=1", "train.reproducible=true",
            "train.batches_per_step=4", "train.learning_rate=0.01", "run.threads=1", 'model.normalize="batch"')
 
+    GENERATE = ("planted", "--nodes", 700, "--degree", 8, "--classes", 5, "--features", 24, "--seed", 3)
+
     def setUp(self):
         super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 700, "--degree", 8, "--classes", 5, "--features", 24, "--seed", 3))
         self.there = self.folder / "spilled"
         self.there.mkdir()
         self.spill = f"run.spill={self.there}"
-
-    def history(self, *overrides, **options):
-        self.succeed("-q", "train", self.config, *overrides, **options)
-        report = self.report(self.output)
-        return [(epoch["loss"], epoch["valid"]) for epoch in report["epochs"]], report["weights_digest"], report["test"]
 
     def test_the_bits_of_memory(self):
         for job, grids in ((("model.jumping=max",), ((2, "grid.replication=2"),)),
                            ((), ((1, DISK, "run.cache_memory=40KiB"), *LONG * [(3, "grid.topology=replicated")],
                                 (4, "grid.replication=2", "run.overlap=true", "run.cache_memory=20KiB")))):
-            expected = self.history(*job)
-            for ranks, *grid in grids:
-                self.assertEqual(self.history(*job, self.spill, *grid, ranks=ranks), expected, (job, ranks, grid))
+            self.one_history((*job, self.spill), grids, self.history(self.train(*job)))
             self.assertEqual(list(self.there.iterdir()), [])
         rows = self.inferred()
         for ranks in (1, 3) if LONG else (3,):
@@ -66,21 +57,21 @@ class Spilled(ProgramTest):
             np.testing.assert_array_equal(found, rows[0]["logits"])
 
     def test_less_memory_is_planned(self):
-        self.succeed("-q", "generate", "planted", "--nodes", 200000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 200000, "--degree", 2, "--classes", 5, "--features", 4))
         job = ("model.hidden=256", "run.memory_limit=300MB", "--ranks", 1)
         self.assertIn("files in output.dir", self.succeed("plan", self.config, *job))
         self.assertNotIn("files in output.dir", self.succeed("plan", self.config, *job, self.spill))
 
     def test_rows_spill_by_themselves_where_memory_ends(self):
-        self.succeed("-q", "generate", "planted", "--nodes", 60000, "--degree", 2, "--classes", 5, "--features", 4, "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 60000, "--degree", 2, "--classes", 5, "--features", 4))
         job = ("model.hidden=128", "sampler.fanout=[2,2,2]", "sampler.batch_size=512")
-        expected = self.history(*job)
+        expected = self.history(self.train(*job))
         error = self.fail_with(4, ["does not fit"], "plan", self.config, "--ranks", 1, "--memory-per-rank", "4MiB", *job)
         limit = round(1.1 * float(re.search("a rank needs ([0-9.]+) MiB", error).group(1)) * 2**20)
         output = self.succeed("train", self.config, *job, f"run.memory_limit={limit}")
         self.assertRegex(output, f"rows of hidden layers do not fit in memory .* files in output.dir = {self.output}")
         report = self.report(self.output)
-        self.assertEqual(([(epoch["loss"], epoch["valid"]) for epoch in report["epochs"]], report["weights_digest"], report["test"]), expected)
+        self.assertEqual(self.history(report), expected)
         self.assertLess(report["peak_memory_bytes"]["max"], limit)
 
     def test_a_folder_that_cannot_be_written(self):
@@ -89,11 +80,9 @@ class Spilled(ProgramTest):
                 self.fail_with(2, [f"run.spill = {folder}", reason, "another folder"], "train", self.config, f"run.spill={folder}", ranks=ranks)
 
     def test_a_full_disk(self):
-        def small_files():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**14, 2**14))
         words = [self.spill.replace("=", " = "), "File too large"]
-        self.fail_with(2, words, "train", self.config, self.spill, preexec_fn=small_files)
-        output = self.fail_with(2, words, "train", self.config, DISK, "graph.feature_bits=16", self.spill, preexec_fn=small_files)
+        self.fail_with(2, words, "train", self.config, self.spill, preexec_fn=small_files(2**14))
+        output = self.fail_with(2, words, "train", self.config, DISK, "graph.feature_bits=16", self.spill, preexec_fn=small_files(2**14))
         self.assertNotIn("\nepoch ", output)
 
 
@@ -105,21 +94,13 @@ class DiskFeatures(ProgramTest):
         self.make_once(self.graph, ("generate", "planted", *(more or ("--nodes", 1500, "--degree", 8, "--classes", 5, "--features", 24)),
                                     "--seed", 3))
 
-    def history(self, *overrides, **options):
-        self.succeed("-q", "train", self.config, *overrides, **options)
-        report = self.report(self.output)
-        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid")) for epoch in report["epochs"]], report["weights_digest"], report["test"]
-
     def test_the_bits_of_memory(self):
         self.make()
-        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
-        order = f"graph.order={self.folder / 'order.h5'}"
+        order = self.order("streaming", 16)
         for job, grids in ((('graph.feature_norm="standard"',), ((1, "run.threads=2"), *LONG * [(3, order)], (4, "grid.replication=2", "run.overlap=true"))),
                            (('graph.feature_norm="row"', "sampler.kind=ladies", "sampler.fanout=[60,80]"), ((2, "grid.replication=2"),)),
                            (("run.cache_memory=64KiB", "run.overlap=true", "run.prefetch_steps=2"), ((3, order),))):
-            expected = self.history(*job)
-            for ranks, *grid in grids:
-                self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (job, ranks, grid))
+            self.one_history((*job, DISK), grids, self.history(self.train(*job)))
         rows = self.inferred()
         for ranks in (1, 3) if LONG else (3,):
             np.testing.assert_array_equal(self.inferred(DISK, ranks=ranks)[0]["logits"], rows[0]["logits"])
@@ -127,14 +108,14 @@ class DiskFeatures(ProgramTest):
     def test_copies_in_memory_change_no_bit(self):
         self.make()
         job = ("train.epochs=3", "run.cache_memory=48KiB")
-        expected = self.history(*job)
+        expected = self.history(self.train(*job))
         rows, kept = {}, {}
         for policy, ranks, *more in (("degree", 1), ("lru", 1), ("belady", 1), ("belady", 2), *LONG * [("lru", 2, "run.overlap=true")],
                                      ("belady", 4, "grid.replication=2", "sampler.bulk=5"), ("belady", 3, "run.overlap=true", "run.prefetch_steps=2"),
                                      ("belady", 2, "history.kind=replace", "history.t_stale=3"), *LONG * [("belady", 2, "run.cache_memory=200KiB")]):
             of_history = "history.kind=replace" in more
-            found = self.history(*job, DISK, f"run.cache_policy={policy}", *more, ranks=ranks)
-            self.assertEqual(found, self.history(*job, *more) if of_history else expected, (policy, ranks, more))
+            found = self.history(self.train(*job, DISK, f"run.cache_policy={policy}", *more, ranks=ranks))
+            self.assertEqual(found, self.history(self.train(*job, *more)) if of_history else expected, (policy, ranks, more))
             epochs = [epoch["disk"] for epoch in self.report(self.output)["epochs"]] if not of_history else []
             for epoch in epochs:
                 self.assertGreater(epoch["kept"], 0)
@@ -154,8 +135,7 @@ class DiskFeatures(ProgramTest):
                                      ("belady", 3, "train.batches_per_step=5", "sampler.bulk=7"), ("belady", 2, "run.cache_memory=0")):
             job = (DISK, "train.epochs=1", "run.cache_memory=32KiB", *(() if "run.cache_memory=0" in more else (f"run.cache_policy={policy}",)), *more)
             plan = self.planned(*job, "--machine", machine, ranks=ranks)["epochs"][0]
-            self.history(*job, ranks=ranks)
-            run = self.report(self.output)["epochs"][0]
+            run = self.train(*job, ranks=ranks)["epochs"][0]
             planned, read = plan["disk"], run["disk"]
             self.assertAlmostEqual(planned.pop("seconds") * 0.125e9 * ranks, planned["bytes"], delta=1)
             self.assertLessEqual(0, read["waited"])
@@ -191,32 +171,26 @@ class DiskFeatures(ProgramTest):
     def test_types_of_several_widths(self):
         self.make("--types", "paper=400:8,author=300:8,field=50:3,venue=20", "--relations", "author.writes.paper=1500,paper.about.field=900,"
                   "paper.at.venue=400", "--classes", 3)
-        with h5py.File(self.graph, "a") as file:  # a table of halves and floats
-            features = file["nodes/author/features"][:]
-            del file["nodes/author/features"]
-            file["nodes/author/features"] = features.astype(np.float16)
-        self.succeed("-q", "digest", self.graph, "--write")
+        self.put({"nodes/author/features": lambda features: features.astype(np.float16)})  # a table of halves and floats
         job = ("model.kind=rgcn", "model.bases=2", "model.embedding=4")
-        expected = self.history(*job)
-        for ranks, *grid in ((1,), (4, "grid.replication=2"), (3, "run.cache_memory=6KiB", "run.cache_policy=belady")):
-            self.assertEqual(self.history(*job, DISK, *grid, ranks=ranks), expected, (ranks, grid))
+        self.one_history((*job, DISK), ((1,), (4, "grid.replication=2"), (3, "run.cache_memory=6KiB", "run.cache_policy=belady")),
+                         self.history(self.train(*job)))
         for bits, ranks, *grid in ((2, 3, "run.cache_memory=1KiB", "run.cache_policy=belady"), *LONG * [(16, 4, "grid.replication=2")]):
             fewer = (*job, f"graph.feature_bits={bits}", *grid)
-            expected = self.history(*fewer, ranks=ranks)
-            self.assertEqual(self.history(*fewer, DISK, f"run.spill={self.folder}", ranks=ranks), expected, fewer)
+            expected = self.history(self.train(*fewer, ranks=ranks))
+            self.assertEqual(self.history(self.train(*fewer, DISK, f"run.spill={self.folder}", ranks=ranks)), expected, fewer)
 
     def test_fewer_bits(self):
         """In a file of each rank; `plan` foresees what is read of those. Of halves 16 bits are the file's, which stay there."""
         self.make()
-        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
-        spill, order = f"run.spill={self.folder}", f"graph.order={self.folder / 'order.h5'}"
+        spill, order = f"run.spill={self.folder}", self.order("streaming", 16)
         few = ("train.epochs=1", "run.cache_memory=12KiB")
         for job, ranks, *more in (*LONG * [(("graph.feature_bits=1", "graph.feature_norm=row"), 3, "run.overlap=true", "run.prefetch_steps=2"),
                                            (("graph.feature_bits=4", "history.kind=replace", "history.t_stale=3", "run.cache_memory=0"), 2)],
                                   (("graph.feature_bits=8", "graph.feature_norm=standard"), 4, order, "grid.replication=2", "run.cache_policy=belady"),
                                   (("graph.feature_bits=16",), 1, "run.threads=2")):
-            expected = self.history(*few, *job, *more, ranks=ranks)
-            self.assertEqual(self.history(*few, *job, *more, DISK, spill, ranks=ranks), expected, (job, ranks, more))
+            expected = self.history(self.train(*few, *job, *more, ranks=ranks))
+            self.assertEqual(self.history(self.train(*few, *job, *more, DISK, spill, ranks=ranks)), expected, (job, ranks, more))
             if "history.kind=replace" in job or "run.overlap=true" in more:
                 continue
             run, plan = self.report(self.output)["epochs"][0], self.planned(*few, *job, *more, DISK, spill, ranks=ranks)["epochs"][0]
@@ -225,10 +199,7 @@ class DiskFeatures(ProgramTest):
             self.compare_fetched(run, plan, job)
         rows = self.inferred("graph.feature_bits=16")[0]["logits"]
         np.testing.assert_array_equal(self.inferred("graph.feature_bits=16", DISK, spill, ranks=3)[0]["logits"], rows)
-        with h5py.File(self.graph, "a") as file:
-            features = file["nodes/features"][:]
-            del file["nodes/features"]
-            file["nodes/features"] = features.astype(np.float16)
+        put(self.graph, {"nodes/features": lambda features: features.astype(np.float16)})
         self.assertNotIn("are written", self.succeed("train", self.config, *few, DISK, "graph.feature_bits=16", "graph.verify=false"))
 
     def test_less_memory_is_planned(self):
@@ -241,8 +212,7 @@ class DiskFeatures(ProgramTest):
 
     def test_what_cannot_stay_there(self):
         self.make()
-        with h5py.File(self.graph, "a") as file:
-            features = file["nodes/features"][:]
+        features = read(self.graph, "nodes/features")
         for stored in ({"compression": "gzip"}, {"chunks": (10, 24)}, {"dtype": ">f4"}, {"dtype": "f8"}):
             with h5py.File(self.graph, "a") as file:
                 del file["nodes/features"]
@@ -276,18 +246,12 @@ class DiskFeatures(ProgramTest):
 
     def changed_while_it_runs(self, find, begin, count, *keys, ranks=2):
         """What a run says that ends because these bytes of a file change."""
-        process = subprocess.Popen(LAUNCHER.command(ranks, PROGRAM, "train", self.config, *keys, "train.epochs=100000"), stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        lines = []
-        while not any(line.startswith("epoch    2") for line in lines):
-            lines.append(process.stdout.readline())
-            self.assertNotEqual(lines[-1], "", "".join(lines))
+        run = Running("train", self.config, *keys, "train.epochs=100000", ranks=ranks)
+        self.addCleanup(run.process.kill)
+        run.wait_for(lambda: run.says("epoch    2"), "epoch")
         with open(find(), "r+b") as file:
             file.seek(begin)
             file.write(b"\x11" * count)
-        end = time.monotonic() + 60
-        output = "".join(lines) + process.communicate(timeout=end - time.monotonic())[0]
-        self.assertEqual(process.returncode, 3, output)
+        code, output = run.end()
+        self.assertEqual(code, 3, output)
         return output

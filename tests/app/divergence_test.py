@@ -7,16 +7,14 @@ is touched by no command that trains nothing more.
 """
 
 import json
-import math
 import shutil
 import signal
 import time
-import zlib
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, arrays_of
+from tests.app.program import ProgramTest, arrays_of, attributes_of, not_finite, seal
 from tests.app.restart_test import ONE_STEP, RestartTest
 
 TASKS = {"classes": (), "labels": ('train.task="labels"',), "links": ('train.task="links"', "train.ranked_against=20")}
@@ -25,23 +23,6 @@ AT_ONCE = ("train.optimizer=sgd", "train.learning_rate=1e38", "train.epochs=1", 
 # Every step multiplies the weights by -999, until they overflow.
 LATER = ("train.optimizer=sgd", "train.learning_rate=1.0", "train.weight_decay=1e3", "train.epochs=40", "train.batches_per_step=1000",
          "model.normalize=none")
-
-
-def every_number(value):
-    """Of a report, as deep as it goes."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [number for one in value for number in every_number(one)]
-    return [value] if isinstance(value, (int, float)) else []
-
-
-def seal(path):
-    """A weights.h5 that h5py has changed becomes whole again (train/weights_file.hpp)."""
-    content = bytearray(path.read_bytes())
-    head = f"espalier-weights 1\nbytes {len(content)}\ncrc32 {zlib.crc32(bytes(content[512:])):08x}\n".encode()
-    content[:512] = head.ljust(512, b"\0")
-    path.write_bytes(content)
 
 
 class DivergenceTest(ProgramTest):
@@ -61,12 +42,12 @@ class Training(DivergenceTest):
         """Exit code 6; (the report, all of whose numbers are finite, and so are those of the weights, if there are any)."""
         output = self.fail_with(6, ["is not finite in epoch ", "; lower train.", f"its report is {self.output}/report.json"], "train", self.config,
                                 *keys, **options)
-        report = json.loads((self.output / "report.json").read_text())
-        self.assertTrue(all(map(math.isfinite, every_number(report))))
+        report = self.report(self.output)
+        self.assertEqual(not_finite(report, "report"), "")
         weights = self.output / "weights.h5"
         self.assertEqual(weights.exists(), "best_epoch" in report)
         if weights.exists():
-            self.assertTrue(all(np.isfinite(values).all() for values in arrays_of(weights).values()))
+            self.assertEqual(not_finite(arrays_of(weights), "weights.h5"), "")
         self.assertIn(report["diverged"]["message"], output)
         return report
 
@@ -88,8 +69,7 @@ class Training(DivergenceTest):
                 self.assertGreaterEqual(last, 2)
                 self.assertEqual(report["diverged"]["epoch"], last + 1)
                 weights, digest = arrays_of(self.output / "weights.h5"), report["weights_digest"]
-                self.succeed("-q", "train", self.config, *LATER, f"train.epochs={best}")
-                found = self.report(self.output)
+                found = self.train(*LATER, f"train.epochs={best}")
                 self.assertEqual((found["weights_digest"], found["test"]), (digest, report["test"]))
                 for name, values in arrays_of(self.output / "weights.h5").items():
                     self.assertEqual(values.tobytes(), weights[name].tobytes(), name)
@@ -99,7 +79,7 @@ class Training(DivergenceTest):
         report = self.diverge(*LATER, "run.checkpoint_every=1", "train.eval_every=100")
         self.assertNotIn("best_epoch", report)
         for path in (self.output / "checkpoints").glob("*.h5"):
-            self.assertTrue(all(np.isfinite(values).all() for name, values in arrays_of(path, "weights").items()), path)
+            self.assertEqual(not_finite(arrays_of(path, "weights"), path), "")
         # The same command goes on from there, and arrives at the same place.
         output = self.fail_with(6, [report["diverged"]["message"]], "train", self.config, *LATER, "run.checkpoint_every=1",
                                 "train.eval_every=100", overwrite=False, ranks=2)
@@ -118,7 +98,7 @@ class Inferring(DivergenceTest):
 
     def refused(self, code, words, *options, **run):
         before = sorted(self.folder.rglob("*"))
-        self.fail_with(code, words, "infer", self.config, "--checkpoint", self.folder / "weights.h5", "-o", self.folder / "rows.h5", *options, **run)
+        self.fail_with(code, words, *self.infer_words(*options, weights=self.folder / "weights.h5"), **run)
         self.assertEqual(sorted(self.folder.rglob("*")), before)
 
     def test_weights_and_rows(self):
@@ -179,14 +159,12 @@ class Left(RestartTest):
         time.sleep(0.1)
         job.signal(signal.SIGKILL, 0)
         job.end()
-        with h5py.File(weights) as file:
-            self.assertGreater(file.attrs["epoch"], 0)
+        self.assertGreater(attributes_of(weights)["epoch"], 0)
         self.assertFalse((self.output / "report.json").exists())
-        self.succeed("-q", "infer", self.config, "--checkpoint", weights, "-o", self.folder / "rows.h5")
+        self.infer_to("rows.h5")
         self.succeed("-q", "train", self.config)
         self.assertEqual(self.outcome(), expected)
-        with h5py.File(weights) as file:
-            self.assertEqual(file.attrs["epoch"], expected["best"])
+        self.assertEqual(attributes_of(weights)["epoch"], expected["best"])
 
     def contents(self):
         return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in sorted(self.output.rglob("*")) if path.is_file()}

@@ -8,12 +8,12 @@ no file. Generated numbers are those of the edge in both directions, and the fir
 
 import shutil
 
-import h5py
 import numpy as np
 
 from tests.app.import_test import OgbFolder, lines_of_digits
-from tests.app.import_typed_test import EDGES, TYPES, TypedFile, TypedFolder, contents
-from tests.app.program import ProgramTest, arrays_of
+from tests.app.import_typed_test import EDGES, TYPES, TypedFolder, contents
+from tests.app.plain_graph import PAIR, read_graph
+from tests.app.program import ProgramTest, arrays_of, difference, forget_digests, put, read, set_at
 
 
 def lines(rows):
@@ -21,66 +21,63 @@ def lines(rows):
 
 
 def typed_features(path):
-    """{relation: {(source, target): its numbers}} of a file of version 2, by h5py alone."""
-    graph, found = TypedFile(path), {}
-    with h5py.File(path) as file:
-        for relation, edges in graph.edges.items():
-            name = f"edges/{'.'.join(relation)}/features"
-            if name in file:
-                rows = file[name][()]
-                assert len(rows) == len(edges) and rows.ndim == 2, name
-                found[relation] = dict(zip(edges, map(tuple, rows.tolist())))
+    """{relation: {(source, target): its numbers}} of a file, by h5py alone."""
+    found = {relation: dict(zip(zip(of.sources.tolist(), of.targets.tolist()), map(tuple, of.features.tolist()), strict=True))
+             for relation, of in read_graph(path).edges.items() if of.features is not None}
     assert sum(name.startswith("edges/") for name in contents(path)) == len(found), "of relations of the file alone"
     return found
 
 
-def first_of(edges, rows, dropped=lambda u, v: False):
-    """The oracle: the numbers of the first line of each edge."""
+def lines_of(edges, symmetrize=False, drop=False):
+    """The oracle: {(source, target): the lines that say it}, in either direction where the graph has both."""
     found = {}
-    for (u, v), row in zip(edges, np.asarray(rows, np.float32).tolist()):
-        if not dropped(u, v):
-            found.setdefault((u, v), tuple(row))
+    for line, (u, v) in enumerate(edges):
+        for place in {(u, v), (v, u)} if symmetrize else {(u, v)}:
+            if not (drop and u == v):
+                found.setdefault(place, []).append(line)
     return found
 
 
-def difference(found, expected):
-    """In words; unittest's own takes minutes for large dictionaries. Empty: none."""
-    for key in [*expected, *(key for key in found if key not in expected)]:
-        if found.get(key) != expected.get(key):
-            if isinstance(found.get(key), dict) and isinstance(expected.get(key), dict):
-                return f"{key}: " + difference(found[key], expected[key])
-            return f"{key}: {str(found.get(key))[:200]}, wanted {str(expected.get(key))[:200]}"
-    return ""
+def first_of(edges, rows, **how):
+    """The numbers of the first line of each edge."""
+    rows = np.asarray(rows, np.float32).tolist()
+    return {place: tuple(rows[lines[0]]) for place, lines in lines_of(edges, **how).items()}
 
 
 class Typed(TypedFolder):
     def put_features(self, triplet, rows, name="edge-feat.csv.gz"):
         self.put(f"raw/relations/{'___'.join(triplet)}/{name}", lines(rows))
 
-    def expect(self, edges, rows, *options, inverses=True, **more):
-        """The file has the features of `rows`, {triplet: rows}, and no others."""
-        self.imported(*options, **more)
-        loops = "--drop-self-loops" in options
-        expected = {}
-        for (head, name, tail), of in rows.items():
-            first = first_of(edges[head, name, tail], of, lambda u, v, one=head == tail: loops and one and u == v)
-            expected[head, name, tail] = first
-            if inverses:
-                expected[tail, "rev_" + name, head] = {(v, u): row for (u, v), row in first.items()}
-        self.assertEqual(difference(typed_features(self.output), expected), "")
+    def expect(self, edges, rows, *options, **more):
+        """The file has the relations `edges`, the features of `rows`, {triplet: rows}, and no others."""
+        file = self.imported(*options, **more)
+        relations, features, inverse = {}, {}, {}
+        for (head, name, tail), pairs in edges.items():
+            drop, of = "--drop-self-loops" in options and head == tail, rows.get((head, name, tail))
+            relations[head, name, tail], inverse[head, name, tail] = sorted(lines_of(pairs, drop=drop)), None
+            if of is not None:
+                features[head, name, tail] = first_of(pairs, of, drop=drop)
+            if "--no-inverse" not in options:
+                turned = tail, "rev_" + name, head
+                inverse[head, name, tail], inverse[turned] = turned, (head, name, tail)
+                relations[turned] = sorted((v, u) for u, v in relations[head, name, tail])
+                if of is not None:
+                    features[turned] = {(v, u): row for (u, v), row in features[head, name, tail].items()}
+        self.assertEqual(file.inverse, inverse)
+        self.assertEqual(difference({relation: sorted(pairs) for relation, pairs in file.edges.items()}, relations), "")
+        self.assertEqual(difference(typed_features(self.output), features), "")
         self.succeed("digest", self.output)
 
     def test_by_hand(self):
         writes = [[1, 2.5], [3, -4], [5, 6], [7, 8]]
         self.put_features(("author", "writes", "paper"), writes)
         self.imported()
-        with h5py.File(self.output) as file:
-            # Papers 1 (authors 0 and 3), 0 (author 2), 5 (author 0).
-            self.assertEqual(file["edges/author.writes.paper/features"][()].tolist(), [[7, 8], [1, 2.5], [3, -4], [5, 6]])
-            # Authors 0 (papers 1 and 5), 2 (paper 0), 3 (paper 1).
-            self.assertEqual(file["edges/paper.rev_writes.author/features"][()].tolist(), [[1, 2.5], [5, 6], [7, 8], [3, -4]])
-            self.assertEqual(file["edges/author.writes.paper/features"].dtype, np.float32)
-            self.assertEqual(sorted(file["edges"]), ["author.writes.paper", "paper.rev_writes.author"])
+        found = arrays_of(self.output, "edges")
+        # Papers 1 (authors 0 and 3), 0 (author 2), 5 (author 0); authors 0 (papers 1 and 5), 2 (paper 0), 3 (paper 1).
+        self.assertEqual({name: rows.tolist() for name, rows in found.items()}, {
+            "author.writes.paper/features": [[7, 8], [1, 2.5], [3, -4], [5, 6]],
+            "paper.rev_writes.author/features": [[1, 2.5], [5, 6], [7, 8], [3, -4]]})
+        self.assertEqual({rows.dtype for rows in found.values()}, {np.dtype(np.float32)})
         self.assertIn("edges of   author.writes.paper: 2 features of each\n", self.said)
         self.assertIn("edge features paper.rev_writes.author: 4 x 2 float32, from -4 to 8, 100.0 % not zero\n",
                       self.succeed("info", self.output, ranks=3))
@@ -106,7 +103,7 @@ class Typed(TypedFolder):
         for _ in range(3):
             edges, rows = self.random_graph(random)
             self.expect(edges, rows)
-            self.expect(edges, rows, "--drop-self-loops", "--no-inverse", inverses=False)
+            self.expect(edges, rows, "--drop-self-loops", "--no-inverse")
             self.expect(edges, rows, "--drop-self-loops")
 
     def test_the_same_contents_for_every_number_of_ranks(self):
@@ -133,10 +130,9 @@ class Typed(TypedFolder):
         rows = [[1.1, 2], [3, 4], [5, 6], [7, 0.3]]
         self.put_features(("author", "writes", "paper"), rows)
         self.imported("--half")
-        with h5py.File(self.output) as file:
-            found = file["edges/author.writes.paper/features"]
-            self.assertEqual(found.dtype, np.float16)
-            np.testing.assert_array_equal(found[()], np.array(rows, np.float16)[[3, 0, 1, 2]])
+        found = read(self.output, "edges/author.writes.paper/features")
+        self.assertEqual(found.dtype, np.float16)
+        np.testing.assert_array_equal(found, np.array(rows, np.float16)[[3, 0, 1, 2]])
         self.put_features(("author", "writes", "paper"), [[1], [1e6], [1], [1]])
         self.refuse(3, ["edge-feat.csv.gz:2: column 0 is 1000000, too large for float16"], "--half")
 
@@ -194,8 +190,7 @@ class Binary(TypedFolder):
                 self.assertEqual(found[triplet], first)
                 inverse = (triplet[2], "rev_" + triplet[1], triplet[0])
                 self.assertEqual(found[inverse], {(v, u): row for (u, v), row in first.items()})
-            with h5py.File(self.output) as file:
-                self.assertEqual(file["edges/author.writes.paper/features"].dtype, np.float16 if kind == np.float16 else np.float32)
+            self.assertEqual(read(self.output, "edges/author.writes.paper/features").dtype, np.float16 if kind == np.float16 else np.float32)
 
     def test_damage(self):
         writes = ("author", "writes", "paper")
@@ -212,34 +207,24 @@ class Binary(TypedFolder):
 
 class Untyped(OgbFolder):
     def features(self):
-        """{(row, column): its numbers} of the graph file."""
-        with h5py.File(self.output) as file:
-            rows = file["edges/features"][()]
-            graph = np.repeat(np.arange(len(file["graph/indptr"]) - 1), np.diff(file["graph/indptr"])), file["graph/indices"][()]
-        self.assertEqual(len(rows), len(graph[0]))
-        return dict(zip(zip(*(ends.tolist() for ends in graph)), map(tuple, rows.tolist())))
+        return typed_features(self.output)[PAIR]
 
-    def expected(self, edges, rows, symmetrize, drop):
-        """The first line of either direction."""
-        found = {}
-        for (u, v), row in zip(edges, np.asarray(rows, np.float32).tolist()):
-            for place in ((v, u), (u, v)) if symmetrize else ((v, u),):
-                if not (drop and u == v):
-                    found.setdefault(place, tuple(row))
-        return found
+    def random_edges(self, seed, nodes, count):
+        random = np.random.default_rng(seed)
+        edges = [tuple(pair) for pair in random.integers(0, nodes, (count, 2)).tolist()]
+        self.put_edges(edges, nodes=nodes)
+        return random, edges
 
     def test_random_graphs(self):
-        random = np.random.default_rng(17)
         for count, nodes, columns in ((150, 9, 3), (40, 30, 1), (300, 25, 4)):
-            edges = [tuple(pair) for pair in random.integers(0, nodes, (count, 2)).tolist()]
+            random, edges = self.random_edges(17 + count, nodes, count)
             rows = random.normal(size=(count, columns)).astype(np.float32)
-            self.put_edges(edges, nodes=nodes)
             self.put("raw/edge-feat.csv", lines(rows))
             for symmetrize in (False, True):
                 for drop in (False, True):
                     flags = ("--symmetrize",) * symmetrize + ("--drop-self-loops",) * drop
                     self.succeed(*self.command(*flags))
-                    self.assertEqual(difference(self.features(), self.expected(edges, rows, symmetrize, drop)), "", flags)
+                    self.assertEqual(difference(self.features(), first_of(edges, rows, symmetrize=symmetrize, drop=drop)), "", flags)
             self.succeed("digest", self.output)
 
     def test_a_weight_is_no_feature(self):
@@ -248,52 +233,39 @@ class Untyped(OgbFolder):
         self.put("raw/edge-feat.csv", lines(rows))
         for column in range(3):
             self.succeed(*self.command("--edge-weight", column, "--symmetrize"))
-            self.assertEqual(self.features(), self.expected(edges, np.delete(rows, column, 1), True, False))
+            self.assertEqual(self.features(), first_of(edges, np.delete(rows, column, 1), symmetrize=True))
             self.assertEqual(self.entries()[1, 0], rows[0, column] + rows[2, column])
         self.put_edges(edges, rows[:, 1])
         self.succeed(*self.command("--edge-weight", 0))
-        with h5py.File(self.output) as file:
-            self.assertNotIn("edges", file)
+        self.assertFalse(any(name.startswith("edges") for name in arrays_of(self.output)))
 
     def test_weight_and_features_are_of_one_line(self):
-        random = np.random.default_rng(23)
-        edges = [tuple(pair) for pair in random.integers(0, 9, (150, 2)).tolist()]
+        random, edges = self.random_edges(23, 9, 150)
         rows = np.stack([random.integers(0, 50, 150), np.arange(150)], 1)  # a weight, and which line it is
-        self.put_edges(edges)
         self.put("raw/edge-feat.csv", lines(rows))
         for symmetrize in (False, True):
             flags = ("--edge-weight", 0) + ("--symmetrize",) * symmetrize
-            lines_of = {}
-            for line, (u, v) in enumerate(edges):
-                for place in {(v, u), (u, v)} if symmetrize else {(v, u)}:
-                    lines_of.setdefault(place, []).append(line)
             for how in ("first", "max", "sum", "last"):
                 output = self.succeed(*self.command(*flags, "--duplicates", how))
                 self.assertIn("of the line with the largest weight" if how == "max" else f"with the features of the {'last' if how == 'last' else 'first'}", output)
                 weights, features = self.entries(), self.features()
-                for place, several in lines_of.items():
+                for (u, v), several in lines_of(edges, symmetrize).items():
                     of = max(several, key=lambda line: rows[line, 0]) if how == "max" else several[-1 if how == "last" else 0]
-                    self.assertEqual(features[place], (of,), (how, flags, place))
+                    self.assertEqual(features[u, v], (of,), (how, flags, u, v))
                     if how != "sum":
-                        self.assertEqual(weights[place], rows[of, 0], (how, flags, place))
+                        self.assertEqual(weights[v, u], rows[of, 0], (how, flags, u, v))
 
     def test_features_are_added_up(self):
         """By numpy, over the lines that met; a self loop is one of them."""
-        random = np.random.default_rng(29)
-        edges = [tuple(pair) for pair in random.integers(0, 8, (120, 2)).tolist()]
+        random, edges = self.random_edges(29, 8, 120)
         rows = random.normal(size=(120, 2)).astype(np.float32)
-        self.put_edges(edges)
         self.put("raw/edge-feat.csv", lines(rows))
         for symmetrize in (False, True):
-            lines_of = {}
-            for line, (u, v) in enumerate(edges):
-                for place in {(v, u), (u, v)} if symmetrize else {(v, u)}:
-                    lines_of.setdefault(place, []).append(line)
             for how, ranks in (("sum", 1), ("mean", 3 if symmetrize else 1), ("last", 1), ("first", 1 if symmetrize else 2)):
                 output = self.succeed(*self.command("--duplicate-features", how, *("--symmetrize",) * symmetrize), ranks=ranks)
                 self.assertIn(f"with the {how} of the features" if how in ("sum", "mean") else f"with the features of the {how}", output)
                 combine = {"sum": lambda of: of.sum(0), "mean": lambda of: of.mean(0), "last": lambda of: of[-1], "first": lambda of: of[0]}[how]
-                expected = {place: tuple(combine(rows[several].astype(float)).astype(np.float32).tolist()) for place, several in lines_of.items()}
+                expected = {place: tuple(combine(rows[several].astype(float)).astype(np.float32).tolist()) for place, several in lines_of(edges, symmetrize).items()}
                 self.assertEqual(difference(self.features(), expected), "", how)
         self.put("raw/edge-feat.csv", "3e38\n" * 120)
         self.refuse(3, ["column 0 of the features of edge ", "too large for float32; give --duplicate-features mean"], "--duplicate-features", "sum")
@@ -331,14 +303,11 @@ class Untyped(OgbFolder):
         for ranks, name, rows, words in ((2, "edges/features", np.ones((2, 1)), "/edges/features has 2 rows, but the graph has 3 edges"),
                                          (1, "edges/features", np.ones(3), "/edges/features has 1 dimensions, expected 2"),
                                          (1, "edges/a.b.c/features", np.ones((3, 1)), "there is a dataset /edges/a.b.c/features, but")):
-            with h5py.File(self.output, "r+") as file:
-                del file["edges"]
-                del file.attrs["digest"]
-                file[name] = rows
+            put(self.output, {"edges": None, name: rows})
+            forget_digests(self.output)
             self.fail_with(3, [words], "digest", self.output, ranks=ranks)
             self.succeed(*self.command())
-        with h5py.File(self.output, "r+") as file:
-            file["edges/features"][1] += 1
+        set_at(self.output, "edges/features", 1, 9)
         self.fail_with(3, [": /edges/features does not hold what was written there"], "info", self.output, ranks=3)
 
 
@@ -379,11 +348,9 @@ class Generated(ProgramTest):
 
     def test_numbers_of_a_graph_without_types(self):
         self.generate("--nodes", 600, "--degree", 12, "--homophily", 0.6, "--edge-features", 6)
-        with h5py.File(self.graph) as file:
-            v = np.repeat(np.arange(600), np.diff(file["graph/indptr"]))
-            u, labels, rows = file["graph/indices"][()], file["nodes/labels"][()], file["edges/features"][()]
-        self.check_numbers((labels[u] == labels[v])[u < v], rows[u < v])
-        numbers = dict(zip(zip(u.tolist(), v.tolist()), map(tuple, rows.tolist())))
+        numbers, labels = typed_features(self.graph)[PAIR], read(self.graph, "nodes/labels")
+        u, v = np.array([pair for pair in numbers if pair[0] < pair[1]]).T
+        self.check_numbers(labels[u] == labels[v], np.array([row for pair, row in numbers.items() if pair[0] < pair[1]]))
         self.assertTrue(all(numbers[v, u] == row for (u, v), row in numbers.items()))
 
     def test_numbers_of_relations(self):
@@ -394,15 +361,13 @@ class Generated(ProgramTest):
             if not name.startswith("rev_"):
                 inverse = found[tail, "rev_" + name, head]
                 self.assertEqual(difference(inverse, {(v, u): row for (u, v), row in numbers.items()}), "")
-        with h5py.File(self.graph) as file:
-            labels = file["nodes/paper/labels"][()]
+        labels = read(self.graph, "nodes/paper/labels")
         edges = found["paper", "cites", "paper"]
         self.check_numbers(np.array([labels[u] == labels[v] for u, v in edges]), np.array(list(edges.values())))
         self.generate(*self.TYPES, "--homophily", 0.6, "--edge-features", 4, "--no-inverse")
         self.assertEqual(difference(typed_features(self.graph), {of: found[of] for of in list(found)[:3]}), "")
         self.generate(*self.TYPES, "--homophily", 0.6, "--edge-features", 4, "--half")
-        with h5py.File(self.graph) as file:
-            self.assertEqual(file["edges/paper.cites.paper/features"].dtype, np.float16)
+        self.assertEqual(read(self.graph, "edges/paper.cites.paper/features").dtype, np.float16)
         exact = np.array(list(edges.values()), np.float16).tolist()
         self.assertTrue(list(typed_features(self.graph)["paper", "cites", "paper"].values()) == list(map(tuple, exact)))
 

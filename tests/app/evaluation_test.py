@@ -9,10 +9,9 @@ is the loss of whole rows; weights trained on weighted draws are evaluated on th
 
 import itertools
 
-import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, arrays_of, write_graph
+from tests.app.program import ProgramTest, arrays_of, read, write_graph
 
 
 class Evaluation(ProgramTest):
@@ -26,8 +25,7 @@ class Evaluation(ProgramTest):
                     range(30, 60), range(60, 90), weights=random.uniform(0.1, 3, sum(map(len, rows))))
 
     def metrics(self, *overrides, **options):
-        self.succeed("-q", "train", self.config, *overrides, **options)
-        report = self.report(self.output)
+        report = self.train(*overrides, **options)
         return report["epochs"][0]["valid"], report["test"], report["weights_digest"]
 
     def test_metrics_do_not_depend_on_how_minibatches_are_sampled(self):
@@ -39,8 +37,7 @@ class Evaluation(ProgramTest):
             self.assertEqual(self.metrics(*job, "sampler.fanout=[3,2]", ranks=2), expected, job)
 
     def test_confusion_class_weights_and_smoothing_on_every_grid(self):
-        with h5py.File(self.graph) as file:
-            labels, test = file["nodes/labels"][:], file["split/test"][:]
+        labels, test = read(self.graph, "nodes/labels", "split/test")
         job = ("train.learning_rate=0.05", "train.epochs=5", "train.reproducible=true", "train.batches_per_step=2",
                "sampler.batch_size=8", "train.class_weights=balanced", "train.label_smoothing=0.1", "sampler.fanout=[5,5]")
 
@@ -48,8 +45,8 @@ class Evaluation(ProgramTest):
             report = self.report(self.output)
             return report["confusion"], report["weights_digest"], report["best_epoch"], report["epochs"][-1]["loss"]
 
-        self.succeed("-q", "train", self.config, *job)
-        expected, report = outcome(), self.report(self.output)
+        report = self.train(*job)
+        expected = outcome()
         self.assertLess(report["best_epoch"], 5, "the case must find its best weights before the restart")
         confusion = np.array(report["confusion"])
         self.assertEqual(list(confusion.sum(axis=1)), list(np.bincount(labels[test], minlength=4)), "a row for each label")
@@ -57,14 +54,14 @@ class Evaluation(ProgramTest):
         f1 = [2 * confusion[c, c] / max(confusion[c].sum() + confusion[:, c].sum(), 1) for c in range(4)]
         self.assertAlmostEqual(np.mean(f1), report["test"]["macro_f1"], delta=1e-12)
         for ranks, copies in ((2, 1), (3, 1), (4, 2)):
-            self.succeed("-q", "train", self.config, *job, "run.restart=never", f"grid.replication={copies}", ranks=ranks)
+            self.train(*job, f"grid.replication={copies}", ranks=ranks)
             self.assertEqual(outcome(), expected, (ranks, copies))
-        self.succeed("-q", "train", self.config, *job, "run.restart=never", "train.epochs=4", "run.checkpoint_every=2", ranks=2)
+        self.train(*job, "train.epochs=4", "run.checkpoint_every=2", ranks=2)
         self.succeed("-q", "train", self.config, *job, ranks=3, overwrite=False)
         self.assertEqual(self.report(self.output)["restart"]["epoch"], 5)
         self.assertEqual(outcome(), expected, "a restart on another grid")
         for key in ("train.class_weights=none", "train.label_smoothing=0"):
-            self.succeed("-q", "train", self.config, *job, "run.restart=never", key)
+            self.train(*job, key)
             self.assertNotEqual(outcome()[1], expected[1], key)
 
 
@@ -76,9 +73,8 @@ class Rows(ProgramTest):
         """32768 rows of 600 logits would take 79 MB."""
         peaks = []
         for classes in (6, 600):
-            self.succeed("-q", "generate", "rmat", "--scale", 15, "--symmetrize", "--features", 4, "--classes", classes, "-o", self.graph, "--overwrite")
-            self.succeed("-q", "train", self.config, "run.restart=never")
-            peaks.append(self.report(self.output)["peak_memory_bytes"]["max"])
+            self.make_once(self.graph, ("generate", "rmat", "--scale", 15, "--symmetrize", "--features", 4, "--classes", classes))
+            peaks.append(self.train()["peak_memory_bytes"]["max"])
             planned = self.planned()["peak_memory_bytes"]["max"]
             self.assertLessEqual(abs(planned - peaks[-1]), 0.2 * peaks[-1], (classes, planned, peaks))
         self.assertLess(peaks[1] - peaks[0], 45e6, peaks)
@@ -139,7 +135,7 @@ class OneMatrix(ProgramTest):
                    f"sampler.fanout=[{fanout}]", "sampler.batch_size=14",
                    *(("model.kind=gcn",) if model == "gcn" else (f"model.aggregator={model}",)))
             with self.subTest(job=job):
-                self.succeed("-q", "train", self.config, *job, "run.restart=never", ranks=2)
+                report = self.train(*job, ranks=2)
                 expected = self.logits(model, weighted, mode)
                 rows, _ = self.inferred(config=self.output / "config.toml")
                 np.testing.assert_allclose(rows["logits"], expected, rtol=1e-5, atol=1e-5)
@@ -147,7 +143,7 @@ class OneMatrix(ProgramTest):
                     continue
                 exponentials = np.exp(expected)
                 loss = -np.log(exponentials[np.arange(14), self.labels] / exponentials.sum(1))[:9].mean()
-                self.assertAlmostEqual(self.report(self.output)["epochs"][0]["loss"], loss, delta=1e-5, msg="whole rows in training")
+                self.assertAlmostEqual(report["epochs"][0]["loss"], loss, delta=1e-5, msg="whole rows in training")
 
 
 class WeightedDraws(ProgramTest):
@@ -172,6 +168,6 @@ class WeightedDraws(ProgramTest):
         write_graph(self.graph, rows + [[]] * 160, features, labels, range(300), range(300, 400), range(400, judged), weights=weights)
         for sampler in ("graphsage", "ladies"):
             fanout = 4 if sampler == "graphsage" else 100
-            self.succeed("-q", "train", self.config, "sampler.weighted=true", f"sampler.kind={sampler}", f"sampler.fanout=[{fanout}]",
-                         "sampler.batch_size=50", "train.epochs=30", "train.learning_rate=0.05", "run.restart=never")
-            self.assertGreater(self.report(self.output)["test"]["accuracy"], 0.9, sampler)
+            report = self.train("sampler.weighted=true", f"sampler.kind={sampler}", f"sampler.fanout=[{fanout}]", "sampler.batch_size=50",
+                                "train.epochs=30", "train.learning_rate=0.05")
+            self.assertGreater(report["test"]["accuracy"], 0.9, sampler)

@@ -7,11 +7,10 @@ types. What is fetched falls as it should, to the byte, and `plan` foresees it.
 
 import shutil
 
-import h5py
 import numpy as np
 
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import LONG, arrays_of, needs_emulation, on_gpus
+from tests.app.program import LONG, arrays_of, forget_digests, needs_emulation, on_gpus, put, put_sparse, read
 
 NODES, WIDTH = 500, 11
 BITS = (16, 8, 4, 2, 1)
@@ -38,16 +37,10 @@ def by_row(x):
     return (x / np.where(sums > 0, sums, 1)).astype(np.float32)
 
 
-def put(path, change, *names):
+def rewrite(path, change, *names):
     """The features of a file become change(of them)."""
-    with h5py.File(path, "r+") as file:
-        for name in names or ("nodes/features",):
-            x = change(file[name][:])
-            del file[name]
-            file[name] = x
-        for item in (file, *(file[each] for each in arrays_of(path))):
-            if "digest" in item.attrs:
-                del item.attrs["digest"]
+    put(path, {name: change for name in names or ("nodes/features",)})
+    forget_digests(path)
 
 
 def awkward(x):
@@ -62,18 +55,13 @@ def awkward(x):
 class FeatureBitsTest(PlantedJobTest):
     def make(self, nodes):
         self.make_once(self.graph, ("generate", "planted", "--nodes", NODES, "--degree", 8, "--features", WIDTH, "--classes", 4))
-        put(self.graph, awkward)
+        rewrite(self.graph, awkward)
 
     def copy(self, change, *names):
         path = self.folder / "changed.h5"
         shutil.copyfile(self.graph, path)
-        put(path, change, *names)
+        rewrite(path, change, *names)
         return f"graph.file={path}"
-
-    def same(self, expected, job, grids):
-        for ranks, *more in grids:
-            with self.subTest(job=job, ranks=ranks, more=more):
-                self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected)
 
 
 class Train(FeatureBitsTest):
@@ -81,17 +69,17 @@ class Train(FeatureBitsTest):
         for k, bits in enumerate(BITS):
             expected = self.history(self.train(self.copy(lambda x: rounded(x, bits))))
             grids = GRIDS if LONG else GRIDS[2 * k:2 * k + 2] or GRIDS[1:2]
-            self.same(expected, (f"graph.feature_bits={bits}",), grids)
+            self.one_history((f"graph.feature_bits={bits}",), grids, expected)
 
     def test_normalised_first(self):
         expected = self.history(self.train(self.copy(lambda x: rounded(by_row(x), 4))))
-        self.same(expected, ("graph.feature_norm=row", "graph.feature_bits=4"), GRIDS[2:3])
+        self.one_history(("graph.feature_norm=row", "graph.feature_bits=4"), GRIDS[2:3], expected)
         # Of what is subtracted and divided by, the bits are in the weights.
         self.train("graph.feature_norm=standard", "graph.feature_bits=8")
         standard = arrays_of(self.output / "weights.h5", "features")
         x = self.copy(lambda x: rounded(((x - standard["mean"]) / standard["deviation"]).astype(np.float32), 8))
         expected = self.history(self.train(x))
-        self.same(expected, ("graph.feature_norm=standard", "graph.feature_bits=8"), GRIDS[3:4])
+        self.one_history(("graph.feature_norm=standard", "graph.feature_bits=8"), GRIDS[3:4], expected)
 
     def test_a_column_that_one_number_spoils_is_said(self):
         def spoil(x):
@@ -105,20 +93,20 @@ class Train(FeatureBitsTest):
         self.assertIn("column 4 keeps 2 of 200; clip", said)
 
     def test_a_file_of_halves(self):
-        put(self.graph, lambda x: x.astype(np.float16))
+        rewrite(self.graph, lambda x: x.astype(np.float16))
         self.assertEqual(self.history(self.train("graph.feature_bits=16")), self.history(self.train()))
         expected = self.history(self.train(self.copy(lambda x: rounded(x.astype(np.float32), 2))))
-        self.same(expected, ("graph.feature_bits=2",), GRIDS[1:2])
+        self.one_history(("graph.feature_bits=2",), GRIDS[1:2], expected)
 
     def test_each_type_has_columns_of_its_own(self):
         """Two types of one width, which without the key share a table."""
         self.make_once(self.graph, TYPED)
         names = [f"nodes/{type}/features" for type in ("paper", "author", "venue")]
-        put(self.graph, lambda x: 3 * x + 1, names[1])
+        rewrite(self.graph, lambda x: 3 * x + 1, names[1])
         job = ("model.kind=rgcn", "model.bases=2", "model.embedding=4")
         for bits in (8, 16, 1) if LONG else (4,):
             expected = self.history(self.train(*job, self.copy(lambda x: rounded(x, bits), *names)))
-            self.same(expected, (*job, f"graph.feature_bits={bits}"), GRIDS[2:5] if LONG else GRIDS[2:4])
+            self.one_history((*job, f"graph.feature_bits={bits}"), GRIDS[2:5] if LONG else GRIDS[2:4], expected)
 
     def test_infer_has_them_too(self):
         """Of another graph, the least and the largest are its own."""
@@ -167,17 +155,12 @@ class Refused(FeatureBitsTest):
                              ('"8"', ("graph.feature_bits must be a whole number",)), ("8.0", ("graph.feature_bits must be a whole number",))):
             self.fail_with(2, words, "train", self.config, f"graph.feature_bits={value}", ranks=2 if value == "3" else 1)
         self.fail_with(2, ("graph.feature_bits = 8", "run.spill = a folder"), "train", self.config, "graph.feature_bits=8", "graph.features_on=disk", ranks=2)
-        put(self.graph, lambda x: np.where(np.arange(len(x))[:, None] == 400, np.float32(7e4), x))
+        rewrite(self.graph, lambda x: np.where(np.arange(len(x))[:, None] == 400, np.float32(7e4), x))
         self.fail_with(2, ("graph.feature_bits = 16", "70000", "65504", "use 32 or 8"), "train", self.config, "graph.feature_bits=16", ranks=2)
-        put(self.graph, lambda x: np.where(x == 7e4, np.float32(np.nan), x))
+        rewrite(self.graph, lambda x: np.where(x == 7e4, np.float32(np.nan), x))
         self.fail_with(3, ("/nodes/features", "400", "finite"), "train", self.config, "graph.feature_bits=8", ranks=2)
-        with h5py.File(self.graph, "r+") as file:
-            x = file["nodes/features"][:]
-            del file["nodes/features"]
+        x = read(self.graph, "nodes/features")
+        put(self.graph, {"nodes/features": None})
         self.fail_with(2, ("graph.feature_bits has no meaning", "no features"), "train", self.config, "graph.feature_bits=8", "model.embedding=4")
-        with h5py.File(self.graph, "r+") as file:
-            file["nodes/features/indptr"] = np.arange(len(x) + 1)
-            file["nodes/features/indices"] = np.zeros(len(x), np.int32)
-            file["nodes/features/indices"].attrs["columns"] = WIDTH
-            file["nodes/features/values"] = np.ones(len(x), np.float32)
+        put_sparse(self.graph, "nodes/features", np.eye(len(x), WIDTH, dtype=np.float32))
         self.fail_with(2, ("graph.feature_bits = 8", "sparse"), "train", self.config, "graph.feature_bits=8")

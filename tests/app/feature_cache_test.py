@@ -19,10 +19,6 @@ def without_depth(keys):
 
 
 class FeatureCacheTest(PlantedJobTest):
-    def setUp(self):
-        super().setUp()
-        self.make(1300)  # an epoch is four steps
-
     def test_it_changes_no_bit(self):
         # Half of them without history, half with it; feature/row_cache_test has every grid.
         ways = (("degree", 1, 1, 20, ()), ("belady", 2, 1, 20, ()), ("belady", 4, 1, 40, ("run.overlap=true", "run.prefetch_steps=2")),
@@ -76,8 +72,7 @@ class FeatureCacheTest(PlantedJobTest):
                     self.check_saved(found, without, sources if ranks > copies else ())
 
     def test_half_features(self):
-        self.succeed("-q", "generate", "planted", "--nodes", 1500, "--degree", 8, "--features", 5, "--classes", 4, "--half", "-o",
-                     self.graph, "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 1500, "--degree", 8, "--features", 5, "--classes", 4, "--half"))
         expected = self.train("grid.replication=1", ranks=3)
         found = self.train("grid.replication=1", "run.cache_memory=20KB", ranks=3)
         self.assertEqual(self.history(found), self.history(expected))
@@ -86,8 +81,7 @@ class FeatureCacheTest(PlantedJobTest):
             self.assertEqual(b["saved"], {"pruned": 0, "kept": 14 * b["feature_cache"]["served"], "history": 0})
 
     def test_typed_graphs(self):
-        self.succeed("-q", "generate", "planted", "--types", "paper=750:12,author=450:7,field=5", "--relations",
-                     "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=750", "--classes", 5, "-o", self.graph, "--overwrite")
+        self.make_typed("paper=750:12,author=450:7,field=5")
         job = ("model.kind=rgcn", "model.embedding=4")
         # Of three tables, features of two widths and embeddings.
         without = self.train(*job, "grid.replication=1", ranks=3)
@@ -128,10 +122,8 @@ class FeatureCacheTest(PlantedJobTest):
                 self.check_saved(found, without, ("pruned", "kept", "history") if of_history else ("kept",))
 
     def test_a_restart_may_have_another(self):
-        expected = self.history(self.train())
-        layouts = ((2, "run.cache_memory=20KiB"), (3,), (4, "run.cache_memory=1MiB", "run.cache_policy=belady", "run.overlap=true"))
-        self.assertGreater(sum(1 for _ in self.cut_everywhere(layouts=layouts)), 4)
-        self.assertEqual(self.history(self.report(self.output)), expected)
+        self.check_cuts(most=4, layouts=((2, "run.cache_memory=20KiB"), (3,),
+                                         (4, "run.cache_memory=1MiB", "run.cache_policy=belady", "run.overlap=true")))
 
     def test_plan_knows_the_memory(self):
         self.make(2500)

@@ -33,10 +33,10 @@ def can_mount():
 @unittest.skipUnless(can_mount(), "no namespace of mounts")
 class FreeMemory(ProgramTest):
     JOB = JOB
+    GENERATE = staticmethod(awkward_graph)
 
     def setUp(self):
         super().setUp()
-        awkward_graph(self.graph)
         self.machine, self.groups = self.folder / "meminfo", self.folder / "groups"
         (self.groups / "memory").mkdir(parents=True)
         self.node_has(64000 * MB)
@@ -64,8 +64,7 @@ class FreeMemory(ProgramTest):
     def commands(self):
         """(words, ranks) of all that judge a job, on two ranks."""
         train, sample = ("-q", "train", self.config, "--overwrite"), ("-q", "sample", self.config, "--overwrite")
-        infer = ("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5", "--overwrite")
-        return ((train, 2), (("-q", "plan", self.config, "--ranks", 2), 1), (sample, 2), (infer, 2))
+        return ((train, 2), (("-q", "plan", self.config, "--ranks", 2), 1), (sample, 2), (("-q", *self.infer_words("--overwrite")), 2))
 
     def check(self, words):
         for command, ranks in self.commands():

@@ -7,23 +7,12 @@ message that names the place; the number of ranks changes nothing.
 import gzip
 import json
 import os
-import resource
-import signal
 
 import h5py
 import numpy as np
 
 from tests.app.program import SHARED_DATA as DATA
-from tests.app.program import ProgramTest, espalier, job_text, write_file
-
-DATASETS = ["graph/indptr", "graph/indices", "graph/weights", "nodes/features", "nodes/labels",
-            "split/train", "split/valid", "split/test"]
-
-
-def content(path):
-    with h5py.File(path) as file:
-        return {name: file[name][()] for name in DATASETS if name in file}
-
+from tests.app.program import ProgramTest, arrays_of, attributes_of, set_attributes, small_files, write_file
 
 def read_csv(path, kind):
     return np.loadtxt(gzip.open(path, "rt"), delimiter=",", dtype=kind, ndmin=2)
@@ -32,7 +21,7 @@ def read_csv(path, kind):
 class Folder(ProgramTest):
     def setUp(self):
         super().setUp()
-        self.output = self.folder / "graph.h5"
+        self.output = self.graph
 
 
 class ImportRealGraphs(Folder):
@@ -44,7 +33,7 @@ class ImportRealGraphs(Folder):
         if not source.exists():
             self.skipTest(f"{source} is not there")
         self.succeed("import", "ogb", source, "--split", split, "-o", self.output, *flags, ranks=ranks)
-        got = content(self.output)
+        got = arrays_of(self.output)
         meta = json.loads((source / "meta.json").read_text())
         n = meta["num_nodes"]
         edges = read_csv(source / "raw/edge.csv.gz", np.int64)
@@ -70,10 +59,8 @@ class ImportRealGraphs(Folder):
         got, meta, _ = self.import_and_compare("cora", "public", "--symmetrize")
         self.assertEqual(len(got["graph/indices"]), meta["symmetrised_directed_edges_no_loops"])
         self.assertEqual(np.bincount(got["nodes/labels"]).tolist(), meta["class_counts"])
-        with h5py.File(self.output) as file:
-            self.assertEqual(file.attrs["format"], b"espalier-graph")
-            self.assertEqual(file.attrs["name"], b"cora")
-            self.assertFalse(file.attrs["directed"])
+        about = attributes_of(self.output)
+        self.assertEqual((about["format"], about["name"], about["directed"]), (b"espalier-graph", b"cora", False))
 
     def test_cora_half_on_three_ranks(self):
         got, _, _ = self.import_and_compare("cora", "fastgcn_supervised", "--half", ranks=3)
@@ -122,6 +109,8 @@ def write_good(path, **changed):
 
 
 class ReadForeignFiles(Folder):
+    JOB = ()
+
     def test_a_file_that_h5py_wrote(self):
         write_good(self.output)
         for ranks in (1, 2, 8):
@@ -130,25 +119,34 @@ class ReadForeignFiles(Folder):
                           "isolated     1 ", "3 classes, 5 of 6 vertices labelled", "train 2, valid 1, test 2", "3 x float32"):
                 self.assertIn(words, output)
 
-    def test_other_spellings_of_the_same(self):
-        spellings = [dict(format=np.bytes_("espalier-graph"), name=np.bytes_("hand"), version=np.int16(1), directed=np.int8(1)),
-                     dict(directed=np.int64(1), source=None, name=None), dict(directed=np.bool_(True)),
-                     dict(graph__indices=np.array([1, 2, 0, 0, 4, 2, 0, 5], np.int64)),
-                     dict(graph__indptr=np.array([0, 2, 3, 5, 5, 6, 8], np.int32)),
-                     dict(nodes__labels=np.array([0, 1, 2, -1, 0, 1], np.int64)),
-                     dict(nodes__features=np.arange(18, dtype=np.float64).reshape(6, 3)),
-                     dict(nodes__features=np.arange(18, dtype=">f4").reshape(6, 3))]
-        for spelling in spellings:
-            write_good(self.output, **spelling)
-            output = self.succeed("info", self.output)
-            self.assertIn("8, directed, weighted", output)
-            self.assertIn("from 0 to 17", output)
-
-    def test_numpy_float16(self):
-        values = np.array([[1.5, -65504, 6e-8], [0.1, 2**-14, 0]] * 3, np.float16)
-        for kind in ("<f2", ">f2"):
-            write_good(self.output, nodes__features=values.astype(kind))
-            self.assertIn("3 x float16, from -6.55e+04 to 1.5", self.succeed("info", self.output))
+    def test_what_is_said_of_what_stands_there(self):
+        indices, indptr, labels = np.array([1, 2, 0, 0, 4, 2, 0, 5]), np.array([0, 2, 3, 5, 5, 6, 8]), np.array([0, 1, 2, -1, 0, 1])
+        numbers, whole = np.arange(18).reshape(6, 3), np.arange(18).reshape(6, 3) % 2 * 3
+        halves = np.array([[1.5, -65504, 6e-8], [0.1, 2**-14, 0]] * 3, np.float16)
+        columns = {kind: np.array([[0], [1], [2], [1], [0], [1]], kind) for kind in (np.uint8, np.int64)}
+        same, unlabelled = ("8, directed, weighted", "from 0 to 17"), dict(split__train=None, split__valid=None, split__test=None)
+        for ranks, words, changed in (
+                (1, same, dict(format=np.bytes_("espalier-graph"), name=np.bytes_("hand"), version=np.int16(1), directed=np.int8(1))),
+                (1, same, dict(directed=np.int64(1), source=None, name=None)), (1, same, dict(directed=np.bool_(True))),
+                (1, same, dict(graph__indices=indices)), (1, same, dict(graph__indptr=indptr.astype(np.int32))),
+                (1, same, dict(nodes__labels=labels)), (1, same, dict(nodes__features=numbers.astype(np.float64))),
+                (1, same, dict(nodes__features=numbers.astype(">f4"))),
+                *((1, ["3 x float16, from -6.55e+04 to 1.5"], dict(nodes__features=halves.astype(kind))) for kind in ("<f2", ">f2")),
+                (2, ["2 per vertex, 0 or 1, 0.500 of them 1"], dict(nodes__labels=np.array([[0, 1]] * 6, np.uint8))),
+                *((2, ["3 classes, 6 of 6 vertices labelled"], dict(nodes__labels=column)) for column in columns.values()),
+                (1, ["3 classes, 5 of 6 vertices labelled"], dict(nodes__labels=labels.reshape(-1, 1).astype(np.int32))),
+                *((2, ["labels       all 6 vertices are unlabelled (-1)"], dict(nodes__labels=of, **unlabelled))
+                  for of in (np.full(6, -1), np.full((6, 1), -1))),
+                # Numbers of every kind are features and weights. What float32 cannot hold is rounded to the nearest, as numpy does.
+                *((1, ["3 x float32, from 0 to 3, 50.0 % not zero"], dict(nodes__features=whole.astype(kind), graph__weights=np.ones(8, kind)))
+                  for kind in (np.int8, np.uint8, np.int16, np.uint16, ">i4", np.uint32, np.int64, np.uint64)),
+                (2, ["3 x float32, from 0 to 1, 50.0 % not zero"], dict(nodes__features=whole.astype(bool), graph__weights=np.ones(8, bool))),
+                (1, ["from -9.223e+18 to 9.223e+18"], dict(nodes__features=np.array([[2**24 + 1, 2**63 - 1, -2**63]] * 6)))):
+            with self.subTest(words=words, changed=changed):
+                write_good(self.output, **changed)
+                output = self.succeed("info", self.output, ranks=ranks)
+                for word in words:
+                    self.assertIn(word, output)
 
     def test_chunks_and_compression(self):
         write_good(self.output, graph__indices=None, nodes__features=None)
@@ -159,42 +157,12 @@ class ReadForeignFiles(Folder):
         for ranks in (1, 3):
             self.assertIn("from 0 to 17", self.succeed("info", self.output, ranks=ranks))
 
-    def test_several_labels_per_vertex(self):
-        write_good(self.output, nodes__labels=np.array([[0, 1]] * 6, np.uint8))
-        self.assertIn("2 per vertex, 0 or 1, 0.500 of them 1", self.succeed("info", self.output, ranks=2))
-
-    def test_a_column_of_labels_is_one_label_per_vertex(self):
-        for kind in (np.uint8, np.int64):
-            labels = np.array([[0], [1], [2], [1], [0], [1]], kind)
-            write_good(self.output, nodes__labels=labels)
-            self.assertIn("3 classes, 6 of 6 vertices labelled", self.succeed("info", self.output, ranks=2))
-        write_good(self.output, nodes__labels=np.array([[0], [1], [2], [-1], [0], [1]], np.int32))
-        self.assertIn("3 classes, 5 of 6 vertices labelled", self.succeed("info", self.output))
-
-    def test_vertices_that_are_all_unlabelled(self):
-        for labels in (np.full(6, -1), np.full((6, 1), -1)):
-            write_good(self.output, nodes__labels=labels, split__train=None, split__valid=None, split__test=None)
-            self.assertIn("labels       all 6 vertices are unlabelled (-1)", self.succeed("info", self.output, ranks=2))
+    def test_nothing_is_learnt_without_labels(self):
         write_good(self.output, nodes__labels=np.full(6, -1))
-        config = self.folder / "job.toml"
-        config.write_text(job_text(self.output, self.folder / "out"))
-        for command in (("train", config), ("plan", config, "--ranks", 2)):
+        for command in (("train", self.config), ("plan", self.config, "--ranks", 2)):
             self.fail_with(3, ["all 6 vertices are unlabelled (-1)", "/nodes/labels"], *command)
         write_good(self.output, nodes__labels=None)
-        self.fail_with(3, ["the graph has no labels (/nodes/labels)"], "train", config)
-
-    def test_numbers_of_every_kind_are_features_and_weights(self):
-        whole = np.arange(18).reshape(6, 3) % 2 * 3
-        for kind in (np.int8, np.uint8, np.int16, np.uint16, ">i4", np.uint32, np.int64, np.uint64):
-            write_good(self.output, nodes__features=whole.astype(kind), graph__weights=np.ones(8, kind))
-            self.assertIn("3 x float32, from 0 to 3, 50.0 % not zero", self.succeed("info", self.output), kind)
-        write_good(self.output, nodes__features=whole.astype(bool), graph__weights=np.ones(8, bool))
-        self.assertIn("3 x float32, from 0 to 1, 50.0 % not zero", self.succeed("info", self.output, ranks=2))
-        # What float32 cannot hold is rounded to the nearest, as numpy does: 2^24 + 1 is 2^24.
-        write_good(self.output, nodes__features=np.full((6, 3), 2**24 + 1), graph__weights=np.full(8, -1))
-        self.fail_with(3, ["/graph/weights: entry 0 is -1"], "info", self.output)
-        write_good(self.output, nodes__features=np.array([[2**24 + 1, 2**63 - 1, -2**63]] * 6))
-        self.assertIn("from -9.223e+18 to 9.223e+18", self.succeed("info", self.output))
+        self.fail_with(3, ["the graph has no labels (/nodes/labels)"], "train", self.config)
 
     def test_without_the_optional_parts(self):
         write_good(self.output, graph__weights=None, nodes__features=None, nodes__labels=None, split__train=None,
@@ -205,14 +173,10 @@ class ReadForeignFiles(Folder):
 
 
 class RefuseDamagedFiles(Folder):
+    JOB = ()
+
     def refuse(self, words, ranks=(1, 2)):
-        for count in ranks:
-            code, output = espalier("info", self.output, ranks=count)
-            self.assertEqual(code, 3, output)
-            self.assertIn(words, output)
-            self.assertIn(str(self.output), output)
-            self.assertEqual(output.count(words), 1, "one message, not one per rank:\n" + output)
-            self.assertNotIn("HDF5-DIAG", output)
+        self.damaged(words, ranks=ranks)
 
     def refuse_each(self, cases, ranks):
         for changed, words in cases:
@@ -240,15 +204,13 @@ class RefuseDamagedFiles(Folder):
         write_good(self.output, format=7)
         self.refuse('its attribute format is a whole number, not "espalier-graph"', ranks=(1,))
         write_good(self.output)
-        with h5py.File(self.output, "a") as file:
-            file["nodes/labels"].attrs["classes"] = "3"
+        set_attributes(self.output, "nodes/labels", classes="3")
         self.refuse('/nodes/labels: its attribute classes is the text "3", not a whole number', ranks=(1,))
 
     def test_what_is_no_file(self):
         """Nobody waits for a pipe, nor looks for HDF5's signature in a device without end."""
-        pipe, config = self.folder / "pipe", self.folder / "job.toml"
+        pipe, config = self.folder / "pipe", self.config
         os.mkfifo(pipe)
-        config.write_text("")
         links = [self.folder / name for name in ("null", "zero")]
         for link in links:
             link.symlink_to(f"/dev/{link.name}")
@@ -294,6 +256,7 @@ class RefuseDamagedFiles(Folder):
                  (dict(graph__indptr=np.array([0, 2, 3, 5, 900, 6, 8])), "not ascending within [0, 8]: entry 4 is 900"),
                  (dict(graph__indices=np.array([1, 2, 0, 0, 4, 6, 0, 5])), "row 4 names vertex 6, but the graph has vertices 0 to 5"),
                  (dict(graph__weights=np.full(8, np.inf, np.float32)), "/graph/weights: entry 0 is inf"),
+                 (dict(graph__weights=np.full(8, -1)), "/graph/weights: entry 0 is -1"),
                  (dict(nodes__features=half), "/nodes/features: row 5, column 2 is not a finite number"),
                  (dict(nodes__labels=np.array([0, 1, 2**40, 0, 0, 1])), "labels must lie in"),
                  (dict(nodes__labels=np.array([0, 1, 10**9, 0, 0, 1])), "entry 2 is 1000000000, which makes 1000000001 classes of 6 vertices"),
@@ -306,14 +269,9 @@ class RefuseDamagedFiles(Folder):
 
 class WriteFiles(Folder):
     def test_a_full_disk_is_one_message_and_leaves_nothing(self):
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**24, 2**24))  # mpirun needs some for itself
         for ranks in (1, 2):
-            code, output = espalier("generate", "planted", "--nodes", 5000, "--features", 1000, "-o", self.output,
-                                    ranks=ranks, preexec_fn=limit)
-            self.assertEqual(code, 2, output)
-            self.assertIn("is the disk full?", output)
+            output = self.fail_with(2, ["is the disk full?"], "generate", "planted", "--nodes", 5000, "--features", 1000, "-o", self.output,
+                                    ranks=ranks, preexec_fn=small_files(2**24))  # mpirun needs some for itself
             self.assertEqual(output.count("is the disk full?"), 1, output)
             self.assertEqual(list(self.folder.iterdir()), [])
 

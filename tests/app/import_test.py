@@ -10,10 +10,10 @@ import json
 import os
 import resource
 
-import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, espalier
+from tests.app.plain_graph import PAIR, read_graph
+from tests.app.program import ProgramTest, arrays_of, espalier
 
 COMBINE = {"sum": lambda group: np.float32(np.sum(group, dtype=float)), "mean": lambda group: np.float32(np.mean(group, dtype=float)),
            "max": max, "first": lambda group: group[0], "last": lambda group: group[-1], "count": len}
@@ -28,6 +28,7 @@ def lines_of_digits(digits):
 
 class OgbFolder(ProgramTest):
     LAYOUT = "ogb"
+    READ = staticmethod(arrays_of)
 
     def setUp(self):
         super().setUp()
@@ -49,6 +50,10 @@ class OgbFolder(ProgramTest):
     def command(self, *options):
         return ("import", self.LAYOUT, self.ogb, "-o", self.output, "--overwrite", *options)
 
+    def imported(self, *options, **more):
+        self.said = self.succeed(*self.command(*options), **more)
+        return self.READ(self.output)
+
     def refuse(self, code, words, *options, **more):
         """In a few lines, in time, and nothing is left behind."""
         self.output.unlink(missing_ok=True)
@@ -58,11 +63,9 @@ class OgbFolder(ProgramTest):
 
     def entries(self):
         """{(row, column): weight} of the graph file; weight 1 where it has none."""
-        with h5py.File(self.output) as file:
-            rows = np.repeat(np.arange(len(file["graph/indptr"]) - 1), np.diff(file["graph/indptr"]))
-            columns = file["graph/indices"][()]
-            weights = file["graph/weights"][()] if "graph/weights" in file else np.ones(len(columns), np.float32)
-        return dict(zip(zip(rows.tolist(), columns.tolist()), weights.tolist()))
+        of = read_graph(self.output).edges[PAIR]
+        weights = np.ones(len(of.sources)) if of.weights is None else of.weights
+        return dict(zip(zip(of.targets.tolist(), of.sources.tolist()), weights.tolist(), strict=True))
 
 
 def merged(edges, weights, symmetrize, how):

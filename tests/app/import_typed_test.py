@@ -14,7 +14,8 @@ import h5py
 import numpy as np
 
 from tests.app.import_test import OgbFolder, lines_of_digits
-from tests.app.program import LONG, arrays_of
+from tests.app.plain_graph import read_graph
+from tests.app.program import LONG, arrays_of, attributes_of, read
 from tests.scripts.debian_typed_test import build, random_archive, read_heterogeneous
 
 TYPES = {"paper": 6, "author": 4, "field": 3}
@@ -27,32 +28,16 @@ class TypedFile:
     """A graph file of version 2, by h5py alone."""
 
     def __init__(self, path):
-        with h5py.File(path) as file:
-            self.version = int(file.attrs["version"])
-            self.types = [name.decode() for name in file["types/name"][()]]
-            self.offset = dict(zip(self.types, file["types/offset"][()].tolist()))
-            self.nodes = int(file["types/offset"][-1])
-            names = [name.decode() for name in file["relations/name"][()]]
-            sources, targets = (file["relations/" + end][()].tolist() for end in ("source", "target"))
-            self.relations = [(self.types[s], name, self.types[t]) for s, name, t in zip(sources, names, targets)]
-            self.inverse = file["relations/inverse"][()].tolist()
-            graph = {name: data[()].tolist() for name, data in file["graph"].items()}
+        graph = read_graph(path)
+        self.types = {name: of.count for name, of in graph.vertices.items()}
+        self.edges = {relation: list(zip(of.sources.tolist(), of.targets.tolist())) for relation, of in graph.edges.items()}
+        self.inverse = {relation: of.inverse for relation, of in graph.edges.items()}
         self.data = {name: array for name, array in arrays_of(path).items() if name.startswith(("nodes/", "split/"))}
-        self.edges = {relation: [] for relation in self.relations}
-        ptr, begins = graph["segment_ptr"], graph["segment_begin"]
-        for row in range(self.nodes):
-            bounds = begins[ptr[row]:ptr[row + 1]] + [graph["indptr"][row + 1]]
-            kinds = graph["segment_relation"][ptr[row]:ptr[row + 1]]
-            assert kinds == sorted(set(kinds)), "segments ascend"
-            assert not kinds or bounds[0] == graph["indptr"][row]
-            for kind, begin, end in zip(kinds, bounds, bounds[1:]):
-                sources = graph["indices"][begin:end]
-                assert begin < end and sources == sorted(set(sources)), "no segment is empty, none has an edge twice"
-                head, _, tail = self.relations[kind]
-                self.edges[self.relations[kind]] += [(u - self.offset[head], row - self.offset[tail]) for u in sources]
 
 
 class TypedFolder(OgbFolder):
+    READ = TypedFile
+
     def setUp(self):
         super().setUp()
         self.put_graph(TYPES, EDGES)
@@ -71,10 +56,6 @@ class TypedFolder(OgbFolder):
         for triplet, pairs in edges.items():
             self.put(f"raw/relations/{'___'.join(triplet)}/edge.csv", "".join(f"{u},{v}\n" for u, v in pairs))
             self.put(f"raw/relations/{'___'.join(triplet)}/num-edge-list.csv", f"{len(pairs)}\n")
-
-    def imported(self, *options, **more):
-        self.said = self.succeed(*self.command(*options), **more)
-        return TypedFile(self.output)
 
 
 def contents(path):
@@ -99,24 +80,16 @@ def turned(edges):
 class Contents(TypedFolder):
     def test_relations_and_their_inverses(self):
         file = self.imported()
-        self.assertEqual(file.version, 2)
-        self.assertEqual(file.types, ["paper", "author", "field"], "in the order of num-node-dict")
-        self.assertEqual(file.offset, {"paper": 0, "author": 6, "field": 10})
+        self.assertEqual(attributes_of(self.output)["version"], 2)
+        self.assertEqual(list(file.types.items()), list(TYPES.items()), "in the order of num-node-dict")
         inverses = [(tail, "rev_" + name, head) for head, name, tail in EDGES]
-        self.assertEqual(file.relations, list(EDGES) + inverses)
-        self.assertEqual(file.inverse, [3, 4, 5, 0, 1, 2])
+        self.assertEqual(list(file.inverse.items()), [*zip(EDGES, inverses), *zip(inverses, EDGES)])
         for triplet, inverse in zip(EDGES, inverses):
             self.assertEqual(sorted(file.edges[triplet]), sorted(EDGES[triplet]))
             self.assertEqual(sorted(file.edges[inverse]), turned(EDGES[triplet]))
         self.assertIn("relation   author.writes.paper: 4 lines, 4 entries\n", self.said)
         self.assertIn("relation   paper.rev_writes.author: 4 entries\n", self.said)
         self.assertIn("type       author: 4 vertices, 0 features\n", self.said)
-
-    def test_without_inverses(self):
-        file = self.imported("--no-inverse")
-        self.assertEqual((file.relations, file.inverse), (list(EDGES), [-1, -1, -1]))
-        self.assertEqual({triplet: sorted(edges) for triplet, edges in file.edges.items()},
-                         {triplet: sorted(edges) for triplet, edges in EDGES.items()})
 
     def test_features_labels_and_splits_of_a_type(self):
         data = self.imported().data
@@ -164,41 +137,17 @@ class Contents(TypedFolder):
         np.testing.assert_array_equal(self.imported().data["nodes/paper/features"], features)
         self.succeed("digest", self.output)
 
-    def test_random_graphs(self):
-        random = np.random.default_rng(21)
-        for _ in range(4):
-            types = {f"t{k}": int(size) for k, size in enumerate(random.integers(1, 40, random.integers(1, 5)))}
-            names = list(types)
-            edges = {}
-            for k in range(random.integers(1, 7)):
-                head, tail = random.choice(names, 2)
-                count = random.integers(0, 120)
-                pairs = zip(random.integers(0, types[head], count).tolist(), random.integers(0, types[tail], count).tolist())
-                edges[str(head), f"r{k % 3}" if k < 3 else f"s{k}", str(tail)] = list(pairs)
-            shutil.rmtree(self.ogb)
-            self.put_graph(types, edges)
-            file = self.imported()
-            for triplet, pairs in edges.items():
-                head, name, tail = triplet
-                self.assertEqual(sorted(file.edges[triplet]), sorted(set(pairs)))
-                self.assertEqual(sorted(file.edges[tail, "rev_" + name, head]), turned(set(pairs)))
-
     @unittest.skipUnless(LONG, "long: 2.2e9 columns")
     def test_columns_beyond_32_bits(self):
         count, random = 22_000_000, np.random.default_rng(8)
         edges = {("t", f"r{k}", "t"): random.integers(0, count, (3, 2)).tolist() for k in range(50)}
         shutil.rmtree(self.ogb)
         self.put_graph({"t": count}, edges)
-        self.succeed(*self.command())
-        with h5py.File(self.output) as file:
-            graph = {name: data[()] for name, data in file["graph"].items()}
-        self.assertEqual(graph["indices"].dtype, np.int64)
-        sizes = np.diff(np.append(graph["segment_begin"], graph["indices"].size))
-        kinds = np.repeat(graph["segment_relation"], sizes)
-        rows = np.repeat(np.arange(count), np.diff(graph["indptr"]))
-        found = sorted(zip(kinds.tolist(), graph["indices"].tolist(), rows.tolist()))
-        expected = [(k, u, v) for k, pairs in enumerate(edges.values()) for u, v in pairs]
-        self.assertEqual(found, sorted(expected + [(k + 50, v, u) for k, u, v in expected]))
+        file = self.imported()
+        self.assertEqual(read(self.output, "graph/indices").dtype, np.int64)
+        for (head, name, tail), pairs in edges.items():
+            self.assertEqual(sorted(file.edges[head, name, tail]), sorted(map(tuple, pairs)))
+            self.assertEqual(sorted(file.edges[tail, "rev_" + name, head]), turned(pairs))
         self.succeed("digest", self.output)
 
 
@@ -333,8 +282,8 @@ class Debian(TypedFolder):
         shutil.rmtree(self.ogb)
         graph = read_heterogeneous(build(random_archive(1)[0], self.ogb))
         file = self.imported("--split", "source_seed0")
-        self.assertEqual(file.types, ["maintainer", "package", "source", "virtual"])
-        self.assertEqual(file.relations[:len(graph["edges"])], list(graph["edges"]))
+        self.assertEqual(list(file.types), ["maintainer", "package", "source", "virtual"])
+        self.assertEqual(list(file.edges)[:len(graph["edges"])], list(graph["edges"]))
         for (head, name, tail), lines in graph["edges"].items():
             edges = [tuple(line) for line in lines]
             self.assertEqual(sorted(file.edges[head, name, tail]), edges)

@@ -7,11 +7,10 @@ each prediction, ascending, with the softmax of the logits that infer writes, an
 import csv
 import shutil
 
-import h5py
 import numpy as np
 
 from tests.app.infer_test import CLASSES, JOB, VERTICES, InferTest
-from tests.app.program import ProgramTest, arrays_of, job_text
+from tests.app.program import ProgramTest, arrays_of, job_text, put, set_at
 
 NUMBERS = np.random.default_rng(3).permutation(VERTICES) * 7 - 90  # some of them are numbers of other vertices
 TEXTS = np.array([f'p "{v}", x' if v % 2 else f"two\nlines {v}" if v % 20 == 0 else f"p{v}" for v in range(VERTICES)], "S")
@@ -31,9 +30,7 @@ def lines_of(path):
 class Kept(ProgramTest):
     def check_copied(self, arrays, ranks):
         """Prepare copies these arrays."""
-        with h5py.File(self.graph, "a") as file:
-            for name, values in arrays.items():
-                file[name] = values
+        put(self.graph, arrays)
         said = self.succeed("digest", self.graph, "--write")
         for name in arrays:
             self.assertIn(f"  /{name}\n", said)
@@ -63,11 +60,7 @@ class Asked(InferTest):
         """Another file of the same graph, with these."""
         self.named = self.folder / "named.h5"
         shutil.copy(self.graph, self.named)
-        with h5py.File(self.named, "a") as file:
-            if ids is not None:
-                file["nodes/ids"] = ids
-            if names is not None:
-                file["labels/names"] = names
+        put(self.named, {"nodes/ids": ids, "labels/names": names})
         return f"graph.file={self.named}"
 
     def refused(self, *arguments, **run):
@@ -89,14 +82,13 @@ class Trained(Asked):
         self.name(TEXTS)  # other names are no other graph
         restart = f"run.restart={self.folder / 'out' / 'checkpoints' / 'latest'}"
         self.succeed("-q", "train", config, "train.epochs=2", restart, ranks=2)
-        with h5py.File(self.named, "a") as file:
-            file["nodes/features"][3, 0] += 1
+        set_at(self.named, "nodes/features", (3, 0), lambda value: value + 1)
         self.fail_with(2, ["on another graph", "other data in /nodes/features"], "train", config, "train.epochs=3", restart)
 
 
 class Nodes(Asked):
     def asked(self, *options, ranks=1):
-        return self.infer(*options, ranks=ranks)[0]["ids"].tolist()
+        return self.inferred(*options, ranks=ranks)[0]["ids"].tolist()
 
     def test_by_texts(self):
         graph = self.name(TEXTS)
@@ -134,9 +126,9 @@ class Predictions(Asked):
     def check(self, ids, names, *options, chosen=None):
         """The lines of one rank are numpy's, and those of three are the same."""
         texts = []
-        for ranks, more in ((1, ()), (3, (f"graph.order={self.order}",))):
+        for ranks, more in ((1, ()), (3, (self.order(),))):
             path = self.folder / f"{ranks}.csv"
-            found, _ = self.infer("--predictions", "--csv", path, *options, *more, ranks=ranks)
+            found, _ = self.inferred("--predictions", "--csv", path, *options, *more, ranks=ranks)
             texts.append(path.read_bytes())
         self.assertEqual(texts[0], texts[1])
         head, *lines = lines_of(path)
@@ -146,11 +138,6 @@ class Predictions(Asked):
         self.assertEqual([line[1] for line in lines], [names[c] for c in found["predictions"]])
         np.testing.assert_allclose([float(line[2]) for line in lines], softmax(found["logits"]), rtol=1e-8)
 
-    def setUp(self):
-        super().setUp()
-        self.order = self.folder / "order.h5"
-        self.succeed("-q", "partition", self.graph, "-o", self.order)
-
     def test_with_and_without_names(self):
         texts, names = [text.decode() for text in TEXTS], [name.decode() for name in NAMES]
         numbers = list(map(str, range(VERTICES)))
@@ -158,7 +145,7 @@ class Predictions(Asked):
         self.check(texts, names, self.name(TEXTS, NAMES))
         graph, chosen = self.name(NUMBERS, NAMES), [0, 17, 599]
         self.check(list(map(str, NUMBERS)), names, graph, "--nodes", self.nodes(*NUMBERS[[599, 0, 17]]), "--named-by", "ids", chosen=chosen)
-        self.infer("--layer", 1, "--csv", self.folder / "layer.csv", graph, "--half")
+        self.inferred("--layer", 1, "--csv", self.folder / "layer.csv", graph, "--half")
         self.assertEqual(len(lines_of(self.folder / "layer.csv")), 1 + VERTICES)
 
     def test_places(self):
@@ -176,10 +163,8 @@ class SeveralLabels(ProgramTest):
 
     def test_a_line_for_each_label(self):
         self.succeed("-q", "generate", "planted", "--nodes", 300, "--classes", 4, "--labels", 3, "-o", self.graph)
-        with h5py.File(self.graph, "a") as file:
-            file["labels/names"] = NAMES[:3]
-        self.succeed("-q", "digest", self.graph, "--write")
-        self.succeed("-q", "train", self.config)
+        self.put({"labels/names": NAMES[:3]})
+        self.train()
         path = self.folder / "labels.csv"
         texts = []
         for ranks in (1, 3):

@@ -9,10 +9,7 @@ import signal
 import subprocess
 import time
 
-import h5py
-import numpy as np
-
-from tests.app.program import PROGRAM, ProgramTest, arrays_of, needs_emulation, on_gpus
+from tests.app.program import PROGRAM, ProgramTest, arrays_of, attributes_of, needs_emulation, on_gpus, set_at
 from tests.launcher import LAUNCHER
 
 
@@ -20,21 +17,20 @@ class Resume(ProgramTest):
     JOB = ("sampler.fanout=[3, 3, 3]", "sampler.batch_size=500", "model.hidden=32", "model.layers=3", "train.epochs=1", "train.batches_per_step=4",
            "run.threads=1", 'model.normalize="batch"', 'graph.feature_norm="standard"')
 
+    GENERATE = ("planted", "--nodes", 30000, "--degree", 20, "--classes", 5, "--features", 16, "--seed", 3)
+
     def setUp(self):
         super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 30000, "--degree", 20, "--classes", 5, "--features", 16, "--seed", 3))
         self.succeed("-q", "train", self.config)
         self.kept = self.folder / "kept"
         self.rows = self.folder / "rows.h5"
-        self.words = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, "--predictions", "--overwrite")
+        self.words = self.infer_words("--predictions", "--overwrite")
 
     def infer(self, *more, **options):
         return self.succeed(*self.words, *more, **options)
 
     def found(self):
-        with h5py.File(self.rows) as file:
-            about = dict(file.attrs)
-        return {name: array.tobytes() for name, array in arrays_of(self.rows).items()}, about
+        return {name: array.tobytes() for name, array in arrays_of(self.rows).items()}, attributes_of(self.rows)
 
     def killed(self, layers, *more, ranks):
         """Is killed when so many layers are there; False where it had ended before that was seen."""
@@ -88,11 +84,10 @@ class Resume(ProgramTest):
         last = self.kept / "layer-1.h5"
         before = last.read_bytes()
         other = self.folder / "other.h5"
-        self.succeed("-q", "generate", "planted", "--nodes", 30000, "--degree", 20, "--classes", 5, "--features", 16, "--seed", 4, "-o", other)
+        self.make_once(other, ("generate", *self.GENERATE[:-1], 4))
         self.fail_with(2, ["--resume", "layer-1.h5", "another network, graph or config"], *self.words, f"graph.file={other}", "--resume", self.kept)
         self.assertEqual(last.read_bytes(), before)
-        with h5py.File(last, "a") as file:
-            file["embeddings"][29999, 3] += np.float32(1)
+        set_at(last, "embeddings", (29999, 3), lambda value: value + 1)
         for ranks in (1, 3):
             self.fail_with(3, ["layer-1.h5", "does not hold what it held"], *self.words, "--resume", self.kept, ranks=ranks)
         for damaged in (b"no file", before[:len(before) // 2]):
@@ -102,8 +97,8 @@ class Resume(ProgramTest):
     def test_what_is_refused(self):
         self.fail_with(2, ["--resume", "cannot make the folder"], *self.words, "--resume", self.graph / "below")
         self.succeed("-q", "train", self.config, "model.jumping=max", f"output.dir={self.folder / 'jumping'}")
-        self.fail_with(2, ["--resume", "model.jumping = max"], "infer", self.config, "model.jumping=max", "--checkpoint",
-                       self.folder / "jumping" / "weights.h5", "-o", self.rows, "--resume", self.kept)
+        self.fail_with(2, ["--resume", "model.jumping = max"],
+                       *self.infer_words("model.jumping=max", "--resume", self.kept, weights=self.folder / "jumping/weights.h5"))
 
     @needs_emulation
     def test_gpus(self):

@@ -62,5 +62,4 @@ class Sampled(ProgramTest):
 
     def test_what_is_refused(self):
         self.trained('sampler.kind="ladies"', "sampler.fanout=[60, 80]")
-        self.fail_with(2, ["--sampled", "sampler.kind = ladies", "graphsage"], "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o",
-                       self.folder / "rows.h5", "--sampled")
+        self.fail_with(2, ["--sampled", "sampler.kind = ladies", "graphsage"], *self.infer_words("--sampled"))

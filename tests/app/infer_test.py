@@ -6,14 +6,12 @@ at all, and what does not fit ends with one message. A run leaves weights.h5 at 
 """
 
 import pathlib
-import resource
-import signal
 import tempfile
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, arrays_of, espalier, job_text, needs_emulation, on_gpus, write_graph
+from tests.app.program import ProgramTest, arrays_of, espalier, job_text, needs_emulation, on_gpus, put, read, set_at, small_files, write_graph
 
 JOB = ('graph.feature_norm="standard"', "sampler.fanout=[4, 3]", "sampler.batch_size=64", "model.hidden=8", "model.layers=2",
        'model.normalize="batch"', "train.epochs=2", "train.reproducible=true", "train.learning_rate=0.05", "run.threads=1", 'run.device="cpu"')
@@ -34,8 +32,7 @@ def make_graph(path, seed=1, shift=0.0, features=FEATURES, labels=True):
 
 def layers_by_numpy(graph, weights):
     """H[1] .. H[L] of a sage network with batch normalisation, in float64."""
-    with h5py.File(graph) as file:
-        indptr, indices, h = file["graph/indptr"][:], file["graph/indices"][:], file["nodes/features"][:].astype(np.float64)
+    indptr, indices, h = read(graph, "graph/indptr", "graph/indices", "nodes/features")
     trained = {name: values.astype(np.float64) for name, values in arrays_of(weights).items()}
     h = (h - trained["features/mean"]) / trained["features/deviation"]
     layers = []
@@ -68,13 +65,13 @@ class InferTest(ProgramTest):
         self.weights = self.trained / "out" / "weights.h5"
         self.rows = self.folder / "rows.h5"
 
-    def infer(self, *options, weights=None, **run):
-        return self.inferred(*options, weights=weights or self.weights, **run)
+    def infer_words(self, *options, weights=None, **which):
+        return super().infer_words(*options, weights=weights or self.weights, **which)
 
     def refused(self, code, words, *options, weights=None, config=None, **run):
         """One message, and no file."""
         before = sorted(self.folder.rglob("*"))
-        self.fail_with(code, words, "infer", config or self.config, "--checkpoint", weights or self.weights, "-o", self.rows, *options, **run)
+        self.fail_with(code, words, *self.infer_words(*options, weights=weights, config=config), **run)
         self.assertEqual(sorted(self.folder.rglob("*")), before)
 
 
@@ -82,18 +79,17 @@ class Rows(InferTest):
     def test_they_are_the_formula_and_predict_as_the_training_says(self):
         report = self.report(self.trained / "out")
         hidden, logits = layers_by_numpy(self.graph, self.weights)
-        data, about = self.infer("--predictions", "--metrics", ranks=2)
+        data, about = self.inferred("--predictions", "--metrics", ranks=2)
         self.assertEqual(set(data), {"logits", "predictions"})
         self.assertEqual(data["logits"].dtype, np.float32)
         np.testing.assert_allclose(data["logits"], logits, rtol=1e-4, atol=1e-4)
         self.assertEqual(data["predictions"].dtype, np.int32)
         np.testing.assert_array_equal(data["predictions"], data["logits"].argmax(1))
-        with h5py.File(self.graph) as file:
-            right = data["predictions"] == file["nodes/labels"][:]
-            for split in ("train", "test"):
-                of_split = right[file["split"][split][:]]
-                self.assertEqual(of_split.sum() / len(of_split), report[split]["accuracy"])
-                self.assertEqual(about[split + "_vertices"], len(of_split))
+        right = data["predictions"] == read(self.graph, "nodes/labels")
+        for split in ("train", "test"):
+            of_split = right[read(self.graph, f"split/{split}")]
+            self.assertEqual(of_split.sum() / len(of_split), report[split]["accuracy"])
+            self.assertEqual(about[split + "_vertices"], len(of_split))
         self.assertGreater(report["test"]["accuracy"], 0.5)
         best = next(epoch for epoch in report["epochs"] if epoch["epoch"] == report["best_epoch"])
         for split, of_report in (("train", report["train"]), ("test", report["test"]), ("valid", best["valid"])):
@@ -105,60 +101,60 @@ class Rows(InferTest):
         self.assertIn("espalier", about)
         self.assertEqual(len(about["config_digest"]), 16)
 
-        data, about = self.infer("--layer", 1, "--predictions")
+        data, about = self.inferred("--layer", 1, "--predictions")
         self.assertEqual(set(data), {"embeddings", "predictions"})
         np.testing.assert_allclose(data["embeddings"], hidden, rtol=1e-4, atol=1e-4)
         np.testing.assert_array_equal(data["predictions"], logits.argmax(1))
         self.assertNotIn("test_accuracy", about)
 
     def test_the_same_bits_on_every_grid_in_any_chunks_of_whatever_holds_the_weights(self):
-        expected, _ = self.infer("--layer", 1, "--predictions")
-        logits, _ = self.infer()
+        expected, _ = self.inferred("--layer", 1, "--predictions")
+        logits, _ = self.inferred()
         small = ("run.memory_limit=130000", "run.memory_check=warn")  # chunks of 64 rows
         grids = ((1, *small), (2, "grid.replication=2", *small), (3, "grid.topology=replicated"), (4, "grid.replication=2", *small), (3, *small))
         for ranks, *grid in grids:
             with self.subTest(ranks=ranks, grid=grid):
-                found, _ = self.infer("--layer", 1, "--predictions", *grid, ranks=ranks)
+                found, _ = self.inferred("--layer", 1, "--predictions", *grid, ranks=ranks)
                 for name, values in expected.items():
                     self.assertEqual(found[name].tobytes(), values.tobytes(), name)
-                self.assertEqual(self.infer(*grid, ranks=ranks)[0]["logits"].tobytes(), logits["logits"].tobytes())
-        found, _ = self.infer(weights=self.trained / "out" / "checkpoints" / "latest")
+                self.assertEqual(self.inferred(*grid, ranks=ranks)[0]["logits"].tobytes(), logits["logits"].tobytes())
+        found, _ = self.inferred(weights=self.trained / "out" / "checkpoints" / "latest")
         self.assertEqual(found["logits"].tobytes(), logits["logits"].tobytes())
 
     def test_some_of_them_and_half_of_their_bytes(self):
-        whole, _ = self.infer("--predictions")
+        whole, _ = self.inferred("--predictions")
         chosen = self.folder / "nodes.txt"
         chosen.write_text("599\n0\n\n  17 \r\n17\n63\n64\n65\n200")
         ids = [0, 17, 63, 64, 65, 200, 599]
         for ranks, *grid in ((1, "run.memory_limit=130000", "run.memory_check=warn"), (4, "grid.replication=2")):
-            found, _ = self.infer("--nodes", chosen, "--predictions", "--half", *grid, ranks=ranks)
+            found, _ = self.inferred("--nodes", chosen, "--predictions", "--half", *grid, ranks=ranks)
             self.assertEqual(found["ids"].dtype, np.int64)
             np.testing.assert_array_equal(found["ids"], ids)
             self.assertEqual(found["logits"].dtype, np.float16)
             self.assertEqual(found["logits"].tobytes(), whole["logits"][ids].astype(np.float16).tobytes())
             np.testing.assert_array_equal(found["predictions"], whole["predictions"][ids])
-        found, about = self.infer("--nodes", chosen, "--metrics")
+        found, about = self.inferred("--nodes", chosen, "--metrics")
         self.assertEqual(found["logits"].tobytes(), whole["logits"][ids].tobytes())
         self.assertEqual(about["test_vertices"], 200, "of the whole split")
 
     def test_another_graph_is_standardised_as_the_one_of_the_training(self):
         other = self.folder / "other.h5"
         make_graph(other, seed=2, shift=0.5, labels=False)
-        output = self.succeed("infer", self.config, f"graph.file={other}", "--checkpoint", self.weights, "-o", self.rows)
+        output = self.succeed(*self.infer_words(f"graph.file={other}"))
         np.testing.assert_allclose(arrays_of(self.rows)["logits"], layers_by_numpy(other, self.weights)[1], rtol=1e-4, atol=1e-4)
         self.assertIn("the best, of epoch", output)
         other_graph = "is not the graph that the network was trained on"
         self.assertRegex(output, f"other.h5 {other_graph}: [0-9]+ edges there, [0-9]+ here")
         # No digest stands in these files; labels and splits are not what a network reads.
         for options in ((), ("--metrics",)):
-            output = self.succeed("infer", self.config, "--checkpoint", self.weights, "-o", self.rows, "--overwrite", *options, ranks=2)
+            output = self.succeed(*self.infer_words("--overwrite", *options), ranks=2)
             self.assertNotIn(other_graph, output)
 
     @needs_emulation
     def test_on_gpus(self):
-        expected, on_cpu = self.infer("--layer", 1, "--predictions", "--metrics")
+        expected, on_cpu = self.inferred("--layer", 1, "--predictions", "--metrics")
         for ranks, *grid in ((1, "run.device=cuda"), (4, "grid.replication=2", "graph.features_on=host", "run.device=cuda")):
-            found, on_gpu = self.infer("--layer", 1, "--predictions", "--metrics", *grid, ranks=ranks, **on_gpus(2))
+            found, on_gpu = self.inferred("--layer", 1, "--predictions", "--metrics", *grid, ranks=ranks, **on_gpus(2))
             np.testing.assert_allclose(found["embeddings"], expected["embeddings"], rtol=1e-5, atol=1e-5)
             np.testing.assert_array_equal(found["predictions"], expected["predictions"])
             self.assertEqual(on_gpu["test_macro_f1"], on_cpu["test_macro_f1"])
@@ -204,33 +200,27 @@ class Refused(InferTest):
         self.assertEqual(self.rows.read_text(), "precious")
         for place in (self.graph, self.weights, self.config, nodes):
             before = place.read_bytes()
-            self.fail_with(2, ["is an input"], "infer", self.config, "--checkpoint", self.weights, "--nodes", nodes, "-o", place, "--overwrite")
+            self.fail_with(2, ["is an input"], *self.infer_words("--nodes", nodes, "--overwrite", rows=place))
             self.assertEqual(place.read_bytes(), before)
-        self.fail_with(2, ["there is no folder"], "infer", self.config, "--checkpoint", self.weights, "-o", self.folder / "no" / "rows.h5")
+        self.fail_with(2, ["there is no folder"], *self.infer_words(rows="no/rows.h5"))
 
     def test_metrics_need_labels_that_the_network_knows(self):
         other = self.folder / "other.h5"
         make_graph(other, labels=False)
         self.refused(3, ["unlabelled"], "--metrics", f"graph.file={other}")
         make_graph(other)
-        with h5py.File(other, "r+") as file:
-            file["nodes/labels"][5] = 9
+        set_at(other, "nodes/labels", 5, 9)
         self.refused(3, ["/nodes/labels has 10 classes", "knows 4"], "--metrics", f"graph.file={other}", ranks=2)
         make_graph(other)
-        with h5py.File(other, "r+") as file:
-            del file["split/valid"]
-        _, about = self.infer("--metrics", f"graph.file={other}")
+        put(other, {"split/valid": None})
+        _, about = self.inferred("--metrics", f"graph.file={other}")
         self.assertEqual({name for name in about if name.startswith("valid")}, {"valid_vertices"})
         self.assertIn("test_accuracy", about)
 
     def test_memory_and_disk(self):
         self.refused(4, ["run.memory_limit"], "run.memory_limit=1000", ranks=2)
         self.rows.write_text("the one before")
-
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**12, 2**12))
-        self.refused(2, ["is the disk full?"], "--overwrite", preexec_fn=limit)
+        self.refused(2, ["is the disk full?"], "--overwrite", preexec_fn=small_files(2**12))
         self.assertEqual(self.rows.read_text(), "the one before")
 
 
@@ -264,8 +254,8 @@ class Weights(InferTest):
             if code != 5 or weights.exists():
                 break
         self.assertEqual(code, 5, output)
-        latest, _ = self.infer(weights=self.folder / "out" / "checkpoints" / "latest")
-        self.assertEqual(self.infer(weights=weights)[0]["logits"].tobytes(), latest["logits"].tobytes())
+        latest, _ = self.inferred(weights=self.folder / "out" / "checkpoints" / "latest")
+        self.assertEqual(self.inferred(weights=weights)[0]["logits"].tobytes(), latest["logits"].tobytes())
 
     def test_no_training_goes_on_from_them(self):
         for ranks in (1, 2):

@@ -9,10 +9,9 @@ import json
 import re
 import unittest
 
-import h5py
 import numpy as np
 
-from tests.app.program import LONG, ProgramTest, awkward_graph, espalier
+from tests.app.program import LONG, ProgramTest, arrays_of, awkward_graph, espalier, forget_digests, put, read
 
 JOB = ("sampler.fanout=[5, 3]", "sampler.batch_size=8", "model.hidden=8", "model.layers=2", "train.epochs=1", "run.threads=1")
 TYPES = "paper=200:6,author=90:4"
@@ -32,15 +31,15 @@ class JobCheckTest(ProgramTest):
         self.assertEqual(len(errors), 1, f"{arguments} np {ranks}: exit {code}\n{output}")
         return code, errors[0]
 
-    def refused(self, code, words, *overrides, sample=False, weights=None):
+    def refused(self, code, words, *overrides, sample=False, infer=False):
         """`plan` and `train`, on 1 and 2 ranks, say the same; `sample` and `infer` too where the fault concerns them."""
         said = {"train": self.message("train", self.config, *overrides), "train on 2": self.message("train", self.config, *overrides, ranks=2),
                 "plan": self.message("plan", self.config, "--ranks", 2, *overrides)}
         if sample:
             said["sample"] = self.message("sample", self.config, *overrides)
             said["plan --sampling"] = self.message("plan", self.config, "--ranks", 1, "--sampling", *overrides)
-        if weights:
-            said["infer"] = self.message("infer", self.config, "--checkpoint", weights, "-o", self.folder / "rows.h5", "--metrics", *overrides)
+        if infer:
+            said["infer"] = self.message(*self.infer_words("--metrics", *overrides))
         self.assertEqual(len(set(said.values())), 1, said)
         got, message = said["train"]
         self.assertEqual(got, code, message)
@@ -48,19 +47,11 @@ class JobCheckTest(ProgramTest):
             self.assertIn(word, message)
 
     def change(self, dataset, values):
-        with h5py.File(self.graph, "r+") as file:
-            for name in [name for name in file.attrs if name.startswith("digest")]:
-                del file.attrs[name]
-            del file[dataset]
-            file[dataset] = values
+        forget_digests(self.graph)
+        put(self.graph, {dataset: values})
 
 
 class Faults(JobCheckTest):
-    def trained(self):
-        """Weights of the sound graph, to infer with."""
-        self.succeed("-q", "train", self.config)
-        return self.output / "weights.h5"
-
     def test_keys_of_gpus(self):
         awkward_graph(self.graph)
         for key in ("train.precision=tf32", "train.sparse_products=cusparse"):
@@ -71,34 +62,31 @@ class Faults(JobCheckTest):
 
     def test_splits(self):
         awkward_graph(self.graph)
-        weights = self.trained()
-        with h5py.File(self.graph) as file:
-            train, valid = file["split/train"][:], file["split/valid"][:]
+        self.train()  # of the sound graph, to infer with
+        train, valid = read(self.graph, "split/train", "split/valid")
         self.change("split/valid", np.union1d(valid, train[:1]))
-        self.refused(3, ["splits must not overlap", "/split/train", "/split/valid"], weights=weights)
+        self.refused(3, ["splits must not overlap", "/split/train", "/split/valid"], infer=True)
         self.change("split/valid", valid)
         self.change("split/train", np.array([], dtype=np.int64))
         self.refused(3, ["/split/train is empty"], sample=True)
 
     def test_labels(self):
         awkward_graph(self.graph)
-        weights = self.trained()
-        with h5py.File(self.graph) as file:
-            labels, train = file["nodes/labels"][:], file["split/train"][:]
+        self.train()  # of the sound graph, to infer with
+        labels, train = read(self.graph, "nodes/labels", "split/train")
         bad = labels.copy()
         bad[train[3]] = -1
         self.change("nodes/labels", bad)
-        self.refused(3, [f"vertex {train[3]} of /split/train has no label"], weights=weights)
+        self.refused(3, [f"vertex {train[3]} of /split/train has no label"], infer=True)
         bad[train[3]] = -7
         self.change("nodes/labels", bad)
-        self.refused(3, [f"vertex {train[3]} has label -7"], weights=weights)
+        self.refused(3, [f"vertex {train[3]} has label -7"], infer=True)
 
     def test_several_labels(self):
         self.succeed("-q", "generate", "planted", "--nodes", 120, "--labels", 3, "-o", self.graph)
         self.refused(3, ["/nodes/labels has 3 labels per vertex", "train.task = \"labels\""])
         job = ("train.task=labels",)
-        with h5py.File(self.graph) as file:
-            labels, train, valid = (file[name][:] for name in ("nodes/labels", "split/train", "split/valid"))
+        labels, train, valid = read(self.graph, "nodes/labels", "split/train", "split/valid")
         bad = labels.copy()
         bad[train, 1] = 255
         self.change("nodes/labels", bad)
@@ -112,8 +100,7 @@ class Faults(JobCheckTest):
         self.typed()
         self.refused(2, ["graph.feature_norm = standard has no meaning for 2 types"], "graph.feature_norm=standard", "model.kind=rgcn")
         awkward_graph(self.graph)
-        with h5py.File(self.graph, "r+") as file:
-            del file["nodes/features"]
+        put(self.graph, {"nodes/features": None})
         self.refused(3, ["the graph has no features"])
 
     def test_edge_features(self):
@@ -121,15 +108,12 @@ class Faults(JobCheckTest):
         job = ("model.edge_features=true",)
         self.refused(2, ["takes edges of several relations for one"], "model.kind=gat", *job)
         whole = self.graph.read_bytes()
-        with h5py.File(self.graph, "r+") as file:
-            del file.attrs["digest"]
-            for name in [name for name in file["edges"] if "writes" in name]:
-                del file["edges"][name]
+        forget_digests(self.graph)
+        put(self.graph, {f"edges/{name}": None for name in arrays_of(self.graph, "edges") if "writes" in name})
         self.refused(2, ["model.edge_features", "leaves all relations out whose edges have features"], "model.kind=rgat", *job,
                      'sampler.relation_fanout=["cites=0", "rev_cites=0"]')
         self.graph.write_bytes(whole)
-        with h5py.File(self.graph) as file:
-            rows = file["edges/author.writes.paper/features"][:]
+        rows = read(self.graph, "edges/author.writes.paper/features")
         self.change("edges/author.writes.paper/features", rows[:-1])
         self.refused(3, ["author.writes.paper", f"{len(rows) - 1} rows", f"{len(rows)} edges"], "model.kind=rgat", *job)
         awkward_graph(self.graph)
@@ -138,8 +122,7 @@ class Faults(JobCheckTest):
     def test_config_and_grid(self):
         self.refused(2, ["train.lr_warmup = 1 changes nothing"], "train.lr_warmup=1")
         awkward_graph(self.graph)
-        with h5py.File(self.graph, "r+") as file:
-            del file["graph/weights"]
+        put(self.graph, {"graph/weights": None})
         self.refused(3, ["has no edge weights"], "sampler.weighted=true", sample=True)
         self.refused(2, ["model.embedding has no meaning"], "model.embedding=4")
         self.refused(2, ["sampler.groups = 4", "graph.order"], "sampler.groups=4", sample=True)
@@ -255,8 +238,7 @@ class Memory(JobCheckTest):
         for ranks in (1, 2):
             needs = []
             for options in ((), ("--csv", self.folder / "rows.csv"), ("--metrics",)):
-                code, error = self.message("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5", *options,
-                                           "run.memory_limit=16MB", ranks=ranks)
+                code, error = self.message(*self.infer_words(*options, "run.memory_limit=16MB"), ranks=ranks)
                 self.assertEqual(code, 4, error)
                 needs.append(float(re.search(r"a rank needs ([0-9.]+) MiB", error).group(1)) * 2**20)
             plain, listed, judged = needs

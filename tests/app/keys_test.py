@@ -8,12 +8,11 @@ checkpoint was not named, and a warning where it was. All others together change
 import re
 import shutil
 import tempfile
-import zlib
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, espalier
+from tests.app.program import ProgramTest, arrays_of, attributes_of, espalier, put, read, seal
 
 JOB = ("sampler.fanout=[3, 3]", "sampler.batch_size=20", "model.layers=2", "model.hidden=8", "model.dropout=0.1", "train.epochs=1",
        "train.batches_per_step=2", "train.reproducible=true", "run.threads=1", "run.checkpoint_every=1")
@@ -76,14 +75,6 @@ EXPECTED = {
 CHANGES_NETWORK, KEPT = {"shape", "meaning"}, {"state"}
 
 
-def seal(path):
-    """Anew, of a checkpoint or of weights."""
-    content = path.read_bytes()
-    title = content[:content.index(b"\n")].decode()
-    head = f"{title}\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n"
-    path.write_bytes(head.encode().ljust(512, b"\0") + content[512:])
-
-
 class Keys(ProgramTest):
     JOB = JOB
 
@@ -91,18 +82,13 @@ class Keys(ProgramTest):
         super().setUp()
         self.plain, self.typed = self.folder / "plain.h5", self.folder / "typed.h5"
         self.succeed("-q", "generate", "planted", "--nodes", 120, "--features", 5, "--classes", 3, "--edge-features", 2, "-o", self.plain)
-        with h5py.File(self.plain, "a") as file:
-            file["graph/weights"] = np.linspace(0.5, 2, len(file["graph/indices"]), dtype=np.float32)
-            for part in ("train", "valid", "test"):
-                file[f"split/other/{part}"] = file[f"split/{part}"][1:]
+        self.put({"graph/weights": np.linspace(0.5, 2, len(read(self.plain, "graph/indices")), dtype=np.float32),
+                  **{f"split/other/{part}": ids[1:] for part, ids in arrays_of(self.plain, "split").items()}}, self.plain)
         self.succeed("-q", "generate", "planted", "--types", "paper=120:5,author=90", "--classes", 3,
                      "--relations", "author.writes.paper=300,paper.cites.paper=400", "-o", self.typed)
-        with h5py.File(self.typed, "a") as file:  # a second type to learn on
-            file["nodes/author/labels"] = np.arange(90, dtype=np.int32) % 3
-            for k, split in enumerate(("train", "valid", "test")):
-                file[f"split/author/{split}"] = np.arange(30 * k, 30 * k + 30)
-        for graph in (self.plain, self.typed):
-            self.succeed("-q", "digest", graph, "--write")
+        # A second type to learn on.
+        self.put({"nodes/author/labels": np.arange(90, dtype=np.int32) % 3,
+                  **{f"split/author/{split}": np.arange(30 * k, 30 * k + 30) for k, split in enumerate(("train", "valid", "test"))}}, self.typed)
         self.links = self.folder / "links.h5"
         self.succeed("-q", "prepare", self.plain, "--split-links", "0.8,0.1,0.1", "-o", self.links)
         self.effects = dict(re.findall(r"(?m)^  (\w+\.\w+) +(?:\S.*?) +(shape|meaning|draw|state|batches|trajectory|cost) ",
@@ -160,7 +146,7 @@ class Keys(ProgramTest):
                     self.refused(key, value, *named)
                 elif effect == "batches":
                     self.assertRegex(self.succeed(*named), rf"warning: .*{re.escape(key)} = .* there and .* here")
-                infer = ("infer", *words, f"{key}={value}", *more, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
+                infer = self.infer_words(*words[1:], f"{key}={value}", *more, weights=folder / "weights.h5")
                 if effect in CHANGES_NETWORK:
                     self.refused(key, value, *infer)
                     self.assertFalse((self.folder / "rows.h5").exists())
@@ -182,19 +168,16 @@ class Keys(ProgramTest):
     def test_the_target_may_be_left_out_where_one_type_has_labels(self):
         graph = self.folder / "one.h5"
         shutil.copy(self.typed, graph)
-        with h5py.File(graph, "a") as file:
-            del file["nodes/author/labels"], file["split/author"]
-        self.succeed("-q", "digest", graph, "--write")
-        job = (self.config, f"graph.file={graph}", *RGCN, f"output.dir={self.folder}/named")
-        self.succeed("-q", "train", *job)
-        self.succeed("-q", "train", *job, "graph.target=paper", "train.epochs=2", overwrite=False)
-        self.succeed("-q", "infer", *job, "graph.target=paper", "--checkpoint", self.folder / "named/weights.h5", "-o", self.folder / "rows.h5")
+        self.put({"nodes/author/labels": None, "split/author": None}, graph)
+        job = (f"graph.file={graph}", *RGCN, f"output.dir={self.folder}/named")
+        self.succeed("-q", "train", self.config, *job)
+        self.succeed("-q", "train", self.config, *job, "graph.target=paper", "train.epochs=2", overwrite=False)
+        self.infer_to("rows.h5", *job, "graph.target=paper", weights=self.folder / "named/weights.h5")
 
     def test_a_tensor_that_nobody_takes(self):
         words, folder = self.job(())
         saved = (folder / "checkpoints" / "latest").resolve()
-        with h5py.File(saved, "a") as file:
-            file["weights/layer9.self"] = np.zeros((2, 3), dtype=np.float32)
+        put(saved, {"weights/layer9.self": np.zeros((2, 3), dtype=np.float32)})
         seal(saved)
         self.fail_with(3, ["weights/layer9.self", "no part of this training"], "train", *words, "train.epochs=2",
                        f"output.dir={folder}", f"run.restart={saved}")
@@ -218,8 +201,8 @@ class Keys(ProgramTest):
             for more in ((), (f"run.restart={saved}",)):
                 self.fail_with(2, [f'history.{value}, which was removed; set run.restart = "never"'], "train", *words, "train.epochs=2",
                                f"output.dir={folder}", *more, overwrite=False)
-            self.succeed("-q", "infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5", "--overwrite")
-            self.succeed("-q", "infer", *words, "--checkpoint", saved, "-o", self.folder / "rows.h5", "--overwrite")
+            for weights in (folder / "weights.h5", saved):
+                self.infer_to("rows.h5", *words[1:], weights=weights)
             before = f"[history]\n{value}"
 
         # The same training.
@@ -236,7 +219,7 @@ class Keys(ProgramTest):
 
     def test_embeddings_that_are_missing_or_of_another_run(self):
         words, folder = self.job(ROWS)
-        infer = ("infer", *words, "--checkpoint", folder / "weights.h5", "-o", self.folder / "rows.h5")
+        infer = self.infer_words(*words[1:], weights=folder / "weights.h5")
         beside = folder / "embeddings.h5"
         mine = beside.read_bytes()
         beside.unlink()
@@ -244,8 +227,8 @@ class Keys(ProgramTest):
         self.succeed("-q", "train", *words, "train.seed=5", f"output.dir={self.folder}/other")
         shutil.copy(self.folder / "other/embeddings.h5", beside)
         self.fail_with(3, ["embeddings.h5 is of another run"], *infer)
-        with h5py.File(folder / "weights.h5") as ours, h5py.File(self.folder / "other/embeddings.h5") as theirs:
-            self.assertEqual(theirs.attrs["weights_digest"], self.report(self.folder / "other")["weights_digest"])
-            self.assertNotEqual(ours.attrs["weights_digest"], theirs.attrs["weights_digest"])
+        ours, theirs = (attributes_of(path)["weights_digest"] for path in (folder / "weights.h5", self.folder / "other/embeddings.h5"))
+        self.assertEqual(theirs, self.report(self.folder / "other")["weights_digest"])
+        self.assertNotEqual(ours, theirs)
         beside.write_bytes(mine)
         self.succeed("-q", *infer)

@@ -7,10 +7,9 @@ one message and its exit code, and nothing is written.
 
 import csv
 
-import h5py
 import numpy as np
 
-from tests.app.program import LONG, ProgramTest
+from tests.app.program import LONG, ProgramTest, forget_digests, put, read
 
 NODES = 600
 METRICS = ["roc_auc", "average_precision", "micro_f1", "macro_f1"]
@@ -20,59 +19,42 @@ class LabelsTest(ProgramTest):
     JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=32", "model.hidden=16", "model.layers=2", "model.dropout=0.25", 'train.task="labels"',
            "train.epochs=2", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1")
 
-    def setUp(self):
-        super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", NODES, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12,
-                                    "--seed", 4))
+    GENERATE = ("planted", "--nodes", NODES, "--classes", 5, "--labels", 7, "--degree", 8, "--features", 12, "--seed", 4)
 
-    def train(self, *overrides, **options):
-        """What must not depend on the grid, and all of the report."""
-        self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **options)
-        report = self.report(self.output)
-        result = [report["weights_digest"], report["train"], report["test"], report["best_epoch"]]
-        return result + [(e["loss"], e["train"], e["valid"], e["sample_digest"]) for e in report["epochs"]], report
+    def history(self, report):
+        return super().history(report) + [report["train"], report["best_epoch"], *(epoch["train"] for epoch in report["epochs"])]
 
     def labels(self):
-        with h5py.File(self.graph) as file:
-            return file["nodes/labels"][:]
+        return read(self.graph, "nodes/labels")
 
     def put_labels(self, labels):
-        with h5py.File(self.graph, "r+") as file:
-            for thing in (file, *(file[name] for name in ("graph/indptr", "graph/indices", "nodes/features"))):
-                thing.attrs.pop("digest", None)
-            del file["nodes/labels"]
-            file["nodes/labels"] = labels
+        forget_digests(self.graph)
+        put(self.graph, {"nodes/labels": labels})
 
     def split(self, name):
-        with h5py.File(self.graph) as file:
-            return file[f"split/{name}"][:]
+        return read(self.graph, f"split/{name}")
 
 
 class Training(LabelsTest):
     def test_same_bits_on_every_grid(self):
-        expected, report = self.train()
+        report = self.train()
         self.assertEqual(list(report["test"]), METRICS)
         self.assertNotIn("confusion", report)
-        for ranks, copies in ((3, 1), (4, 2), *LONG * ((2, 2),)):  # train/labels_test has every grid
-            self.assertEqual(self.train(f"grid.replication={copies}", ranks=ranks)[0], expected, (ranks, copies))
+        # train/labels_test has every grid.
+        self.one_history((), ((3,), (4, "grid.replication=2"), *LONG * ((2, "grid.replication=2"),),
+                              (2, "run.threads=2", "grid.topology=replicated", "sampler.bulk=3")), self.history(report))
         for ranks in (1, 3):
             rows, _ = self.inferred("--predictions", ranks=ranks)
             self.assertEqual(rows["predictions"].dtype, np.uint8)
             np.testing.assert_array_equal(rows["predictions"], rows["logits"] > 0)
             self.assertGreater(rows["predictions"].sum(), 0)
-        self.assertEqual(self.train("run.threads=2", "grid.topology=replicated", "sampler.bulk=3", ranks=2)[0], expected)
 
     def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):
-        expected, _ = self.train()
-        self.succeed("-q", "train", self.config, "run.restart=never", "train.epochs=1", "run.checkpoint_every=1", ranks=2)
-        self.succeed("-q", "train", self.config, ranks=3, overwrite=False)
-        report = self.report(self.output)
-        self.assertEqual(report["restart"]["epoch"], 2)
-        self.assertEqual([report["weights_digest"], report["train"], report["test"], report["best_epoch"]], expected[:4])
+        self.goes_on(self.history(self.train()))
 
     def test_the_metric_chooses_the_best_epoch_and_every_file_has_all_of_them(self):
         for metric in METRICS:
-            _, report = self.train(f"train.metric={metric}", "train.learning_rate=0.2", "train.epochs=6")
+            report = self.train(f"train.metric={metric}", "train.learning_rate=0.2", "train.epochs=6")
             found = [epoch["valid"][metric] for epoch in report["epochs"]]
             self.assertEqual(report["best_epoch"], found.index(max(found)) + 1, metric)
             if metric == "roc_auc":
@@ -101,24 +83,23 @@ class Training(LabelsTest):
             part = labels.copy()
             part[train[~keep]] = 255
             self.put_labels(part)
-            losses.append(self.train(*frozen)[1]["epochs"][0]["loss"] * whole[keep].sum())
+            losses.append(self.train(*frozen)["epochs"][0]["loss"] * whole[keep].sum())
         self.put_labels(labels)
-        loss = self.train(*frozen)[1]["epochs"][0]["loss"]
+        loss = self.train(*frozen)["epochs"][0]["loss"]
         self.assertAlmostEqual(loss, sum(losses) / whole.sum(), delta=1e-12 * loss)
 
     def test_unknown_is_255_or_minus_one(self):
-        expected, _ = self.train()
+        expected = self.history(self.train())
         labels = self.labels()
-        self.put_labels(np.where(labels == 255, -1, labels.astype(np.int8)).astype(np.int8))
-        self.assertEqual(self.train(ranks=2)[0], expected)
-        self.put_labels(labels.astype(np.int64))
-        self.assertEqual(self.train()[0], expected)
+        for others in (np.where(labels == 255, -1, labels.astype(np.int8)).astype(np.int8), labels.astype(np.int64)):
+            self.put_labels(others)
+            self.one_history((), ((2,),), expected)
         self.assertIn(f"{(labels == 255).sum()} unknown", self.succeed("info", self.graph))
 
     def test_a_plan_foretells_bytes_and_memory(self):
         for ranks, copies in ((1, 1), (3, 1), (4, 2)):
             job = (f"grid.replication={copies}", "train.epochs=1")
-            report, plan = self.train(*job, ranks=ranks)[1], self.planned(*job, ranks=ranks)
+            report, plan = self.train(*job, ranks=ranks), self.planned(*job, ranks=ranks)
             counted, said = (json["epochs"][0]["bytes"] for json in (report, plan))
             for stage in counted:
                 self.assertEqual(said[stage]["total"], counted[stage]["total"], (stage, ranks))
@@ -148,7 +129,7 @@ class BadInput(LabelsTest):
         one_sided[self.split("valid")] = 1
         self.put_labels(one_sided)
         self.refuse(3, ["/split/valid", "ROC-AUC is not defined", "micro_f1"])
-        _, report = self.train("train.metric=micro_f1")
+        report = self.train("train.metric=micro_f1")
         self.assertEqual(list(report["epochs"][0]["valid"]), ["micro_f1", "macro_f1"], "what is not defined is left out")
 
     def test_numbers_that_are_no_labels(self):

@@ -18,46 +18,32 @@ LAYERS = {
 
 
 class Layers(JobTest):
-    def results(self, *overrides, **options):
-        self.succeed("-q", "train", self.config, "train.epochs=2", "run.restart=never", *overrides, **options)
-        report = self.report(self.output)
-        return report["weights_digest"], report["test"], [epoch["loss"] for epoch in report["epochs"]]
-
     def test_one_result_for_every_grid(self):
         ways = ((2, "sampler.kind=graphsage", "grid.replication=2"), (3, "sampler.kind=labor", "run.overlap=true"),
                 (4, "sampler.kind=ladies", "grid.replication=2"), (3, "sampler.kind=fastgcn", "grid.topology=replicated"))
-        for k, (name, layer) in enumerate(LAYERS.items()):
+        for k, layer in enumerate(LAYERS.values()):
             # A way for each layer; nn/layer_test and train/trainer_test have the rest.
             for ranks, sampler, way in ways if LONG else ways[k:k + 1]:
-                with self.subTest(layer=name, sampler=sampler):
-                    self.assertEqual(self.results(*layer, sampler, way, ranks=ranks), self.results(*layer, sampler))
+                self.one_history((*layer, sampler), ((ranks, way),))
 
     def test_attention_goes_on_on_another_grid(self):
-        job = (*LAYERS["gat"], "train.epochs=4")
-        self.succeed("-q", "train", self.config, *job)
-        expected = self.report(self.output)
-        self.results(*job[:-1], "run.checkpoint_every=1")
-        self.succeed("-q", "train", self.config, *job, "grid.replication=3", "run.restart=auto", ranks=3, overwrite=False)
-        report = self.report(self.output)
-        self.assertEqual(report["restart"]["epoch"], 3)
-        self.assertEqual((report["weights_digest"], report["test"]), (expected["weights_digest"], expected["test"]))
+        self.goes_on(self.history(self.train(*LAYERS["gat"])), *LAYERS["gat"], then=("grid.replication=3",))
 
     def test_infer_gives_the_metrics_of_training_and_a_plan_knows_the_bytes(self):
         for k, (name, layer) in enumerate(LAYERS.items()):
             with self.subTest(layer=name):
                 ranks = 2 + k % 2
-                _, test, _ = self.results(*layer, ranks=ranks)
-                moved, planned = (of["epochs"][0]["bytes"] for of in (self.report(self.output), self.planned(*layer, ranks=ranks)))
+                run = self.train(*layer, ranks=ranks)
+                moved, planned = (of["epochs"][0]["bytes"] for of in (run, self.planned(*layer, ranks=ranks)))
                 for stage in ("fetch", "reduce", "evaluate"):
                     self.assertEqual(planned[stage]["total"], moved[stage]["total"], stage)
-                self.assertEqual(self.inferred(*layer, "--metrics", ranks=2 - k % 2)[1]["test_accuracy"], test["accuracy"])
+                self.assertEqual(self.inferred(*layer, "--metrics", ranks=2 - k % 2)[1]["test_accuracy"], run["test"]["accuracy"])
 
     @needs_emulation
     def test_the_emulated_gpu_agrees(self):
-        for name, layer in LAYERS.items():
-            losses = [self.results(*layer, "train.epochs=1", f"run.device={device}", ranks=2, **on_gpus(2))[-1] for device in ("cpu", "cuda")]
-            for cpu, gpu in zip(*losses, strict=True):
-                self.assertAlmostEqual(cpu, gpu, delta=1e-4 * cpu, msg=name)
+        for layer in LAYERS.values():
+            cpu, gpu = (self.train(*layer, "train.epochs=1", f"run.device={device}", ranks=2, **on_gpus(2)) for device in ("cpu", "cuda"))
+            self.compare_devices(gpu, cpu, off=1e-4)
 
     def test_shapes_that_make_no_sense(self):
         for overrides, words in ((("model.kind=gat", "model.heads=3"), ["model.hidden = 8", "model.heads = 3", "6 or 9"]),

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 
 import tests.python  # noqa: F401  # where the package is
-from tests.app.program import LONG, ProgramTest, needs_emulation, on_gpus
+from tests.app.program import LONG, ProgramTest, arrays_of, attributes_of, needs_emulation, on_gpus, read
 
 import espalier
 
@@ -39,18 +39,9 @@ class LinksTest(ProgramTest):
         self.make_once(self.folder / "whole.h5", generate)
         self.make_once(self.graph, generate, ("prepare", None, "--split-links", "0.8,0.1,0.1", *prepare))
 
-    def train(self, *overrides, **options):
-        self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **options)
-        return self.report(self.output)
-
-    def history(self, report):
-        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid")) for epoch in report["epochs"]] + [
-            report["weights_digest"], report["test"]]
-
     def every_grid(self):
         """Every number of ranks and copies, with schedules, overlap and an order in turn."""
-        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5", "--overwrite")
-        kinds = (("grid.schedule=push", "run.overlap=true"), ("grid.schedule=staged", f"graph.order={self.folder / 'order.h5'}"),
+        kinds = (("grid.schedule=push", "run.overlap=true"), ("grid.schedule=staged", self.order("streaming", 16)),
                  ("run.overlap=true", "run.prefetch_steps=2"), ("sampler.bulk=5", "run.threads=2"))
         grids = [(p, c) for p in range(1, 9) for c in range(1, p + 1) if p % c == 0]
         return [(p, (f"grid.replication={c}", *kinds[k % len(kinds)])) for k, (p, c) in enumerate(grids)]
@@ -64,25 +55,18 @@ class LinksTest(ProgramTest):
                            (("train.negatives_mode=shared", "train.negatives_of=both", "sampler.kind=ladies", "sampler.fanout=[60,80]",
                              "model.kind=gcn", "train.score=rotate", "train.loss=self_adversarial"),
                             ((4, ("grid.replication=2", "run.overlap=true", "run.prefetch_steps=2")),))):
-            expected = self.history(self.train(*job))
-            for ranks, more in grids if not LONG else self.every_grid():
-                with self.subTest(job=job, ranks=ranks):
-                    self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected)
+            self.one_history(job, ((ranks, *more) for ranks, more in (grids if not LONG else self.every_grid())))
 
     def test_an_order_moves_no_bit(self):
         self.make()
-        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 16, "-o", self.folder / "order.h5")
-        job = ("train.negatives_mode=degree", "train.negatives_filtered=true", "train.score=complex")
-        expected = self.history(self.train(*job))
-        self.assertEqual(self.history(self.train(*job, f"graph.order={self.folder / 'order.h5'}", ranks=3)), expected)
+        self.one_history(("train.negatives_mode=degree", "train.negatives_filtered=true", "train.score=complex"),
+                         ((3, self.order("streaming", 16)),))
 
     def test_local_batches(self):
         self.make()
-        self.succeed("-q", "partition", self.graph, "--method", "metis", "--clusters", 64, "-o", self.folder / "order.h5")
-        order = f"graph.order={self.folder / 'order.h5'}"
+        order = self.order()
         job = (order, "sampler.groups=8", "train.batches_per_step=8")
-        expected = self.history(self.train(*job))
-        self.assertEqual(self.history(self.train(*job, "grid.replication=2", "run.overlap=true", ranks=4)), expected)
+        expected = self.one_history(job, ((4, "grid.replication=2", "run.overlap=true"),))
         run, plan = self.train(*job, ranks=3), self.planned(*job, ranks=3)
         self.assertEqual(self.history(run), expected)
         self.assertEqual(plan["epochs"][0]["sample_digest"], run["epochs"][0]["sample_digest"])
@@ -101,10 +85,7 @@ class LinksTest(ProgramTest):
         self.make()
         job = ("train.negatives_filtered=true", "train.score=distmult", "train.loss=self_adversarial", "train.epochs=1")
         cpu, gpu = self.train(*job), self.train(*job, "run.device=cuda", ranks=2, **on_gpus(2))
-        self.assertEqual([gpu["device"], cpu["device"]], ["cuda", "cpu"])
-        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
-            self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
-            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-5 * theirs["loss"])
+        self.compare_devices(gpu, cpu)
         self.assertAlmostEqual(gpu["test"]["auc"], cpu["test"]["auc"], delta=2e-3)
         self.assertEqual(self.history(self.train(*job, "run.device=cuda", "run.overlap=true", ranks=3, **on_gpus(3))), self.history(gpu))
 
@@ -148,8 +129,7 @@ class LinksTest(ProgramTest):
         self.stopped_run("-q", "train", self.config, *job, ranks=2, overwrite=False)
         self.succeed("-q", "train", self.config, *job, ranks=2, overwrite=False)
         self.assertEqual(self.history(self.report(self.output)), expected)
-        with h5py.File(self.output / "weights.h5") as file:
-            angles = file["weights/task.relations"][:]
+        angles = read(self.output / "weights.h5", "weights/task.relations")
         self.assertEqual(angles.shape, (1, 8))
         self.assertGreater(np.abs(angles).max(), 1, "they begin within pi, not about 0")
 
@@ -159,9 +139,8 @@ class LinksTest(ProgramTest):
         self.assertEqual({name: about[f"test_{name}"] for name in report["test"]}, report["test"])
         h = arrays["embeddings"].astype(np.float64)
         scores = (h @ h.T).astype(np.float32)
-        with h5py.File(self.graph) as file:
-            splits = {split: {name: data[:] for name, data in file[f"links/{split}"].items()} for split in ("train", "valid", "test")}
-            directed = file["links"].attrs["directed"]
+        splits = {split: arrays_of(self.graph, f"links/{split}") for split in ("train", "valid", "test")}
+        directed = attributes_of(self.graph, "links")["directed"]
         after, before = ([set() for _ in h] for _ in range(2))  # tails of a head, heads of a tail
         for links in splits.values():
             for u, v in zip(links["head"], links["tail"]):
@@ -195,11 +174,8 @@ class LinksTest(ProgramTest):
         self.check_ranks(self.train("train.negatives_of=both", "grid.replication=2", ranks=2), both=True)
         # Candidates that the file gives for the links of one split.
         random = np.random.default_rng(5)
-        with h5py.File(self.graph, "a") as file:
-            count = len(file["links/test/head"])
-            file["links/test/negative_tails"] = random.integers(0, NODES, (count, 40))
-            file["links/test/negative_heads"] = random.integers(0, NODES, (count, 7))
-        self.succeed("-q", "digest", self.graph, "--write")
+        count = len(read(self.graph, "links/test/head"))
+        self.put({f"links/test/negative_{end}": random.integers(0, NODES, (count, width)) for end, width in (("tails", 40), ("heads", 7))})
         report = self.train(ranks=2)
         self.check_ranks(report, both=False)
         self.assertEqual(self.history(self.train()), self.history(report))
@@ -208,12 +184,9 @@ class LinksTest(ProgramTest):
         self.make()
         random = np.random.default_rng(5)
         pairs = {split: random.integers(0, NODES, (count, 2)) for split, count in (("valid", 301), ("test", 150))}
-        with h5py.File(self.graph, "a") as file:
-            test = np.stack([file["links/test/head"][:], file["links/test/tail"][:]])
-            pairs["test"][:20] = test[:, :20].T  # 20 scores are the same
-            for split, of in pairs.items():
-                file[f"links/{split}/non_links"] = of
-        self.succeed("-q", "digest", self.graph, "--write")
+        test = np.stack(read(self.graph, "links/test/head", "links/test/tail"))
+        pairs["test"][:20] = test[:, :20].T  # 20 scores are the same
+        self.put({f"links/{split}/non_links": of for split, of in pairs.items()})
         job = ("model.hidden=4",)
         report = self.train(*job)
         h = self.inferred(*job)[0]["embeddings"].astype(np.float64)
@@ -240,16 +213,13 @@ class LinksTest(ProgramTest):
     def test_links_of_types(self):
         self.make("planted", "--types", "paper=200:8,author=100", *OF_TYPES, "--homophily", 0.95)
         job = ("model.kind=rgcn", "model.embedding=4", "model.bases=4", "train.score=distmult", "train.negatives_of=both")
-        report = self.train(*job)
-        self.assertEqual(self.history(self.train(*job, "grid.replication=2", ranks=4)), self.history(report))
-        self.assertGreater(report["test"]["auc"], 0.6)
+        self.assertGreater(self.one_history(job, ((4, "grid.replication=2"),))[-1]["auc"], 0.6)
 
     def answers(self, lines, *options, **run):
         """The lines of --links, and of the CSV."""
         asked, found = self.folder / "asked.txt", self.folder / "answers.csv"
         asked.write_text(lines)
-        self.succeed("-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", asked, "-o", found, "--overwrite",
-                     *options, **run)
+        self.succeed("-q", *self.infer_words("--links", asked, "--overwrite", rows=found), *options, **run)
         with open(found, newline="") as file:
             rows = list(csv.reader(file))
         self.assertEqual(rows[0], ["head", "relation", "tail", "score", "known"])
@@ -282,28 +252,22 @@ class LinksTest(ProgramTest):
         # By a network.
         self.train("train.score=mlp")
         h = self.inferred("train.score=mlp")[0]["embeddings"].astype(np.float64)
-        with h5py.File(self.output / "weights.h5") as file:
-            w = {name: file["weights"][f"task.{name}"][:] for name in ("relations", "hidden", "hidden_bias", "output", "output_bias")}
+        w = {name.removeprefix("task."): of for name, of in arrays_of(self.output / "weights.h5", "weights").items()}
         for (u, v), (*_, score, _) in zip(pairs, self.answers("".join(f"{u}\t{v}\n" for u, v in pairs), "train.score=mlp", ranks=2)):
             hidden = np.maximum(h[u] * w["relations"][0] * h[v] @ w["hidden"] + w["hidden_bias"][0], 0)
             self.assertAlmostEqual(float(score), (hidden @ w["output"] + w["output_bias"][0]).item(), delta=1e-5)
         self.train()
         # By names.
-        with h5py.File(self.graph, "a") as file:
-            file["nodes/ids"] = np.array([f'p "{v}", x' for v in range(NODES)], "S")
-        self.succeed("-q", "digest", self.graph, "--write")
+        self.put({"nodes/ids": np.array([f'p "{v}", x' for v in range(NODES)], "S")})
         named = self.answers('p "3", x\tp "5", x\n', ranks=2)
         self.assertEqual(named, [['p "3", x', "0", 'p "5", x', *rows[3][3:]]])
         # By ids that are numbers.
-        with h5py.File(self.graph, "a") as file:
-            del file["nodes/ids"]
-            file["nodes/ids"] = NODES - np.arange(NODES)
-        self.succeed("-q", "digest", self.graph, "--write")
+        self.put({"nodes/ids": NODES - np.arange(NODES)})
         head, tail = str(NODES - 3), str(NODES - 5)
         self.assertEqual(self.answers(f"{head}\t{tail}\n", "--named-by", "ids", ranks=2), [[head, "0", tail, *rows[3][3:]]])
         self.assertEqual(self.answers("3\t5\n", "--named-by", "numbers"), [["3", "0", "5", *rows[3][3:]]])
-        self.fail_with(2, ["--links", "the ids of the graph are numbers, too", "--named-by"], "infer", self.config, "--checkpoint",
-                       self.output / "weights.h5", "--links", self.folder / "asked.txt", "-o", self.folder / "new.csv")
+        self.fail_with(2, ["--links", "the ids of the graph are numbers, too", "--named-by"],
+                       *self.infer_words("--links", self.folder / "asked.txt", rows="new.csv"))
 
     def test_a_graph_without_links_is_asked(self):
         """What relations are called, and join, the weights know."""
@@ -316,26 +280,18 @@ class LinksTest(ProgramTest):
         heads = "".join(f"3,{name}\n" for name in names)
         asked, best = (self.answers(text, *job, *top) for text, top in ((lines, ()), (heads, ("--top", 5))))
         whole = self.graph.read_bytes()
-        with h5py.File(self.graph, "a") as file:
-            del file["links"]
-        self.succeed("-q", "digest", self.graph, "--write")
+        self.put({"links": None})
         for expected, text, top in ((asked, lines, ()), (best, heads, ("--top", 5))):
             for ranks in (1, 3):
                 self.assertEqual(self.answers(text, *job, *top, ranks=ranks), [[*row[:-1], "0"] for row in expected])
-        self.fail_with(3, ["no links to learn"], "infer", self.config, "--checkpoint", self.output / "weights.h5", "--metrics", "-o",
-                       self.folder / "rows.h5", *job)
+        self.fail_with(3, ["no links to learn"], *self.infer_words("--metrics", *job))
         # Links that have nothing to train on; and of which the relations have changed places.
-        ask = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", self.folder / "asked.txt", "-o",
-               self.folder / "new.csv", *job)
         self.graph.write_bytes(whole)
-        with h5py.File(self.graph, "a") as file:
-            del file["links/train"]
-        self.succeed("-q", "digest", self.graph, "--write")
+        self.put({"links/train": None})
         self.assertEqual([row[:-1] for row in self.answers(lines, *job)], [row[:-1] for row in asked])
-        with h5py.File(self.graph, "a") as file:
-            file["links/relations"][...] = file["links/relations"][:][::-1]
-        self.succeed("-q", "digest", self.graph, "--write")
-        self.fail_with(3, ["its relation 0 of links is", names[-1], "weights.h5 has learnt", names[0]], *ask, ranks=2)
+        self.put({"links/relations": lambda relations: relations[::-1]})
+        self.fail_with(3, ["its relation 0 of links is", names[-1], "weights.h5 has learnt", names[0]],
+                       *self.infer_words("--links", self.folder / "asked.txt", *job, rows="new.csv"), ranks=2)
 
     def make_triples(self):
         """450 entities of 30 groups on a circle; a relation leads from each to two of the group so many places on."""
@@ -344,10 +300,12 @@ class LinksTest(ProgramTest):
         for step in (1, 7, 12):
             for split, heads in zip(files, np.split(random.permutation(np.arange(900) % 450), [750, 825])):
                 files[split] += [(h, step, (h // 15 + step) % 30 * 15 + random.integers(15)) for h in heads]
+        self.import_triples({split: [(f"e{h:03}", f"by{step:02}", f"e{t:03}") for h, step, t in of] for split, of in files.items()})
+
+    def import_triples(self, files):
         for split, triples in files.items():
-            (self.folder / f"{split}.txt").write_text("".join(f"e{h:03}\tby{step:02}\te{t:03}\n" for h, step, t in triples))
-        self.succeed("-q", "import", "triples", *(word for split in files for word in (f"--{split}", self.folder / f"{split}.txt")), "-o", self.graph,
-                     "--overwrite")
+            (self.folder / f"{split}.txt").write_text("".join(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples))
+        self.succeed("-q", "import", "triples", *(word for split in files for word in (f"--{split}", self.folder / f"{split}.txt")), "-o", self.graph)
 
     ROWS_ALONE = ("model.layers=0", "sampler.fanout=[]", "model.embedding=24", "model.dropout=0.5", "train.negatives_of=both", "train.negatives=4",
                   "sampler.batch_size=128")
@@ -363,8 +321,7 @@ class LinksTest(ProgramTest):
                 self.assertEqual(self.history(self.train(*job, "model.input_dropout=0")), expected, "rows are not dropped unless said")
             arrays, about = self.inferred("--metrics", *job)
             self.assertEqual(about["test_mrr"], report["test"]["mrr"])
-            with h5py.File(self.output / "embeddings.h5") as file:
-                np.testing.assert_array_equal(arrays["types/entity/embeddings"], file["weights/embedding.entity"][:])
+            np.testing.assert_array_equal(arrays["types/entity/embeddings"], read(self.output / "embeddings.h5", "weights/embedding.entity"))
             for ranks, grid in grids:
                 run = self.train(*job, *grid, ranks=ranks)
                 self.assertEqual(self.history(run), expected)
@@ -420,8 +377,7 @@ class LinksTest(ProgramTest):
             of = (*job, f"train.negatives={negatives}")
             self.succeed("-q", "sample", self.config, "--epochs", 2, "--write", batches, "--overwrite", *of, "model.layers=1", "sampler.fanout=[1]")
             self.train(*of, "train.epochs=1", "train.embedding_rate=1e-35", "train.learning_rate=1e-35")
-            with h5py.File(self.output / "embeddings.h5") as rows, h5py.File(self.output / "weights.h5") as others:
-                weights = rows["weights/embedding.entity"][:], others["weights/task.relations"][:]
+            weights = read(self.output / "embeddings.h5", "weights/embedding.entity"), read(self.output / "weights.h5", "weights/task.relations")
             losses = [epoch["loss"] for epoch in self.train(*of, "train.embedding_rate=0.05", "train.learning_rate=0.01")["epochs"]]
             drawn = espalier.Minibatches(batches)
             expected, exact = (self.hinge_steps(drawn, [drawn.of_epoch(e) for e in (1, 2)], weights, negatives, rounded) for rounded in (True, False))
@@ -432,22 +388,17 @@ class LinksTest(ProgramTest):
         for ranks, learnt, types in ((3, 6, "paper=200:8,author=100"), (2, 0, "paper=200,author=100:8")):
             self.make("planted", "--types", types, *OF_TYPES)
             job = (*self.ROWS_ALONE, "train.score=distmult", f"model.embedding={learnt}")
-            expected = self.history(self.train(*job))
-            report = self.train(*job, ranks=ranks)
-            self.assertEqual(self.history(report), expected)
-            self.assertEqual(self.inferred("--metrics", *job)[1]["test_mrr"], report["test"]["mrr"])
-            with h5py.File(self.output / "weights.h5") as file:
-                self.assertEqual(set(file["weights"]), {"input.weight.author", "input.bias.author", "input.bias.paper", "task.relations",
-                                                       *(["input.weight.paper"] if learnt else [])})
+            test = self.one_history(job, ((ranks,),))[-1]
+            self.assertEqual(self.inferred("--metrics", *job)[1]["test_mrr"], test["mrr"])
+            self.assertEqual(set(arrays_of(self.output / "weights.h5", "weights")), {
+                "input.weight.author", "input.bias.author", "input.bias.paper", "task.relations", *(["input.weight.paper"] if learnt else [])})
 
     @needs_emulation
     def test_rows_alone_on_the_emulated_gpu(self):
         self.make_triples()
         job = (*self.ROWS_ALONE, "train.score=mlp", "train.epochs=1")
         cpu, gpu = self.train(*job), self.train(*job, "run.device=cuda", ranks=2, **on_gpus(2))
-        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
-            self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
-            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-5 * theirs["loss"])
+        self.compare_devices(gpu, cpu)
 
     def test_what_rows_alone_refuse(self):
         self.make_triples()
@@ -467,14 +418,11 @@ class LinksTest(ProgramTest):
         self.make()
         self.train(*job)
         self.make("planted", "--nodes", NODES, "--degree", 8, "--features", 5, "--classes", 5)
-        self.fail_with(3, [str(self.graph), "5 features", "weights.h5", "8 features"], "infer", self.config, "--checkpoint",
-                       self.output / "weights.h5", "-o", self.folder / "rows.h5", *job, ranks=2)
+        self.fail_with(3, [str(self.graph), "5 features", "weights.h5", "8 features"], *self.infer_words(*job), ranks=2)
 
     def test_what_is_odd_is_said(self):
         lines = {"train": [(a, "likes", b) for a in range(12) for b in range(12)], "valid": [(0, "knows", 1)], "test": [(2, "likes", 2), (3, "likes", 4)]}
-        for split, triples in lines.items():
-            (self.folder / f"{split}.txt").write_text("".join(f"{head}\t{relation}\t{tail}\n" for head, relation, tail in triples))
-        self.succeed("-q", "import", "triples", *(word for split in lines for word in (f"--{split}", self.folder / f"{split}.txt")), "-o", self.graph)
+        self.import_triples(lines)
         said = self.succeed("info", self.graph)
         of_itself, unlearnt = "12 of 144 links of train lead from a vertex to itself", "1 relation has no links to train on"
         for words in (of_itself, "1 of 2 links of test lead", unlearnt, "knows (1)"):
@@ -494,8 +442,7 @@ class LinksTest(ProgramTest):
             file.copy("links", whole)
         self.succeed("-q", "digest", self.folder / "whole.h5", "--write")
         self.assertNotIn("edges of the graph", self.succeed("train", self.config, "run.restart=never"))
-        with h5py.File(self.graph) as file:
-            count = len(file["links/valid/head"])
+        count = len(read(self.graph, "links/valid/head"))
         for kind, ranks in (("sage", 2), ("gcn", 1)):
             said = self.succeed("train", self.config, "run.restart=never", f"graph.file={self.folder / 'whole.h5'}", f"model.kind={kind}",
                                 ranks=ranks)
@@ -506,9 +453,7 @@ class LinksTest(ProgramTest):
         whole, prepare = self.folder / "whole.h5", ("prepare", self.folder / "whole.h5", "--split-links", "0.8,0.1,0.1", "--relations", "writes",
                                                     "-o", self.graph, "--overwrite")
         self.succeed("-q", "generate", "planted", "--types", "paper=200:8,author=100", *OF_TYPES, "--seed", 3, "-o", whole)
-        with h5py.File(whole, "a") as file:
-            file["relations/inverse"][:] = -1
-        self.succeed("-q", "digest", whole, "--write")
+        self.put({"relations/inverse": lambda inverse: np.full_like(inverse, -1)}, whole)
         words = ("author.writes.paper: ", "(1.000) stand in paper.rev_writes.author, the other way round")
         remedy = "--inverse author.writes.paper=paper.rev_writes.author"
         train = ("train", self.config, "run.restart=never", "model.kind=rgcn", "model.embedding=4", "train.epochs=1")
@@ -522,9 +467,8 @@ class LinksTest(ProgramTest):
         self.assertIn("also       ", left)
         self.assertNotIn("the other way round", left + self.succeed("info", self.graph))
         self.assertNotIn("the other way round", self.succeed(*prepare, "--inverse", "writes=rev_writes", ranks=2) + self.succeed(*train))
-        with h5py.File(self.graph) as file:
-            names = [name.decode() for name in file["relations/name"][()]]
-            self.assertEqual(file["relations/inverse"][names.index("writes")], names.index("rev_writes"))
+        names, inverse = read(self.graph, "relations/name", "relations/inverse")
+        self.assertEqual(names[inverse[names.tolist().index(b"writes")]], b"rev_writes")
 
     def test_what_is_learnt(self):
         self.make()
@@ -541,35 +485,26 @@ class LinksTest(ProgramTest):
         self.fail_with(2, ["sampler.kind", "subgraph"], *train, "sampler.kind=subgraph")
         self.train()
         asked = self.folder / "asked.txt"
-        infer = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "--links", asked, "-o", self.folder / "answers.csv")
+        infer = self.infer_words("--links", asked, rows="answers.csv")
         for lines, options, words in ((f"3,5\n3,{NODES}\n", (), ["asked.txt:2", f"{NODES}", f"0 to {NODES - 1}"]),
                                       ("3\n", (), ["asked.txt:1", "1 field", "tail"]),
                                       ("3,1,5\n", (), ["asked.txt:1", "'1' is no relation"]), ("", (), ["asked.txt", "no link"]),
                                       ("3,0,5\n", ("--top", 2), ["asked.txt:1", "3 fields"])):
             asked.write_text(lines)
             self.fail_with(3, words, *infer, *options)
-        self.fail_with(2, ["--predictions", "links"], "infer", self.config, "--checkpoint", self.output / "weights.h5", "--predictions", "-o",
-                       self.folder / "answers.csv")
+        self.fail_with(2, ["--predictions", "links"], *self.infer_words("--predictions", rows="answers.csv"))
         self.assertFalse((self.folder / "answers.csv").exists())
         self.fail_with(2, ["train.norm", "train.score"], *train, "train.norm=2")
         for key in ("train.negatives", "train.ranked_against"):
             self.fail_with(2, [f"{key} = {NODES}", f"{NODES} vertices", f"give {NODES - 1} at most"], *train, f"{key}={NODES}")
-        with h5py.File(self.graph, "a") as file:  # candidates for valid, no links in test
-            file["links/valid/negative_tails"] = np.zeros((len(file["links/valid/head"]), 3), np.int64)
-            for name in [*file["links/test"]]:
-                empty = file[f"links/test/{name}"][:0]
-                del file[f"links/test/{name}"]
-                file[f"links/test/{name}"] = empty
-        self.succeed("-q", "digest", self.graph, "--write")
+        # Candidates for valid, no links in test.
+        none_of = {split: {f"links/{split}/{name}": of[:0] for name, of in arrays_of(self.graph, f"links/{split}").items()}
+                   for split in ("valid", "test")}
+        self.put({"links/valid/negative_tails": np.zeros((len(read(self.graph, "links/valid/head")), 3), np.int64), **none_of["test"]})
         self.fail_with(2, ["train.ranked_against", "gives the candidates"], *train, "train.ranked_against=9")
         self.fail_with(2, ["train.metric", "filtered_mrr", "use mrr"], *train, "train.metric=filtered_mrr")
-        with h5py.File(self.graph, "a") as file:  # no links in valid either: nothing is ranked, and nothing said about it is wrong
-            for name in [*file["links/valid"]]:
-                empty = file[f"links/valid/{name}"][:0]
-                del file[f"links/valid/{name}"]
-                if not name.startswith("negative"):
-                    file[f"links/valid/{name}"] = empty
-        self.succeed("-q", "digest", self.graph, "--write")
+        # No links in valid either: nothing is ranked, and nothing said about it is wrong.
+        self.put({"links/valid/negative_tails": None, **none_of["valid"]})
         self.assertNotIn("test", self.train("train.ranked_against=9"))
         self.fail_with(2, ["sampler.batch_size", "train.negatives"], *train, "sampler.batch_size=2000000000")
         self.fail_with(2, ["train.task", "links"], *train, "train.task=classes")

@@ -19,9 +19,7 @@ def without_sample(history):
 
 
 class NeededDrawTest(PlantedJobTest):
-    def setUp(self):
-        super().setUp()
-        self.make(1200)
+    NODES = 1200
 
     def test_it_is_the_pruned_sample(self):
         jobs = (("sampler.kind=graphsage",), ("sampler.kind=labor", "history.scope=lane", "sampler.share_batches=4", "history.recompute=0.3"),
@@ -30,14 +28,12 @@ class NeededDrawTest(PlantedJobTest):
                    (4, 2, ("grid.topology=replicated", "run.overlap=true")), (6, 3, ("sampler.bulk=7",)))
         for k, job in enumerate(jobs):
             whole = self.history(self.train(*ON, *job))
-            expected = self.history(self.train(*NEEDED, *job))
+            # history/needed_sample_test has every grid.
+            expected = self.one_history((*NEEDED, *job), ((ranks, f"grid.replication={copies}", *more) for ranks, copies, more in (
+                layouts if k == 0 or LONG else layouts[k:k + 1])))
             self.assertEqual(without_sample(expected), without_sample(whole))
             self.assertNotEqual(expected[1][0], whole[1][0], "less was drawn")
             self.assertNotIn("edges_of_sample", expected[1][3])
-            for ranks, copies, more in layouts if k == 0 or LONG else layouts[k:k + 1]:  # history/needed_sample_test has every grid
-                with self.subTest(job=job, ranks=ranks, copies=copies, more=more):
-                    found = self.history(self.train(*NEEDED, *job, f"grid.replication={copies}", *more, ranks=ranks))
-                    self.assertEqual(found, expected)
 
     def test_epochs_report_what_was_drawn(self):
         whole, found = (self.train(*job, "grid.replication=1", "train.epochs=3", ranks=4) for job in (ON, NEEDED))
@@ -57,8 +53,7 @@ class NeededDrawTest(PlantedJobTest):
         job = ("run.cache_memory=1MiB",)
         expected = without_sample(self.history(self.train(*ON)))
         self.assertEqual(without_sample(self.history(self.train(*NEEDED, *job, "run.overlap=true", ranks=3))), expected)
-        self.succeed("-q", "generate", "planted", "--types", "paper=700:12,author=400,field=5", "--relations",
-                     "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=700", "--classes", 5, "-o", self.graph, "--overwrite")
+        self.make_typed()
         for kind in ("rgcn", "hgt"):
             job = (f"model.kind={kind}", "model.embedding=4", "model.heads=4")
             expected = without_sample(self.history(self.train(*ON, *job)))
@@ -74,11 +69,8 @@ class NeededDrawTest(PlantedJobTest):
             self.assertGreater(found[0][3]["hits"], 0, scope)
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
-        job = (*NEEDED, "history.recompute=0.4", "sampler.batch_size=70", "train.epochs=3", "history.start=2")
-        expected = self.history(self.train(*job))
-        layouts = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2"))
-        self.assertGreater(sum(1 for _ in self.cut_everywhere(*job, layouts=layouts)), 9)
-        self.assertEqual(self.history(self.report(self.output)), expected)
+        self.check_cuts(*NEEDED, "history.recompute=0.4", "sampler.batch_size=70", "train.epochs=3", "history.start=2", most=9,
+                        layouts=((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2")))
 
     def test_what_is_refused(self):
         def refuse(words, *overrides):

@@ -4,7 +4,6 @@ Law: what is no number, or lies outside its range, is refused with exit code 2 a
 given and the range; nothing is rounded, cut off at the largest integer or read in another base.
 """
 
-
 from tests.app.program import ProgramTest, awkward_graph, espalier
 
 HUGE = "99999999999999999999"

@@ -15,12 +15,15 @@ import socket
 import subprocess
 import tomllib
 
-import h5py
 
-from tests.app.program import PROGRAM, espalier
+from tests.app.program import PROGRAM, attributes_of, espalier, put, small_files
 from tests.app.restart_test import RestartTest, damage_of
 
 LOCK = "espalier.lock"
+
+
+def report_in(output):
+    return json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
 
 
 class Lock(RestartTest):
@@ -36,9 +39,7 @@ class Lock(RestartTest):
                 self.fail_with(2, words, "sample", self.config)
                 self.succeed("-q", "plan", self.config, "--ranks", 2)
             job.signal(signal.SIGCONT, 0)
-            code, output = job.end()
-            self.assertEqual(code, 0, output)
-            self.assertEqual(self.outcome(), expected)
+            self.arrives(job, expected)
             self.assertEqual(sorted(path.name for path in self.output.iterdir()),
                              ["checkpoints", "config.toml", "metrics.csv", "plan.json", "report.json", "weights.h5"])
 
@@ -112,11 +113,7 @@ class FullDisk(RestartTest):
 
     def holds(self, epoch):
         """The checkpoints whose best weights are of that epoch."""
-        found = []
-        for path in self.files():
-            with h5py.File(path) as file:
-                found += [path] * (file.attrs["best_epoch"] == epoch)
-        return found
+        return [path for path in self.files() if attributes_of(path)["best_epoch"] == epoch]
 
     def in_the_way(self, *names):
         """In an output folder that has nothing else."""
@@ -140,25 +137,19 @@ class FullDisk(RestartTest):
         holder, = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", self.fail_with(2, words, "train", self.config, ranks=2, overwrite=False))
         self.assertIn(holder, map(str, self.holds(expected["best"])), "nothing was left to train")
 
-    def test_with_embeddings_both_files_are_missed_together(self):
-        with h5py.File(self.graph, "r+") as file:
-            del file["nodes/features"]
-        self.in_the_way("weights.h5", "embeddings.h5")
-        words = [str(self.output / "embeddings.h5"), str(self.output / "weights.h5"), "no checkpoint holds the same weights"]
+    def test_all_that_cannot_be_written_is_missed_in_one_error(self):
         learnt = ("model.embedding=4", 'graph.feature_norm="none"', "run.checkpoint_minutes=0")
-        self.fail_with(2, words, "train", self.config, *learnt, ranks=2)
-        self.in_the_way("embeddings.h5")
-        self.fail_with(2, [words[0]], "train", self.config, *learnt)
-
-    def test_report_and_weights_are_missed_in_one_error(self):
-        self.in_the_way("report.json", "weights.h5")
-        self.fail_with(2, [str(self.output / "report.json"), "standard output", str(self.output / "weights.h5")], "train", self.config, ranks=2)
+        for names, words, job, ranks in ((("report.json", "weights.h5"), ["standard output"], (), 2),
+                                         (("weights.h5", "embeddings.h5"), ["no checkpoint holds the same weights"], learnt, 2),
+                                         (("embeddings.h5",), [], learnt, 1)):
+            if job:
+                put(self.graph, {"nodes/features": None})
+            self.in_the_way(*names)
+            self.fail_with(2, [*(str(self.output / name) for name in names), *words], "train", self.config, *job, ranks=ranks)
 
     def test_weights_that_do_not_fit_and_the_checkpoint_of_an_earlier_epoch(self):
         """Only a checkpoint with the best weights of the whole run is named."""
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
-        wide = ("run.checkpoint_every=1", "model.hidden=64")
+        limit, wide = small_files(2**13), ("run.checkpoint_every=1", "model.hidden=64")
         self.fail_with(2, ["weights.h5: File too large", "no checkpoint holds the same weights"], "train", self.config, "model.hidden=64",
                        "run.checkpoint_minutes=0", preexec_fn=limit)
         shutil.rmtree(self.output)
@@ -166,8 +157,7 @@ class FullDisk(RestartTest):
         for epochs in (2, 3, 6, 9):
             output = self.fail_with(2, ["weights.h5: File too large"], "train", self.config, *wide, f"train.epochs={epochs}", preexec_fn=limit)
             told = re.findall(r"(\S+checkpoints/\S+h5) holds the same weights", output)
-            report = json.loads((self.output / "report.json").read_text()) if "standard output" not in output else \
-                json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
+            report = self.report(self.output) if "standard output" not in output else report_in(output)
             self.assertEqual(told, [str(path) for path in self.holds(report["best_epoch"])], output)
 
     def test_a_report_that_cannot_be_written_goes_to_standard_output(self):
@@ -178,7 +168,7 @@ class FullDisk(RestartTest):
             for quiet in ((), ("-q",)) if command == "train" else ((),):
                 output = self.fail_with(2, [str(path), "Is a directory", "the run is done", "standard output"], *quiet, command,
                                         self.config, ranks=ranks)
-                report = json.loads(output[output.index("{\n"):output.index("\n}\n") + 2])
+                report = report_in(output)
                 if command == "train":
                     self.assertEqual(report["weights_digest"], expected["weights"])
                     self.assertEqual(report["test"], expected["test"])
@@ -190,9 +180,7 @@ class FullDisk(RestartTest):
         expected = self.uncut()
         job = self.under_way()
         self.output.rename(self.folder / "moved")
-        code, output = job.end()
-        self.assertEqual(code, 0, output)
-        self.assertEqual(self.outcome(), expected)
+        output = self.arrives(job, expected)
         self.assertIn(f"{LOCK} was removed or replaced", output)
 
     def test_a_config_that_cannot_be_written_is_an_error_before_any_work(self):
@@ -264,7 +252,7 @@ class StandardOutput(RestartTest):
         code, errors = self.run_into("/dev/full", "train", self.config)
         self.assertEqual(code, 2, errors)
         self.assertIn("its report is on standard error", errors)
-        self.assertEqual(json.loads(errors[errors.index("{\n"):errors.index("\n}\n") + 2])["test"], expected["test"])
+        self.assertEqual(report_in(errors)["test"], expected["test"])
 
     def test_who_reads_a_part_gets_it(self):
         done = subprocess.run(f"{PROGRAM} info {self.graph} | head -1", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

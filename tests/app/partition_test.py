@@ -6,15 +6,11 @@ refused in one message.
 """
 
 import re
-import resource
-import subprocess
-import sys
 import unittest
 
-import h5py
 import numpy as np
 
-from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, awkward_graph
+from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read, run_python, small_files
 from tests.app.typed_file_test import write_typed
 
 KINDS = ["vertices", "edges", "train", "valid", "test"]
@@ -27,16 +23,12 @@ EMPTY = dict.fromkeys(["nodes__author__features", "nodes__paper__features", "nod
 
 
 class Order:
-    """An order and its graph, read by h5py."""
+    """An order and its graph."""
 
     def __init__(self, path, graph):
-        with h5py.File(path) as file:
-            self.cluster = file["cluster"][()]
-            self.weights = file["weights"][()]
-            self.attributes = {name: file.attrs[name] for name in file.attrs}
-        with h5py.File(graph) as file:
-            self.indptr, self.columns = file["graph/indptr"][()], file["graph/indices"][()]
-            self.splits = [file["split/" + name][()] for name in KINDS[2:]]
+        self.cluster, self.weights = read(path, "cluster", "weights")
+        self.attributes = attributes_of(path)
+        self.indptr, self.columns, *self.splits = read(graph, "graph/indptr", "graph/indices", *(f"split/{name}" for name in KINDS[2:]))
         self.rows = np.repeat(np.arange(len(self.cluster)), np.diff(self.indptr))
 
     def counted_weights(self):
@@ -71,7 +63,7 @@ def table(output):
 
 class Partition(ProgramTest):
     def planted(self, nodes=1500):
-        self.succeed("-q", "generate", "planted", "--nodes", nodes, "--features", 1, "--seed", 3, "-o", self.graph)
+        self.make_once(self.graph, ("generate", "planted", "--nodes", nodes, "--features", 1, "--seed", 3))
 
     def has_metis(self):
         return "by metis" in self.succeed("partition", self.graph, "--clusters", 1, "-o", self.folder / "probe.h5")
@@ -104,8 +96,7 @@ class Partition(ProgramTest):
         self.planted()
         for method in ("bfs", "degree", "random"):
             path = self.folder / f"{method}.h5"
-            done = subprocess.run([sys.executable, ROOT / "bench/partition/orders.py", self.graph, "--method", method, "--clusters", "40",
-                                   "-o", path], capture_output=True, text=True, timeout=60)
+            done = run_python(ROOT / "bench/partition/orders.py", self.graph, "--method", method, "--clusters", 40, "-o", path)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"40 clusters by {method}", self.succeed("info", path))
             order = Order(path, self.graph)
@@ -131,8 +122,7 @@ class Partition(ProgramTest):
                     graph__weights=None, graph__segment_ptr=3 * np.arange(n + 1), graph__segment_relation=np.tile([0, 1, 2], n).astype(np.uint8),
                     graph__segment_begin=np.array(starts), **EMPTY)
         path, output = self.partition("order.h5", "--method", "block", "--clusters", 2, ranks=2)
-        with h5py.File(path) as file:
-            cluster = file["cluster"][()]
+        cluster = read(path, "cluster")
         pairs = {(u, v) for v, row in enumerate(rows) for u in row if u != v}
         wanted = {(u, cluster[v]) for u, v in pairs} | set(enumerate(cluster))
         cut, replication = table(output)[2][:2]
@@ -164,14 +154,6 @@ class Partition(ProgramTest):
         path.write_bytes(whole[:len(whole) // 2])
         self.fail_with(3, [str(path), "espalier partition"], "info", path)
 
-    def test_an_order_of_another_program(self):
-        path = self.folder / "by_hand.h5"
-        with h5py.File(path, "w") as file:
-            file.attrs.update(format="espalier-order", version=1, method="by hand")
-            file["cluster"] = np.array([0, 0, 1], np.uint16)
-            file["weights"] = np.array([[2, 5, 1, 0, 0], [1, 4, 1, 0, 0]], np.int64)
-        self.assertIn("2 clusters by by hand", self.succeed("info", path))
-
     def test_what_is_refused(self):
         awkward_graph(self.graph)
         self.fail_with(2, ["--clusters 51", "50 vertices"], "partition", self.graph, "--clusters", 51)
@@ -190,10 +172,8 @@ class Partition(ProgramTest):
 
     def test_a_full_disk(self):
         self.planted()
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**11, 2**11))
         self.fail_with(2, ["order.h5", "is the disk full?"], "partition", self.graph, "--method", "block", "-o", self.folder / "order.h5",
-                       preexec_fn=limit)
+                       preexec_fn=small_files(2**11))
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["graph.h5"])
 
     def debian(self):

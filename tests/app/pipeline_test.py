@@ -16,7 +16,7 @@ DEPTHS = [("run.overlap=true",), *(("run.overlap=true", f"run.prefetch_steps={k}
 
 
 class PipelineTest(OrderTest):
-    GENERATE = ("--nodes", 700, *GENERATE[2:])  # of which an epoch is three steps
+    GENERATE = ("planted", "--nodes", 700, *GENERATE[3:])  # of which an epoch is three steps
 
     def train(self, *overrides, **grid):
         return self.found(self.run_job("train", "run.checkpoint_every=0", "train.epochs=3", "train.eval_every=2", *overrides, **grid))
@@ -70,7 +70,7 @@ class Pipeline(PipelineTest):
         self.assertEqual(rounds(ranks=2, c=2)[0], [[0, 0]] * 2)
 
     def test_the_plan_names_the_depth_that_fits(self):
-        self.succeed("generate", "planted", "--nodes", 20000, "--degree", 12, "--features", 128, "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 20000, "--degree", 12, "--features", 128))
         job = ("sampler.batch_size=512", "train.batches_per_step=2", "run.overlap=true")
         command = ("plan", self.config, "--ranks", 2, *job)
 
@@ -132,7 +132,7 @@ class PipelineOnGpu(PipelineTest):
         self.assertEqual(goes_on_after_two_steps("cpu", 2, *DEPTHS[1]), goes_on_after_two_steps("cpu", 1))
 
     def test_a_full_gpu_ends_the_run_with_one_message(self):
-        self.succeed("generate", "planted", "--nodes", 8000, "--degree", 12, "--features", 4, "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 8000, "--degree", 12, "--features", 4))
         job = ("run.device=cuda", "train.epochs=1", "sampler.fanout=[15,15]", "model.hidden=4", *DEPTHS[0])
         peak = self.run_job("train", *job, "sampler.bulk=4", **on_gpus(1))["peak_device_memory_bytes"]["max"]
         window = self.run_job("train", *job, "sampler.bulk=1000", **on_gpus(1))["peak_device_memory_bytes"]["max"]

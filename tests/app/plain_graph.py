@@ -114,8 +114,12 @@ def read_graph(path):
             edges = Edges(columns, rows, weights, *(file[of][()] if of in file else None for of in ("edges/features", "edges/time")))
             return PlainGraph({"": _vertices(file, "", len(indptr) - 1)}, {PAIR: edges.sorted()})
         types, offset = _texts(file["types/name"][()]), file["types/offset"][()]
-        runs = np.diff(np.append(file["graph/segment_begin"][()], len(columns)))
-        relation_of = np.repeat(file["graph/segment_relation"][()], runs)
+        begins, kinds = (file[f"graph/segment_{of}"][()].astype(np.int64) for of in ("begin", "relation"))
+        runs, row_of = np.diff(np.append(begins, len(columns))), np.repeat(np.arange(len(indptr) - 1), np.diff(file["graph/segment_ptr"][()]))
+        assert (runs > 0).all() and np.array_equal(np.repeat(row_of, runs), rows), "a segment is empty, or of another row"
+        assert (np.diff(kinds)[np.diff(row_of) == 0] > 0).all(), "segments of a row do not ascend"
+        assert (np.delete(np.diff(columns), begins[1:] - 1) > 0).all(), "sources of a segment do not ascend, or stand there twice"
+        relation_of = np.repeat(kinds, runs)
         names = [(types[s], name, types[t]) for name, s, t in zip(_texts(file["relations/name"][()]), file["relations/source"], file["relations/target"])]
         graph = PlainGraph({name: _vertices(file, name, int(end - begin)) for name, begin, end in zip(types, offset, offset[1:])}, {})
         for r, (name, inverse) in enumerate(zip(names, file["relations/inverse"][()])):

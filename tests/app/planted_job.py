@@ -8,28 +8,38 @@ from tests.app.program import ProgramTest, espalier
 class PlantedJobTest(ProgramTest):
     JOB = ("sampler.fanout=[5, 4, 3]", "sampler.batch_size=50", "model.layers=3", "model.hidden=16", "model.dropout=0.2", "train.epochs=2",
            "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.restart="never"')
+    NODES = 1300  # of which an epoch is four steps
 
     def setUp(self):
         super().setUp()
-        self.make(2500)
+        self.make(self.NODES)
 
     def make(self, nodes):
         self.make_once(self.graph, ("generate", "planted", "--nodes", nodes, "--degree", 8, "--features", 8, "--classes", 4))
 
+    def make_typed(self, types="paper=750:12,author=450,field=5"):
+        self.make_once(self.graph, ("generate", "planted", "--types", types, "--relations",
+                                    "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=750", "--classes", 5))
+
     def cut_everywhere(self, *job, layouts):
-        """The job, cut after each step and gone on with as the next of `layouts` says: (ranks, *keys). After each cut yields their number."""
+        """The job, cut after each step and gone on with as the next of `layouts` says: (ranks, *keys). After each cut yields what it said;
+        what the last one said is `said`."""
         shutil.rmtree(self.output, ignore_errors=True)
         for count in range(100):
             ranks, *layout = layouts[count % len(layouts)]
             code, output = espalier("train", self.config, *job, *layout, "run.restart=auto", "run.max_minutes=1e-9", ranks=ranks)
             if code != 5:
                 break
-            yield count + 1
+            yield output
+        self.said = output
         self.assertEqual(code, 0, output)
 
-    def train(self, *overrides, ranks=1, **more):
-        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **more)
-        return self.report(self.output)
+    def check_cuts(self, *job, layouts, most=5):
+        """Cut everywhere, more than so many times, it ends as the job that is not."""
+        expected = self.history(self.train(*job))
+        self.assertGreater(len([*self.cut_everywhere(*job, layouts=layouts)]), most)
+        self.assertEqual(self.history(self.report(self.output)), expected)
+        return expected
 
     def fetched(self, report):
         """Bytes of each epoch, without gradients of embeddings."""
@@ -47,7 +57,3 @@ class PlantedJobTest(ProgramTest):
         for source, bytes_ in found["epochs"][-1]["saved"].items():
             self.assertEqual(bytes_ != 0, source in sources, source)
             self.assertEqual(bytes_ < 0, source in sources and source == "history", source)
-
-    def history(self, report):
-        return [(epoch["sample_digest"], epoch["loss"], epoch.get("valid"), epoch.get("history")) for epoch in report["epochs"]] + [
-            report["weights_digest"], report.get("test")]

@@ -4,10 +4,13 @@ import contextlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
+import zlib
 
 import h5py
 import numpy as np
@@ -49,6 +52,16 @@ def espalier(*arguments, ranks=1, timeout=200, program=PROGRAM, overwrite=True, 
     return code, said
 
 
+def run_python(*arguments, timeout=300, **options):
+    """The finished process of a script, with what it wrote in two texts."""
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, **options)
+
+
+def small_files(size):
+    """For `preexec_fn`: no file can become larger."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
 @contextlib.contextmanager
 def environment_apart(folder=None):
     """For a program that starts while others do: what its launcher writes is in a folder of its own."""
@@ -76,6 +89,28 @@ class FolderTest(unittest.TestCase):
         return path
 
 
+def difference(found, expected, place=""):
+    """The first of two values, as deep as they go, in words; unittest's own takes minutes for large dictionaries. Empty: none."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        pairs = [(key, found.get(key), expected.get(key)) for key in {**expected, **found}]
+    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        pairs = [(k, one, other) for k, (one, other) in enumerate(zip(found, expected))]
+    else:
+        return "" if found == expected else f"{place}: {str(found)[:200]}, wanted {str(expected)[:200]}"
+    return next(filter(None, (difference(one, other, f"{place}/{key}") for key, one, other in pairs)), "")
+
+
+def not_finite(value, place=""):
+    """Where a number of a report, of arrays or of an open file of HDF5, is none; or nothing."""
+    if isinstance(value, (h5py.Dataset, np.ndarray)):
+        return place if value.dtype.kind == "f" and not np.isfinite(value[()]).all() else ""
+    pairs = {**value.attrs, **value} if isinstance(value, h5py.Group) else value
+    if isinstance(pairs, (dict, list)):
+        pairs = pairs.items() if isinstance(pairs, dict) else enumerate(pairs)
+        return next(filter(None, (not_finite(one, f"{place}/{key}") for key, one in pairs)), "")
+    return place if isinstance(value, (float, np.floating)) and not np.isfinite(value) else ""
+
+
 def job_text(graph, output, *lines):
     """A config of these lines, key=value; of two of one key the later counts."""
     values = dict(line.split("=", 1) for line in (f'graph.file="{graph}"', *lines, f'output.dir="{output}"'))
@@ -90,16 +125,82 @@ def arrays_of(path, group="/"):
     return found
 
 
-class ProgramTest(FolderTest):
-    """A test with the program at hand, and with a config of the lines of JOB where there are any."""
+def attributes_of(path, group="/"):
+    with h5py.File(path) as file:
+        return dict(file[group].attrs)
 
-    JOB = None
+
+def read(path, *names):
+    """Data sets of a file of HDF5: the array of one, a list of those of several."""
+    with h5py.File(path) as file:
+        arrays = [file[name][()] for name in names]
+    return arrays if len(names) > 1 else arrays[0]
+
+
+def put(path, arrays):
+    """In place of what a file of HDF5 has there; a function makes it of that, and of what is None there is none afterwards."""
+    with h5py.File(path, "a") as file:
+        for name, value in arrays.items():
+            value = value(file[name][()]) if callable(value) else value
+            if name in file:
+                del file[name]
+            if value is not None:
+                file[name] = value
+
+
+def put_sparse(path, name, table):
+    """A matrix, as features that are sparse, in place of those of this name."""
+    rows, columns = np.nonzero(table)
+    put(path, {name: None, f"{name}/indptr": np.searchsorted(rows, np.arange(len(table) + 1)), f"{name}/indices": columns.astype(np.int32),
+               f"{name}/values": table[rows, columns].astype(np.float32)})
+    with h5py.File(path, "a") as file:
+        file[f"{name}/indices"].attrs["columns"] = np.int64(table.shape[1])
+
+
+def forget_digests(path):
+    with h5py.File(path, "a") as file:
+        for item in (file, *map(file.get, arrays_of(path))):
+            item.attrs.pop("digest", None)
+
+
+def set_at(path, name, place, value):
+    """Entries of a data set, which stays what it is, its digest too; a function makes them of those that are there."""
+    with h5py.File(path, "a") as file:
+        file[name][place] = value(file[name][place]) if callable(value) else value
+
+
+def set_attributes(path, group="/", **values):
+    """Of None there is none afterwards."""
+    with h5py.File(path, "a") as file:
+        for name, value in values.items():
+            file[group].attrs.pop(name, None)
+            if value is not None:
+                file[group].attrs[name] = value
+
+
+def seal(path):
+    """A checkpoint or weights.h5 that h5py has changed becomes whole again (train/weights_file.hpp)."""
+    content = path.read_bytes()
+    title = content[:content.index(b"\n")].decode()
+    head = f"{title}\nbytes {len(content)}\ncrc32 {zlib.crc32(content[512:]):08x}\n"
+    path.write_bytes(head.encode().ljust(512, b"\0") + content[512:])
+
+
+class ProgramTest(FolderTest):
+    """A test with the program at hand: with a config of the lines of JOB where there are any, and with the graph that GENERATE says, if it
+    does: words of `generate`, or a function that writes a file."""
+
+    JOB = GENERATE = None
 
     def setUp(self):
         super().setUp()
         self.graph, self.output, self.config = self.folder / "graph.h5", self.folder / "out", self.folder / "job.toml"
         if self.JOB is not None:
             self.write_job()
+        if callable(self.GENERATE):
+            self.GENERATE(self.graph)
+        elif self.GENERATE is not None:
+            self.make_once(self.graph, ("generate", *self.GENERATE))
 
     def write_job(self, *lines):
         self.config.write_text(job_text(self.graph, self.output, *self.JOB, *lines))
@@ -130,6 +231,62 @@ class ProgramTest(FolderTest):
             self.assertIn(word, errors[0])
         return output
 
+    def damaged(self, words, command="info", ranks=(1,)):
+        """The graph file is refused, once with these words, and none of HDF5's own."""
+        for count in ranks:
+            output = self.fail_with(3, [words, str(self.graph)], command, self.graph, ranks=count)
+            self.assertEqual(output.count(words), 1, output)
+            self.assertNotIn("HDF5-DIAG", output)
+
+    def put(self, arrays, path=None):
+        """In a graph file, with digests of what it has then."""
+        put(path or self.graph, arrays)
+        self.succeed("-q", "digest", path or self.graph, "--write")
+
+    def train(self, *overrides, restart="never", **run):
+        """The report of a training."""
+        self.succeed("-q", "train", self.config, f"run.restart={restart}", *overrides, **run)
+        return self.report(self.output)
+
+    def history(self, report):
+        """What no grid, cut or way of exchange may change."""
+        return [tuple(epoch.get(key) for key in ("sample_digest", "loss", "valid", "history")) for epoch in report["epochs"]] + [
+            report.get("weights_digest"), report.get("test")]
+
+    def one_history(self, job, grids, expected=None):
+        """That of a job, the same on each of the grids (ranks, *keys)."""
+        expected = expected or self.history(self.train(*job))
+        for ranks, *grid in grids:
+            with self.subTest(job=job, ranks=ranks, grid=grid):
+                self.assertEqual(self.history(self.train(*job, *grid, ranks=ranks)), expected)
+        return expected
+
+    def goes_on(self, expected, *job, then=(), ranks=(2, 3), **run):
+        """The history of the job cut off after an epoch, and gone on with on other ranks."""
+        self.train(*job, "train.epochs=1", "run.checkpoint_every=1", ranks=ranks[0])
+        report = self.train(*job, *then, restart="auto", ranks=ranks[1], overwrite=False, **run)
+        self.assertEqual(report["restart"]["epoch"], 2)
+        self.assertEqual(self.history(report), expected)
+        return report
+
+    def compare_devices(self, gpu, cpu, off=1e-5, same=("sample_digest",)):
+        """Reports of one job on both."""
+        self.assertEqual((gpu["device"], cpu["device"]), ("cuda", "cpu"))
+        self.compare_epochs(gpu, cpu, off, same)
+
+    def compare_epochs(self, some, others, off=1e-5, same=("sample_digest",)):
+        """The same samples, and losses but for rounding."""
+        for ours, theirs in zip(some["epochs"], others["epochs"], strict=True):
+            for key in same:
+                self.assertEqual(ours.get(key), theirs.get(key), key)
+            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=off * theirs["loss"])
+
+    def order(self, method="metis", clusters=64):
+        """The key of an order of the graph."""
+        path = self.folder / "order.h5"
+        self.succeed("-q", "partition", self.graph, "--method", method, "--clusters", clusters, "-o", path, "--overwrite")
+        return f"graph.order={path}"
+
     def stopped_run(self, *arguments, **options):
         """A run that stops after a step, as run.max_minutes says."""
         code, output = espalier(*arguments, "run.max_minutes=1e-9", **options)
@@ -155,19 +312,18 @@ class ProgramTest(FolderTest):
                                  f"{what}: {stage}: counted {counted}, planned {said}")
             self.assertLessEqual(said["max_rank"], said["total"])
 
+    def infer_words(self, *options, config=None, weights=None, rows="rows.h5"):
+        return ("infer", config or self.config, "--checkpoint", weights or self.output / "weights.h5", "-o", self.folder / rows, *options)
+
     def infer_to(self, name, *options, config=None, weights=None, **run):
         """The file of this name, of the rows that the weights of a run give."""
-        rows = self.folder / name
-        self.succeed("-q", "infer", config or self.config, "--checkpoint", weights or self.output / "weights.h5", "-o", rows,
-                     "--overwrite", *options, **run)
-        return rows
+        self.succeed("-q", *self.infer_words("--overwrite", *options, config=config, weights=weights, rows=name), **run)
+        return self.folder / name
 
     def inferred(self, *options, config=None, weights=None, **run):
         """({name: array}, attributes) of the rows that the weights of a run give."""
         rows = self.infer_to("rows.h5", *options, config=config, weights=weights, **run)
-        with h5py.File(rows) as file:
-            about = dict(file.attrs)
-        return arrays_of(rows), about
+        return arrays_of(rows), attributes_of(rows)
 
 
 def write_file(path, attributes, arrays):

@@ -6,14 +6,12 @@ ranks writes the same; ids speak of the same vertices in what infer writes; a jo
 """
 
 import csv
-import unittest
 
-import h5py
 import numpy as np
 
 from tests.app.clean_graph_test import CleanTest, largest_component, merged, raw_entries, raw_graph, renumbered, with_reverses
 from tests.app.prepare_test import contents, links_of
-from tests.app.program import LONG, arrays_of, awkward_graph, job_text
+from tests.app.program import LONG, arrays_of, awkward_graph, job_text, read
 
 N = 23
 
@@ -30,8 +28,7 @@ class Relabel(CleanTest):
 
     def clusters(self, count=6):
         self.succeed("partition", self.graph, "--method", "streaming", "--clusters", count, "-o", self.order, "--overwrite")
-        with h5py.File(self.order) as file:
-            return file["cluster"][()].astype(int)
+        return read(self.order, "cluster").astype(int)
 
     def clean_raw(self, seed, **more):
         """A graph that other commands take."""
@@ -94,22 +91,20 @@ class Relabel(CleanTest):
 
     def test_predictions_speak_of_the_same_vertices(self):
         """With every neighbour drawn, or none left to chance, a network's rows are those of the old numbers, to rounding."""
-        self.succeed("generate", "planted", "--nodes", 120, "--degree", 4, "--features", 5, "--seed", 2, "-o", self.graph)
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 120, "--degree", 4, "--features", 5, "--seed", 2))
         job = ("sampler.fanout=[50,50]", "model.hidden=6", "model.layers=2", "train.epochs=1", 'run.device="cpu"')
         self.config.write_text(job_text(self.graph, self.output, *job))
-        self.succeed("train", self.config, ranks=2)
+        self.train(ranks=2)
         self.prepare("--relabel", "degree", ranks=3)
         found = {}
         for graph in (self.graph, self.new):
             lines = self.folder / "found.csv"
-            self.succeed("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5", "--csv", lines, "--overwrite",
-                         f"graph.file={graph}")
+            self.infer_to("rows.h5", "--csv", lines, f"graph.file={graph}")
             with open(lines) as file:
                 found[graph] = {row["id"]: (row["class"], round(float(row["probability"]), 4)) for row in csv.DictReader(file)}
         self.assertEqual(found[self.graph], found[self.new])
         # What it draws differs, as draws go by numbers; it trains all the same.
-        self.config.write_text(job_text(self.new, self.output, *job, "train.reproducible=true"))
-        self.succeed("train", self.config, ranks=2)
+        self.train(f"graph.file={self.new}", "train.reproducible=true", ranks=2)
 
     def test_an_order_serves_the_file_it_is_of(self):
         edges = self.clean_raw(3)
@@ -140,7 +135,3 @@ class Relabel(CleanTest):
         self.fail_with(3, ["none.h5"], "prepare", self.graph, "-o", self.new, "--relabel", f"order:{self.folder}/none.h5", ranks=2)
         self.fail_with(3, ["graph.h5"], "prepare", self.graph, "-o", self.new, "--relabel", f"order:{self.graph}", ranks=2)
         self.assertFalse(self.new.exists())
-
-
-if __name__ == "__main__":
-    unittest.main()

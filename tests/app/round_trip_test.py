@@ -8,82 +8,61 @@ import pathlib
 import tempfile
 import unittest
 
-import h5py
 import numpy as np
 
 from tests.app.other_formats import FORMATS
-from tests.app.plain_graph import PAIR, PlainGraph, differences, read_graph
-from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, espalier
+from tests.app.plain_graph import PlainGraph, differences, read_graph
+from tests.app.program import LONG, ROOT, SHARED_DATA, ProgramTest, arrays_of, espalier, put, put_sparse, read
 
 TYPES = ("--types", "paper=60:6,author=40,institution=9",
          "--relations", "author.affiliated_with.institution=50,author.writes.paper=120,paper.cites.paper=90")
 ALL = {"edges", "weights", "edge features", "times", "features", "form", "sparse", "labels", "names", "ids", "inverses", "splits", "named splits"}
 
 
-def replace(file, name, values):
-    if name in file:
-        del file[name]
-    if values is not None:
-        file[name] = values
-
-
 def with_everything(path, random):
     """A graph with weights (0, too), features and times of edges, ids and names of texts, and splits with names, some without a label."""
-    with h5py.File(path, "a") as file:
-        within = "edges/" if "types" not in file else None
-        file["graph/weights"] = random.choice([0, 0.1, 1, 2e30, 7], len(file["graph/indices"])).astype(np.float32)
-        relations = [within] if within else [f"edges/{of}/" for of in file["edges"]]
-        for of in relations:
-            m = len(file[of + "features"]) if of + "features" in file else len(file["graph/indices"])
-            replace(file, of + "features", random.normal(size=(m, 2)).astype(np.float16).astype(np.float32))  # --half takes them, too
-            replace(file, of + "time", random.integers(-2**62, 2**62, m))
-        types = [""] if within else list(np.char.decode(file["types/name"][()]))
-        for name in types:
-            n = len(file["graph/indptr"]) - 1 if within else int(np.diff(file["types/offset"])[types.index(name)])
-            ids = np.array([f"{name} ä,\"{k}\"".encode() for k in random.permutation(n)])
-            replace(file, f"types/{name}/ids" if name else "nodes/ids", ids)
-        target = types[0] + "/" if types[0] else ""
-        labels = file[f"nodes/{target}labels"]
-        labels[...] = np.arange(len(labels)) % 5 - 1
-        file[f"labels/{target}names"] = np.array(["cat", "dog, wild", "eel\nold", "fox"]).astype("S")
-        del file[f"split/{target}".rstrip("/")]
-        for split in ("one", "two"):
-            for part, ids in zip(("train", "valid", "test"), np.array_split(random.permutation(np.flatnonzero(labels[()] >= 0))[:40], 3)):
-                file[f"split/{target}{split}/{part}"] = np.sort(ids)
+    found, typed = arrays_of(path), "types/name" in arrays_of(path)
+    m = len(found["graph/indices"])
+    new = {"graph/weights": random.choice([0, 0.1, 1, 2e30, 7], m).astype(np.float32)}
+    for name in sorted(of for of in found if of.startswith("edges/")) if typed else ["edges/features"]:
+        rows = len(found[name]) if typed else m
+        new[name] = random.normal(size=(rows, 2)).astype(np.float16).astype(np.float32)  # --half takes them, too
+        new[name.replace("/features", "/time")] = random.integers(-2**62, 2**62, rows)
+    types = list(np.char.decode(found["types/name"])) if typed else [""]
+    for name, n in zip(types, np.diff(found["types/offset"]) if typed else [len(found["graph/indptr"]) - 1]):
+        new[f"types/{name}/ids" if name else "nodes/ids"] = np.array([f"{name} ä,\"{k}\"".encode() for k in random.permutation(n)])
+    target = types[0] + "/" if typed else ""
+    labels = (np.arange(len(found[f"nodes/{target}labels"])) % 5 - 1).astype(np.int32)
+    new |= {f"nodes/{target}labels": labels, f"labels/{target}names": np.array(["cat", "dog, wild", "eel\nold", "fox"]).astype("S"),
+            f"split/{target}".rstrip("/"): None}
+    for split in ("one", "two"):
+        for part, ids in zip(("train", "valid", "test"), np.array_split(random.permutation(np.flatnonzero(labels >= 0))[:40], 3)):
+            new[f"split/{target}{split}/{part}"] = np.sort(ids)
+    put(path, new)
 
 
 def with_sparse_features(path):
-    with h5py.File(path, "a") as file:
-        table = np.maximum(file["nodes/features"][()] - 2, 0)
-        del file["nodes/features"]
-        rows, columns = np.nonzero(table)
-        file["nodes/features/indptr"] = np.searchsorted(rows, np.arange(len(table) + 1))
-        file["nodes/features/indices"] = columns.astype(np.int32)
-        file["nodes/features/indices"].attrs["columns"] = np.int64(table.shape[1])
-        file["nodes/features/values"] = table[rows, columns].astype(np.float32)
+    put_sparse(path, "nodes/features", np.maximum(read(path, "nodes/features") - 2, 0))
 
 
 def with_weights(path):
     """The same of an edge and its inverse."""
-    with h5py.File(path, "a") as file:
-        sources = file["graph/indices"][()].astype(np.int64)
-        targets = np.repeat(np.arange(len(file["graph/indptr"]) - 1), np.diff(file["graph/indptr"]))
-        file["graph/weights"] = (1 + (sources * targets + sources + targets) % 7).astype(np.float32)
+    indptr, indices = read(path, "graph/indptr", "graph/indices")
+    sources, targets = indices.astype(np.int64), np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    put(path, {"graph/weights": (1 + (sources * targets + sources + targets) % 7).astype(np.float32)})
 
 
 def with_ids(path):
     """Numbers, and labels that are not in every file alike."""
-    with h5py.File(path, "a") as file:
-        file["nodes/ids"] = 1000 + 7 * np.arange(len(file["nodes/labels"]))
-        file["nodes/labels"][::9] = -1
-        for part, ids in file["split"].items():
-            replace(file, f"split/{part}", ids[()][ids[()] % 9 != 0])
+    labels = read(path, "nodes/labels")
+    labels[::9] = -1
+    put(path, {"nodes/ids": 1000 + 7 * np.arange(len(labels)), "nodes/labels": labels,
+               "split": None, **{f"split/{part}": ids[ids % 9 != 0] for part, ids in arrays_of(path, "split").items()}})
 
 
 def of_names(path):
     """One type, each vertex with an edge; ids are texts in ascending order."""
-    with h5py.File(path, "a") as file:
-        file["types/entity/ids"] = np.array([f"v{k:03}".encode() for k in range(30)])
+    put(path, {"types/entity/ids": np.array([f"v{k:03}".encode() for k in range(30)])})
 
 
 def generated(folder):
@@ -196,7 +175,3 @@ class Large(RoundTrip):
         self.succeed("-q", "generate", "rmat", "--scale", 16, "-o", self.graph)
         self.check(self.graph, ranks=2)
         self.check_copies(self.graph)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,10 +4,11 @@ Networks that make a matrix of the rows again give its bits; those that multiply
 on every grid. Damage is found and said.
 """
 
-import h5py
+import shutil
+
 import numpy as np
 
-from tests.app.program import LONG, ProgramTest, arrays_of, needs_emulation, on_gpus
+from tests.app.program import LONG, ProgramTest, arrays_of, forget_digests, needs_emulation, on_gpus, put, put_sparse, read, set_at, set_attributes
 
 COLUMNS = 120
 JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=50", "model.layers=2", "model.hidden=16", "model.dropout=0.2",
@@ -25,47 +26,25 @@ def sparse_rows(rows, seed=1):
     return x
 
 
-def put(path, x, sparse, name="nodes/features"):
-    """In place of the features of a file."""
-    with h5py.File(path, "r+") as file:
-        del file[name]
-        for item in (file, *(file[each] for each in arrays_of(path))):
-            if "digest" in item.attrs:
-                del item.attrs["digest"]
-        if not sparse:
-            file[name] = x
-            return
-        row, column = np.nonzero(x)
-        file[f"{name}/indptr"] = np.concatenate(([0], np.cumsum(np.bincount(row, minlength=len(x)))))
-        file[f"{name}/indices"] = column.astype(np.int32)
-        file[f"{name}/indices"].attrs["columns"] = x.shape[1]
-        file[f"{name}/values"] = x[row, column]
-
-
 class SparseTest(ProgramTest):
     JOB = JOB
+    GENERATE = ("planted", "--nodes", 800, "--degree", 8, "--features", 8, "--classes", 4)
 
     def setUp(self):
         super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 800, "--degree", 8, "--features", 8, "--classes", 4))
         self.dense = self.folder / "dense.h5"
-        self.make_once(self.dense, ("generate", "planted", "--nodes", 800, "--degree", 8, "--features", 8, "--classes", 4))
-        with h5py.File(self.graph) as file:
-            labels = file["nodes/labels"][:].reshape(-1)
+        forget_digests(self.graph)
+        shutil.copy(self.graph, self.dense)
         self.x = sparse_rows(800)
-        self.x[np.arange(800), np.maximum(labels, 0)] += 1  # something to learn
-        put(self.graph, self.x, True)
-        put(self.dense, self.x, False)
-
-    def train(self, *overrides, ranks=1, **options):
-        self.succeed("-q", "train", self.config, *overrides, ranks=ranks, **options)
-        return self.report(self.output)
+        self.x[np.arange(800), np.maximum(read(self.graph, "nodes/labels").reshape(-1), 0)] += 1  # something to learn
+        put_sparse(self.graph, "nodes/features", self.x)
+        put(self.dense, {"nodes/features": self.x})
 
     def both(self, *overrides):
         return self.train(*overrides), self.train(*overrides, f"graph.file={self.dense}")
 
     def bits(self, report):
-        return report["weights_digest"], [epoch["loss"] for epoch in report["epochs"]]
+        return self.history(report)[:-1]
 
 
 class Train(SparseTest):
@@ -79,11 +58,9 @@ class Train(SparseTest):
         for kind in (("model.kind=sage",), ("model.kind=gcn", "model.input_dropout=0.3"), ("model.kind=gat", "model.residual=true")):
             with self.subTest(kind=kind):
                 sparse, dense = self.both(*kind, "graph.feature_norm=row")
-                for ours, theirs in zip(sparse["epochs"], dense["epochs"], strict=True):
-                    self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
-                    self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-4 * theirs["loss"])
-                for grid in GRIDS if LONG or kind[0] == "model.kind=sage" else GRIDS[:1]:
-                    self.assertEqual(self.bits(self.train(*kind, "graph.feature_norm=row", *grid[1:], ranks=grid[0])), self.bits(sparse), grid)
+                self.compare_epochs(sparse, dense, off=1e-4)
+                self.one_history((*kind, "graph.feature_norm=row"), GRIDS if LONG or kind[0] == "model.kind=sage" else GRIDS[:1],
+                                 self.history(sparse))
 
     def test_rows_are_fetched_by_their_longest(self):
         grid = ("grid.replication=1",)
@@ -95,8 +72,7 @@ class Train(SparseTest):
 
     def test_plan_knows_the_memory(self):
         """Of many more columns, none of which has a number: as a matrix 64 MB."""
-        with h5py.File(self.graph, "r+") as file:
-            file["nodes/features/indices"].attrs["columns"] = 20000
+        set_attributes(self.graph, "nodes/features/indices", columns=20000)
         run = self.train("sampler.batch_size=200")["peak_memory_bytes"]["max"]
         plan = self.planned("sampler.batch_size=200")["peak_memory_bytes"]["max"]
         self.assertTrue(0.75 < plan / run < 1.35, (plan, run))
@@ -106,17 +82,13 @@ class Train(SparseTest):
         for kind in (("model.kind=sage", "model.input_dropout=0.2"), ("model.kind=gin", "train.precision=bf16")):
             cpu, gpu = self.train(*kind[:1], *kind[1:] if "precision" not in kind[1] else ()), self.train(
                 *kind, "run.device=cuda", ranks=2, **on_gpus(2))
-            ours, theirs = gpu["epochs"][0], cpu["epochs"][0]
-            self.assertEqual(ours["sample_digest"], theirs["sample_digest"])
-            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=0.02 * theirs["loss"])
+            self.compare_devices(gpu, cpu, off=0.02)
 
     def test_infer_reads_either(self):
         self.train()
         rows = []
         for file, ranks in ((self.graph, 1), (self.graph, 3), (self.dense, 2)):
-            self.succeed("-q", "infer", self.config, f"graph.file={file}", "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5",
-                         "--overwrite", ranks=ranks)
-            rows.append(arrays_of(self.folder / "rows.h5")["logits"])
+            rows.append(self.inferred(f"graph.file={file}", ranks=ranks)[0]["logits"])
         np.testing.assert_array_equal(rows[0], rows[1])
         np.testing.assert_allclose(rows[0], rows[2], rtol=1e-4, atol=1e-5)
 
@@ -145,27 +117,18 @@ class File(SparseTest):
         x = np.zeros_like(self.x)
         x[np.repeat(np.arange(800), np.diff(found["indptr"])), found["indices"]] = found["values"]
         np.testing.assert_array_equal(x, self.x[old])
-        with h5py.File(copies[0], "r+") as file:
-            file["nodes/features/indices"].attrs["columns"] = COLUMNS + 1
+        set_attributes(copies[0], "nodes/features/indices", columns=COLUMNS + 1)
         self.fail_with(3, ("its data sets are not those that were written",), "info", copies[0])
 
     def test_what_is_wrong_is_said(self):
         def change(name, place, value):
-            def of(group):
-                values = group[name][:]
-                values[place] = value
-                group[name][:] = values
-            return of
+            return lambda: set_at(self.graph, f"nodes/features/{name}", place, value)
 
         def without(name):
-            def of(group):
-                del group[name]
-            return of
+            return lambda: put(self.graph, {f"nodes/features/{name}": None})
 
         def columns(value):
-            def of(group):
-                group["indices"].attrs["columns"] = value
-            return of
+            return lambda: set_attributes(self.graph, "nodes/features/indices", columns=value)
 
         first = int(np.flatnonzero(np.count_nonzero(self.x, axis=1) > 1)[0])
         at = int(np.count_nonzero(self.x[:first]))
@@ -182,11 +145,10 @@ class File(SparseTest):
                                (columns(1 << 25), "sparse features have 1 to 16777216"),
                                (columns("many"), "its attribute columns is the text")):
             with self.subTest(words):
-                put(self.graph, self.x, True)
-                with h5py.File(self.graph, "r+") as file:
-                    changed(file["nodes/features"])
+                put_sparse(self.graph, "nodes/features", self.x)
+                changed()
                 self.fail_with(3, (words,), "-q", "train", self.config, ranks=2 if "ascending" in words else 1)
-        put(self.graph, self.x, True)
+        put_sparse(self.graph, "nodes/features", self.x)
         for override, words in (("graph.feature_norm=standard", "less their mean they would not be"),
                                 ("graph.features_on=disk", "cannot stay on disk: they are sparse")):
             code = 2 if "norm" in override else 3
@@ -199,13 +161,14 @@ class File(SparseTest):
         typed, dense = self.folder / "typed.h5", self.folder / "typed_dense.h5"
         for path in (typed, dense):
             self.make_once(path, ("generate", "planted", *generate))
+            forget_digests(path)
         for name, rows, sparse in (("paper", 300, True), ("author", 200, True), ("venue", 20, False)):
             x = sparse_rows(rows, rows)
             if name == "author":
                 x[x < 1] = 0
-            put(typed, x, sparse, f"nodes/{name}/features")
-            put(dense, x, False, f"nodes/{name}/features")
+            features = f"nodes/{name}/features"
+            put_sparse(typed, features, x) if sparse else put(typed, {features: x})
+            put(dense, {features: x})
         job = ("model.kind=rgcn", "model.bases=2")
-        expected = self.bits(self.train(*job, f"graph.file={dense}"))
-        for ranks, *grid in ((1,), (3, "run.overlap=true"), (4, "grid.replication=2")):
-            self.assertEqual(self.bits(self.train(*job, f"graph.file={typed}", *grid, ranks=ranks)), expected)
+        self.one_history((*job, f"graph.file={typed}"), ((1,), (3, "run.overlap=true"), (4, "grid.replication=2")),
+                         self.history(self.train(*job, f"graph.file={dense}")))

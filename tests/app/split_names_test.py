@@ -5,14 +5,11 @@ name or without; a file without names is read as ever; an order, links and diges
 the names that are there.
 """
 
-import unittest
-
-import h5py
 import numpy as np
 
 from tests.app.import_test import OgbFolder
 from tests.app.prepare_test import contents
-from tests.app.program import ProgramTest, arrays_of, awkward_graph
+from tests.app.program import ProgramTest, arrays_of, attributes_of, awkward_graph, forget_digests, put, set_at
 
 PARTS = ("train", "valid", "test")
 SPLITS = ("", "first", "second.2")
@@ -37,12 +34,10 @@ class SplitNames(ProgramTest):
 
     def put_splits(self, path, splits, within="", vertices=50):
         """In place of those that are there; {name: seed}. The file has no digest then."""
-        with h5py.File(path, "a") as file:
-            file.attrs.pop("digest", None)
-            del file[f"split/{within or '/'}"]
-            for name, seed in splits.items():
-                for part, ids in split_of(vertices, seed).items():
-                    file[f"split/{within}{name + '/' if name else ''}{part}"] = ids
+        forget_digests(path)
+        put(path, {f"split/{within}".rstrip("/"): None, **{
+            f"split/{within}{name + '/' if name else ''}{part}": ids
+            for name, seed in splits.items() for part, ids in split_of(vertices, seed).items()}})
 
     def plain(self, splits=dict(zip(SPLITS, range(3)))):
         self.generate()
@@ -50,11 +45,9 @@ class SplitNames(ProgramTest):
 
     def trained(self, *keys, ranks=1):
         """All that a training says of itself, but for times, and its weights."""
-        self.succeed("-q", "train", self.config, "run.restart=never", *keys, ranks=ranks)
-        epochs = self.report(self.output)["epochs"]
-        return [[epoch.get(key) for key in ("sample_digest", "loss", "train", "valid")] for epoch in epochs] + [
-            self.report(self.output)["test"],
-            {name: array.tolist() for name, array in arrays_of(self.output / "weights.h5").items()}]
+        report = self.train(*keys, ranks=ranks)
+        return self.history(report) + [[epoch.get("train") for epoch in report["epochs"]], {
+            name: array.tolist() for name, array in arrays_of(self.output / "weights.h5").items()}]
 
 
 class Laws(SplitNames):
@@ -88,24 +81,19 @@ class Laws(SplitNames):
         sampled = self.report(self.output)["epochs"][0]["sample_digest"]
         self.assertIn("of 8 of split first", self.succeed("sample", *keys))
         self.assertEqual(self.report(self.output)["epochs"][0]["sample_digest"], sampled)
-        output = self.succeed("infer", *keys, "--checkpoint", self.output / "weights.h5", "--metrics", "-o", self.folder / "rows.h5")
-        self.assertIn(f"of {sizes[2]} vertices of split first", output)
-        with h5py.File(self.folder / "rows.h5") as file:
-            self.assertEqual((file.attrs["split"], file.attrs["test_vertices"]), (b"first", sizes[2]))
+        self.assertIn(f"of {sizes[2]} vertices of split first", self.succeed(*self.infer_words("graph.split=first", "--metrics")))
+        about = attributes_of(self.folder / "rows.h5")
+        self.assertEqual((about["split"], about["test_vertices"]), (b"first", sizes[2]))
 
     def test_an_inference_needs_it_only_to_judge(self):
         self.plain()
-        order = self.folder / "order.h5"
-        self.succeed("-q", "partition", self.graph, "-o", order, "--clusters", 8)
-        keys = (self.config, "graph.split=first", f"graph.order={order}", "sampler.groups=2")
-        self.succeed("-q", "train", *keys)
+        keys = ("graph.split=first", self.order(clusters=8), "sampler.groups=2")
+        self.train(*keys)
         self.put_splits(self.graph, {"other": 1})
-        infer = (*keys, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5")
-        self.fail_with(2, ['no split "first"', "other"], "infer", *infer, "--metrics")
-        self.succeed("-q", "infer", *infer)
-        with h5py.File(self.graph, "a") as file:
-            del file["split"]
-        self.succeed("-q", "infer", *infer, "--overwrite")
+        self.fail_with(2, ['no split "first"', "other"], *self.infer_words(*keys, "--metrics"))
+        self.infer_to("rows.h5", *keys)
+        put(self.graph, {"split": None})
+        self.infer_to("rows.h5", *keys)
 
     def test_info_lists_them(self):
         self.plain()
@@ -138,15 +126,14 @@ class Laws(SplitNames):
     def test_links_are_of_none(self):
         """Not even of the only one."""
         self.plain({"first": 1})
-        links, rows = self.folder / "links.h5", self.folder / "rows.h5"
+        links = self.folder / "links.h5"
         self.succeed("-q", "prepare", self.graph, "--split-links", "0.8,0.1,0.1", "-o", links)
-        keys = (self.config, f"graph.file={links}", "train.task=links", "train.epochs=1")
-        said = self.succeed("train", *keys, "run.restart=never")
-        said += self.succeed("infer", *keys, "--checkpoint", self.output / "weights.h5", "--metrics", "-o", rows)
+        keys = (f"graph.file={links}", "train.task=links", "train.epochs=1")
+        said = self.succeed("train", self.config, *keys, "run.restart=never")
+        said += self.succeed(*self.infer_words(*keys, "--metrics"))
         self.assertNotIn("split first", said)
         self.assertNotIn("split", self.report(self.output)["graph"])
-        with h5py.File(rows) as file:
-            self.assertNotIn("split", file.attrs)
+        self.assertNotIn("split", attributes_of(self.folder / "rows.h5"))
 
 
 class Refusals(SplitNames):
@@ -172,24 +159,17 @@ class Refusals(SplitNames):
                 ("test/train", [3], ['"test"', "not train"]), ("b/c/train", [3], ["/split/b/c/train", "/split/train"])):
             with self.subTest(name=name, value=value):
                 self.plain({"a": 1})
-                with h5py.File(self.graph, "a") as file:
-                    file["nodes/labels"][7] = -1
-                    for place in PARTS:
-                        ids = file[f"split/a/{place}"][()]
-                        del file[f"split/a/{place}"]
-                        file[f"split/a/{place}"] = ids[ids != 7]
-                    if name == "b/test":
-                        file["split/b/train"] = [0, 2]
-                    file[f"split/{name}"] = value
+                set_at(self.graph, "nodes/labels", 7, -1)
+                put(self.graph, {**dict.fromkeys((f"split/a/{part}" for part in PARTS), lambda ids: ids[ids != 7]),
+                                 **({"split/b/train": [0, 2]} if name == "b/test" else {}), f"split/{name}": value})
                 self.refuse(3, words, "graph.split=a")
 
     def test_damage_is_noticed_in_splits_that_do_not_count(self):
         self.plain()
         self.succeed("-q", "digest", self.graph, "--write")
-        with h5py.File(self.graph, "a") as file:
-            parts = {part: set(file[f"split/first/{part}"][()].tolist()) for part in PARTS}
-            free = min(set(range(50)).difference(*parts.values()))
-            file["split/first/test"][:] = sorted(parts["test"] - {max(parts["test"])} | {free})
+        parts = {part: set(ids.tolist()) for part, ids in arrays_of(self.graph, "split/first").items()}
+        free = min(set(range(50)).difference(*parts.values()))
+        set_at(self.graph, "split/first/test", ..., sorted(parts["test"] - {max(parts["test"])} | {free}))
         self.refuse(3, ["/split/first/test"])
         self.fail_with(3, ["/split/first/test"], "digest", self.graph)
 
@@ -199,7 +179,7 @@ class Refusals(SplitNames):
         (self.output / "report.json").unlink()
         restart = ("-q", "train", self.config, "train.epochs=3")
         for keys, here in (((), '""'), (("graph.split=second.2",), "second.2"), ((f"run.restart={self.output}",), '""')):
-            output = self.fail_with(2, ["graph.split = ", "first", "there and", here, "Put the key back"], *restart, *keys, overwrite=False)
+            self.fail_with(2, ["graph.split = ", "first", "there and", here, "Put the key back"], *restart, *keys, overwrite=False)
         self.succeed(*restart, "graph.split=first", overwrite=False)
 
 
@@ -230,7 +210,3 @@ class Imports(OgbFolder):
         self.refuse(2, ["--split one,", "name"], "--split", "one,")
         self.refuse(2, ["--split one,a b", "letters"], "--split", "one,a b")
         self.refuse(2, ["--split one,.", "letters"], "--split", "one,.")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,26 +6,20 @@ learnt rows too; the average is the one that its formula gives, and what is judg
 
 import shutil
 
-import h5py
 import numpy as np
 
 from tests.app.planted_job import PlantedJobTest
-from tests.app.program import arrays_of
+from tests.app.program import arrays_of, attributes_of
 
 CLIPPED, AVERAGED = "train.clip_norm=0.05", "train.average_weights=0.9"
 LAYOUTS = ((1,), (3, "run.overlap=true"), (2, "grid.topology=replicated"), (4, "grid.replication=2", "run.overlap=true"))
 
 
 class StepPartsTest(PlantedJobTest):
-    def setUp(self):
-        super().setUp()
-        self.make(1300)  # an epoch is four steps
-
     def tensors(self):
         """Of the newest checkpoint, how many steps were done, weights and averages."""
         newest = max((self.output / "checkpoints").glob("*.h5"))
-        with h5py.File(newest) as file:
-            steps = int(file.attrs["optimizer_steps"])
+        steps = int(attributes_of(newest)["optimizer_steps"])
         return steps, arrays_of(newest, "weights"), arrays_of(newest, "average")
 
     def test_what_changes_nothing(self):
@@ -38,16 +32,10 @@ class StepPartsTest(PlantedJobTest):
         self.assertNotEqual(averaged[-2], expected[-2])
 
     def test_one_history_on_every_grid(self):
-        job = (CLIPPED, AVERAGED, "model.normalize=batch")
-        expected = self.history(self.train(*job))
-        for ranks, *layout in LAYOUTS[1:]:
-            self.assertEqual(self.history(self.train(*job, *layout, ranks=ranks)), expected)
+        self.one_history((CLIPPED, AVERAGED, "model.normalize=batch"), LAYOUTS[1:])
 
     def test_cut_anywhere_and_gone_on_with_elsewhere(self):
-        job = (CLIPPED, AVERAGED, "history.kind=replace", "history.t_stale=5", "sampler.batch_size=80")
-        expected = self.history(self.train(*job))
-        self.assertGreater(sum(1 for _ in self.cut_everywhere(*job, layouts=LAYOUTS)), 5)
-        self.assertEqual(self.history(self.report(self.output)), expected)
+        self.check_cuts(CLIPPED, AVERAGED, "history.kind=replace", "history.t_stale=5", "sampler.batch_size=80", layouts=LAYOUTS)
 
     def test_plan_counts_the_average(self):
         without, average = (self.planned("--draw", 0, *job, ranks=2)["plan"]["memory"]["step"] for job in ((), (AVERAGED,)))
@@ -80,7 +68,7 @@ class StepPartsTest(PlantedJobTest):
         self.assertTrue(any((weights[name] != average[name]).any() for name in weights))
         averaged = self.folder / "averaged.h5"
         shutil.copy(max((self.output / "checkpoints").glob("*.h5")), averaged)
-        self.train("train.epochs=3", f"run.restart={averaged}", ranks=2)
+        self.train("train.epochs=3", restart=averaged, ranks=2)
 
     def test_best_weights_are_averages(self):
         self.train(AVERAGED, "train.epochs=1", "run.checkpoint_every=1")

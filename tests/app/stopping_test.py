@@ -6,19 +6,20 @@ means; SIGUSR1 ends nothing, and is obeyed when training begins. Whatever ends a
 rank, a rank that is killed, memory that runs out, nothing is left beside the file it was writing.
 """
 
-import gzip
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
 import numpy as np
 
+from tests.app.other_formats import ogb_csv
+from tests.app.plain_graph import PAIR, Edges, PlainGraph, Vertices
 from tests.app.program import PROGRAM, ProgramTest, espalier
+from tests.app.running import Running
 from tests.launcher import LAUNCHER
 
 ENVIRONMENT = dict(os.environ, **LAUNCHER.patient)
@@ -26,44 +27,26 @@ ENVIRONMENT = dict(os.environ, **LAUNCHER.patient)
 
 class StoppedTest(ProgramTest):
     def start(self, *arguments, ranks=1):
-        command = LAUNCHER.command(ranks, PROGRAM, *arguments)
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, env=ENVIRONMENT)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        return process
+        run = Running(*arguments, ranks=ranks, env=ENVIRONMENT)
+        self.addCleanup(run.process.kill)
+        return run
 
-    def wait_for(self, there, process):
-        end = time.monotonic() + 60
-        while not there():
-            self.assertIsNone(process.poll(), "it ended too soon")
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.001)
+    def end(self, run):
+        code, output = run.end(120)
+        return code, [line for line in output.splitlines() if line.startswith("espalier: ")], output
 
-    def end(self, process):
-        output = process.communicate(timeout=120)[0]
-        lines = [line for line in output.splitlines() if line.startswith("espalier: ")]
-        return process.returncode, lines, output
+    def assert_stopped(self, run, number, words, then):
+        code, lines, output = self.end(run)
+        self.assertIn(code, (-number, 128 + number), output)
+        self.assertEqual(len(lines), 1, output)
+        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while {words}: the job ends at once{then}$")
 
 
-def write_ogb(folder, edges, columns=1):
-    """A folder to import, with so many random edges."""
-    nodes = 1000
-    (folder / "raw").mkdir(parents=True)
-    (folder / "split" / "random").mkdir(parents=True)
+def write_ogb(folder, edges, nodes=1000):
+    """A folder to import, with so many random edges; the words of its import."""
     random = np.random.default_rng(1)
-
-    def write(name, table):
-        with gzip.open(folder / name, "wt", compresslevel=1) as file:
-            file.write("\n".join(",".join(map(str, row)) for row in table.tolist()) + "\n")
-
-    write("raw/num-node-list.csv.gz", np.array([[nodes]]))
-    write("raw/num-edge-list.csv.gz", np.array([[edges]]))
-    write("raw/edge.csv.gz", random.integers(nodes, size=(edges, 2)))
-    write("raw/node-feat.csv.gz", random.random((nodes, columns)).round(3))
-    write("raw/node-label.csv.gz", random.integers(4, size=(nodes, 1)))
-    for k, name in enumerate(("train", "valid", "test")):
-        write(f"split/random/{name}.csv.gz", np.arange(k, nodes, 3).reshape(-1, 1))
+    vertices = Vertices(nodes, random.random((nodes, 1)).round(3), labels=random.integers(4, size=nodes))
+    return ogb_csv(PlainGraph({"": vertices}, {PAIR: Edges(*random.integers(nodes, size=(2, edges)))}), folder, None)
 
 
 class Writing(StoppedTest):
@@ -73,60 +56,52 @@ class Writing(StoppedTest):
     def setUpClass(cls):
         shared = tempfile.TemporaryDirectory(prefix="espalier-test-")
         cls.addClassCleanup(shared.cleanup)
-        cls.ogb = pathlib.Path(shared.name) / "ogb"
-        write_ogb(cls.ogb, 300_000)
+        cls.ogb = write_ogb(pathlib.Path(shared.name) / "ogb", 300_000)
 
     def setUp(self):
         super().setUp()
         self.out = self.folder / "out"
         self.out.mkdir()
-        self.importing = ["import", "ogb", self.ogb, "-o", self.out / "x.h5"]
+        self.importing = [*self.ogb, "-o", self.out / "x.h5"]
         self.generating = ["generate", "planted", "--nodes", 400_000, "--degree", 8, "--features", 64,
                            "-o", self.out / "x.h5"]
 
     def half_written(self, *arguments, ranks=1):
-        process = self.start(*arguments, ranks=ranks)
+        run = self.start(*arguments, ranks=ranks)
         partial = re.compile(r"x\.h5\.partial-\d+")
-        self.wait_for(lambda: any(partial.fullmatch(path.name) for path in self.out.iterdir()), process)
-        return process
+        run.wait_for(lambda: any(partial.fullmatch(path.name) for path in self.out.iterdir()), "file that is half written")
+        return run
 
-    def assert_stopped(self, process, number, words):
-        code, lines, output = self.end(process)
-        self.assertIn(code, (-number, 128 + number), output)
-        self.assertEqual(len(lines), 1, output)
-        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while {words}: the job ends at once; "
-                                   "no graph file was written$")
+    def assert_stopped(self, run, number, words):
+        super().assert_stopped(run, number, words, "; no graph file was written")
         self.assertEqual(list(self.out.iterdir()), [])
 
     def test_signals_to_one_process(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            process = self.half_written(*self.importing)
-            process.send_signal(number)
-            self.assert_stopped(process, number, "importing")
-        process = self.half_written(*self.generating)
-        process.send_signal(signal.SIGUSR2)
-        self.assert_stopped(process, signal.SIGUSR2, "generating")
+        for arguments, words, number in ((self.importing, "importing", signal.SIGTERM), (self.importing, "importing", signal.SIGINT),
+                                         (self.generating, "generating", signal.SIGUSR2)):
+            run = self.half_written(*arguments)
+            run.signal(number, 0)
+            self.assert_stopped(run, number, words)
 
     def test_a_signal_to_one_of_three_ranks(self):
         for arguments, words, rank in ((self.importing, "importing", 2),
                                        (self.generating, "generating", 1)):
-            process = self.half_written(*arguments, ranks=3)
-            os.kill(LAUNCHER.pids_of_ranks(process.pid)[rank], signal.SIGTERM)
-            self.assert_stopped(process, signal.SIGTERM, words)
+            run = self.half_written(*arguments, ranks=3)
+            run.signal(signal.SIGTERM, rank)
+            self.assert_stopped(run, signal.SIGTERM, words)
 
     def test_a_signal_to_mpirun(self):
-        process = self.half_written(*self.generating, ranks=3)
-        process.send_signal(signal.SIGUSR2)
-        self.assert_stopped(process, signal.SIGUSR2, "generating")
+        run = self.half_written(*self.generating, ranks=3)
+        run.process.send_signal(signal.SIGUSR2)
+        self.assert_stopped(run, signal.SIGUSR2, "generating")
 
     @unittest.skipIf(LAUNCHER.silences_survivors, f"{LAUNCHER.kind.name} kills those beside a killed rank at once")
     def test_ranks_that_are_killed(self):
         for killed in ((0,), (0, 1)):
-            process = self.half_written(*self.generating, ranks=3)
-            pids = LAUNCHER.pids_of_ranks(process.pid)
+            run = self.half_written(*self.generating, ranks=3)
             for rank in killed:
-                os.kill(pids[rank], signal.SIGKILL)
-            code, lines, output = self.end(process)
+                run.signal(signal.SIGKILL, rank)
+            code, lines, output = self.end(run)
             self.assertEqual(code, 137, output)
             self.assertEqual(len(lines), 1, output)
             self.assertRegex(lines[0], rf"rank [12] on \S+: rank [{max(killed)}0] \(process \d+\) of this node has died "
@@ -175,33 +150,27 @@ class Loading(StoppedTest):
             return False
 
     def loading(self, *arguments, ranks=1):
-        """A job that is reading the graph, and {rank: process id}."""
-        process = self.start(*arguments, ranks=ranks)
-        pids = {}
+        """A job that is reading the graph."""
+        run = self.start(*arguments, ranks=ranks)
 
         def all_read():
-            pids.update(LAUNCHER.pids_of_ranks(process.pid) if ranks > 1 else {0: process.pid})
-            return len(pids) == ranks and all(map(self.reads, pids.values()))
+            run.pids = run.pids_of_ranks()
+            return len(run.pids) == ranks and all(map(self.reads, run.pids.values()))
 
-        self.wait_for(all_read, process)
-        return process, pids
+        run.wait_for(all_read, "graph that all ranks read")
+        return run
 
-    def assert_stopped(self, process, number, words):
-        code, lines, output = self.end(process)
-        self.assertIn(code, (-number, 128 + number), output)
-        self.assertEqual(len(lines), 1, output)
-        self.assertRegex(lines[0], rf"rank \d on \S+: {number.name} while [a-z ,]+: "
-                                   f"the job ends at once{words}$")
+    def assert_stopped(self, run, number, then):
+        super().assert_stopped(run, number, "[a-z ,]+", then)
 
     def test_train_says_that_nothing_is_lost(self):
-        process, _ = self.loading("train", self.config)
-        process.send_signal(signal.SIGTERM)
-        self.assert_stopped(process, signal.SIGTERM, "; nothing is lost; the same command starts again")
+        run = self.loading("train", self.config)
+        run.signal(signal.SIGTERM, 0)
+        self.assert_stopped(run, signal.SIGTERM, "; nothing is lost; the same command starts again")
         self.succeed("-q", "train", self.config, "run.checkpoint_every=1")
-        process, pids = self.loading("train", self.config, "train.epochs=2", ranks=3)
-        os.kill(pids[2], signal.SIGUSR2)
-        self.assert_stopped(process, signal.SIGUSR2,
-                            "; nothing is lost; the same command goes on from its checkpoint")
+        run = self.loading("train", self.config, "train.epochs=2", ranks=3)
+        run.signal(signal.SIGUSR2, 2)
+        self.assert_stopped(run, signal.SIGUSR2, "; nothing is lost; the same command goes on from its checkpoint")
         output = self.succeed("train", self.config, "train.epochs=2", overwrite=False)
         self.assertRegex(output, "(?m)^restart .*1 epoch done")
 
@@ -209,9 +178,9 @@ class Loading(StoppedTest):
         for arguments, number in ((["sample", self.config], signal.SIGINT),
                                   (["plan", self.config, "--ranks", 4], signal.SIGTERM),
                                   (["info", self.graph], signal.SIGTERM)):
-            process, _ = self.loading(*arguments)
-            process.send_signal(number)
-            self.assert_stopped(process, number, "")
+            run = self.loading(*arguments)
+            run.signal(number, 0)
+            self.assert_stopped(run, number, "")
 
     def test_what_a_killed_job_left_taken_holds_nobody_up(self):
         # Open MPI can name a semaphore of the node after the file: one killed at the wrong moment leaves it at 0.
@@ -226,9 +195,9 @@ class Loading(StoppedTest):
             self.succeed("sample", self.config, f"graph.file={graph}", ranks=ranks, timeout=30)
 
     def test_a_checkpoint_that_is_asked_for_is_saved_when_training_begins(self):
-        process, pids = self.loading("train", self.config, ranks=2)
-        os.kill(pids[1], signal.SIGUSR1)
-        code, _, output = self.end(process)
+        run = self.loading("train", self.config, ranks=2)
+        run.signal(signal.SIGUSR1, 1)
+        code, _, output = self.end(run)
         self.assertEqual(code, 0, output)
         self.assertRegex(output, "(?m)^saved .*/epoch-0001-step-000001.h5")
 
@@ -238,11 +207,11 @@ class Loading(StoppedTest):
         for arguments, key in ((["train", self.config], "run.stall_minutes"),
                                (["sample", self.config, elsewhere], "run.stall_minutes"),
                                (["info", self.graph], "--stall-minutes")):
-            process, pids = self.loading(*arguments, f"{key}=0.05", ranks=2)
-            os.kill(pids[1], signal.SIGSTOP)
-            stalled.append((process, key))
-        for process, key in stalled:
-            code, lines, output = self.end(process)
+            run = self.loading(*arguments, f"{key}=0.05", ranks=2)
+            run.signal(signal.SIGSTOP, 1)
+            stalled.append((run, key))
+        for run, key in stalled:
+            code, lines, output = self.end(run)
             self.assertEqual(code, 1, output)
             # The other may wake up and speak too.
             lines = [line for line in lines if line.startswith("espalier: rank 0 ")]

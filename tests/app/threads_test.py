@@ -13,10 +13,7 @@ CORES = len(os.sched_getaffinity(0))
 
 class Threads(ProgramTest):
     JOB = ("sampler.fanout=[2, 2]", "model.layers=2", "train.epochs=1", 'run.restart="never"', 'run.device="cpu"')
-
-    def setUp(self):
-        super().setUp()
-        awkward_graph(self.graph)
+    GENERATE = staticmethod(awkward_graph)
 
     def environment(self, **variables):
         plain = {name: value for name, value in os.environ.items() if name not in ("OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK")}
@@ -44,8 +41,7 @@ class Threads(ProgramTest):
     def test_every_command_of_a_job(self):
         self.check(3, "OMP_NUM_THREADS", command="sample", ranks=2, OMP_NUM_THREADS="3")
         self.check(3, "OMP_NUM_THREADS", ranks=2, OMP_NUM_THREADS="3")
-        output = self.succeed("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5",
-                              **self.environment(OMP_NUM_THREADS="4"))
+        output = self.succeed(*self.infer_words(), **self.environment(OMP_NUM_THREADS="4"))
         self.assertIn("4 threads per rank (OMP_NUM_THREADS)", output)
 
     def test_lists_and_what_is_no_number(self):

@@ -6,18 +6,22 @@ as right as the report of the training says, by the lines of docs/typed-graphs.m
 of them no loss has read.
 """
 
+import pathlib
 import re
 import shlex
-import subprocess
-import sys
+import shutil
+import tempfile
 
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ROOT, ProgramTest, espalier, job_text, needs_emulation, on_gpus
+from tests.app.other_formats import ogb_typed_csv
+from tests.app.plain_graph import read_graph
+from tests.app.program import LONG, ROOT, ProgramTest, arrays_of, espalier, forget_digests, job_text, needs_emulation, on_gpus, put, run_python
 from tests.app.typed_test import JOB
 
 SIZES = {"author": 300, "paper": 800, "field": 5}  # the target is not the first
+WITHOUT_TYPES = ("generate", "planted", "--nodes", 400, "--features", 8, "--classes", 3)
 
 
 class TypedInferTest(ProgramTest):
@@ -30,14 +34,12 @@ class TypedInferTest(ProgramTest):
 
     def generate(self, *more):
         """The first type of `generate` is the target: its place in the list is changed afterwards."""
-        self.succeed("-q", "generate", "planted", "--types", "paper=800:12,author=300,field=5", "--relations",
-                     "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=800", "--classes", 5, "-o", self.graph,
-                     "--overwrite", *more)
-        reorder(self.graph, list(SIZES))
-
-    def train(self, *overrides, **run):
-        self.succeed("-q", "train", self.config, "run.restart=never", *overrides, **run)
-        return self.report(self.output)
+        self.make_once(self.graph, ("generate", "planted", "--types", "paper=800:12,author=300,field=5", "--relations",
+                                    "author.writes.paper=2000,paper.cites.paper=3000,paper.about.field=800", "--classes", 5, *more))
+        graph = read_graph(self.graph)
+        graph.vertices = {name: graph.vertices[name] for name in SIZES}
+        with tempfile.TemporaryDirectory() as folder:
+            self.succeed("-q", *ogb_typed_csv(graph, pathlib.Path(folder), None), "-o", self.graph, "--overwrite")
 
     def infer(self, *options, **run):
         """({name: array}, {group: attributes})"""
@@ -47,8 +49,7 @@ class TypedInferTest(ProgramTest):
         return data, {"/": about, **{f"types/{name}": attributes for name, attributes in groups.items()}}
 
     def refused(self, code, words, *options, config=None, **run):
-        self.fail_with(code, words, "infer", config or self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", self.rows,
-                       *options, **run)
+        self.fail_with(code, words, *self.infer_words(*options, config=config or self.output / "config.toml"), **run)
         self.assertFalse(self.rows.exists())
 
     def check_scores(self, predictions, report):
@@ -65,37 +66,6 @@ class TypedInferTest(ProgramTest):
         return path
 
 
-def reorder(path, names):
-    """The same typed graph with its types in another order."""
-    with h5py.File(path, "r+") as file:
-        old, offset = [name.decode() for name in file["types/name"]], file["types/offset"][:]
-        pieces = [np.arange(offset[old.index(name)], offset[old.index(name) + 1]) for name in names]
-        order = np.concatenate(pieces)  # old ids by new ones
-        new_id = np.argsort(order)
-        indptr, indices = file["graph/indptr"][:], file["graph/indices"][:]
-        segment_ptr, relation, begin = (file["graph/segment_" + name][:] for name in ("ptr", "relation", "begin"))
-        ends = np.append(begin[1:], len(indices))
-        columns, relations, begins, starts, segments = [], [], [], [0], [0]
-        for v in order:
-            for s in range(segment_ptr[v], segment_ptr[v + 1]):
-                begins.append(sum(map(len, columns[-1:])) + (begins[-1] if begins else 0))
-                columns.append(np.sort(new_id[indices[begin[s]:ends[s]]]))
-                relations.append(relation[s])
-            segments.append(len(relations))
-            starts.append(starts[-1] + indptr[v + 1] - indptr[v])
-        places = np.array([names.index(name) for name in old])
-        new = {"types/name": np.array(names, dtype="S"), "types/offset": np.cumsum([0] + [len(piece) for piece in pieces]),
-               "graph/indptr": np.array(starts), "graph/indices": np.concatenate(columns).astype(indices.dtype),
-               "graph/segment_ptr": np.array(segments), "graph/segment_relation": np.array(relations, dtype=relation.dtype),
-               "graph/segment_begin": np.array(begins)}
-        for side in ("source", "target"):
-            new["relations/" + side] = places[file["relations/" + side][:]].astype(np.int32)
-        for name, values in new.items():
-            del file[name]
-            file[name] = values
-        del file.attrs["digest"]
-
-
 class Rows(TypedInferTest):
     def test_of_the_target_are_as_right_as_the_report_says(self):
         for kind, ranks in (("rgcn", 2), ("hgt", 1), ("sage", 3), ("gat", 2)):
@@ -108,7 +78,6 @@ class Rows(TypedInferTest):
                 np.testing.assert_array_equal(data["predictions"], data["logits"].argmax(1))
                 self.assertEqual((about["/"]["target"], about["/"]["types"]), (b"paper", b"paper"))
                 self.assertEqual(about["/"]["test_accuracy"], report["test"]["accuracy"])
-
                 whole, about = self.infer("--types", "all", "--predictions", "--metrics", ranks=ranks)
                 self.assertEqual(set(whole), {f"types/{name}/logits" for name in SIZES} | {"types/paper/predictions"})
                 self.check_scores(whole["types/paper/predictions"], report)
@@ -119,15 +88,14 @@ class Rows(TypedInferTest):
 
     def test_the_same_bits_whatever_is_asked_for_on_every_grid(self):
         report = self.train("model.embedding=4", "model.layers=3", "sampler.fanout=[4,3,2]", "model.jumping=concat", ranks=3)
-        order = self.folder / "graph.order.h5"
-        self.succeed("-q", "partition", self.graph, "--clusters", 64, "-o", order)
+        order = self.order()
         for layer, rows in ((("--layer", 1), "embeddings"), ((), "logits")):
             expected, _ = self.infer(*layer, "--types", "all", "--predictions")
             self.assertEqual({name: len(values) for name, values in expected.items() if name.endswith(rows)},
                              {f"types/{name}/{rows}": size for name, size in SIZES.items()})
             for values in expected.values():
                 self.assertGreater(len(np.unique(values, axis=0)), 4, "a dead network shows nothing")
-            grids = ((2, "run.memory_limit=600000", "run.memory_check=warn"), (3, f"graph.order={order}"), (4, "grid.replication=2", f"graph.order={order}"),
+            grids = ((2, "run.memory_limit=600000", "run.memory_check=warn"), (3, order), (4, "grid.replication=2", order),
                      (4, "grid.replication=2"), (3, "grid.topology=replicated"), (8,))
             for ranks, *grid in grids if LONG else grids[bool(layer)::3]:
                 with self.subTest(rows=rows, ranks=ranks, grid=grid):
@@ -181,7 +149,7 @@ class Rows(TypedInferTest):
         self.generate("--no-inverse")
         self.train("train.epochs=1")
         self.assertEqual([trained("--layer", layer) for layer in (1, 2)], [{"author", "paper"}, {"paper"}])
-        command = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, "--overwrite", "--types")
+        command = self.infer_words("--overwrite", "--types")
         self.assertRegex(self.succeed(*command, "author,paper", ranks=2), r"warning: .*logits of author.*paper alone")
         self.assertRegex(self.succeed(*command, "all", "--layer", 1), r"warning: .*embeddings of field.*paper alone")
         self.assertNotIn("warning", self.succeed(*command, "author", "--layer", 1))
@@ -227,12 +195,9 @@ class Refused(TypedInferTest):
         self.refused(3, ["nodes.txt:1", "800", "type paper", "0 to 799"], "--nodes", self.nodes(800))
         # Without labels the weights say which type is the target.
         other = self.folder / "other.h5"
-        with h5py.File(self.graph) as old, h5py.File(other, "w") as new:
-            for name, value in old.attrs.items():
-                new.attrs[name] = value
-            for name in old:
-                old.copy(name, new)
-            del new["nodes/paper/labels"], new["split"]
+        shutil.copy(self.graph, other)
+        put(other, {"nodes/paper/labels": None, "split": None})
+        forget_digests(other)
         whole, _ = self.infer("--types", "all")
         self.rows.unlink()
         self.refused(2, ["graph.target", "paper", "author", "put the key back"], f"graph.file={other}", "graph.target=author", ranks=2)
@@ -244,21 +209,17 @@ class Refused(TypedInferTest):
             self.assertEqual(about["/"]["target"], b"paper")
         # Of a graph without that type nobody blames a key that is not in the job.
         self.config.write_text(job_text(other, self.output, *JOB))
-        with h5py.File(other, "a") as file:
-            file["types/name"][...] = np.array(["author", "essay", "field"], "S")
-            for name in ("nodes", "labels", "types"):
-                if f"{name}/paper" in file:
-                    file.move(f"{name}/paper", f"{name}/essay")
-        self.succeed("-q", "digest", other, "--write")
+        papers = {name: of for name, of in arrays_of(other).items() if "/paper/" in name}
+        self.put({"types/name": np.array(["author", "essay", "field"], "S"), **dict.fromkeys(papers),
+                  **{name.replace("paper", "essay"): of for name, of in papers.items() if not name.startswith("edges/")}}, other)
         self.rows.unlink()
         said = self.fail_with(3, ["weights.h5 was trained for vertices of type \"paper\"", "other.h5 has no such type", "author, essay, field"],
-                              "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, ranks=2)
+                              *self.infer_words(), ranks=2)
         self.assertNotIn("graph.target =", said)
-        self.assertIn("graph.target = \"paper\": graph file", espalier(
-            "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.rows, "graph.target=paper")[1])
+        self.assertIn("graph.target = \"paper\": graph file", espalier(*self.infer_words("graph.target=paper"))[1])
 
     def test_a_graph_without_types(self):
-        self.succeed("-q", "generate", "planted", "--nodes", 400, "--features", 8, "--classes", 3, "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, WITHOUT_TYPES)
         self.train("model.kind=sage", "model.bases=8", "train.epochs=1")
         for types in ("all", "vertex"):
             self.refused(2, [f"--types {types}", "graph.h5", "no vertex types"], "--types", types, ranks=2)
@@ -280,15 +241,14 @@ class Named(TypedInferTest):
         self.assertEqual(graph["target"], "paper")
         output = self.succeed("train", self.config, "train.epochs=1", "model.kind=gin", "model.bases=8", "run.restart=never", ranks=2)
         self.assertEqual(len(re.findall(r"model\.kind = gin ignores types.*rgcn, rgat, hgt", output)), 1, output)
-        output = self.succeed("infer", self.output / "config.toml", "--checkpoint", self.output / "weights.h5", "-o", self.rows, "--types",
-                              "paper,field", "--predictions", ranks=2)
+        output = self.succeed(*self.infer_words("--types", "paper,field", "--predictions", config=self.output / "config.toml"), ranks=2)
         self.assertRegex(output, r"(?m)^graph .*3 types \(author 300, paper 800, field 5\), target paper")
         self.assertIn("ignores types", output)
         self.assertRegex(output, r"wrote .*/types/paper/logits float32 \[800, 5\], /types/paper/predictions, /types/field/logits float32 \[5, 5\] in")
         self.assertRegex(self.succeed("info", self.graph), r"(?m)^target +paper$")
 
     def test_not_of_a_graph_without_types(self):
-        self.succeed("-q", "generate", "planted", "--nodes", 400, "--features", 8, "--classes", 3, "-o", self.graph, "--overwrite")
+        self.make_once(self.graph, WITHOUT_TYPES)
         output = self.succeed("train", self.config, "train.epochs=1", "model.kind=sage", "model.bases=8")
         self.assertNotRegex(output, "types|target")
         self.assertFalse({"types", "target"} & set(self.report(self.output)["graph"]))
@@ -315,6 +275,4 @@ class Page(TypedInferTest):
         for script in scripts:
             lines = [line.removeprefix("    ") for line in script.splitlines()]
             self.assertEqual(len(lines), 5)
-            done = subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True)
-            self.assertEqual(done.stdout.strip(), str(accuracy))
+            self.assertEqual(run_python("-c", "\n".join(lines), cwd=self.folder).stdout.strip(), str(accuracy))

@@ -7,7 +7,7 @@ type and one relation is a graph without types; plan foretells the bytes; the em
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, ProgramTest, arrays_of, needs_emulation, on_gpus
+from tests.app.program import LONG, ProgramTest, arrays_of, attributes_of, needs_emulation, on_gpus, read, set_at, write_file
 
 JOB = ("sampler.fanout=[4, 3]", "sampler.batch_size=100", 'model.kind="rgcn"', "model.layers=2", "model.hidden=16", "model.bases=3",
        "model.dropout=0.2", "train.epochs=2", "train.learning_rate=0.01", "train.batches_per_step=4", "train.reproducible=true",
@@ -24,32 +24,16 @@ OF_RELATIONS = ("sampler.fanout=[30,40]", 'sampler.relation_fanout=["writes=60,9
 SAMPLERS += [("sampler.kind=ladies", *OF_RELATIONS), ("sampler.kind=fastgcn", *OF_RELATIONS)]
 ATTENTION = [(f"model.kind={kind}", "model.bases=8", "model.heads=2", "model.output_heads=3") for kind in ("rgat", "hgt")]
 GRIDS = ((1, 1), (2, 1), (3, 1), (4, 2), (4, 4), (6, 2), (8, 1))
+OVERLAP = ("run.overlap=true",)
 
 
 class TypedTest(ProgramTest):
     JOB = (*JOB, "sampler.batch_size=50")
 
-    def setUp(self):
-        super().setUp()
-        self.generate(*TYPES)
+    GENERATE = ("planted", *TYPES)
 
     def generate(self, *words):
         self.make_once(self.graph, ("generate", "planted", *words))
-
-    def train(self, *overrides, restart="never", **run):
-        self.succeed("-q", "train", self.config, f"run.restart={restart}", *overrides, **run)
-        return self.report(self.output)
-
-    def history(self, report):
-        return [(epoch["sample_digest"], epoch.get("loss"), epoch.get("valid")) for epoch in report["epochs"]] + [
-            report.get("weights_digest"), report.get("test")]
-
-    def check_restart(self, expected, *job, then=()):
-        """Of the job cut off after an epoch on two ranks and gone on with on three."""
-        self.train(*job, "train.epochs=1", "run.checkpoint_every=1", ranks=2)
-        report = self.train(*job, *then, restart="auto", ranks=3, overwrite=False)
-        self.assertEqual(report["restart"]["epoch"], 2)
-        self.assertEqual(self.history(report), expected)
 
     def check_inferred(self, *options):
         """The same rows on any grid; their attributes."""
@@ -57,29 +41,20 @@ class TypedTest(ProgramTest):
         self.assertEqual(*(rows["logits"].tobytes() for rows, _ in logits))
         return logits[0][1]
 
-    def cpu_and_gpu(self, *job, on_gpu=(), ranks):
-        """Both reports; losses agree."""
+    def cpu_and_gpu(self, *job, on_gpu=(), ranks, same):
+        """Losses agree, and what must be the same."""
         cpu, gpu = (self.train(*job, *more, "train.epochs=1", "sampler.batch_size=33", ranks=ranks, **on_gpus(3))
                     for more in (("run.device=cpu",), ("run.device=cuda", *on_gpu)))
-        self.assertEqual(gpu["device"], "cuda")
-        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
-            self.assertAlmostEqual(ours["loss"], theirs["loss"], delta=1e-4 * theirs["loss"])
-        return cpu, gpu
+        self.compare_devices(gpu, cpu, off=1e-4, same=same)
+        self.assertEqual(*([epoch["bytes"]["fetch"] for epoch in of["epochs"]] for of in (cpu, gpu)))
 
     def test_one_history_on_every_grid_by_every_schedule(self):
         schedules = ("auto", "push", "pull", "staged", "staged-oblivious")
         # A grid for each sampler; tests/sample takes each to all.
         for first, sampler in enumerate(SAMPLERS):
-            expected = None
-            for k, (ranks, copies) in enumerate(GRIDS):
-                if 0 < k and ((0 < first and k % 3 != first % 3) if LONG else k != (first or 6)):
-                    continue
-                with self.subTest(sampler=sampler, ranks=ranks, copies=copies):
-                    found = self.history(self.train(*sampler, f"grid.replication={copies}",
-                                                    f"grid.schedule={schedules[k % 5]}", f"run.overlap={str(k % 2 == 1).lower()}",
-                                                    ranks=ranks))
-                    expected = expected or found
-                    self.assertEqual(found, expected)
+            self.one_history(sampler, [(ranks, f"grid.replication={copies}", f"grid.schedule={schedules[k % 5]}", *OVERLAP * (k % 2))
+                                       for k, (ranks, copies) in enumerate(GRIDS[1:], 1)
+                                       if (first == 0 or k % 3 == first % 3 if LONG else k == (first or 6))])
 
     def make_edge_features(self, *types):
         self.generate(*(types or TYPES), "--edge-features", 3, "--homophily", 0.4)
@@ -91,8 +66,7 @@ class TypedTest(ProgramTest):
                 ((2, 1, ()), (3, 1, ("run.overlap=true", "run.prefetch_steps=3")), *LONG * ((4, 1, ("grid.topology=replicated",)),)),
                 ((4, 2, ("run.threads=2",)), *LONG * ((2, 1, ()), (8, 1, ("grid.schedule=pull",)))))):
             with self.subTest(kind=kind[0]):
-                without = self.history(self.train(*kind))
-                self.assertEqual(self.history(self.train(*kind, "grid.replication=2", "run.threads=2", ranks=ranks)), without)
+                without = self.one_history(kind, ((ranks, "grid.replication=2", "run.threads=2"),))
                 job = (*kind, "model.edge_features=true")
                 expected = self.history(self.train(*job))
                 self.assertEqual(without[0][0], expected[0][0], "samples")
@@ -105,7 +79,7 @@ class TypedTest(ProgramTest):
                         self.assertAlmostEqual(planned / moved, 1, delta=0.01)
                 about = self.check_inferred("--metrics", "grid.schedule=auto", "grid.replication=1")
                 self.assertEqual(about["test_accuracy"], expected[-1]["accuracy"])
-                self.check_restart(expected, *job, then=("grid.topology=replicated",) if kind == ATTENTION[0] else ())
+                self.goes_on(expected, *job, then=("grid.topology=replicated",) if kind == ATTENTION[0] else ())
 
     def test_features_of_edges_are_learnt_from(self):
         self.make_edge_features("--types", "paper=1500:12,author=900,field=5",
@@ -117,37 +91,25 @@ class TypedTest(ProgramTest):
     def test_features_of_edges_of_a_plain_graph(self):
         self.make_edge_features("--nodes", 1500, "--degree", 6, "--features", 8, "--classes", 4)
         job = ("model.kind=gat", "model.bases=8", "model.heads=2", "model.edge_features=true")
-        expected = self.history(self.train(*job))
-        order = self.folder / "graph.order.h5"
-        self.succeed("-q", "partition", self.graph, "--clusters", 64, "-o", order)
-        for ranks, more in ((2, ()), (4, ("grid.replication=2", f"graph.order={order}"))):
-            self.assertEqual(self.history(self.train(*job, *more, ranks=ranks)), expected, more)
+        expected = self.one_history(job, ((2,), (4, "grid.replication=2", self.order())))
         self.assertNotEqual(expected[-2], self.train(*job[:-1])["weights_digest"])
 
     @needs_emulation
     def test_features_of_edges_on_the_emulated_gpu(self):
         self.make_edge_features(*FEWER)
         for ranks, kind, more in zip((3, 2), ATTENTION, ((), ("graph.features_on=host",))):
-            cpu, gpu = self.cpu_and_gpu(*kind, "model.edge_features=true", on_gpu=more, ranks=ranks)
-            for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
-                self.assertEqual(ours["bytes"]["fetch"], theirs["bytes"]["fetch"])
+            self.cpu_and_gpu(*kind, "model.edge_features=true", on_gpu=more, ranks=ranks, same=())
 
     def test_embeddings_on_every_grid(self):
         """One history and one set of rows, fetched ahead or not, gone on from on another grid; infer reads what was written."""
         for optimizer in ("adam", "adagrad"):
             job = ("model.embedding=6", f"train.embedding_optimizer={optimizer}")
-            expected = None
-            for k, (ranks, copies) in enumerate(GRIDS[:5] if LONG else GRIDS[:3] if optimizer == "adam" else GRIDS[:2]):
-                with self.subTest(optimizer=optimizer, ranks=ranks, copies=copies):
-                    found = self.history(self.train(*job, f"grid.replication={copies}", f"run.overlap={str(k % 2 == 1).lower()}",
-                                                    *((f"run.prefetch_steps={k}",) if k % 2 else ()), ranks=ranks))
-                    expected = expected or found
-                    self.assertEqual(found, expected)
-            (before, of_before), (after, of_after) = ((3, 3), (4, 2)) if optimizer == "adam" else ((2, 2), (3, 1))
-            self.train(*job, "run.checkpoint_every=1", "train.epochs=1", f"grid.replication={of_before}", ranks=before)
-            report = self.train(*job, f"grid.replication={of_after}", restart="auto", ranks=after, overwrite=False)
-            self.assertEqual(report["restart"]["epoch"], 2)
-            self.assertEqual(self.history(report), expected)
+            grids = GRIDS[1:5] if LONG else GRIDS[1:3] if optimizer == "adam" else GRIDS[1:2]
+            expected = self.one_history(job, [(ranks, f"grid.replication={copies}", *(*OVERLAP, f"run.prefetch_steps={k}") * (k % 2))
+                                              for k, (ranks, copies) in enumerate(grids, 1)])
+            ranks, copies = ((3, 4), (3, 2)) if optimizer == "adam" else ((2, 3), (2, 1))
+            before, after = (f"grid.replication={c}" for c in copies)
+            self.goes_on(expected, *job, before, then=(after,), ranks=ranks)
         self.assertNotEqual(expected[-2], self.train()["weights_digest"])
 
     def test_embeddings_in_the_middle_of_an_epoch(self):
@@ -161,44 +123,36 @@ class TypedTest(ProgramTest):
                       "--relations", "author.writes.paper=1500,paper.cites.paper=1000,paper.about.field=500", "--classes", 3)
         ways = ((3, "graph.features_on=node"), (4, "grid.replication=2", "run.overlap=true"))
         for k, job in enumerate(((), ("model.embedding=4",), ("model.kind=sage", "model.bases=8", "model.embedding=4"))):
-            expected = self.history(self.train(*job))
-            for ranks, *way in ways if LONG else ways[k % 2:][:1]:
-                self.assertEqual(self.history(self.train(*job, *way, ranks=ranks)), expected, (job, way))
+            self.one_history(job, ways if LONG else ways[k % 2:][:1])
         self.succeed("-q", "generate", "planted", "--types", "paper=100:3,author=50:5", "--relations", "author.writes.paper=300",
                      "-o", self.folder / "all.h5")
         self.fail_with(2, ["model.embedding", "all.h5", "all have features"], "train", self.config, "model.embedding=4",
                        f"graph.file={self.folder / 'all.h5'}", "run.restart=never")
 
     def test_all_types_have_features_of_one_width(self):
-        self.succeed("-q", "generate", "planted", "--types", "paper=600:5,author=300:5", "--relations",
-                     "author.writes.paper=3000,paper.cites.paper=2000", "--classes", 3, "-o", self.graph, "--overwrite")
-        with h5py.File(self.graph) as file:  # the authors' rows are read as such: without them it is another training
-            features = {name: file[f"nodes/{name}/features"][:] for name in ("paper", "author")}
-        self.assertEqual([x.shape for x in features.values()], [(600, 5), (300, 5)])
-        expected = self.history(self.train())
-        self.assertEqual(self.history(self.train(ranks=2)), expected)
-        with h5py.File(self.graph, "r+") as file:
-            file["nodes/author/features"][:] = features["author"][::-1]
+        self.generate("--types", "paper=600:5,author=300:5", "--relations", "author.writes.paper=3000,paper.cites.paper=2000", "--classes", 3)
+        features = read(self.graph, "nodes/paper/features", "nodes/author/features")
+        self.assertEqual([x.shape for x in features], [(600, 5), (300, 5)])
+        expected = self.one_history((), ((2,),))
+        # The authors' rows are read as such: without them it is another training.
+        set_at(self.graph, "nodes/author/features", ..., features[1][::-1])
         self.assertNotEqual(self.history(self.train("graph.verify=false")), expected)
 
     def test_a_graph_without_features_learns_rows(self):
         self.generate("--types", "paper=1000,author=500", "--relations", "author.writes.paper=6000,paper.cites.paper=8000", "--classes", 3)
         job = ("model.embedding=8", "model.dropout=0", "train.embedding_rate=0.05")
-        self.assertEqual(self.history(self.train(*job, ranks=2)), self.history(self.train(*job)))
+        self.one_history(job, ((2,),))
         found = self.train(*job, "train.epochs=12")
         self.assertGreater(found["test"]["accuracy"], 0.5, "a third is chance")
         as_they_began = self.train(*job[:2], "train.epochs=12", "train.embedding_rate=0")
         self.assertLess(found["epochs"][-1]["loss"], 0.8 * as_they_began["epochs"][-1]["loss"])
         self.generate("--nodes", 1000, "--degree", 8, "--features", 0, "--classes", 3)
-        for kind, ranks, more in (("sage", 4, ("grid.replication=2",)), ("gcn", 3, ("grid.topology=replicated", "run.overlap=true"))):
-            expected = self.history(self.train(*job, f"model.kind={kind}", "model.bases=8"))
-            self.assertEqual(self.history(self.train(*job, *more, f"model.kind={kind}", "model.bases=8", ranks=ranks)), expected)
+        for kind, *grid in (("sage", 4, "grid.replication=2"), ("gcn", 3, "grid.topology=replicated", "run.overlap=true")):
+            self.one_history((*job, f"model.kind={kind}", "model.bases=8"), (grid,))
 
     def test_models_that_ignore_types_too(self):
         for kind, ranks, copies in (("sage", 2, 2), ("gcn", 2, 1), ("gat", 3, 1)):
-            with self.subTest(kind=kind):
-                job = (f"model.kind={kind}", "train.epochs=1", "model.bases=8")
-                self.assertEqual(self.history(self.train(*job)), self.history(self.train(*job, f"grid.replication={copies}", ranks=ranks)))
+            self.one_history((f"model.kind={kind}", "train.epochs=1", "model.bases=8"), ((ranks, f"grid.replication={copies}"),))
 
     def test_it_learns_through_relations(self):
         alone = ('sampler.relation_fanout=["writes=0", "rev_writes=0", "cites=0", "rev_cites=0", "about=0", "rev_about=0"]',
@@ -224,10 +178,8 @@ class TypedTest(ProgramTest):
                     counted = np.bincount(clusters[own], weights=amount, minlength=len(weights))
                     np.testing.assert_array_equal(weights[:, column], counted)
         self.assertIn("\nauthor ", self.succeed("info", order))
-        for ranks, copies in ((3, 1), *LONG * ((4, 2), (8, 1))):
-            with self.subTest(ranks=ranks, copies=copies):
-                job = (f"graph.order={order}", f"grid.replication={copies}")
-                self.assertEqual(self.history(self.train(*job, ranks=ranks)), expected)
+        self.one_history((), [(ranks, f"graph.order={order}", f"grid.replication={copies}") for ranks, copies in ((3, 1), *LONG * ((4, 2), (8, 1)))],
+                         expected)
 
     def test_orders_that_balance_no_types(self):
         order = self.folder / "graph.order.h5"
@@ -244,11 +196,10 @@ class TypedTest(ProgramTest):
     def test_only_another_type_has_features(self):
         types = ("--relations", "author.writes.paper=3000,paper.cites.paper=2000", "--classes", 3)
         self.generate("--types", "paper=1000,author=500:8", *types)
-        expected = self.history(self.train())
-        self.assertEqual(self.history(self.train("grid.topology=replicated", ranks=3)), expected)
+        self.one_history((), ((3, "grid.topology=replicated"),))
         self.inferred()
         standard = "graph.feature_norm=standard"
-        self.check_restart(self.history(self.train(standard)), standard)
+        self.goes_on(self.history(self.train(standard)), standard)
         self.generate("--types", "paper=1000,author=500", *types)
         self.fail_with(3, ["no vertex type has features"], "train", self.config, "run.restart=never")
 
@@ -266,12 +217,9 @@ class TypedTest(ProgramTest):
         ranks_of = {"sage": 2, "rgcn": 1, "rgat": 2, "hgt": 1}
         typed = {kind: self.history(self.train(f"model.kind={kind}", "model.bases=8", ranks=ranks)) for kind, ranks in ranks_of.items()}
         plain = self.folder / "plain.h5"
-        of_types = arrays_of(self.graph)
-        with h5py.File(self.graph) as old, h5py.File(plain, "w") as new:
-            new.attrs.update({**{name: value for name, value in old.attrs.items() if name != "digest"}, "version": 1})
-            for name in ("graph/indptr", "graph/indices", "nodes/vertex/features", "nodes/vertex/labels", "split/vertex/train",
-                         "split/vertex/valid", "split/vertex/test"):
-                new[name.replace("vertex/", "")] = of_types[name]
+        write_file(plain, {**attributes_of(self.graph), "version": 1, "digest": None},
+                   {name.replace("vertex/", ""): of for name, of in arrays_of(self.graph).items()
+                    if name.startswith(("graph/ind", "nodes/", "split/"))})
         for kind, expected in typed.items():
             found = self.train(f"graph.file={plain}", f"model.kind={kind}", "model.bases=8", ranks=ranks_of[kind])
             self.assertEqual(self.history(found), expected, kind)
@@ -282,10 +230,8 @@ class TypedTest(ProgramTest):
         self.generate(*FEWER)
         for k, sampler in enumerate(SAMPLERS[:3]):
             for ranks in (1, 3) if LONG else (2, 1, 3)[k:k + 1]:
-                cpu, gpu = self.cpu_and_gpu(*sampler, *dict(zip(SAMPLERS[1:], ATTENTION)).get(sampler, ()), ranks=ranks)
-                for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
-                    for key in ("sample_digest", "sampled_edges", "input_rows", "bytes"):
-                        self.assertEqual(ours[key], theirs[key], key)
+                self.cpu_and_gpu(*sampler, *dict(zip(SAMPLERS[1:], ATTENTION)).get(sampler, ()), ranks=ranks,
+                                 same=("sample_digest", "sampled_edges", "input_rows", "bytes"))
 
     def test_what_is_refused(self):
         def refuse(code, words, *overrides):

@@ -1,28 +1,25 @@
 """What the program says where a person errs or should look twice.
 
-Laws: a key of another system is answered by its meaning; a command that wants a kind lists its kinds; a graph file in place of an
-input file, a mask in place of ids and metrics without labels are named for what they are, with what to write; a loss that grows names
-the keys that are set beyond what is usual; what an import merged has a line of its own; one of a thing is singular.
+Laws: a key of another system is answered by its meaning; a command that wants a kind lists its kinds; a mask in place of ids
+and metrics without labels are named for what they are, with what to write; a loss that grows names the keys that are set beyond what is
+usual; what an import merged has a line of its own; one of a thing is singular.
 """
 
 import re
 
-import h5py
 import numpy as np
 
-from tests.app.program import PROGRAM, ProgramTest, awkward_graph, espalier, write_graph
+from tests.app.program import PROGRAM, ProgramTest, awkward_graph, espalier, put, read, set_at, write_graph
 
 N = 50
 
 
 class Words(ProgramTest):
     JOB = ("sampler.fanout=[2]", "model.layers=1", "train.epochs=2", 'run.restart="never"', 'run.device="cpu"', "sampler.batch_size=8")
+    GENERATE = staticmethod(awkward_graph)
 
-    def setUp(self):
-        super().setUp()
-        awkward_graph(self.graph)
-
-    def train(self, *keys, **more):
+    def said(self, *keys, **more):
+        """By a training."""
         return self.succeed("train", self.config, *keys, **more)
 
 
@@ -44,18 +41,6 @@ class Names(Words):
         self.fail_with(2, ["generate erdos: there is no such kind; generate knows `rmat` (", "`planted` ("], "generate", "erdos")
         self.fail_with(2, ["import knows `ogb` (", "`mag240m` ("], "import", self.folder, "-o", self.folder / "new.h5")
 
-    def test_a_graph_in_place_of_an_input_file(self):
-        for rows in (10, 300_000):  # of a few kB, and of more than an input file may have
-            write_graph(self.graph, [[]] * rows, np.zeros((rows, 2), np.float32), np.zeros(rows), [0], [1], [2])
-            for command in (("train",), ("plan", "--ranks", 1)):
-                self.fail_with(2, [f"config file {self.graph}: is a graph file, not text", "lines `[graph]` and `file = \"" + str(self.graph)],
-                               *command, self.graph)
-        other = self.folder / "other.h5"
-        with h5py.File(other, "w") as file:
-            file["x"] = 1
-        self.fail_with(2, [f"config file {other}: is an HDF5 file, a graph perhaps, not text"], "train", other)
-
-
     def test_pages_of_help(self):
         self.fail_with(2, ["there is no command 'confg'; did you mean 'config'?"], "help", "confg")
         self.fail_with(2, ["there is no command 'confg'; did you mean 'info'?"], "confg")
@@ -76,50 +61,41 @@ class Data(Words):
             whole = self.folder / "whole.h5"
             self.succeed("-q", "generate", "planted", *(types or ("--nodes", 60, "--features", 4)), "--classes", 2, "-o", whole, "--overwrite")
             self.succeed("-q", "prepare", whole, "--split-links", "0.8,0.1,0.1", "-o", self.graph, "--overwrite")
-            with h5py.File(self.graph, "a") as file:
-                del file["nodes/paper/labels" if types else "nodes/labels"], file["split"]
-            self.succeed("-q", "digest", self.graph, "--write")
+            self.put({"nodes/paper/labels" if types else "nodes/labels": None, "split": None})
             self.fail_with(3, ["so there is nothing to learn but its links: train.task = \"links\""], "train", self.config)
         words = self.succeed("train", self.config, "train.task=links", "model.kind=rgcn", "model.bases=1")
         self.assertRegex(words, r"(?m)^graph .* edges, 4 features of paper, 2 of author, ")
 
     def test_where_no_message_arrives(self):
         said = "the network sees no neighbours"
-        self.assertNotIn(said, self.train())
+        self.assertNotIn(said, self.said())
         # Every edge leads away from what is trained on.
         write_graph(self.graph, [[]] * 10 + [[v] for v in range(10)], np.eye(20, 3, dtype=np.float32), np.arange(20) % 2, range(10), [10], [11])
         for keys, ranks in (((), 1), (("model.kind=gcn",), 3)):  # gcn hears itself
-            self.assertEqual(self.train(*keys, ranks=ranks).count(f"no edge leads to any of the 10 vertices to train on: {said}"), 1)
+            self.assertEqual(self.said(*keys, ranks=ranks).count(f"no edge leads to any of the 10 vertices to train on: {said}"), 1)
         self.assertIn("no in-edge   10 vertices, 10 of 10 to train\n", self.succeed("info", self.graph, ranks=2))
         typed = ("--types", "paper=30:4,author=20:2", "--relations", "paper.by.author=60", "--classes", 2, "-o", self.graph, "--overwrite")
         self.succeed("-q", "generate", "planted", *typed, "--no-inverse")
-        self.assertIn(f"no relation leads to type paper, which is trained on: {said}", self.train("model.kind=rgcn", "model.bases=1"))
+        self.assertIn(f"no relation leads to type paper, which is trained on: {said}", self.said("model.kind=rgcn", "model.bases=1"))
         self.assertIn(" to train; no relation leads to them\n", self.succeed("info", self.graph))
         self.succeed("-q", "generate", "planted", *typed)
-        self.assertNotIn(said, self.train("model.kind=rgcn", "model.bases=1"))
+        self.assertNotIn(said, self.said("model.kind=rgcn", "model.bases=1"))
 
     def test_masks_in_a_split(self):
         mask = np.arange(N) % 3 == 0
         for kind, wanted in ((bool, mask), (np.uint8, ~mask), (np.int64, np.zeros(N)), (np.int64, mask)):
-            self.put_train(wanted.astype(kind))
+            put(self.graph, {"split/train": wanted.astype(kind)})
             self.fail_with(3, ["/split/train", "a mask", "write numpy.flatnonzero(mask)"], "train", self.config, ranks=2)
         for ids in ([0, 0, 1], [1, 0]):
-            self.put_train(ids)
+            put(self.graph, {"split/train": ids})
             self.assertNotIn("mask", self.fail_with(3, ["not strictly ascending"], "train", self.config))
 
-    def put_train(self, values):
-        with h5py.File(self.graph, "r+") as file:
-            del file["split/train"]
-            file["split/train"] = values
-
     def test_metrics_without_labels(self):
-        self.train()
-        infer = ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5")
-        with h5py.File(self.graph, "r+") as file:
-            del file["nodes/labels"]
-        self.fail_with(3, ["--metrics: ", "has no labels (/nodes/labels) to judge by; leave --metrics out"], *infer, "--metrics", ranks=2)
+        self.said()
+        put(self.graph, {"nodes/labels": None})
+        self.fail_with(3, ["--metrics: ", "has no labels (/nodes/labels) to judge by; leave --metrics out"], *self.infer_words("--metrics"), ranks=2)
         self.assertFalse((self.folder / "rows.h5").exists())
-        self.succeed(*infer)
+        self.infer_to("rows.h5")
 
     def test_edges_that_were_merged(self):
         raw = self.folder / "ogb" / "raw"
@@ -132,8 +108,7 @@ class Data(Words):
         (raw / "edge-feat.csv").write_text("1\n1\n1\n")
         output = self.succeed("import", "ogb", self.folder / "ogb", "-o", self.folder / "new.h5", "--overwrite", "--edge-weight", 0)
         self.assertNotIn("To keep", output)
-        with h5py.File(self.folder / "new.h5") as file:
-            self.assertEqual(file["graph/weights"][:].tolist(), [2, 1])
+        self.assertEqual(read(self.folder / "new.h5", "graph/weights").tolist(), [2, 1])
 
 
 class Losses(Words):
@@ -149,28 +124,25 @@ class Losses(Words):
                      "train.optimizer=sgd", "train.weight_decay=1e30", "train.learning_rate=20.0")
 
     def test_embeddings(self):
-        with h5py.File(self.graph, "r+") as file:
-            del file["nodes/features"]
+        put(self.graph, {"nodes/features": None})
         output = self.diverge(["; lower train.embedding_rate (1e+38; 0.1 is a lot)"], "model.embedding=4", "train.embedding_rate=1e38")
         self.assertNotIn("train.learning_rate", output)
 
     def test_features_that_are_huge(self):
-        with h5py.File(self.graph, "r+") as file:
-            file["nodes/features"][:] = 3e38
+        set_at(self.graph, "nodes/features", ..., 3e38)
         self.diverge(["lower train.learning_rate (0.003), or normalise the features (graph.feature_norm)"])
 
     def test_a_loss_that_ends_above_where_it_began(self):
         said = re.compile(r"warning: the loss of epoch (\d+), [0-9.]+, is above that of epoch 1, [0-9.]+; (.*)")
-        with h5py.File(self.graph, "r+") as file:
-            file["nodes/features"][:] = 1  # no weights can tell classes apart
-        output = self.train("train.optimizer=sgd", "train.learning_rate=30.0", "train.lr_warmup=8", "train.epochs=8")
+        set_at(self.graph, "nodes/features", ..., 1)
+        output = self.said("train.optimizer=sgd", "train.learning_rate=30.0", "train.lr_warmup=8", "train.epochs=8")
         found = said.search(output)
         self.assertTrue(found, output)
         self.assertEqual(found.groups(), ("8", "lower train.learning_rate (30; 1 is a lot), or normalise the features (graph.feature_norm)"))
         self.assertGreater(output.index(found.group(0)), output.index("test accuracy"))
         self.assertLessEqual(len(output[output.index(found.group(0)):].splitlines()), 3, output)
-        self.assertNotRegex(self.train("train.epochs=8"), said)
-        self.assertNotRegex(self.train("train.epochs=1", "train.learning_rate=30.0"), said)
+        self.assertNotRegex(self.said("train.epochs=8"), said)
+        self.assertNotRegex(self.said("train.epochs=1", "train.learning_rate=30.0"), said)
 
 
 class Numbers(Words):
@@ -182,23 +154,23 @@ class Numbers(Words):
         return output
 
     def test_one_of_a_thing(self):
-        output = self.check(self.train("train.epochs=1", "sampler.batch_size=50"))
+        output = self.check(self.said("train.epochs=1", "sampler.batch_size=50"))
         self.assertIn("grid    1 rank as 1 block row x 1 copy, ", output)
         self.assertIn("job     1 layer of sage, ", output)
         output = self.check(self.succeed("sample", self.config, "sampler.batch_size=50"))
         self.assertIn("1 rank as 1 block row x 1 copy", output)
         self.assertIn("  1 batch  ", output)
-        self.assertIn("4 ranks as 2 block rows x 2 copies", self.train("grid.replication=2", ranks=4))
-        self.assertIn("2 ranks as 1 block row x 2 copies", self.train("grid.replication=2", ranks=2))
+        self.assertIn("4 ranks as 2 block rows x 2 copies", self.said("grid.replication=2", ranks=4))
+        self.assertIn("2 ranks as 1 block row x 2 copies", self.said("grid.replication=2", ranks=2))
         self.check(self.succeed("plan", self.config, "--ranks", 1, "sampler.batch_size=50", "train.epochs=1"))
-        self.check(self.train("train.epochs=5", "train.early_stop=1", "train.learning_rate=1e-30"))
+        self.check(self.said("train.epochs=5", "train.early_stop=1", "train.learning_rate=1e-30"))
 
     def test_a_graph_of_one_of_each(self):
         write_graph(self.graph, [[0]], np.ones((1, 1), np.float32), [0], [0], [], [])
-        self.assertIn("1 node, 1 edge, 1 feature, 1 class;", self.check(self.train()))
+        self.assertIn("1 node, 1 edge, 1 feature, 1 class;", self.check(self.said()))
         for command in (("info", self.graph), ("info", self.graph, "--ranks", 1),
                         ("partition", self.graph, "--method", "block", "--clusters", 1), ("info", self.folder / "graph.order.h5"),
-                        ("infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", self.folder / "rows.h5", "--metrics")):
+                        self.infer_words("--metrics")):
             self.check(self.succeed(*command))
         self.check(self.succeed("generate", "planted", "--types", "a=2:1", "--relations", "a.r.a=1", "--no-inverse", "--classes", 1, "--homophily", 1,
                                 "-o", self.folder / "one.h5"))

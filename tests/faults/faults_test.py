@@ -10,91 +10,27 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 from tests.app.program import LONG, PROGRAM, ProgramTest
 from tests.app.restart_test import damage_of
+from tests.app.running import LAUNCHER_HUNG, Job
 from tests.launcher import LAUNCHER
 
 PATIENCE = 10  # seconds that a job may take to end after one of its ranks did
 EPOCHS = 16
-# mpirun of Open MPI 4.1.4 may wait for itself for ever (in PMIx_server_finalize) when a rank is killed while MPI starts. All ranks have
-# ended by then; it is no hang of the program, and is told apart by that.
-LAUNCHER_HUNG = 254
 SEED = int(os.environ.get("ESPALIER_SEED", random.randrange(1 << 30)))
 
 JOB = ("sampler.fanout=[5, 5]", "sampler.batch_size=50", "model.hidden=64", "model.layers=2", 'model.normalize="batch"', f"train.epochs={EPOCHS}",
        "train.batches_per_step=4", "train.reproducible=true", "run.threads=1", 'run.device="cpu"', "run.checkpoint_minutes=0.0005")
-
-
-class Job:
-    """A running job of the program under its launcher."""
-
-    def __init__(self, *arguments, ranks=4, program=PROGRAM, environment=None):
-        # A file, not a pipe: ranks that outlive mpirun must not keep us waiting for the end of its output.
-        self.output = tempfile.TemporaryFile("w+")
-        self.start = time.monotonic()
-        self.process = subprocess.Popen(LAUNCHER.command(ranks, program, *arguments),
-                                        stdout=self.output, stderr=subprocess.STDOUT, text=True, env=environment)
-        self.ranks = ranks
-
-    def says(self, beginning):
-        """Has it printed a line that begins so?"""
-        self.output.seek(0)
-        return re.search("^" + beginning, self.output.read(), re.M) is not None
-
-    def has_begun(self):
-        """Then MPI had started on all ranks."""
-        return self.says("graph ")
-
-    def wait_for_epoch(self, number):
-        while self.process.poll() is None and not self.says(f"epoch +{number} "):
-            time.sleep(0.005)
-
-    def rank_pids(self):
-        return LAUNCHER.kind.processes_of_ranks(self.process.pid)
-
-    def signal_one(self, number, choice):
-        """Sends a signal to one rank, which `choice` picks; False when there was none any more."""
-        pids = self.rank_pids()
-        if not pids:
-            return False
-        try:
-            os.kill(choice(pids), number)
-        except ProcessLookupError:
-            return False
-        return True
-
-    def end(self, timeout):
-        """(exit code, text, seconds until the end); the code is None when something did not end in time."""
-        start = time.monotonic()
-        try:
-            code = self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            left = self.rank_pids()
-            for pid in left:
-                os.kill(pid, signal.SIGKILL)
-            self.process.kill()
-            self.process.wait()
-            code = None if left or self.has_begun() else LAUNCHER_HUNG
-        seconds = time.monotonic() - start
-        self.output.seek(0)
-        text = self.output.read()
-        self.output.close()
-        return code, text, seconds
-
 
 UNDISTURBED = []  # what came of it
 
 
 class FaultTest(ProgramTest):
     JOB = JOB
-
-    def setUp(self):
-        super().setUp()
-        self.make_once(self.graph, ("generate", "planted", "--nodes", 20000 if LONG else 6000, "--degree", 8, "--classes", 5, "--features", 16))
+    GENERATE = ("planted", "--nodes", 20000 if LONG else 6000, "--degree", 8, "--classes", 5, "--features", 16)
 
     def undisturbed(self):
         """(weights digest, seconds that the job takes), of one run in a process."""
@@ -221,7 +157,7 @@ class LastWords(FaultTest):
     def test_survivors_name_a_killed_rank(self):
         for which in (0, 3):
             job = Job("train", self.config, "train.epochs=100000", "run.checkpoint_minutes=0",
-                      environment=AS_USERS_HAVE_IT)
+                      env=AS_USERS_HAVE_IT)
             job.wait_for_epoch(1)
             killed = LAUNCHER.pids_of_ranks(job.process.pid)[which]
             os.kill(killed, signal.SIGKILL)

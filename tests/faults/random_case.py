@@ -12,7 +12,7 @@ import tomllib
 import h5py
 import numpy as np
 
-from tests.app.program import environment_apart
+from tests.app.program import difference, environment_apart, not_finite
 from tests.faults import random_graphs
 from tests.faults.random_values import NONSENSE, keys_of, write_config
 from tests.launcher import LAUNCHER
@@ -35,27 +35,6 @@ def result_of(folder):
     epochs = [{key: epoch.get(key) for key in ("epoch", "loss", "train", "valid", "sample_digest", "batches", "sampled_edges",
                                                "history")} for epoch in report["epochs"]]
     return {"epochs": epochs, **{key: report.get(key) for key in ("weights_digest", "best_epoch", "train", "test", "confusion")}}
-
-
-def not_finite(value, place=""):
-    """Where a number of a report, or of an open file of HDF5, is none; or nothing."""
-    if isinstance(value, h5py.Dataset):
-        return place if value.dtype.kind == "f" and not np.isfinite(value[()]).all() else ""
-    pairs = {**value.attrs, **value} if isinstance(value, h5py.Group) else value
-    if isinstance(pairs, (dict, list)):
-        pairs = pairs.items() if isinstance(pairs, dict) else enumerate(pairs)
-        return next(filter(None, (not_finite(one, f"{place}/{key}") for key, one in pairs)), "")
-    return place if isinstance(value, (float, np.floating)) and not np.isfinite(value) else ""
-
-
-def first_difference(one, other, place=""):
-    if isinstance(one, dict) and isinstance(other, dict):
-        pairs = [(key, one.get(key), other.get(key)) for key in {**one, **other}]
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        pairs = [(k, a, b) for k, (a, b) in enumerate(zip(one, other))]
-    else:
-        return "" if one == other else f"{place}: {one} and {other}"
-    return next(filter(None, (first_difference(a, b, f"{place}/{key}") for key, a, b in pairs)), "")
 
 
 class Case:
@@ -278,7 +257,7 @@ class Case:
         """One history, whatever is free."""
         for k in range(2):
             count = self.ranks()
-            different = first_difference(expected, result_of(self.train_elsewhere(config, count, "bits", {}, f"bits{k}")))
+            different = difference(result_of(self.train_elsewhere(config, count, "bits", {}, f"bits{k}")), expected)
             check(not different, "bits", f"{ranks} and {count} ranks: {different}")
 
     def infer(self, config, weights, rows, ranks):
@@ -342,7 +321,7 @@ class Case:
         else:
             code, said, output = self.train({**config, **more}, ranks, "restarted")
             check(code == 0, "restart", f"stopped by {how}: {code}\n{said[-2000:]}")
-        different = first_difference(expected, result_of(output))
+        different = difference(result_of(output), expected)
         check(not different, "restart", f"stopped by {how}: {different}")
 
     def go(self):

@@ -5,10 +5,8 @@ meet; changes never fail, wrong results always do; the baseline may be the file 
 """
 
 import json
-import subprocess
-import sys
 
-from tests.app.program import ROOT, FolderTest
+from tests.app.program import ROOT, FolderTest, run_python
 
 
 def runs(name, ratios, bound=2.0, wrong=0, threads=1):
@@ -26,8 +24,7 @@ class CompareBench(FolderTest):
         return path
 
     def run_script(self, *arguments):
-        return subprocess.run([sys.executable, ROOT / "scripts/compare_bench.py", *arguments], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False)
+        return run_python(ROOT / "scripts/compare_bench.py", *arguments)
 
     def summarize(self, *cases, name="dense_spmm.json", baseline=None):
         """The script's answer, and the cases of the summary."""

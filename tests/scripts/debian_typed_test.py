@@ -157,13 +157,6 @@ class SevenPackages(unittest.TestCase):
         self.assertEqual(list(graph["splits"]), SPLITS)
         self.assertEqual([list(of_types) for of_types in graph["splits"].values()], [["package"]] * 3)
 
-    def test_splits_keep_sources_together(self):
-        for parts in self.graph["splits"].values():
-            parts = parts["package"]
-            self.assertEqual(sorted(id for part in parts.values() for id in part), [0, 1, 2, 3, 4, 6])  # 5 has no label
-            for siblings in ({0, 1}, {2, 3}):
-                self.assertEqual(len([part for part in parts.values() if siblings & set(part)]), 1)
-
     def test_no_file_beside_these(self):
         relations = [f"raw/relations/{'___'.join(triplet)}/{file}.csv.gz" for triplet in EXPECTED
                      for file in ("edge", "num-edge-list")]
@@ -290,16 +283,10 @@ class Refusals(FolderTest):
         self.assertEqual(os.listdir(self.folder), ["Packages"])
         return done.stderr
 
-    def test_tags_are_not_typed(self):
+    def test_nothing_to_write(self):
         self.refused(2, "not allowed with argument", "--typed", "--tags")
-
-    def test_nothing_to_label(self):
-        message = self.refused(3, "no topical section has 300 packages", "--typed")
-        self.assertEqual(message.count("\n"), 1)
-
-    def test_no_package(self):
-        for text in ("", "Section: net\n\n"):
-            self.assertEqual(self.refused(3, "no package in the Packages file", "--typed", text=text).count("\n"), 1)
+        for text, words in ((ARCHIVE, "no topical section has 300 packages"), *((none, "no package in the Packages file") for none in ("", "Section: net\n\n"))):
+            self.assertEqual(self.refused(3, words, "--typed", text=text).count("\n"), 1)
 
     def test_a_list_that_is_no_text(self):
         (self.folder / "Packages").write_bytes(b"Package: \xff\xfe\n")

@@ -8,7 +8,7 @@ import types
 import unittest
 from contextlib import redirect_stdout
 
-from tests.app.program import LONG, ROOT, FolderTest
+from tests.app.program import LONG, ROOT, FolderTest, run_python
 
 SCRIPT = ROOT / "scripts" / "gpu_check.py"
 sys.path.insert(0, str(SCRIPT.parent))
@@ -61,7 +61,7 @@ class GpuCheck(FolderTest):
         if describe_gpu()[0] is not None:
             self.skipTest("there is a GPU")
         out = self.folder / "out.json"
-        done = subprocess.run([sys.executable, SCRIPT, "--json", out], stdout=subprocess.PIPE, text=True)
+        done = run_python(SCRIPT, "--json", out)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("no GPU", done.stdout)
         result = json.loads(out.read_text())

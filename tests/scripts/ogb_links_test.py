@@ -9,12 +9,10 @@ import os
 import pickle
 import subprocess
 import sys
-import unittest
 
-import h5py
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest
+from tests.app.program import ROOT, ProgramTest, arrays_of, attributes_of, run_python, set_attributes, write_file
 from tests.app.typed_file_test import write_typed
 
 SCRIPT = ROOT / "scripts" / "ogb_links.py"
@@ -24,7 +22,7 @@ MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001  # of torch.save before 1.6
 class OgbLinks(ProgramTest):
     def setUp(self):
         super().setUp()
-        self.graph, self.ogb = self.folder / "graph.h5", self.folder / "ogbl"
+        self.ogb = self.folder / "ogbl"
         self.random = np.random.default_rng(3)
 
     def put(self, name, split):
@@ -42,7 +40,7 @@ class OgbLinks(ProgramTest):
         return self.random.integers(0, n, shape)
 
     def script(self, *options):
-        done = subprocess.run([sys.executable, SCRIPT, self.ogb, self.graph, *options], capture_output=True, text=True, check=False)
+        done = run_python(SCRIPT, self.ogb, self.graph, *options)
         return done.returncode, done.stdout + done.stderr
 
     def convert(self, *options):
@@ -50,10 +48,7 @@ class OgbLinks(ProgramTest):
         self.assertEqual(code, 0, output)
         self.succeed("digest", self.graph, "--write", ranks=2)
         self.assertIn("\nlinks  ", self.succeed("info", self.graph, ranks=2))
-        with h5py.File(self.graph) as file:
-            links = {}
-            file["links"].visititems(lambda name, item: links.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
-            return links, int(file["links"].attrs["directed"]), output
+        return arrays_of(self.graph, "links"), int(attributes_of(self.graph, "links")["directed"]), output
 
     def put_table(self, name, text):
         path = self.ogb / name
@@ -110,8 +105,7 @@ class OgbLinks(ProgramTest):
     def test_triples_of_a_graph_with_types(self):
         # Authors 0 and 1, papers 2 to 4, a journal 5.
         write_typed(self.graph)
-        with h5py.File(self.graph, "a") as file:
-            file.attrs["directed"] = False
+        set_attributes(self.graph, directed=False)
         for name in ("reltype2relid", "relidx2other"):  # the last in order says nothing
             self.put_table(f"mapping/{name}.csv.gz", "rel idx,rel name\n")
         self.put_table("mapping/relidx2name.csv.gz", "rel idx,rel name\n0,writes\n1,in\n")
@@ -156,7 +150,7 @@ class OgbLinks(ProgramTest):
     def test_what_does_not_fit(self):
         self.generate()
         good = {"edge": self.ids(5, 2)}
-        self.put_all(train=good, valid=good, test=good)
+        self.put_all(**dict.fromkeys(("train", "valid", "test"), good))
         triple = {"head": np.array([3]), "tail": np.array([4])}
         for wrong, words in (({"edges": good["edge"]}, "test.pt: has no source_node, but ['edges']"), ({"edge": self.ids(5, 3)}, "edge has 3 columns, not 2"),
                              ({"edge": np.ones((5, 2))}, "edge is float64 [5, 2]"), ({"head": self.ids(5), "tail": self.ids(4)}, "has 5 head and 4 tail"),
@@ -184,8 +178,7 @@ class OgbLinks(ProgramTest):
         self.put("test", good)
         self.convert()
         self.refuse("has links already")
-        with h5py.File(self.graph, "w") as file:
-            file["graph/indptr"] = np.arange(61)
+        write_file(self.graph, {}, {"graph/indptr": np.arange(61)})
         self.refuse("graph.h5: is no graph file of espalier")
         self.graph.write_text("text")
         self.refuse("graph.h5: cannot be read")
@@ -211,7 +204,3 @@ class OgbLinks(ProgramTest):
                               text=True, check=False)
         self.assertEqual((done.returncode, self.graph.read_bytes() == before), (3, True), done.stderr)
         self.assertEqual([path.name for path in self.folder.glob("graph*")], ["graph.h5"])
-
-
-if __name__ == "__main__":
-    unittest.main()

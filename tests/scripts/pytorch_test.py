@@ -6,7 +6,6 @@ same logits; what is something else is refused.
 """
 
 import importlib.util
-import subprocess
 import sys
 import unittest
 
@@ -14,7 +13,7 @@ import h5py
 import numpy as np
 
 from tests.app.infer_test import CLASSES, FEATURES, JOB, VERTICES, make_graph
-from tests.app.program import LONG, PROGRAM, ROOT, ProgramTest, job_text, write_graph
+from tests.app.program import LONG, PROGRAM, ROOT, ProgramTest, arrays_of, job_text, read, run_python, write_graph
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -108,10 +107,9 @@ class PyTorchTest(ProgramTest):
         self.rows = make_graph(self.graph)
 
     def run_script(self, name, *arguments, code=0, folder="scripts"):
-        done = subprocess.run([sys.executable, ROOT / folder / name, *map(str, arguments)], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=300)
-        self.assertEqual(done.returncode, code, done.stdout)
-        return done.stdout
+        done = run_python(ROOT / folder / name, *arguments)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
 
     def compare(self, lines, *arguments):
         """With modules of PyTorch Geometric, so many cases."""
@@ -127,20 +125,15 @@ class PyTorchTest(ProgramTest):
         return folder / "weights.h5", self.infer(folder / "weights.h5")
 
     def infer(self, weights, *overrides):
-        rows = self.folder / "rows.h5"
-        with h5py.File(self.graph) as graph:
-            types = [name.decode() for name in graph["types/name"]] if "types" in graph else []
-        self.succeed("-q", "infer", self.resolved, "--checkpoint", weights, "-o", rows, "--overwrite", *overrides,
-                     *(("--types", "all") if types else ()))
-        with h5py.File(rows) as file:
-            return np.concatenate([file[f"types/{name}/logits"][:] for name in types]) if types else file["logits"][:]
+        types = [name.decode() for name in arrays_of(self.graph).get("types/name", [])]
+        rows, _ = self.inferred(*overrides, *(("--types", "all") if types else ()), config=self.resolved, weights=weights)
+        return np.concatenate([rows[f"types/{name}/logits"] for name in types]) if types else rows["logits"]
 
     def features(self, kind, weights):
-        with h5py.File(self.graph) as file:
-            x = file["nodes/features"][:].astype(np.float64)
-        with h5py.File(weights) as file:
-            if "features" in file:
-                return (x - file["features/mean"][:]) / file["features/deviation"][:]
+        x = read(self.graph, "nodes/features").astype(np.float64)
+        trained = arrays_of(weights)
+        if "features/mean" in trained:
+            return (x - trained["features/mean"]) / trained["features/deviation"]
         return x / np.abs(x).sum(1, keepdims=True) if "graph.feature_norm=row" in KINDS[kind] else x
 
     def forward(self, kind, state, weights):
@@ -196,9 +189,8 @@ class PyTorchTest(ProgramTest):
 
     def typed(self, *overrides):
         """(weights.h5, logits of every vertex by `infer`) of a network of relations."""
-        self.succeed("-q", "generate", "planted", "--types", f"paper=300:{FEATURES},author=200,field=5", "--relations",
-                     "author.writes.paper=900,paper.cites.paper=1200,paper.about.field=300", "--classes", CLASSES, "-o", self.graph,
-                     "--overwrite")
+        self.make_once(self.graph, ("generate", "planted", "--types", f"paper=300:{FEATURES},author=200,field=5", "--relations",
+                                    "author.writes.paper=900,paper.cites.paper=1200,paper.about.field=300", "--classes", CLASSES))
         config, folder = self.folder / "typed.toml", self.folder / "typed"
         config.write_text(job_text(self.graph, folder, *JOB))
         self.succeed("-q", "train", config, "model.kind=rgcn", "model.bases=2", "run.restart=never", *overrides)
@@ -207,11 +199,11 @@ class PyTorchTest(ProgramTest):
 
     def forward_typed(self, state, weights):
         """RGCNConv in PyTorch Geometric's words: the mean over each relation by itself."""
-        with h5py.File(self.graph) as file, h5py.File(weights) as trained:
-            offset, names = file["types/offset"][:], [name.decode() for name in file["types/name"]]
-            features = (file["nodes/paper/features"][:] - trained["features/mean"][:]) / trained["features/deviation"][:]
-            indptr, indices, begin = file["graph/indptr"][:], file["graph/indices"][:], file["graph/segment_begin"][:]
-            relation = np.repeat(file["graph/segment_relation"][:], np.diff([*begin, len(indices)]))
+        graph, trained = arrays_of(self.graph), arrays_of(weights, "features")
+        offset, names = graph["types/offset"], [name.decode() for name in graph["types/name"]]
+        features = (graph["nodes/paper/features"] - trained["mean"]) / trained["deviation"]
+        indptr, indices = graph["graph/indptr"], graph["graph/indices"]
+        relation = np.repeat(graph["graph/segment_relation"], np.diff([*graph["graph/segment_begin"], len(indices)]))
         x = np.zeros((offset[-1], 8))
         for name, first, last in zip(names, offset, offset[1:]):
             rows = features if name == "paper" else state.get(f"embeddings.{name}.weight")
@@ -263,11 +255,11 @@ class PyTorchTest(ProgramTest):
             self.succeed("-q", "train", self.config, *links, "--overwrite")
             state, there, _ = self.state(weights)
             self.assertEqual({name for name in state if name.startswith("score.")}, {f"score.{name}" for name in names})
-            with h5py.File(weights) as file:
-                np.testing.assert_array_equal(state["score.relations.weight"], file["weights/task.relations"][:])
-                if score == "mlp":
-                    np.testing.assert_array_equal(state["score.0.weight"], file["weights/task.hidden"][:].T)
-                    np.testing.assert_array_equal(state["score.2.weight"], file["weights/task.output"][:].T)
+            trained = arrays_of(weights, "weights")
+            np.testing.assert_array_equal(state["score.relations.weight"], trained["task.relations"])
+            if score == "mlp":
+                np.testing.assert_array_equal(state["score.0.weight"], trained["task.hidden"].T)
+                np.testing.assert_array_equal(state["score.2.weight"], trained["task.output"].T)
             both = (("--like", weights), ("--config", self.output / "config.toml"))
             for options in both if LONG else both[score == "mlp":][:1]:
                 self.run_script("from_pytorch.py", there, *options, "-o", back)
@@ -285,15 +277,12 @@ class PyTorchTest(ProgramTest):
         weights, logits = self.train("sage")
         there = self.folder / "state.pt"
         self.run_script("to_pytorch.py", weights, "-o", there)
-        done = subprocess.run([sys.executable, "-c", TORCH_MODULE, there], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.assertIn("All keys matched", done.stdout)
+        self.assertIn("All keys matched", run_python("-c", TORCH_MODULE, there).stdout)
         self.check_back(there, logits, "--like", weights)
 
     @needs_pyg
     def test_modules_of_pytorch_geometric_give_the_same_logits(self):
-        with h5py.File(self.graph) as file:
-            others = [file[name][:] for name in ("nodes/features", "nodes/labels", "split/train", "split/valid",
-                                                 "split/test")]
+        others = read(self.graph, "nodes/features", "nodes/labels", "split/train", "split/valid", "split/test")
         write_graph(self.graph, [[u for u in row if u != v] for v, row in enumerate(self.rows)], *others)
         self.compare(6, self.graph, "--espalier", PROGRAM, "--hidden", "8", "--cases", "sage,sage-max,gcn,gat-averaged,gat-jumping,gin-batch")
 

@@ -4,10 +4,8 @@ Law: a second list of keys, and one of checks of a job, wherever jobs are run, i
 """
 
 import shutil
-import subprocess
-import sys
 
-from tests.app.program import ROOT, FolderTest
+from tests.app.program import ROOT, FolderTest, run_python
 
 ROOMS = "base comm sparse dense graph partition product sample feature nn infer history train plan app".split()
 
@@ -30,9 +28,8 @@ class RoomsTest(FolderTest):
         for path, text in {"base/config_keys.cpp": table, **files}.items():
             (tree / "src" / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / "src" / path).write_text(text)
-        done = subprocess.run([sys.executable, ROOT / "scripts/check_rooms.py", *ROOMS], cwd=tree, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
-        return done.returncode, done.stdout
+        done = run_python(ROOT / "scripts/check_rooms.py", *ROOMS, cwd=tree)
+        return done.returncode, done.stdout + done.stderr
 
 
 class JobChecks(RoomsTest):

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from tests import run
-from tests.app.program import ROOT, FolderTest
+from tests.app.program import ROOT, FolderTest, run_python
 
 GPU = bool(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
 
@@ -52,8 +52,7 @@ class RunTest(FolderTest):
         self.script(f"build/{build}/tests/room/op_test", PROGRAM.format(python=sys.executable, **behaviour))
 
     def run_tests(self, *options, **environment):
-        done = subprocess.run([sys.executable, "tests/run.py", *options], cwd=self.folder, stdout=subprocess.PIPE, text=True,
-                              env=dict(os.environ, **environment))
+        done = run_python("tests/run.py", *options, cwd=self.folder, env=dict(os.environ, **environment))
         return done.returncode, done.stdout
 
     @unittest.skipIf(GPU, "there is a GPU")

@@ -22,7 +22,7 @@ import unittest
 import xml.etree.ElementTree
 from unittest import mock
 
-from tests.app.program import PROGRAM, ROOT, FolderTest, job_text
+from tests.app.program import PROGRAM, ROOT, FolderTest, job_text, run_python
 
 SCRIPT = ROOT / "scripts" / "scaling.py"
 sys.path.insert(0, str(SCRIPT.parent))
@@ -77,8 +77,7 @@ def scaling(*words, env=None):
 
 def scaling_with_plots(*words, env=None):
     """The same in a process of its own."""
-    done = subprocess.run([sys.executable, str(SCRIPT), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=dict(os.environ, **(env or {})), cwd=ROOT, timeout=250)
+    done = run_python(SCRIPT, *words, env=dict(os.environ, **(env or {})), cwd=ROOT)
     return done.returncode, done.stdout, done.stderr
 
 

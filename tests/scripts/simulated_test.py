@@ -10,12 +10,11 @@ import csv
 import os
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 import xml.etree.ElementTree as xml
 
-from tests.app.program import ROOT, FolderTest
+from tests.app.program import ROOT, FolderTest, run_python
 
 sys.path.insert(0, str(ROOT / "bench" / "simulated"))
 import perlmutter  # noqa: E402
@@ -107,8 +106,7 @@ class Page(unittest.TestCase):
     POINTS = ROOT / "bench" / "simulated" / "points.csv"
 
     def test_the_tables_of_the_page_are_those_of_the_points(self):
-        tables = subprocess.run([sys.executable, str(ROOT / "bench/simulated/plot.py"), str(self.POINTS), "--tables"],
-                                stdout=subprocess.PIPE, text=True, check=True).stdout
+        tables = run_python(ROOT / "bench/simulated/plot.py", self.POINTS, "--tables", check=True).stdout
         printed = [line for line in tables.splitlines() if line.startswith("|")]
         self.assertGreater(len(printed), 60)
         page = (ROOT / "docs" / "scaling.md").read_text()

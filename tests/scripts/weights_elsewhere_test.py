@@ -80,7 +80,3 @@ class Weights(ProgramTest):
         active = nn.functional.elu if kind == "gat" else torch.relu
         with torch.no_grad():
             return layer(2, convs[1])(active(layer(1, convs[0])(x, *edges)), *edges).numpy()
-
-
-if __name__ == "__main__":
-    unittest.main()

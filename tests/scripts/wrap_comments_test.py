@@ -11,11 +11,12 @@ import sys
 import tempfile
 import unittest
 
-from tests.app.program import ROOT
+from tests.app.program import ROOT, run_python
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import wrap_comments  # pylint: disable=wrong-import-position
 
+SCRIPT = ROOT / "scripts" / "wrap_comments.py"
 LONG = "seven words that are here twice over " * 3  # 111 columns
 
 
@@ -107,13 +108,11 @@ class WrapComments(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "a.cpp")
             path.write_text(f"int x;\n// {LONG}\n", encoding="utf-8")
-            script = [sys.executable, ROOT / "scripts" / "wrap_comments.py"]
-            run = {"stdout": subprocess.PIPE, "text": True, "check": False}
-            done = subprocess.run([*script, "--check", path], **run)
+            done = run_python(SCRIPT, "--check", path)
             self.assertEqual((done.returncode, done.stdout), (1, f"{path}:2: a comment ends in column 114\n"))
             self.assertEqual(path.read_text(encoding="utf-8"), f"int x;\n// {LONG}\n")
-            self.assertEqual(subprocess.run([*script, path], **run).returncode, 0)
-            done = subprocess.run([*script, "--check", path], **run)
+            self.assertEqual(run_python(SCRIPT, path).returncode, 0)
+            done = run_python(SCRIPT, "--check", path)
             self.assertEqual((done.returncode, done.stdout), (0, "comments ok\n"))
 
     def test_against_finds_a_changed_word_and_changed_code(self):
@@ -125,8 +124,7 @@ class WrapComments(unittest.TestCase):
                                stdout=subprocess.PIPE)
 
             def against():
-                return subprocess.run([sys.executable, ROOT / "scripts" / "wrap_comments.py", "--check", "--against",
-                                       "HEAD", "a.cpp"], cwd=folder, stdout=subprocess.PIPE, check=False).returncode
+                return run_python(SCRIPT, "--check", "--against", "HEAD", "a.cpp", cwd=folder).returncode
 
             path.write_text("// some words\nint x;\n", encoding="utf-8")
             git("init", "-q")
