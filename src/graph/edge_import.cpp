@@ -171,7 +171,9 @@ std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& 
 
 void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options,
                           const OutputFile& output) {
-  import_graph(comm, output, [&] { return open_matrix_market(options, output); });
+  import_graph(
+      comm, output, [&] { return open_matrix_market(options, output); },
+      [&] { return std::make_unique<MatrixMarket>(options.file, options.weights); });
 }
 
 }  // namespace espalier

@@ -237,11 +237,11 @@ void check_unchanged(const SharedEdges& edges, bool good) {
 
 }  // namespace
 
-void EdgeSource::read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                            const std::function<void()>& next) const {
+std::int64_t EdgeSource::read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                                    const std::function<void()>& next) const {
   // The parts of all ranks may be for one of them.
   const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 22) / ranks, 1 << 12, 1 << 17);
-  if (rank > 0) return;
+  if (rank > 0) return 0;
   std::int64_t edges = 0;
   read([&](const EdgePiece& piece) {
     use(piece);
@@ -249,6 +249,7 @@ void EdgeSource::read_parts(int rank, int ranks, const std::function<void(const 
     edges = 0;
     next();
   });
+  return 0;
 }
 
 SharedEdges::SharedEdges(const Communicator& comm, const EdgeSource* mine)

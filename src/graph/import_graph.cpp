@@ -37,11 +37,11 @@ class MatrixEdges : public EdgeSource {
     std::int64_t begin = 0;
     for (int r = 0; r < std::ssize(read_); ++r) begin = read_relation(r, begin, use);
   }
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
+  std::int64_t read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                          const std::function<void()>& next) const override {
     const auto* shared = from_.edges_of_ranks();
-    if (shared == nullptr) return EdgeSource::read_parts(rank, ranks, use, next);
-    shared->read_parts(rank, ranks, use, next);
+    return shared != nullptr ? shared->read_parts(rank, ranks, use, next)
+                             : EdgeSource::read_parts(rank, ranks, use, next);
   }
   bool weighted() const override {
     for (int r = 0; r < std::ssize(read_); ++r)

@@ -32,8 +32,8 @@ class Pieces : public EdgeSource {
     Pieces::read_parts(0, 1, use, [] {});
   }
   // Parts of a few pieces, some of none.
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
+  std::int64_t read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                          const std::function<void()>& next) const override {
     const auto& of = readings_++ == 0 ? edges_ : later_;
     std::size_t begin = 0, size = 1;
     for (int part = 0; begin < of.sources.size(); ++part) {
@@ -45,6 +45,7 @@ class Pieces : public EdgeSource {
       }
       if (part % ranks == rank) next();
     }
+    return 0;
   }
   bool weighted() const override { return !edges_.weights.empty(); }
   std::string name() const override { return "pieces"; }
@@ -73,9 +74,9 @@ class Pieces : public EdgeSource {
 class OfOneRank : public Pieces {
  public:
   using Pieces::Pieces;
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
-    EdgeSource::read_parts(rank, ranks, use, next);
+  std::int64_t read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                          const std::function<void()>& next) const override {
+    return EdgeSource::read_parts(rank, ranks, use, next);
   }
 };
 

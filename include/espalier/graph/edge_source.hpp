@@ -42,10 +42,11 @@ class EdgeSource {
   virtual void read(const std::function<void(const EdgePiece&)>& use) const = 0;
   /// The share of one of so many ranks, each of which has such a source. The edges are cut in
   /// parts, in their order: part k ranks + r is that of rank r in round k, and may be empty. Calls
-  /// `next` after each of its parts, or leaves that out after the last. Unless a source says
-  /// otherwise rank 0 reads all, and nothing is asked of the others.
-  virtual void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                          const std::function<void()>& next) const;
+  /// `next` after each of its parts, or leaves that out after the last. Returns a number: where
+  /// those of all ranks do not add up to 0, or one throws UserError, read() throws what is wrong.
+  /// Unless a source says otherwise rank 0 reads all, and nothing is asked of the others.
+  virtual std::int64_t read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
+                                  const std::function<void()>& next) const;
   virtual bool weighted() const = 0;
   /// The file, for messages.
   virtual std::string name() const = 0;
@@ -54,7 +55,7 @@ class EdgeSource {
 };
 
 /// Edges that the ranks read together. All that is made of them is collective; an error of one rank
-/// is everyone's, of several the one that comes first in the file.
+/// is everyone's: what rank 0 finds that then reads all alone.
 class SharedEdges {
  public:
   /// Collective. What this rank reads, which must outlive it; null: nothing. Rank 0 has some.
