@@ -43,20 +43,21 @@ void EdgeLines::read(const std::function<void(const EdgePiece&)>& use) const {
                 counted(found, "entry"), announced_);
 }
 
-std::int64_t EdgeLines::read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                                   const std::function<void()>& next) const {
-  const auto size = PackedFile::plain_size(options_.path);
-  if (size < 0) return EdgeSource::read_parts(rank, ranks, use, next);
+void EdgeLines::read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
+  const auto size = share.ranks > 1 ? PackedFile::plain_size(options_.path) : -1;
+  if (size < 0) return EdgeSource::read_parts(share, use);
   // The edges of all parts may be for one rank.
-  const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 27) / ranks, 1 << 16, 1 << 21);
+  const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 27) / share.ranks, 1 << 16, 1 << 21);
   const auto part = options_.part > 0 ? options_.part : most;
   std::int64_t found = 0;
-  for (auto begin = head_bytes_ + rank * part; begin < size; begin += ranks * part) {
-    LineReader lines(options_.path, begin, std::min(begin + part, size));
-    found += read_lines(lines, use);
-    next();
+  for (auto first = head_bytes_; first < size; first += share.ranks * part) {
+    if (const auto begin = first + share.rank * part; begin < size) {
+      LineReader lines(options_.path, begin, std::min(begin + part, size));
+      found += read_lines(lines, use);
+    }
+    share.next();
   }
-  return announced_ < 0 ? 0 : found - (rank == 0 ? announced_ : 0);
+  if (announced_ >= 0) share.miss((share.rank == 0 ? announced_ : 0) - found);
 }
 
 std::string EdgeLines::place(std::int64_t edge) const {

@@ -28,8 +28,7 @@ class EdgeLines : public EdgeSource {
   std::string name() const override { return options_.path; }
   std::string place(std::int64_t edge) const override;
   void read(const std::function<void(const EdgePiece&)>& use) const override;
-  std::int64_t read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                          const std::function<void()>& next) const override;
+  void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override;
 
  protected:
   explicit EdgeLines(EdgeTextOptions options) : options_(std::move(options)) {}

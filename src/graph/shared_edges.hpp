@@ -47,53 +47,46 @@ class ReadingRounds {
   void run(const EdgeSource* mine, OwnerOf owner_of, Make& make) {
     std::exception_ptr error;
     std::int64_t missing = 0;
-    State end = kDone;
     try {
       const auto send = [&](std::int64_t key, const Item& item) { lists_[owner_of(key)].push_back(item); };
       const auto use = [&](const EdgePiece& piece) {
         for_each_of(piece, edges_, [&](const ReadEdge& edge) { make(edge, send); });
         edges_ += static_cast<std::uint32_t>(piece.sources.size());
       };
-      if (mine != nullptr)
-        missing = mine->read_parts(comm_.rank(), comm_.size(), use, [&] {
-          if (!exchange(kGoingOn)) throw Stopped();
-        });
+      const auto next = [&] {
+        if (!exchange(kGoingOn)) throw Stopped();
+      };
+      const auto miss = [&](std::int64_t number) { missing += number; };
+      if (mine != nullptr) mine->read_parts({comm_.rank(), comm_.size(), next, miss}, use);
     } catch (const Stopped&) {
-    } catch (const UserError&) {
-      error = std::current_exception();
-      end = kRefused;
     } catch (...) {
       error = std::current_exception();
-      end = kFailed;
     }
-    while (!over_) exchange(end);
+    while (!over_) exchange(error ? kFailed : kDone);
     missing = comm_.all_reduce(missing, Reduction::kSum, kLabel);
-    const bool refused = worst_ == kRefused || (worst_ == kDone && missing != 0);
     on_every_rank(comm_, [&] {
-      if (refused && comm_.rank() == 0) {
+      if (comm_.rank() == 0 && (failed_ || missing != 0)) {
         mine->read([](const EdgePiece&) {});  // throws, with the line in the whole
-        if (worst_ == kDone) input_error("{}: changed while it was read; import it again", mine->name());
+        if (!failed_) input_error("{}: changed while it was read; import it again", mine->name());
       }
       if (error) std::rethrow_exception(error);
     });
   }
 
  private:
-  enum State : std::int64_t { kGoingOn, kDone, kRefused, kFailed };
+  enum State : std::int64_t { kGoingOn, kDone, kFailed };
   struct Stopped {};  // another rank failed
   struct Part {
-    std::int64_t edges;
-    State state;
+    std::int64_t edges, state;
   };
 
   // What the parts of this round made goes to its owners. False when it was the last: of an error
   // nobody takes anything.
   bool exchange(State state) {
     const auto parts = comm_.all_gather(Part{std::exchange(edges_, 0), state}, kLabel);
-    const auto [least, most] = std::ranges::minmax(parts, {}, &Part::state);
-    worst_ = most.state;
-    over_ = worst_ > kDone || least.state == kDone;
-    if (worst_ > kDone) return false;
+    over_ = std::ranges::all_of(parts, [](const Part& part) { return part.state != kGoingOn; });
+    for (const auto& part : parts)
+      if (part.state == kFailed) return !(over_ = failed_ = true);
     std::vector<std::int64_t> counts;
     sent_.clear();
     for (auto& list : lists_) {
@@ -118,8 +111,7 @@ class ReadingRounds {
   Buffer<Item> sent_, received_;
   std::uint32_t edges_ = 0;  // of that part
   std::int64_t first_ = 0;   // edges of all parts before
-  State worst_ = kGoingOn;   // of the last round
-  bool over_ = false;
+  bool over_ = false, failed_ = false;
 };
 
 /// Collective. Calls make(edge, send) for each edge, on the rank that reads it, which calls

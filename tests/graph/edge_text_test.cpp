@@ -36,13 +36,12 @@ std::optional<std::vector<WeightedLine>> in_parts(const EdgeSource& edges, int r
   try {
     for (int rank = 0; rank < ranks; ++rank) {
       auto& parts = of_ranks.emplace_back(1);
-      missing += edges.read_parts(
-          rank, ranks,
-          [&](const EdgePiece& piece) {
-            const auto lines = lines_of(piece);
-            parts.back().insert(parts.back().end(), lines.begin(), lines.end());
-          },
-          [&] { parts.emplace_back(); });
+      const auto next = [&] { parts.emplace_back(); };
+      const auto miss = [&](std::int64_t number) { missing += number; };
+      edges.read_parts({rank, ranks, next, miss}, [&](const EdgePiece& piece) {
+        const auto lines = lines_of(piece);
+        parts.back().insert(parts.back().end(), lines.begin(), lines.end());
+      });
     }
   } catch (const UserError&) {
     return {};
