@@ -21,7 +21,7 @@ void put_npy(const std::string& path, const std::string& shape, bool by_columns,
 
 // Edge e goes from e to e / 3.
 TEST(EdgeArray, PartsAreTheWhole) {
-  const auto path = test_folder("edge-array") + "/edges.npy";
+  const auto path = fmt::format("{}/edges-{}.npy", test_folder("edge-array"), test_world().rank());
   for (const std::int32_t edges : {0, 1, 3, 131072, 500000})
     for (const bool together : {false, true})
       for (const bool by_columns : {false, true}) {
