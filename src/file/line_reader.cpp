@@ -52,37 +52,22 @@ LineReader::LineReader(const std::string& path) : path_(path), file_(path), buff
 // A line that began before is not theirs; to see whether one begins at the first byte, they look at
 // the one in front of it.
 LineReader::LineReader(const std::string& path, std::int64_t begin, std::int64_t end)
-    : path_(path), file_(path, std::max<std::int64_t>(begin - 1, 0)), buffer_(kChunk) {
-  if (begin == 0) {
+    : path_(path),
+      file_(path, std::max<std::int64_t>(begin - 1, 0)),
+      buffer_(kChunk),
+      passed_(std::max<std::int64_t>(begin - 1, 0)),
+      end_of_part_(end) {
+  if (begin == 0)
     pass_over_mark();
-    left_ = end - static_cast<std::int64_t>(begin_);
-    return;
-  }
-  left_ = end - begin + 1;
-  skipped_ = begin - 1;
-  next();
-}
-
-std::int64_t LineReader::line() const {
-  std::int64_t before = 0;
-  if (skipped_ > 0) {
-    PackedFile file(path_, 0);
-    std::vector<char> bytes(kChunk);
-    for (auto left = skipped_; left > 0;) {
-      const auto got = file.read(bytes.data(), std::min(left, static_cast<std::int64_t>(kChunk)));
-      if (got == 0) break;
-      before += std::count(bytes.begin(), bytes.begin() + got, '\n');
-      left -= got;
-    }
-  }
-  return before + line_;
+  else
+    next();
 }
 
 // Some editors write a mark of the encoding in front of the text.
 void LineReader::pass_over_mark() {
   while (end_ < 3 && fill()) continue;
   const std::string_view start(buffer_.data(), end_);
-  if (start.starts_with("\xef\xbb\xbf")) begin_ = 3;
+  if (start.starts_with("\xef\xbb\xbf")) passed_ = begin_ = 3;
   if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff"))
     input_error("{}:1: the file is text in UTF-16; save it as plain text (UTF-8)", path_);
 }
@@ -95,7 +80,7 @@ bool LineReader::fill() {
   end_ -= begin_;
   begin_ = 0;
   if (end_ > kLongestLine)
-    input_error("{}:{}: the line is longer than 64 MiB; is this a table of numbers?", path_, line() + 1);
+    input_error("{}:{}: the line is longer than 64 MiB; is this a table of numbers?", path_, line_ + 1);
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   try {
     const auto got = file_.read(buffer_.data() + end_, static_cast<std::int64_t>(buffer_.size() - end_));
@@ -109,7 +94,7 @@ bool LineReader::fill() {
 }
 
 bool LineReader::next() {
-  if (left_ <= 0) return false;
+  if (passed_ >= end_of_part_) return false;
   std::size_t searched = 0;
   const char* newline = nullptr;
   do {
@@ -123,7 +108,7 @@ bool LineReader::next() {
   text_ = std::string_view(start, length);
   const auto passed = std::min(length + 1, end_ - begin_);
   begin_ += passed;
-  left_ -= static_cast<std::int64_t>(passed);
+  passed_ += static_cast<std::int64_t>(passed);
   ++line_;
   return true;
 }

@@ -174,6 +174,11 @@ void NpyArray::read_as(std::span<T> values) {
   if (left_ == 0) check_end();
 }
 
+void NpyArray::skip(std::int64_t entries) {
+  left_ -= entries;
+  bytes_->skip(entries * width_);
+}
+
 // An archive knows at its end whether all before was right.
 void NpyArray::check_end() {
   char beyond = 0;
@@ -239,6 +244,12 @@ void NpyArray::read_row(std::span<double> row) {
 
 // ---- files ----
 
+void ByteStream::skip(std::int64_t count) {
+  Buffer<char> bytes(std::min(count, kBytesAtOnce));
+  for (std::int64_t got = 1; count > 0 && got > 0; count -= got)
+    got = read(bytes.data(), std::min(count, kBytesAtOnce));
+}
+
 namespace {
 
 class PlainFile : public ByteStream {
@@ -252,6 +263,11 @@ class PlainFile : public ByteStream {
     at_ += got;
     return got;
   }
+  void skip(std::int64_t count) override {
+    const auto held = std::min(count, end_ - at_);
+    at_ += held;
+    place_ += count - held;
+  }
 
  private:
   void fill() {
@@ -261,7 +277,7 @@ class PlainFile : public ByteStream {
     at_ = 0;
     note_movement();
   }
-  static constexpr std::int64_t kAhead = 4 << 20;
+  static constexpr std::int64_t kAhead = 1 << 20;
 
   RangedFile file_;
   std::int64_t place_ = 0;  // of the file: what lies behind `ahead_`

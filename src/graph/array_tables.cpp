@@ -30,21 +30,6 @@ void check_ids(const std::vector<std::int64_t>& ids, const VertexCount& of, cons
     check_id(ids[k], of, array, begin + static_cast<std::int64_t>(k), "edge");
 }
 
-// Of an array whose pairs lie together: calls use(heads, tails) for pieces.
-template <class Use>
-void read_pairs(NpyArray& array, std::int64_t edges, const VertexCount& heads, const VertexCount& tails,
-                Use use) {
-  std::vector<std::int64_t> head, tail;
-  for_each_piece(array, 2 * edges, [&](const std::vector<std::int64_t>& ids, std::int64_t begin) {
-    head.clear();
-    tail.clear();
-    for (std::size_t k = 0; k < ids.size(); ++k) (k % 2 == 0 ? head : tail).push_back(ids[k]);
-    check_ids(head, heads, array, begin / 2);
-    check_ids(tail, tails, array, begin / 2);
-    use(head, tail);
-  });
-}
-
 }  // namespace
 
 void check_id(std::int64_t id, const VertexCount& of, const NpyArray& array, std::int64_t entry,
@@ -77,23 +62,38 @@ std::string edge_of_array(const std::string& array, std::int64_t edge) {
 }
 
 void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const VertexCount& heads,
-                     const VertexCount& tails, const std::function<void(const EdgePiece&)>& use, bool pairs) {
+                     const VertexCount& tails, const RankShare& share,
+                     const std::function<void(const EdgePiece&)>& use, bool pairs) {
   const auto array = open();
   const auto edges = count_edges(*array, pairs);
-  if ((array->shape()[0] == 2) == array->by_columns())
-    return read_pairs(*array, edges, heads, tails, [&](const auto& sources, const auto& targets) {
-      use({sources, targets, {}});
-    });
-  const auto of_targets = open();
-  for_each_piece(*of_targets, edges, [](const std::vector<std::int64_t>&, std::int64_t) {});
-  std::vector<std::int64_t> targets;
-  for_each_piece(*array, edges, [&](const std::vector<std::int64_t>& sources, std::int64_t begin) {
-    targets.resize(sources.size());
-    of_targets->read(std::span<std::int64_t>(targets));
-    check_ids(sources, heads, *array, begin);
-    check_ids(targets, tails, *array, begin);
-    use({sources, targets, {}});
-  });
+  const bool together = (array->shape()[0] == 2) == array->by_columns();
+  const auto of_tails = together ? nullptr : open();
+  if (of_tails) of_tails->skip(edges);
+  std::vector<std::int64_t> head, tail, both;
+  const auto read_piece = [&](std::int64_t begin, std::int64_t count) {
+    head.resize(count);
+    tail.resize(count);
+    if (together) {
+      both.resize(2 * count);
+      array->read(std::span(both));
+      for (std::int64_t k = 0; k < count; ++k) head[k] = both[2 * k], tail[k] = both[2 * k + 1];
+    } else {
+      array->read(std::span(head));
+      of_tails->read(std::span(tail));
+    }
+    check_ids(head, heads, *array, begin);
+    check_ids(tail, tails, *array, begin);
+    use({head, tail, {}});
+  };
+  const auto part = share.most_edges(), piece = kIdsAtOnce / (together ? 2 : 1);
+  for (std::int64_t first = 0, at = 0; first < edges; first += share.ranks * part) {
+    const auto begin = std::min(first + share.rank * part, edges), end = std::min(begin + part, edges);
+    array->skip((begin - at) * (together ? 2 : 1));
+    if (of_tails) of_tails->skip(begin - at);
+    for (at = begin; at < end; at += piece) read_piece(at, std::min(piece, end - at));
+    at = end;
+    share.next();
+  }
 }
 
 std::int64_t read_only_count(NpyArray& array) {

@@ -16,10 +16,10 @@
 namespace espalier {
 
 /// edge_index, [2, m]: heads, then tails; with `pairs` also [m, 2]. `open` opens the array, twice
-/// where heads and tails lie apart.
+/// where heads and tails lie apart. Of several ranks one reads its share.
 void read_edge_pairs(const std::function<std::unique_ptr<NpyArray>()>& open, const VertexCount& heads,
-                     const VertexCount& tails, const std::function<void(const EdgePiece&)>& use,
-                     bool pairs = false);
+                     const VertexCount& tails, const RankShare& share,
+                     const std::function<void(const EdgePiece&)>& use, bool pairs = false);
 /// Its m.
 std::int64_t count_edges(const NpyArray& array, bool pairs = false);
 /// Calls use(ids, number of the first) for pieces of the next `count` entries of an array.

@@ -105,8 +105,8 @@ EdgeTextOptions text_of_edges(const EdgeFileOptions& options) {
   return text;
 }
 
-std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, const OutputFile& output) {
-  check_files_of(options, output);
+// With the edges, which are read.
+DescribedGraph describe_edges_of_list(const EdgeFileOptions& options) {
   auto graph = describe_edge_list_file(options);
   auto& type = graph.types[0];
   auto text = text_of_edges(options);
@@ -120,11 +120,10 @@ std::unique_ptr<GraphSource> open_edge_list(const EdgeFileOptions& options, cons
   } else {
     graph.relations[0].edges[0].source = std::move(edges);
   }
-  return std::make_unique<GraphSource>(std::move(graph));
+  return graph;
 }
 
-std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, const OutputFile& output) {
-  check_files_of(options, output);
+DescribedGraph describe_matrix_market(const EdgeFileOptions& options) {
   auto graph = describe_edge_file(options, "Matrix Market file");
   const auto matrix = std::make_shared<MatrixMarket>(options.file, options.weights);
   if (matrix->symmetric() && options.edges.symmetrize)
@@ -132,7 +131,19 @@ std::unique_ptr<GraphSource> open_matrix_market(const EdgeFileOptions& options, 
   graph.types[0].count = matrix->nodes();
   graph.relations[0].edges[0].source = matrix;
   graph.line = "entry";
-  return std::make_unique<GraphSource>(std::move(graph));
+  return graph;
+}
+
+void import_edge_file(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output,
+                      DescribedGraph (&describe)(const EdgeFileOptions&)) {
+  const auto open = [&] {
+    check_files_of(options, output);
+    return std::make_unique<GraphSource>(describe(options));
+  };
+  using Describe = std::function<DescribedGraph()>;
+  // Who renumbers reads all.
+  import_graph(
+      comm, output, open, options.renumber ? Describe() : [&] { return describe(options); });
 }
 
 // Edges are read where nothing else says how many vertices there are.
@@ -158,9 +169,7 @@ DescribedGraph describe_whole_list(const EdgeFileOptions& options) {
 }  // namespace
 
 void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output) {
-  import_graph(
-      comm, output, [&] { return open_edge_list(options, output); },
-      [&] { return options.renumber ? nullptr : open_edge_text(text_of_edges(options)); });
+  import_edge_file(comm, options, output, describe_edges_of_list);
 }
 
 std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& options) {
@@ -171,7 +180,7 @@ std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& 
 
 void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options,
                           const OutputFile& output) {
-  import_graph(comm, output, [&] { return open_matrix_market(options, output); });
+  import_edge_file(comm, options, output, describe_matrix_market);
 }
 
 }  // namespace espalier

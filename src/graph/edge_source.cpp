@@ -237,17 +237,14 @@ void check_unchanged(const SharedEdges& edges, bool good) {
 
 }  // namespace
 
-void EdgeSource::read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                            const std::function<void()>& next) const {
-  // The parts of all ranks may be for one of them.
-  const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 22) / ranks, 1 << 12, 1 << 17);
-  if (rank > 0) return;
+void EdgeSource::read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
+  if (share.rank > 0) return;
   std::int64_t edges = 0;
   read([&](const EdgePiece& piece) {
     use(piece);
-    if ((edges += std::ssize(piece.sources)) < most) return;
+    if ((edges += std::ssize(piece.sources)) < share.most_edges()) return;
     edges = 0;
-    next();
+    share.next();
   });
 }
 

@@ -2,9 +2,73 @@
 
 #include <algorithm>
 
-#include "edge_pieces.hpp"
+#include "espalier/base/counted.hpp"
 
 namespace espalier {
+
+// ---- lines ----
+
+bool EdgeLines::has(PairField field) const {
+  return std::ranges::find(options_.form.fields, field) != options_.form.fields.end();
+}
+
+float EdgeLines::weight_of(const PairReader& line, EdgePieces& pieces, const char* hint) {
+  const auto fail = [&](const std::string& words) { line.lines().fail("{}{}", words, hint); };
+  return stored_weight(line.value(), fail, pieces.vanished());
+}
+
+void EdgeLines::pass_head(LineReader& lines) const {
+  while (lines.line() < head_lines_ && lines.next()) continue;
+}
+
+std::int64_t EdgeLines::read_lines(LineReader& lines,
+                                   const std::function<void(const EdgePiece&)>& use) const {
+  PairReader pairs(lines, options_.form);
+  EdgePieces pieces(weighted(), use, has(PairField::kTime));
+  std::int64_t found = 0;
+  for (; pairs.next(); ++found) {
+    if (found == announced_) lines.fail("one entry too many: the header announces {}", announced_);
+    add(pairs, pieces);
+  }
+  pieces.finish();
+  return found;
+}
+
+void EdgeLines::read(const std::function<void(const EdgePiece&)>& use) const {
+  LineReader lines(options_.path);
+  pass_head(lines);
+  const auto found = read_lines(lines, use);
+  if (found < announced_)
+    input_error("{}: has {}, but its header announces {}; is the download complete?", options_.path,
+                counted(found, "entry"), announced_);
+}
+
+void EdgeLines::read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
+  const auto size = share.ranks > 1 ? PackedFile::plain_size(options_.path) : -1;
+  if (size < 0) return EdgeSource::read_parts(share, use);
+  // The edges of all parts may be for one rank.
+  const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 27) / share.ranks, 1 << 16, 1 << 21);
+  const auto part = options_.part > 0 ? options_.part : most;
+  std::int64_t found = 0;
+  for (auto first = head_bytes_; first < size; first += share.ranks * part) {
+    if (const auto begin = first + share.rank * part; begin < size) {
+      LineReader lines(options_.path, begin, std::min(begin + part, size));
+      found += read_lines(lines, use);
+    }
+    share.next();
+  }
+  if (announced_ >= 0) share.miss((share.rank == 0 ? announced_ : 0) - found);
+}
+
+std::string EdgeLines::place(std::int64_t edge) const {
+  LineReader lines(options_.path);
+  pass_head(lines);
+  PairReader pairs(lines, options_.form);
+  while (pairs.next() && (edge -= edges_of(pairs)) >= 0) continue;
+  return fmt::format("{}:{}", options_.path, lines.line());
+}
+
+// ---- a list ----
 
 namespace {
 
@@ -18,55 +82,20 @@ void check_id(const PairReader& pairs, std::int64_t id, const VertexCount& of, b
         kMostVertices);
 }
 
-class EdgeText : public EdgeSource {
+class EdgeText : public EdgeLines {
  public:
-  explicit EdgeText(EdgeTextOptions options) : options_(std::move(options)) {}
-  bool weighted() const override { return has(PairField::kValue); }
-  std::string name() const override { return options_.path; }
-  std::string place(std::int64_t edge) const override {
-    LineReader lines(options_.path);
-    PairReader pairs(lines, options_.form);
-    while (pairs.next() && edge > 0) --edge;
-    return fmt::format("{}:{}", options_.path, lines.line());
-  }
-  void read(const std::function<void(const EdgePiece&)>& use) const override {
-    LineReader lines(options_.path);
-    read_lines(lines, use);
-  }
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
-    const auto size = PackedFile::plain_size(options_.path);
-    if (size < 0) return EdgeSource::read_parts(rank, ranks, use, next);
-    // The edges of all parts may be for one rank.
-    const auto most = std::clamp<std::int64_t>((std::int64_t{1} << 27) / ranks, 1 << 16, 1 << 21);
-    const auto part = options_.part > 0 ? options_.part : most;
-    for (auto begin = rank * part; begin < size; begin += ranks * part) {
-      LineReader lines(options_.path, begin, std::min(begin + part, size));
-      read_lines(lines, use);
-      next();
-    }
-  }
+  explicit EdgeText(EdgeTextOptions options)
+      : EdgeLines(std::move(options)), weighted_(has(PairField::kValue)) {}
+  bool weighted() const override { return weighted_; }
 
  private:
-  void read_lines(LineReader& lines, const std::function<void(const EdgePiece&)>& use) const {
-    PairReader pairs(lines, options_.form);
-    const bool weighs = weighted();
-    EdgePieces pieces(weighs, use, has(PairField::kTime));
-    const auto fail = [&](const std::string& words) { lines.fail("{}", words); };
-    while (pairs.next()) {
-      check_id(pairs, pairs.first(), options_.sources, options_.any_ids);
-      check_id(pairs, pairs.second(), options_.targets, options_.any_ids);
-      pieces.add(pairs.first(), pairs.second(),
-                 weighs ? stored_weight(pairs.value(), fail, pieces.vanished()) : 1, pairs.time());
-    }
-    pieces.finish();
+  void add(const PairReader& line, EdgePieces& pieces) const override {
+    check_id(line, line.first(), options_.sources, options_.any_ids);
+    check_id(line, line.second(), options_.targets, options_.any_ids);
+    pieces.add(line.first(), line.second(), weighted_ ? weight_of(line, pieces) : 1, line.time());
   }
 
-  bool has(PairField field) const {
-    return std::ranges::find(options_.form.fields, field) != options_.form.fields.end();
-  }
-
-  EdgeTextOptions options_;
+  bool weighted_;
 };
 
 }  // namespace

@@ -165,12 +165,23 @@ void GraphSource::check_files() const {
 
 // ---- edges ----
 
-void GraphSource::read_file(int triplet, const DescribedEdges& edges,
+// Not of a packed file, nor where something stands beside edges, line by line.
+bool GraphSource::in_parts() const {
+  return std::ranges::all_of(graph_.relations, [&](const DescribedRelation& of) {
+    const auto& [file, form, table, announced, source] = of.edges[0];
+    if (source) return true;
+    const bool drops = typed() && options().edges.drop_self_loops;  // here, and counted
+    return of.edges.size() == 1 && !of.weights.given() && !of.times.given() && !drops && !table &&
+           (file.is_array() ? file.member.empty() : PackedFile::plain_size(file.path) >= 0);
+  });
+}
+
+void GraphSource::read_file(int triplet, const DescribedEdges& edges, const RankShare& share,
                             const std::function<void(const EdgePiece&)>& use) const {
   const auto of_heads = heads(triplet), of_tails = tails(triplet);
-  if (edges.source) return edges.source->read(use);
+  if (edges.source) return edges.source->read_parts(share, use);
   if (edges.file.is_array())
-    return read_edge_pairs([&] { return open_array(edges.file); }, of_heads, of_tails, use,
+    return read_edge_pairs([&] { return open_array(edges.file); }, of_heads, of_tails, share, use,
                            !edges.file.by.empty());
   if (edges.table) {
     EdgePieces pieces(false, use);
@@ -179,10 +190,11 @@ void GraphSource::read_file(int triplet, const DescribedEdges& edges,
     return pieces.finish();
   }
   open_edge_text({.path = edges.file.path, .form = edges.form, .sources = of_heads, .targets = of_tails})
-      ->read(use);
+      ->read_parts(share, use);
 }
 
-void GraphSource::read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const {
+void GraphSource::read_edges(int triplet, const RankShare& share,
+                             const std::function<void(const EdgePiece&)>& use) const {
   const auto& of = relation(triplet);
   EdgeColumn weights(of.weights), times(of.times);
   std::int64_t edges = 0;
@@ -190,7 +202,7 @@ void GraphSource::read_edges(int triplet, const std::function<void(const EdgePie
   for (const auto& part : of.edges) {
     const auto before = edges;
     begins_[triplet].push_back(before);
-    read_file(triplet, part, [&](EdgePiece piece) {
+    read_file(triplet, part, share, [&](EdgePiece piece) {
       const auto count = piece.sources.size();
       edges += static_cast<std::int64_t>(count);
       if (of.weights.given()) piece.weights = weights.next_weights(count, piece.vanished);
@@ -331,14 +343,15 @@ GivenLinks GraphSource::read_links(Split split) const {
 
 void import_described_graph(const Communicator& comm, const std::string& path, const OutputFile& output) {
   try {
-    import_graph(comm, output, [&] {
+    const auto open = [&] {
       auto described = read_graph_toml(path);
       std::vector<std::string> files = {path};
       for_each_file(described, [&](const DescribedFile& file) { files.push_back(file.path); });
       refuse_inputs_as_output(files, output.path);
       check_output(output);
       return std::make_unique<GraphSource>(std::move(described));
-    });
+    };
+    import_graph(comm, output, open, [&] { return read_graph_toml(path); });
   } catch (const UserError& error) {
     throw UserError(error.code(), in_keys(error.what()));
   }

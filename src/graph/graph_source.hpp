@@ -44,8 +44,11 @@ class GraphSource {
   const std::string& place() const { return graph_.place; }
 
   /// Calls `use` for piece after piece, in the order of the file, the same each time: heads and
-  /// tails, ids within the types.
-  void read_edges(int triplet, const std::function<void(const EdgePiece&)>& use) const;
+  /// tails, ids within the types. A share of several ranks only of edges that are in_parts().
+  void read_edges(int triplet, const RankShare& share,
+                  const std::function<void(const EdgePiece&)>& use) const;
+  /// Can ranks that have such a source each read a share of the edges?
+  bool in_parts() const;
   /// Have edges of the triplet weights, times?
   bool weighted(int triplet) const;
   bool timed(int triplet) const;
@@ -54,8 +57,6 @@ class GraphSource {
   bool both_ways(int triplet) const { return typed() && relation(triplet).both_ways; }
   /// Where edge e of a triplet stands: "FILE:LINE".
   std::string edge_place(int triplet, std::int64_t edge) const;
-  /// Of a graph without types: edges that other ranks may read, too; null: rank 0 reads them alone.
-  const EdgeSource* edges_of_ranks() const { return typed() ? nullptr : relation(0).edges[0].source.get(); }
   /// What an edge is in its file.
   const char* line() const { return graph_.line; }
   /// Who says that only one direction of each edge is listed; empty: nobody.
@@ -99,7 +100,7 @@ class GraphSource {
   VertexCount heads(int triplet) const { return vertices(names_.type_of(triplets()[triplet].head)); }
   VertexCount tails(int triplet) const { return vertices(names_.type_of(triplets()[triplet].tail)); }
   const DescribedSplit* find_split(int type, std::size_t place) const;
-  void read_file(int triplet, const DescribedEdges& edges,
+  void read_file(int triplet, const DescribedEdges& edges, const RankShare& share,
                  const std::function<void(const EdgePiece&)>& use) const;
   void name_all();
   void check_lengths(const DescribedRelation& of) const;
@@ -121,14 +122,14 @@ class GraphSource {
   std::vector<int> link_relations_;
 };
 
-/// Collective. `open` is called on rank 0, which reads alone, but for edges_of_ranks(), which are
-/// what `open_share`, where it is given, opens on the other ranks: edges two times and more, never
-/// in memory; that is the matrix that is written to `output`, each rank its even range of the rows,
+/// Collective. `open` is called on rank 0, which reads alone, but for edges that are in_parts()
+/// where `describe` is given, which the other ranks call: edges two times and more, never in
+/// memory; that is the matrix that is written to `output`, each rank its even range of the rows,
 /// and features of edges, one relation's at a time. Throws UserError(kInput) on every rank for
 /// anything that does not fit; then there is no `output`. Throws UserError(kUsage) as
 /// check_output() and put_in_place() do.
 void import_graph(const Communicator& comm, const OutputFile& output,
                   const std::function<std::unique_ptr<GraphSource>()>& open,
-                  const std::function<std::unique_ptr<EdgeSource>()>& open_share = {});
+                  const std::function<DescribedGraph()>& describe = {});
 
 }  // namespace espalier

@@ -25,23 +25,29 @@ namespace {
 class MatrixEdges : public EdgeSource {
  public:
   /// The first relations of the schema are the source's. Of a graph with types loops are dropped
-  /// here, within relations of one type: columns are no vertices, so nobody else can.
-  MatrixEdges(const GraphSource& from, const Schema& schema, bool drop_self_loops)
+  /// here, within relations of one type: columns are no vertices, so nobody else can. `shared`: the
+  /// other ranks read as well.
+  MatrixEdges(const GraphSource& from, const Schema& schema, bool drop_self_loops, bool shared)
       : from_(from),
         schema_(schema),
         drop_self_loops_(drop_self_loops && from.typed()),
+        shared_(shared),
         read_(from.triplets().size()) {}
 
-  void read(const std::function<void(const EdgePiece&)>& use) const override {
-    if (!from_.typed()) return read_plain(use);
-    std::int64_t begin = 0;
-    for (int r = 0; r < std::ssize(read_); ++r) begin = read_relation(r, begin, use);
+  void read(const std::function<void(const EdgePiece&)>& use) const override { read_parts({}, use); }
+  void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override {
+    if (share.ranks > 1 && !shared_) return EdgeSource::read_parts(share, use);
+    if (!from_.typed()) return read_plain(share, use);
+    for (int r = 0; r < std::ssize(read_); ++r) read_relation(r, share, use);
   }
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
-    const auto* shared = from_.edges_of_ranks();
-    if (shared == nullptr) return EdgeSource::read_parts(rank, ranks, use, next);
-    shared->read_parts(rank, ranks, use, next);
+  /// Collective. After the first reading in parts: what all ranks have read. No edge was dropped.
+  void add_up(const Communicator& comm) {
+    for (int r = 0; r < std::ssize(read_); ++r) {
+      auto& of = read_[r];
+      of.begin = r == 0 ? 0 : end_of(r - 1);
+      of.given = comm.all_reduce(of.given, Reduction::kSum, "import");
+    }
+    added_up_ = true;
   }
   bool weighted() const override {
     for (int r = 0; r < std::ssize(read_); ++r)
@@ -64,10 +70,7 @@ class MatrixEdges : public EdgeSource {
     return (given(relation) - dropped(relation)) * (from_.both_ways(relation) ? 2 : 1);
   }
   /// Of all relations, with their inverses.
-  std::int64_t read_entries() const {
-    const auto last = static_cast<int>(std::ssize(read_)) - 1;
-    return read_[last].begin + ways(last) * (given(last) - dropped(last));
-  }
+  std::int64_t read_entries() const { return end_of(static_cast<int>(std::ssize(read_)) - 1); }
   /// Of an entry: which edge of its relation's file it is, or the inverse of.
   std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
   /// Of something for each entry: the part of one relation's own edges, in the order of its file,
@@ -96,23 +99,27 @@ class MatrixEdges : public EdgeSource {
     std::vector<std::int64_t> dropped;  // edges of the file, ascending
   };
 
-  void read_plain(const std::function<void(const EdgePiece&)>& use) const {
+  void read_plain(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
     std::int64_t given = 0;
-    from_.read_edges(0, [&](const EdgePiece& piece) {
+    from_.read_edges(0, share, [&](const EdgePiece& piece) {
       given += std::ssize(piece.sources);
       use(piece);
     });
-    read_[0].given = given;
+    if (!added_up_) read_[0].given = given;
   }
-  // Returns where the entries of the next begin.
-  std::int64_t read_relation(int relation, std::int64_t begin,
-                             const std::function<void(const EdgePiece&)>& use) const {
+  void read_relation(int relation, const RankShare& share,
+                     const std::function<void(const EdgePiece&)>& use) const {
     const auto& of = schema_.relations()[relation];
     const auto head_row = schema_.types()[of.source].begin, tail_row = schema_.types()[of.target].begin;
     const bool drops = drop_self_loops_ && of.source == of.target;
-    Read read{begin, 0, {}};
+    Read read{relation == 0 ? 0 : end_of(relation - 1), 0, {}};
     EdgePieces pieces(weighted(), use, from_.timed(relation), from_.both_ways(relation));
-    from_.read_edges(relation, [&](const EdgePiece& piece) {
+    auto mine = share;
+    mine.next = [&] {
+      pieces.finish();
+      share.next();
+    };
+    from_.read_edges(relation, mine, [&](const EdgePiece& piece) {
       pieces.vanished() += piece.vanished;
       for (std::size_t k = 0; k < piece.sources.size(); ++k) {
         const auto head = head_row + piece.sources[k], tail = tail_row + piece.targets[k];
@@ -131,8 +138,11 @@ class MatrixEdges : public EdgeSource {
       }
     });
     pieces.finish();
-    read_[relation] = std::move(read);
-    return begin + ways(relation) * (given(relation) - dropped(relation));
+    if (!added_up_) read_[relation] = std::move(read);
+  }
+  // Where the entries of the next begin.
+  std::int64_t end_of(int relation) const {
+    return read_[relation].begin + ways(relation) * (given(relation) - dropped(relation));
   }
 
   int ways(int relation) const {
@@ -159,7 +169,8 @@ class MatrixEdges : public EdgeSource {
 
   const GraphSource& from_;
   const Schema& schema_;
-  bool drop_self_loops_;
+  bool drop_self_loops_, shared_;
+  bool added_up_ = false;
   mutable std::vector<Read> read_;  // [triplets] of the last reading
 };
 
@@ -228,14 +239,20 @@ void report_relations(const Schema& schema, const MatrixEdges& edges,
 class GraphImport {
  public:
   GraphImport(const Communicator& comm, const OutputFile& output,
-              const std::function<std::unique_ptr<GraphSource>()>& open)
+              const std::function<std::unique_ptr<GraphSource>()>& open,
+              const std::function<DescribedGraph()>& describe)
       : comm_(comm) {
     std::optional<Schema> schema;
-    on_first_rank(comm, [&] {
+    on_every_rank(comm, [&] {
+      if (comm.rank() > 0) {
+        if (describe) share_.emplace(describe());
+        return;
+      }
       source_ = open();
       options_ = source_->options();
       description_ = source_->description();
       triplets_ = std::ssize(source_->triplets());
+      shares_ = describe && source_->in_parts();
       for (int r = 0; r < triplets_; ++r) {
         weighted_.push_back(source_->weighted(r));
         timed_.push_back(source_->timed(r));
@@ -255,23 +272,22 @@ class GraphImport {
     options_.splits = broadcast_texts(comm, options_.splits);
     edge_rows_.resize(static_cast<std::size_t>(triplets_));
     if (typed_) schema_ = broadcast_schema(comm, schema);
+    shares_ = agreed(comm, shares_) != 0;
     writer_.emplace(comm, output);
     if (typed_) writer_->write_schema(schema_);
   }
 
-  void import_edges(const std::function<std::unique_ptr<EdgeSource>()>& open_share) {
+  void import_edges() {
     const double start = now();
-    if (source_) edges_.emplace(*source_, schema_, options_.edges.drop_self_loops);
-    const bool shares = agreed(comm_, source_ && source_->edges_of_ranks() != nullptr) != 0;
-    on_every_rank(comm_, [&] {
-      if (shares && open_share && comm_.rank() > 0) share_ = open_share();
-    });
-    shared_.emplace(comm_, edges_ ? &*edges_ : share_.get());
+    if (source_ || shares_)
+      edges_.emplace(source_ ? *source_ : *share_, schema_, options_.edges.drop_self_loops, shares_);
+    shared_.emplace(comm_, edges_ ? &*edges_ : nullptr);
     // -1 where edges say how many there are.
     const auto nodes = agreed(comm_, source_ ? source_->types().back().end + 1 : 0) - 1;
     auto counted = count_entries(*shared_, nodes, edge_options(), typed_ ? schema_.columns() : -1);
     if (counted.nodes == 0) input_error("{}: has no edge, and so the graph no vertex", shared_->name());
     if (!typed_) schema_ = Schema(counted.nodes);
+    if (shares_) edges_->add_up(comm_);
     with_index_type(std::max(counted.nodes, schema_.columns()),
                     [&]<class Index>(Index) { edges_of<Index>(std::move(counted), nodes < 0, start); });
   }
@@ -501,13 +517,14 @@ class GraphImport {
   const Communicator& comm_;
   ImportOptions options_;                // rank 0; all ranks know `edges` and `splits`
   std::unique_ptr<GraphSource> source_;  // rank 0
-  std::optional<MatrixEdges> edges_;     // rank 0
-  std::unique_ptr<EdgeSource> share_;    // other ranks, where they read as well
+  std::optional<GraphSource> share_;     // other ranks, where they read edges as well
+  std::optional<MatrixEdges> edges_;     // of the two
   std::optional<SharedEdges> shared_;
   std::vector<bool> weighted_, timed_;    // [triplets]
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
   GraphDescription description_;
-  bool typed_ = false;
+  bool typed_ = false, shares_ = false;
+
   Schema schema_;              // without types when the edges are counted
   std::int64_t triplets_ = 0;  // the first relations of the schema; inverses stand behind them
   std::int64_t one_way_ = 0;   // entries, or, on rank 0, relations without a reverse
@@ -518,11 +535,11 @@ class GraphImport {
 
 void import_graph(const Communicator& comm, const OutputFile& output,
                   const std::function<std::unique_ptr<GraphSource>()>& open,
-                  const std::function<std::unique_ptr<EdgeSource>()>& open_share) {
+                  const std::function<DescribedGraph()>& describe) {
   // 1. What is there; the file's types and relations.
-  GraphImport import(comm, output, open);
+  GraphImport import(comm, output, open, describe);
   // 2. Edges of all relations, one matrix.
-  import.import_edges(open_share);
+  import.import_edges();
   // 3. Ids, features, labels and splits.
   for (int type = 0; type < import.types(); ++type) import.import_type(type);
   // 4. Links.

@@ -74,10 +74,12 @@ DescribedGraph describe_mag240m_folder(const TypedImportOptions& options) {
 }  // namespace
 
 void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output) {
-  import_graph(comm, output, [&] {
+  const auto describe = [&] { return describe_mag240m_folder(options); };
+  const auto open = [&] {
     refuse_input_as_output(options.folder, output.path, {"processed", "split"});
-    return std::make_unique<GraphSource>(describe_mag240m_folder(options));
-  });
+    return std::make_unique<GraphSource>(describe());
+  };
+  import_graph(comm, output, open, describe);
 }
 
 std::string describe_mag240m(const Communicator& comm, const TypedImportOptions& options) {

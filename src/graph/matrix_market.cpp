@@ -4,9 +4,7 @@
 #include <sstream>
 #include <vector>
 
-#include "edge_pieces.hpp"
 #include "espalier/base/counted.hpp"
-#include "pair_reader.hpp"
 
 namespace espalier {
 
@@ -85,63 +83,36 @@ PairForm form_of(bool valued) {
 
 }  // namespace
 
-MatrixMarket::MatrixMarket(const std::string& path, bool values) : path_(path) {
+MatrixMarket::MatrixMarket(const std::string& path, bool values, std::int64_t part)
+    : EdgeLines({.path = path, .part = part}) {
   LineReader lines(path);
   const auto kind = read_kind(lines);
   check_kind(lines, kind);
-  valued_ = kind[1] != "pattern";
-  weighted_ = valued_ && values;
+  const bool valued = kind[1] != "pattern";
+  options_.form = form_of(valued);
+  weighted_ = valued && values;
   symmetric_ = kind[2] == "symmetric";
   const auto sizes = read_sizes(lines);
   if (sizes[0] != sizes[1])
     lines.fail("the matrix is {} x {}; that of a graph is square", sizes[0], sizes[1]);
   nodes_ = sizes[0];
-  entries_ = sizes[2];
+  announced_ = sizes[2];
   if (nodes_ == 0) lines.fail("the graph has no vertex");
   if (nodes_ > kMostVertices) lines.fail("{} vertices are more than {}", nodes_, kMostVertices);
+  head_lines_ = lines.line();
+  head_bytes_ = lines.passed();
 }
 
-template <class Visit>
-void MatrixMarket::each(Visit visit) const {
-  LineReader lines(path_);
-  read_kind(lines);
-  read_sizes(lines);
-  PairReader pairs(lines, form_of(valued_));
+void MatrixMarket::add(const PairReader& line, EdgePieces& pieces) const {
   const auto check = [&](std::int64_t id, const char* what) {
-    if (id < 1 || id > nodes_) lines.fail("{} {} is out of range: 1 to {}", what, id, nodes_);
+    if (id < 1 || id > nodes_) line.lines().fail("{} {} is out of range: 1 to {}", what, id, nodes_);
   };
-  std::int64_t found = 0;
-  for (; pairs.next(); ++found) {
-    if (found == entries_) lines.fail("one entry too many: the header announces {}", entries_);
-    check(pairs.first(), "row");
-    check(pairs.second(), "column");
-    visit(pairs.first() - 1, pairs.second() - 1, pairs.value(), lines);
-  }
-  if (found != entries_)
-    input_error("{}: has {}, but its header announces {}; is the download complete?", path_,
-                counted(found, "entry"), entries_);
-}
-
-void MatrixMarket::read(const std::function<void(const EdgePiece&)>& use) const {
-  EdgePieces pieces(weighted_, use);
-  each([&](std::int64_t row, std::int64_t column, double value, const LineReader& lines) {
-    const auto fail = [&](const std::string& words) {
-      lines.fail("{}; --no-weights reads a pattern", words);
-    };
-    const float weight = weighted_ ? stored_weight(value, fail, pieces.vanished()) : 1;
-    pieces.add(column, row, weight);
-    if (symmetric_ && row != column) pieces.add(row, column, weight);
-  });
-  pieces.finish();
-}
-
-std::string MatrixMarket::place(std::int64_t edge) const {
-  std::string found;
-  each([&](std::int64_t row, std::int64_t column, double, const LineReader& lines) {
-    edge -= symmetric_ && row != column ? 2 : 1;
-    if (edge < 0 && found.empty()) found = fmt::format("{}:{}", path_, lines.line());
-  });
-  return found;
+  check(line.first(), "row");
+  check(line.second(), "column");
+  const auto row = line.first() - 1, column = line.second() - 1;
+  const float weight = weighted_ ? weight_of(line, pieces, "; --no-weights reads a pattern") : 1;
+  pieces.add(column, row, weight);
+  if (edges_of(line) > 1) pieces.add(row, column, weight);
 }
 
 }  // namespace espalier

@@ -13,31 +13,27 @@
 #include <cstdint>
 #include <string>
 
-#include "espalier/graph/edge_source.hpp"
+#include "edge_text.hpp"
 
 namespace espalier {
 
-class MatrixMarket : public EdgeSource {
+class MatrixMarket : public EdgeLines {
  public:
-  /// Reads the header; `values`: they are the weights, where the matrix has any. Throws
-  /// UserError(kInput) with file and line.
-  MatrixMarket(const std::string& path, bool values);
+  /// Reads the header; `values`: they are the weights, where the matrix has any; `part`: as of
+  /// EdgeTextOptions. Throws UserError(kInput) with file and line.
+  MatrixMarket(const std::string& path, bool values, std::int64_t part = 0);
   std::int64_t nodes() const { return nodes_; }
   bool symmetric() const { return symmetric_; }
-
-  void read(const std::function<void(const EdgePiece&)>& use) const override;
   bool weighted() const override { return weighted_; }
-  std::string name() const override { return path_; }
-  std::string place(std::int64_t edge) const override;
 
  private:
-  /// Calls visit(row, column, value, place) for each entry; ids from 0.
-  template <class Visit>
-  void each(Visit visit) const;
+  void add(const PairReader& line, EdgePieces& pieces) const override;
+  std::int64_t edges_of(const PairReader& line) const override {
+    return symmetric_ && line.first() != line.second() ? 2 : 1;
+  }
 
-  std::string path_;
-  bool valued_ = false, weighted_ = false, symmetric_ = false;
-  std::int64_t nodes_ = 0, entries_ = 0;
+  bool weighted_ = false, symmetric_ = false;
+  std::int64_t nodes_ = 0;
 };
 
 }  // namespace espalier

@@ -46,22 +46,29 @@ class ReadingRounds {
   template <class OwnerOf, class Make>
   void run(const EdgeSource* mine, OwnerOf owner_of, Make& make) {
     std::exception_ptr error;
+    std::int64_t missing = 0;
     try {
       const auto send = [&](std::int64_t key, const Item& item) { lists_[owner_of(key)].push_back(item); };
       const auto use = [&](const EdgePiece& piece) {
         for_each_of(piece, edges_, [&](const ReadEdge& edge) { make(edge, send); });
         edges_ += static_cast<std::uint32_t>(piece.sources.size());
       };
-      if (mine != nullptr)
-        mine->read_parts(comm_.rank(), comm_.size(), use, [&] {
-          if (!exchange(kGoingOn)) throw Stopped();
-        });
+      const auto next = [&] {
+        if (!exchange(kGoingOn)) throw Stopped();
+      };
+      const auto miss = [&](std::int64_t number) { missing += number; };
+      if (mine != nullptr) mine->read_parts({comm_.rank(), comm_.size(), next, miss}, use);
     } catch (const Stopped&) {
     } catch (...) {
       error = std::current_exception();
     }
     while (!over_) exchange(error ? kFailed : kDone);
+    missing = comm_.all_reduce(missing, Reduction::kSum, kLabel);
     on_every_rank(comm_, [&] {
+      if (comm_.rank() == 0 && (failed_ || missing != 0)) {
+        mine->read([](const EdgePiece&) {});  // throws, with the line in the whole
+        if (!failed_) input_error("{}: changed while it was read; import it again", mine->name());
+      }
       if (error) std::rethrow_exception(error);
     });
   }
@@ -79,7 +86,7 @@ class ReadingRounds {
     const auto parts = comm_.all_gather(Part{std::exchange(edges_, 0), state}, kLabel);
     over_ = std::ranges::all_of(parts, [](const Part& part) { return part.state != kGoingOn; });
     for (const auto& part : parts)
-      if (part.state == kFailed) return !(over_ = true);
+      if (part.state == kFailed) return !(over_ = failed_ = true);
     std::vector<std::int64_t> counts;
     sent_.clear();
     for (auto& list : lists_) {
@@ -104,7 +111,7 @@ class ReadingRounds {
   Buffer<Item> sent_, received_;
   std::uint32_t edges_ = 0;  // of that part
   std::int64_t first_ = 0;   // edges of all parts before
-  bool over_ = false;
+  bool over_ = false, failed_ = false;
 };
 
 /// Collective. Calls make(edge, send) for each edge, on the rank that reads it, which calls

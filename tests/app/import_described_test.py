@@ -7,6 +7,7 @@ the package's file, too; what does not fit is one message with the file and the 
 
 import gzip
 import itertools
+import re
 import shutil
 import unittest
 import warnings
@@ -17,7 +18,7 @@ import numpy as np
 import tests.python  # noqa: F401  # where the package is
 from tests.app.other_formats import FORMATS, zstd
 from tests.app.plain_graph import read_graph
-from tests.app.program import ProgramTest, arrays_of
+from tests.app.program import ProgramTest, arrays_of, espalier
 from tests.app.round_trip_test import generated
 
 import espalier as package
@@ -309,6 +310,49 @@ class Times(Described):
                                     duplicate_times="last" if latest else "first")
             found = next(iter(read_graph(self.wanted).edges.values()))
             self.assertEqual(dict(zip(zip(found.targets.tolist(), found.sources.tolist()), found.times.tolist())), wanted)
+
+
+class OnSeveralRanks(Described):
+    """Plain texts and arrays of more than one part are read by all: nothing differs but seconds."""
+
+    def on_ranks(self, ranks):
+        code, said = espalier("import", self.description, "-o", self.graph, "--overwrite", ranks=ranks)
+        contents = {name: hash(array.tobytes()) for name, array in arrays_of(self.graph).items()} if code == 0 else None
+        self.graph.unlink(missing_ok=True)
+        return code, sorted(re.sub(r"[0-9.]+ s\b", "N s", said).splitlines()), contents
+
+    def check_ranks(self, sections):
+        self.describe(sections)
+        one = self.on_ranks(1)
+        for ranks in (2, 3, 4):
+            with self.subTest(ranks=ranks):
+                self.assertEqual(self.on_ranks(ranks), one)
+        return one
+
+    def put_lines(self, edges, weights):
+        (self.folder / "e.txt").write_text("".join(f"{u} {w} {v}\n" for u, v, w in zip(*edges.tolist(), weights.tolist())))
+        return {"file": "e.txt", "columns": ["source", "weight", "target"]}
+
+    def test_all_read(self):
+        edges, weights = self.random.integers(0, 3000, (2, 400000), "i4"), self.random.integers(1, 1000, 400000) / 8
+        sections = {"": {"duplicates": "mean"}, "types.a": {"count": 3000}, "types.b": {"count": 4000},
+                    "relations.t": {"source": "a", "target": "b", "inverse": "rev_t", "edges": self.put_lines(edges, weights)},
+                    "relations.f": {"source": "b", "target": "a", "edges": self.put_npy(edges[:, ::-1], "fortran"),
+                                    "features": self.put_npy(weights, "npy")},
+                    "relations.s": {"source": "a", "target": "a", "directed": False, "edges": self.put_npy(edges.T, "npy")},
+                    "relations.w": {"source": "b", "target": "b", "edges": self.put_npy(edges[:, 7::2].astype("i8"), "swapped")}}
+        self.assertGreater((self.folder / "e.txt").stat().st_size, 5 << 20)
+        self.assertEqual(self.check_ranks(sections)[0], 0)
+        self.assertEqual(self.check_ranks(sections | {"": {"duplicates": "last", "loops": "drop"}})[0], 0)
+        self.assertEqual(self.check_ranks({"types.a": {"count": 3000}, "relations.f": {**sections["relations.f"], "source": "a"}})[0], 0)
+        said = self.check_ranks(sections | {"": {"duplicates": "refuse"}})[1][0]
+        self.assertRegex(said, r"e.txt:\d+: repeats .*e.txt:\d+; choose")
+        edges[1, 399990] = edges[1, 300001] = 3000
+        sections["relations.w"]["edges"] = sections["relations.s"]["edges"] = self.put_npy(edges, "npy")
+        self.assertRegex(self.check_ranks(sections)[1][0], "a[0-9].npy: edge 300001: vertex 3000 is out of range: the graph has 3000 vertices of type a")
+        edges[0, 20] = -1
+        sections["relations.t"]["edges"] = self.put_lines(edges, weights)
+        self.assertRegex(self.check_ranks(sections)[1][0], "e.txt:21: vertex -1 is negative")
 
 
 class Layouts(Described):

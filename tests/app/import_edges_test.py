@@ -394,6 +394,24 @@ class OnSeveralRanks(EdgeFile):
         for line in (480001, 300001):
             self.assertRegex(said[0], f"{self.input}:{line}\\b")
 
+    def test_a_matrix(self):
+        self.KIND = "matrixmarket"
+        random = np.random.default_rng(9)
+        lines = [f"{u} {v} {w:.3f}" for u, v, w in zip(*random.integers(1, 30001, (2, 400000)), random.random(400000))]
+        for kind, options in (("general", ()), ("symmetric", ("--duplicates", "mean")), ("general", ("--no-weights", "--symmetrize"))):
+            head = f"%%MatrixMarket matrix coordinate real {kind}\n% {'a comment' * 1000}\n30000 30000 400000\n"
+            self.put(head + "\n".join(lines))
+            self.assertEqual(self.check_ranks(*options)[0], 0)
+        self.assertGreater(self.input.stat().st_size, 6 << 20)
+        lines[399999] = lines[250000]
+        self.put(head + "\n".join(lines))
+        self.assertIn(f"{self.input}:", self.check_ranks("--duplicates", "refuse")[1][0])
+        for text, words in ((lines[1:], ": has 399999 entries, but its header announces 400000; is the download complete?"),
+                            (["7 7 1", *lines], ":400004: one entry too many: the header announces 400000"),
+                            ([*lines[:300000], "0 7 1", *lines[300001:-1]], ":300004: row 0 is out of range: 1 to 30000")):
+            self.put(head + "\n".join(text))
+            self.assertEqual(self.check_ranks()[1], [f"espalier: error: {self.input}{words}"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -28,22 +28,19 @@ class Pieces : public EdgeSource {
     for (std::size_t e = 0; e < std::max(edges.sources.size(), later.sources.size()); ++e)
       times_.push_back(static_cast<std::int64_t>(e * 7 % 10));
   }
-  void read(const std::function<void(const EdgePiece&)>& use) const override {
-    Pieces::read_parts(0, 1, use, [] {});
-  }
+  void read(const std::function<void(const EdgePiece&)>& use) const override { Pieces::read_parts({}, use); }
   // Parts of a few pieces, some of none.
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
+  void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override {
     const auto& of = readings_++ == 0 ? edges_ : later_;
     std::size_t begin = 0, size = 1;
     for (int part = 0; begin < of.sources.size(); ++part) {
       for (int pieces = (part + 1) * (part + 2) % 5; pieces > 0 && begin < of.sources.size(); --pieces) {
         const auto count = std::min(size, of.sources.size() - begin);
-        if (part % ranks == rank) read_piece(of, begin, count, use);
+        if (part % share.ranks == share.rank) read_piece(of, begin, count, use);
         begin += count;
         size = size % 7 + 1;
       }
-      if (part % ranks == rank) next();
+      if (part % share.ranks == share.rank) share.next();
     }
   }
   bool weighted() const override { return !edges_.weights.empty(); }
@@ -73,9 +70,8 @@ class Pieces : public EdgeSource {
 class OfOneRank : public Pieces {
  public:
   using Pieces::Pieces;
-  void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                  const std::function<void()>& next) const override {
-    EdgeSource::read_parts(rank, ranks, use, next);
+  void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override {
+    EdgeSource::read_parts(share, use);
   }
 };
 

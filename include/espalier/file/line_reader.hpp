@@ -20,8 +20,8 @@ class LineReader {
  public:
   /// Throws as PackedFile does.
   explicit LineReader(const std::string& path);
-  /// The lines that begin in bytes [begin, end) of a text that is not packed. Their numbers are
-  /// those in the whole text, which is read for them when somebody asks.
+  /// The lines that begin in bytes [begin, end) of a text that is not packed, whose numbers nobody
+  /// knows.
   LineReader(const std::string& path, std::int64_t begin, std::int64_t end);
 
   /// Moves to the next line, empty or not; false at the end of the file.
@@ -30,7 +30,9 @@ class LineReader {
   std::string_view text() const { return text_; }
   const std::string& path() const { return path_; }
   /// The number of the current line, from 1.
-  std::int64_t line() const;
+  std::int64_t line() const { return line_; }
+  /// How many bytes of the text are before the next line.
+  std::int64_t passed() const { return passed_; }
 
   /// Throws UserError(kInput): "PATH:LINE: message".
   template <class... Args>
@@ -49,8 +51,8 @@ class LineReader {
   bool at_end_ = false;
   std::string_view text_;
   std::int64_t line_ = 0;
-  std::int64_t left_ = std::numeric_limits<std::int64_t>::max();  // bytes that a line may begin in
-  std::int64_t skipped_ = 0;                                      // bytes before these
+  std::int64_t passed_ = 0;
+  std::int64_t end_of_part_ = std::numeric_limits<std::int64_t>::max();  // no line begins there
 };
 
 /// A text without the blanks around it, and without a carriage return at its end.

@@ -27,6 +27,8 @@ class ByteStream {
   virtual std::int64_t size() const = 0;
   /// How many were read: fewer than `count` at the end. Throws UserError when they are damaged.
   virtual std::int64_t read(char* to, std::int64_t count) = 0;
+  /// Passes over so many, or those that are left.
+  virtual void skip(std::int64_t count);
 };
 
 class NpyArray {
@@ -48,6 +50,8 @@ class NpyArray {
   /// The next entries; there are so many. After the last the stream is found to end there, whole.
   /// Throws UserError where the array has other than whole numbers.
   void read(std::span<std::int64_t> values);
+  /// Passes over so many entries.
+  void skip(std::int64_t entries);
   /// The same of an array of texts, as UTF-8.
   void read(std::span<std::string> texts);
   /// The next row of a matrix (or entry of a vector), whichever order it is stored in. All of one

@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-/// Collective. Rank 0 reads and writes the graph file `output`. Throws UserError(kInput) on every
+/// Collective. Reads and writes the graph file `output`. Throws UserError(kInput) on every
 /// rank, with the file and the key or the place, for anything that does not fit; then there is no
 /// `output`. Throws UserError(kUsage) when `output` is one of the inputs, also as check_output()
 /// and put_in_place() do.

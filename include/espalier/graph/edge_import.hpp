@@ -44,7 +44,7 @@ struct EdgeFileOptions {
   bool renumber = false;
 };
 
-/// Collective. Rank 0 reads and writes the graph file `output`. Throws UserError(kInput) on every
+/// Collective. Reads and writes the graph file `output`. Throws UserError(kInput) on every
 /// rank with file and line for anything that does not fit; then there is no `output`. Throws
 /// UserError(kUsage) when `output` is one of the inputs, also as check_output() and put_in_place()
 /// do.

@@ -10,6 +10,7 @@
 // the owners of its rows, who take it in the order of the file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -34,18 +35,29 @@ struct EdgePiece {
                                               ///< edge of the file; empty: none is
 };
 
+/// Which parts of the edges one of so many ranks reads, in rounds: they are cut in parts, in their
+/// order, and part k ranks + r is that of rank r in round k.
+struct RankShare {
+  int rank = 0, ranks = 1;
+  std::function<void()> next = [] {};  ///< to be called after each round
+  /// To be called with numbers: where those of all ranks do not add up to 0, read() throws why.
+  std::function<void(std::int64_t)> miss = [](std::int64_t) {};
+  /// How many edges a part may have: those of all ranks may be for one of them.
+  std::int64_t most_edges() const {
+    return std::clamp<std::int64_t>((std::int64_t{1} << 22) / ranks, 1 << 12, 1 << 17);
+  }
+};
+
 class EdgeSource {
  public:
   virtual ~EdgeSource() = default;
   /// Calls `use` for piece after piece of all edges, the same each time. Ids are at least 0 and
   /// below kMostVertices. Throws UserError(kInput) with the place of what is no edge.
   virtual void read(const std::function<void(const EdgePiece&)>& use) const = 0;
-  /// The share of one of so many ranks, each of which has such a source. The edges are cut in
-  /// parts, in their order: part k ranks + r is that of rank r in round k, and may be empty. Calls
-  /// `next` after each of its parts, or leaves that out after the last. Unless a source says
-  /// otherwise rank 0 reads all, and nothing is asked of the others.
-  virtual void read_parts(int rank, int ranks, const std::function<void(const EdgePiece&)>& use,
-                          const std::function<void()>& next) const;
+  /// The share of one of the ranks, each of which has such a source; parts may be empty. Where one
+  /// throws UserError, read() throws what is said. Unless a source says otherwise rank 0 reads all,
+  /// and nothing is asked of the others.
+  virtual void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const;
   virtual bool weighted() const = 0;
   /// The file, for messages.
   virtual std::string name() const = 0;
@@ -54,7 +66,7 @@ class EdgeSource {
 };
 
 /// Edges that the ranks read together. All that is made of them is collective; an error of one rank
-/// is everyone's, of several the one that comes first in the file.
+/// is everyone's: what rank 0 finds that then reads all alone.
 class SharedEdges {
  public:
   /// Collective. What this rank reads, which must outlive it; null: nothing. Rank 0 has some.

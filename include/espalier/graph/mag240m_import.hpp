@@ -18,7 +18,7 @@
 
 namespace espalier {
 
-/// Collective. Rank 0 reads the folder and writes the graph file `output`; memory is that of the
+/// Collective. Reads the folder and writes the graph file `output`; memory is that of the
 /// edge list and the matrix. `options.split` is empty. Throws UserError(kInput) on every rank with
 /// file and place for anything that does not fit; then there is no `output`. Throws
 /// UserError(kUsage) when `output` is one of the inputs, also as check_output() and put_in_place()
