@@ -133,24 +133,35 @@ class Expansion {
     }
   }
 
-  // Pairs of which a part has both ends become its own.
+  // Pairs of which a part has both ends become its own. Some are asked for at a time: hubs have
+  // many, in many parts.
   void claim_between() {
+    constexpr std::int64_t kAtATime = std::int64_t{1} << 19;
+    auto news = std::exchange(news_, {});
+    std::erase_if(news, [&](const auto& of) { return !may_grow(of.second); });
+    std::size_t next = 0;
+    std::int64_t entry = 0;  // of its row
     Buffer<Proposal> asked, answers;
-    for (const auto& [row, part] : std::exchange(news_, {})) {
-      if (!may_grow(part)) continue;
-      for (auto e = rows_.row_begin(row); e < rows_.row_end(row); ++e)
-        if (part_[e] == kNobodys) asked.push_back({rows_.indices[e], first_ + row, part});
+    while (sum(std::ssize(news) - static_cast<std::int64_t>(next)) > 0) {
+      asked.clear(), answers.clear();
+      for (; next < news.size() && std::ssize(asked) < kAtATime; ++next, entry = 0) {
+        const auto [row, part] = news[next];
+        for (const auto size = rows_.row_size(row); entry < size && std::ssize(asked) < kAtATime; ++entry)
+          if (const auto e = rows_.row_begin(row) + entry; part_[e] == kNobodys)
+            asked.push_back({rows_.indices[e], first_ + row, part});
+        if (entry < rows_.row_size(row)) break;
+      }
+      deliver(task_, asked, [&](const Proposal& of) {
+        const auto row = of.row - first_;
+        const auto here = entry_at(rows_, row, of.column);
+        if (part_[here] != kNobodys || !has(row, of.part)) return;
+        claim(here, row, of.part);
+        answers.push_back({of.column, of.row, of.part});
+      });
+      deliver(task_, answers, [&](const Proposal& of) {
+        claim(entry_at(rows_, of.row - first_, of.column), of.row - first_, of.part);
+      });
     }
-    deliver(task_, asked, [&](const Proposal& of) {
-      const auto row = of.row - first_;
-      const auto entry = entry_at(rows_, row, of.column);
-      if (part_[entry] != kNobodys || !has(row, of.part)) return;
-      claim(entry, row, of.part);
-      answers.push_back({of.column, of.row, of.part});
-    });
-    deliver(task_, answers, [&](const Proposal& of) {
-      claim(entry_at(rows_, of.row - first_, of.column), of.row - first_, of.part);
-    });
     allocate();
   }
 
