@@ -371,8 +371,8 @@ std::unique_ptr<KeptLayers> kept_layers(const Job& job, const Inference& inferen
                                         const Network<float, Space>& network, std::size_t layers) {
   const auto& folder = inference.arguments.resume;
   if (folder.empty() || layers < 2) return nullptr;
-  return std::make_unique<KeptLayers>(job, folder,
-                                      made_of(job, inference, weights_digest(space, network, input)),
+  const auto digest = weights_digest(job.grid->world(), trained_weights(space, network, input));
+  return std::make_unique<KeptLayers>(job, folder, made_of(job, inference, digest),
                                       static_cast<int>(layers) - 1);
 }
 
@@ -487,7 +487,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
     return answer_links(job, inference, space, grid, sampler, entries, std::move(input), network);
   const auto& world = job.grid->world();
   const double start = now();
-  const auto digest = weights_digest(space, network, input);
+  const auto digest = weights_digest(world, trained_weights(space, network, input));
   auto pass = pass_over(job, inference, grid, sampler, entries);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);

@@ -19,8 +19,6 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
-
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   input_error("{}: {}", path, why);
 }
@@ -184,16 +182,9 @@ RangedFile join_file(const Communicator& world, const std::string& path) {
 // My rows of a tensor, whose bytes begin at `place`.
 void write_rows(const StateTensor& tensor, std::int64_t place, Writing& writing) {
   const auto row_bytes = tensor.columns * std::int64_t{sizeof(float)};
-  if (row_bytes == 0) return;
-  const auto step = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
-  Buffer<float> block;
-  for (const auto& mine : tensor.mine)
-    for (auto begin = mine.begin; begin < mine.end; begin += step) {
-      const RowRange rows = {begin, std::min(begin + step, mine.end)};
-      block.resize(static_cast<std::size_t>(rows.size() * tensor.columns));
-      tensor.read(rows, block.data());
-      writing.write(place + begin * row_bytes, block.data(), rows.size() * row_bytes);
-    }
+  tensor.for_each_piece_of_mine([&](RowRange rows, const Buffer<float>& numbers) {
+    writing.write(place + rows.begin * row_bytes, numbers.data(), rows.size() * row_bytes);
+  });
 }
 
 }  // namespace

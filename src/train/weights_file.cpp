@@ -26,7 +26,6 @@ constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", k
                            kEmbedding = "weights/embedding.";
 
 constexpr std::uint64_t kOffset = 0xcbf29ce484222325u, kPrime = 0x100000001b3u;  // FNV-1a
-constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 20;
 
 bool has_title(const std::string& bytes) {
   return bytes.starts_with(fmt::format("{}\n", kTitle));
@@ -207,28 +206,22 @@ std::uint64_t weights_digest(std::span<const NamedTensor> tensors) {
   return digest;
 }
 
-// Of rows as EmbeddingStoreOn::digest: the sum of an FNV-1a over (number of the row, its bits),
-// where types follow one another.
+// Of rows: the sum of an FNV-1a over (number of the row, its bits), where types follow one another.
 std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights) {
   const auto digest = weights_digest(weights.tensors);
   if (weights.embeddings.empty()) return digest;
   std::uint64_t sums[] = {0};
   std::int64_t first = 0;
   for (const auto& tensor : weights.embeddings) {
-    const auto step = std::max<std::int64_t>(1, kNumbersAtOnce / tensor.columns);
-    Buffer<float> rows;
-    for (const auto& mine : tensor.mine)
-      for (auto begin = mine.begin; begin < mine.end; begin += step) {
-        const RowRange some = {begin, std::min(begin + step, mine.end)};
-        rows.resize(static_cast<std::size_t>(some.size() * tensor.columns));
-        tensor.read(some, rows.data());
-        for (std::int64_t k = 0; k < some.size(); ++k) {
-          std::uint64_t of_row = (kOffset ^ static_cast<std::uint64_t>(first + begin + k)) * kPrime;
-          for (std::int64_t j = 0; j < tensor.columns; ++j)
-            of_row = (of_row ^ std::bit_cast<std::uint32_t>(rows[k * tensor.columns + j])) * kPrime;
-          sums[0] += of_row;
-        }
+    tensor.for_each_piece_of_mine([&](RowRange rows, const Buffer<float>& numbers) {
+      const float* next = numbers.data();
+      for (auto row = first + rows.begin; row < first + rows.end; ++row) {
+        std::uint64_t of_row = (kOffset ^ static_cast<std::uint64_t>(row)) * kPrime;
+        for (std::int64_t j = 0; j < tensor.columns; ++j)
+          of_row = (of_row ^ std::bit_cast<std::uint32_t>(*next++)) * kPrime;
+        sums[0] += of_row;
       }
+    });
     first += tensor.rows;
   }
   world.all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "report");

@@ -229,9 +229,9 @@ TEST(WeightsFile, DamageIsNoticedWhereverItIs) {
 TEST(NetworkTensors, ANetworkTakesThoseOfItsShapeOnly) {
   const auto from = some_network(5);
   auto to = some_network(6);
-  EXPECT_NE(weights_digest(Cpu{1}, to), weights_digest(Cpu{1}, from));
+  EXPECT_NE(weights_digest(trained_tensors(Cpu{1}, to)), weights_digest(trained_tensors(Cpu{1}, from)));
   take_tensors(Cpu{1}, trained_tensors(Cpu{1}, from), "here", to);
-  EXPECT_EQ(weights_digest(Cpu{1}, to), weights_digest(Cpu{1}, from));
+  EXPECT_EQ(weights_digest(trained_tensors(Cpu{1}, to)), weights_digest(trained_tensors(Cpu{1}, from)));
   expect_same(trained_tensors(Cpu{1}, from), trained_tensors(Cpu{1}, to));
 
   const auto refused = [&](const std::vector<std::string>& words, const auto& change) {
