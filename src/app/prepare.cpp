@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "clean_words.hpp"
+#include "edge_facts.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
@@ -15,16 +16,12 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
 #include "number_option.hpp"
-#include "vertex_marks.hpp"
 
 namespace espalier {
 
 namespace {
-
-constexpr const char* kPrepareLabel = "prepare";
 
 LinkShares shares_of(const std::string& text) {
   const auto parts = split_text(text, ',');
@@ -106,21 +103,6 @@ void warn_of_others(const Communicator& world, const GraphFile& file) {
     log::warning("{} of {} is not copied: this program does not know it", name, file.path());
 }
 
-// Collective. How many vertices have no edge in either direction.
-std::int64_t count_isolated(const Communicator& world, const GraphFile& file) {
-  const auto& info = file.info();
-  VertexMarks has_edge(info.nodes, world.size());
-  in_row_parts(
-      world, info.nodes,
-      [&](std::int64_t begin, std::int64_t end) {
-        const auto a = file.read_rows<std::int64_t>(begin, end);
-        for (std::int64_t v = 0; v < a.rows; ++v) has_edge.mark_row(begin + v, a.row_size(v));
-        for (const auto column : a.indices) has_edge.mark(info.schema.vertex_of(column));
-      },
-      1 + info.edges / info.nodes);
-  return has_edge.count_unmarked(world, kPrepareLabel);
-}
-
 void show(const LinkSplitCounts& counts, const LinkInfo& links, const LinkSplitOptions& options) {
   log::info("links      train {}, valid {}, test {}{}", counts.links[0], counts.links[1], counts.links[2],
             counts.pairs             ? ", each pair of vertices once"
@@ -185,7 +167,8 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
   note_activity("checking the graph file");
   note_consequence("the graph file is written, but not checked");
   const GraphFile file(world, output.path, view_of_relations());
-  const auto isolated = counted(count_isolated(world, file), "vertex is", "vertices are");
+  const auto isolated =
+      counted(read_edge_facts(world, file, "prepare").isolated, "vertex is", "vertices are");
   if (wishes.links) {
     show(counts.links, file.info().links, *wishes.links);
     log::info("edges      {} of {} are left; {} without an edge", counts.links.edges,
