@@ -491,8 +491,12 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   auto pass = pass_over(job, inference, grid, sampler, entries);
   const auto shape = shape_of(job, inference);
   RowFile file(world, {arguments.output, arguments.overwrite}, shape);
-  RowFileSinkOn<Space> rows(file, pass.shares(), world.rank(), true, false),
-      predictions(file, pass.shares(), world.rank(), false, true);
+  RowsByVertexOn<Space> rows(
+      pass.shares(), world.rank(),
+      [&](std::int64_t vertex, const Matrix<float>& values) { file.write_rows(vertex, values); });
+  RowsByVertexOn<Space> predictions(
+      pass.shares(), world.rank(),
+      [&](std::int64_t vertex, const Matrix<float>& logits) { file.write_predictions(vertex, logits); });
   std::vector<SeveralSinks<Space>> layers(inference.needs_logits() ? inference.layers() : inference.layer);
   layers[inference.layer - 1].add(rows);
   if (arguments.predictions) layers.back().add(predictions);
