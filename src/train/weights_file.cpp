@@ -20,8 +20,6 @@ namespace espalier {
 namespace {
 
 constexpr const char* kTitle = "espalier-weights 1";
-constexpr const char* kMean = "features/mean";
-constexpr const char* kDeviation = "features/deviation";
 constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/",
                            kEmbedding = "weights/embedding.";
 
@@ -70,15 +68,12 @@ void write_matrix(const hdf5::Handle& file, const std::string& name, std::int64_
                name);
 }
 
-// An empty one where there is none.
-template <class T>
-Matrix<T> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path) {
+Matrix<float> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path) {
   const auto dataset = hdf5::open_dataset(file, "/" + name);
-  if (!dataset.exists()) return {};
   if (dataset.shape.size() != 2 || !dataset.is_float())
     input_error("{}: {} is no matrix of numbers", path, name);
-  Matrix<T> matrix(dataset.rows(), dataset.columns());
-  if (!hdf5::read_slab(dataset, native_type<T>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
+  Matrix<float> matrix(dataset.rows(), dataset.columns());
+  if (!hdf5::read_slab(dataset, native_type<float>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
     input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
   return matrix;
 }
@@ -106,12 +101,6 @@ std::string name_of_today(const std::string& name) {
 
 void write_row(const hdf5::Handle& file, const char* name, const std::vector<double>& values) {
   if (!values.empty()) write_matrix(file, name, 1, std::ssize(values), values.data());
-}
-
-std::vector<double> read_row(const hdf5::Handle& file, const char* name, const std::string& path) {
-  const auto row = read_matrix<double>(file, name, path);
-  if (row.rows > 1) input_error("{}: {} is no row of numbers", path, name);
-  return {row.data.begin(), row.data.end()};
 }
 
 // Collective.
@@ -298,12 +287,12 @@ TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
   }
   for (const auto& name : hdf5::dataset_names(file)) {
     if (!is_trained(name)) continue;
-    auto matrix = read_matrix<float>(file, name, path);
+    auto matrix = read_matrix(file, name, path);
     weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.data)});
   }
   if (!read_columns(file, weights.graph.feature_columns))
     input_error("{}: its names of columns cannot be understood", path);
-  weights.standardization = {read_row(file, kMean, path), read_row(file, kDeviation, path)};
+  weights.standardization = read_standardization(file, path);
   const auto& [mean, deviation] = weights.standardization;
   if (mean.size() != deviation.size())
     input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
