@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "espalier/base/error.hpp"
 #include "espalier/comm/device_communicator.hpp"
+#include "espalier/comm/session.hpp"
 
 namespace espalier {
 
@@ -26,14 +27,12 @@ int gpus_seen(std::string& why) {
 // own. Collective.
 int count_sharers(const Communicator& world, const Cuda& gpu) {
   struct Id {
-    char host[256] = {}, gpu[16] = {};
+    HostName host;
+    char gpu[16] = {};
+    bool operator==(const Id&) const = default;
   } mine;
-  failure_context().host.copy(mine.host, sizeof mine.host - 1);
   gpu.unique_id().copy(mine.gpu, sizeof mine.gpu);
-  int sharers = 0;
-  for (const auto& other : world.all_gather(mine, "setup"))
-    sharers += std::memcmp(&other, &mine, sizeof mine) == 0;
-  return sharers;
+  return static_cast<int>(std::ranges::count(world.all_gather(mine, "setup"), mine));
 }
 
 // Collective, where every rank sees a GPU.

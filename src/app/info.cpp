@@ -1,14 +1,10 @@
 // espalier info: what is in a graph file, and how much memory it takes on a grid; or what is in an
 // order (info_pages.hpp).
-//
-// Degree quantiles are exact: each rank keeps its degrees sorted, and one bisection over the degree
-// axis serves all quantiles together.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 
 #include "commands.hpp"
+#include "edge_facts.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -17,7 +13,6 @@
 #include "espalier/graph/degrees.hpp"
 #include "espalier/plan/memory.hpp"
 #include "info_pages.hpp"
-#include "vertex_marks.hpp"
 
 namespace espalier {
 
@@ -25,65 +20,13 @@ namespace {
 
 // ---- degrees ----
 
-struct Degrees {
-  std::vector<std::int64_t> in;  // of my rows, sorted
-  std::int64_t self_loops = 0;
-  std::int64_t isolated = 0;  // vertices without an edge in either direction
-  bool symmetric = true;      // is every edge there in both directions?
-};
-
-Degrees degrees_of(const Communicator& world, const GraphFile& file) {
-  const auto& info = file.info();
-  VertexMarks has_edge(info.nodes, world.size());
-  Degrees degrees;
-  // Sums over all edges are equal when reversing changes nothing.
-  std::uint64_t forward = 0, backward = 0;
-  const auto read = [&](std::int64_t begin, std::int64_t end) {
-    const auto a = file.read_rows<std::int64_t>(begin, end);
-    for (std::int64_t v = 0; v < a.rows; ++v) {
-      const auto row = begin + v;
-      degrees.in.push_back(a.row_size(v));
-      has_edge.mark_row(row, a.row_size(v));
-      for (const auto u : a.row_indices(v)) {
-        has_edge.mark(u);
-        degrees.self_loops += u == row;
-        forward += edge_hash(row, u);
-        backward += edge_hash(u, row);
-      }
-    }
-  };
-  in_row_parts(world, info.nodes, read, 1 + info.edges / info.nodes);
-  degrees.symmetric = world.all_reduce(forward, Reduction::kSum, kInfoLabel) ==
-                      world.all_reduce(backward, Reduction::kSum, kInfoLabel);
-  std::sort(degrees.in.begin(), degrees.in.end());
-  degrees.self_loops = world.all_reduce(degrees.self_loops, Reduction::kSum, kInfoLabel);
-  degrees.isolated = has_edge.count_unmarked(world, kInfoLabel);
-  return degrees;
-}
-
-constexpr std::array<double, 7> kQuantiles = {0, 0.25, 0.5, 0.75, 0.9, 0.99, 1};
-
-// The smallest degree that at least a fraction q of the n vertices does not exceed, for each q:
-// bisection on [low, high].
-std::array<std::int64_t, 7> find_quantiles(const Communicator& world, const std::vector<std::int64_t>& sorted,
-                                           std::int64_t n) {
-  std::array<std::int64_t, 7> low{}, high{}, covered{};
-  high.fill(world.all_reduce(sorted.empty() ? std::int64_t{0} : sorted.back(), Reduction::kMax, kInfoLabel));
-  while (low != high) {
-    for (std::size_t q = 0; q < low.size(); ++q)
-      covered[q] = std::upper_bound(sorted.begin(), sorted.end(), (low[q] + high[q]) / 2) - sorted.begin();
-    world.all_reduce(std::span<std::int64_t>(covered), Reduction::kSum, kInfoLabel);
-    for (std::size_t q = 0; q < low.size(); ++q) {
-      const auto middle = (low[q] + high[q]) / 2;
-      const auto wanted =
-          std::max<std::int64_t>(1, std::llround(std::ceil(kQuantiles[q] * static_cast<double>(n))));
-      if (covered[q] >= wanted)
-        high[q] = middle;
-      else
-        low[q] = std::min(middle + 1, high[q]);
-    }
-  }
-  return low;
+// The smallest degree that at least a fraction q of the n vertices does not exceed.
+std::int64_t quantile(const DegreeHistogram& degrees, double q, std::int64_t n) {
+  const auto wanted = std::max<std::int64_t>(1, std::llround(std::ceil(q * static_cast<double>(n))));
+  std::int64_t covered = 0;
+  for (const auto& of : degrees)
+    if ((covered += of.vertices) >= wanted) return of.degree;
+  return 0;
 }
 
 // Directed or not is what the edges say; the attribute only claims it.
@@ -96,17 +39,18 @@ std::string direction_in_words(const GraphInfo& info, bool symmetric) {
 
 void show_edges(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
-  const auto degrees = degrees_of(world, file);
-  info_line("edges",
-            fmt::format("{}, {}, {}, {}-bit ids", info.edges, direction_in_words(info, degrees.symmetric),
-                        info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
-  const auto q = find_quantiles(world, degrees.in, info.nodes);
+  const auto facts = read_edge_facts(world, file, kInfoLabel);
+  info_line("edges", fmt::format("{}, {}, {}, {}-bit ids", info.edges,
+                                 direction_in_words(info, facts.forward == facts.backward),
+                                 info.weighted ? "weighted" : "unweighted", info.wide_indices ? 64 : 32));
+  const auto degrees = read_degrees(world, file);
+  const auto of = [&](double q) { return quantile(degrees, q, info.nodes); };
   info_line("in-degree",
-            fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}", q[0],
-                        q[1], q[2], q[3], q[4], q[5], q[6],
+            fmt::format("min {}, 25 % {}, median {}, 75 % {}, 90 % {}, 99 % {}, max {}, mean {:.3f}", of(0),
+                        of(0.25), of(0.5), of(0.75), of(0.9), of(0.99), of(1),
                         static_cast<double>(info.edges) / static_cast<double>(info.nodes)));
-  info_line("self loops", std::to_string(degrees.self_loops));
-  info_line("isolated", fmt::format("{} without any edge", counted(degrees.isolated, "vertex")));
+  info_line("self loops", std::to_string(facts.self_loops));
+  info_line("isolated", fmt::format("{} without any edge", counted(facts.isolated, "vertex")));
 }
 
 // ---- vertices ----

@@ -229,12 +229,13 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
               result.best_epoch);
   say_where_the_loss_went(job, report);
   std::string missing;
-  if (has_weights)
-    missing = write_weights(job, {.tensors = trained_tensors(space, trainer.network()),
-                                  .embeddings = trainer.rows_of_weights(),
-                                  .epoch = result.best_epoch});
-  else
+  if (has_weights) {
+    auto weights = trainer.trained();
+    weights.epoch = result.best_epoch;
+    missing = write_weights(job, std::move(weights));
+  } else {
     remove_weights(job);
+  }
   if (!missing.empty()) add_problem(missing, checkpoints.holder(result.best_epoch));
   write_report(job, report, missing);
 }

@@ -1,69 +1,17 @@
 // Types and relations of a graph, as tables.
 #include <algorithm>
 
+#include "edge_facts.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/graph/degrees.hpp"
 #include "info_pages.hpp"
-#include "vertex_marks.hpp"
 
 namespace espalier {
 
 namespace {
 
 // ---- edges ----
-
-struct EdgeFacts {
-  std::vector<std::int64_t> entries, most;       // [relations]; the largest in-degree
-  std::vector<std::uint64_t> forward, backward;  // [relations] sums over edges, and reversed edges
-  std::int64_t self_loops = 0, isolated = 0;
-
-  explicit EdgeFacts(std::size_t relations)
-      : entries(relations, 0), most(relations, 0), forward(relations, 0), backward(relations, 0) {}
-
-  void add_row(const Schema& schema, std::int64_t row, std::span<const std::int64_t> columns) {
-    for (std::size_t e = 0; e < columns.size();) {
-      const int r = schema.relation_of(columns[e]);
-      const auto first = e;
-      for (; e < columns.size() && columns[e] < schema.begin(r + 1); ++e) {
-        const auto source = columns[e] + schema.shifts()[r];
-        forward[r] += edge_hash(row, source);
-        backward[r] += edge_hash(source, row);
-        self_loops += source == row;
-      }
-      entries[r] += static_cast<std::int64_t>(e - first);
-      most[r] = std::max(most[r], static_cast<std::int64_t>(e - first));
-    }
-  }
-
-  void add_ranks(const Communicator& world) {
-    world.all_reduce(std::span(entries), Reduction::kSum, kInfoLabel);
-    world.all_reduce(std::span(most), Reduction::kMax, kInfoLabel);
-    world.all_reduce(std::span(forward), Reduction::kSum, kInfoLabel);
-    world.all_reduce(std::span(backward), Reduction::kSum, kInfoLabel);
-    self_loops = world.all_reduce(self_loops, Reduction::kSum, kInfoLabel);
-  }
-};
-
-// Collective.
-EdgeFacts read_edges(const Communicator& world, const GraphFile& file) {
-  const auto& info = file.info();
-  EdgeFacts facts(info.schema.relations().size());
-  VertexMarks has_edge(info.nodes, world.size());
-  const auto read = [&](std::int64_t begin, std::int64_t end) {
-    const auto a = file.read_rows<std::int64_t>(begin, end);
-    for (std::int64_t v = 0; v < a.rows; ++v) {
-      facts.add_row(info.schema, begin + v, a.row_indices(v));
-      has_edge.mark_row(begin + v, a.row_size(v));
-    }
-    for (const auto column : a.indices) has_edge.mark(info.schema.vertex_of(column));
-  };
-  in_row_parts(world, info.nodes, read, 1 + info.edges / info.nodes);
-  facts.isolated = has_edge.count_unmarked(world, kInfoLabel);
-  facts.add_ranks(world);
-  return facts;
-}
 
 // "none", or the name of the inverse, with a word where its edges are not these, reversed.
 std::string inverse_in_words(const Schema& schema, const EdgeFacts& facts, int relation) {
@@ -148,7 +96,7 @@ void show_contents(const Communicator& world, const GraphFile& file) {
 void show_typed_graph(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   note_activity("reading the edges");
-  const auto facts = read_edges(world, file);
+  const auto facts = read_edge_facts(world, file, kInfoLabel);
   check_edge_features(file, facts.entries);
   info_line("vertices", fmt::format("{}, of {}", info.nodes, counted(std::ssize(info.types), "type")));
   info_line("edges", fmt::format("{}, of {}, {}, {}-bit ids", info.edges,

@@ -103,16 +103,13 @@ class Assigner {
     }
     *target = values;
   }
-  void operator()(AutoInt* target) const {
-    target->value = is_auto() ? std::nullopt : std::optional<std::int64_t>(integer(node_));
-  }
-  void operator()(AutoNumber* target) const {
-    target->value = is_auto() ? std::nullopt : std::optional<double>(number());
+  template <class T>
+  void operator()(Auto<T>* target) const {
+    target->value.reset();
+    if (node_.value_exact<std::string>() != std::string("auto")) (*this)(&target->value.emplace());
   }
 
  private:
-  bool is_auto() const { return node_.value_exact<std::string>() == std::string("auto"); }
-
   [[noreturn]] void wrong_type(const std::string& wanted) const {
     std::ostringstream got;
     got << toml::node_view<const toml::node>(&node_);

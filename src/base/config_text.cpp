@@ -33,12 +33,8 @@ std::string value_text(const Target& target) {
       for (const auto& item : *v) out += (out.empty() ? "" : ", ") + quoted(item);
       return fmt::format("[{}]", out);
     }
-    std::string operator()(const AutoInt* v) const {
-      return v->value ? std::to_string(*v->value) : "\"auto\"";
-    }
-    std::string operator()(const AutoNumber* v) const {
-      return v->value ? number_text(*v->value) : "\"auto\"";
-    }
+    std::string operator()(const AutoInt* v) const { return v->value ? (*this)(&*v->value) : "\"auto\""; }
+    std::string operator()(const AutoNumber* v) const { return v->value ? (*this)(&*v->value) : "\"auto\""; }
   };
   return std::visit(Writer{}, target);
 }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -14,17 +12,9 @@
 #endif
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/process.hpp"
 
 namespace espalier {
-
-namespace {
-
-bool io_uring_is_forbidden() {
-  const char* text = std::getenv("ESPALIER_NO_IO_URING");
-  return text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "") != 0;
-}
-
-}  // namespace
 
 // ---- a ring of the kernel ----
 
@@ -149,7 +139,7 @@ ParallelReads::Rings& ParallelReads::rings() {
 
 ParallelReads::ParallelReads(const RangedFile& file) : file_(file) {
   int refusal = 0;
-  if (!io_uring_is_forbidden()) ring_ = rings().take(refusal);
+  if (!is_set("ESPALIER_NO_IO_URING")) ring_ = rings().take(refusal);
 }
 
 ParallelReads::~ParallelReads() {
@@ -181,7 +171,7 @@ std::int64_t ParallelReads::finish() {
 std::string ParallelReads::in_words() {
   int refusal = 0;
   std::unique_ptr<Ring> ring;
-  if (!io_uring_is_forbidden()) ring = rings().take(refusal);
+  if (!is_set("ESPALIER_NO_IO_URING")) ring = rings().take(refusal);
   if (ring) {
     rings().give_back(std::move(ring));
     return fmt::format("by io_uring, up to {} at once", kMostUnderWay);

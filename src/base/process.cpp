@@ -1,5 +1,7 @@
 #include "espalier/base/process.hpp"
 
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -44,6 +46,11 @@ std::uint64_t process_start(std::int64_t pid) {
 
 std::int64_t parent_of_process(std::int64_t pid) {
   return static_cast<std::int64_t>(field_of_process(pid, 4));
+}
+
+bool is_set(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "") != 0;
 }
 
 }  // namespace espalier

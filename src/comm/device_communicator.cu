@@ -12,8 +12,6 @@
 #include <nccl.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <set>
 #include <string>
@@ -21,6 +19,7 @@
 #include <vector>
 
 #include "espalier/base/device_array.hpp"
+#include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
 #include "espalier/comm/session.hpp"
@@ -350,11 +349,6 @@ void DeviceCommunicator::all_gather_v_bytes(const void* mine, std::span<const st
 
 namespace {
 
-bool nccl_is_forbidden() {
-  const char* text = std::getenv("ESPALIER_NO_NCCL");
-  return text != nullptr && std::strcmp(text, "0") != 0 && std::strcmp(text, "") != 0;
-}
-
 // Does every rank have a GPU of its own, and may NCCL be used? It tells GPUs apart by their place
 // on the bus, so that slices of one (MIG) are the same to it. Collective.
 bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
@@ -364,7 +358,7 @@ bool can_use_nccl(const Cuda& cuda, const Communicator& world) {
     bool forbidden = false;
   } mine;
   cuda.bus_id().copy(mine.bus_id, sizeof mine.bus_id);
-  mine.forbidden = nccl_is_forbidden();
+  mine.forbidden = is_set("ESPALIER_NO_NCCL");
   std::set<std::string> different;
   bool forbidden = false;
   for (const auto& gpu : world.all_gather(mine, "setup")) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -242,11 +241,17 @@ StateTensor EmbeddingStoreOn<Space>::tensor_of(const Where& where, const Embedde
 }
 
 template <class Space>
-std::vector<StateTensor> EmbeddingStoreOn<Space>::state(const Space& space) const {
+std::vector<StateTensor> EmbeddingStoreOn<Space>::weights(const Space& space) const {
   std::vector<StateTensor> all;
   for (const auto& type : types_)
     all.push_back(
         tensor_of(space, type, "weights/embedding." + type.name, block().data.data(), block().columns, 0));
+  return all;
+}
+
+template <class Space>
+std::vector<StateTensor> EmbeddingStoreOn<Space>::state(const Space& space) const {
+  auto all = weights(space);
   for (const auto& type : types_)
     for (const auto& [name, value] : state_)
       all.push_back(tensor_of(space, type, "optimizer/embedding." + type.name + "/" + name, value.data.data(),
@@ -260,18 +265,12 @@ template <class Where>
 void EmbeddingStoreOn<Space>::read_rows(const Where& where, RowRange places, const Find& find,
                                         const std::string& prefix, const std::string& suffix,
                                         std::int64_t columns, float* to) const {
-  constexpr std::int64_t kNumbers = std::int64_t{1} << 20;  // that are read at a time
-  const auto step = std::max<std::int64_t>(1, kNumbers / columns);
-  Buffer<float> numbers;
   for_each_range(places, [&](const EmbeddedType& type, RowRange rows, std::int64_t place) {
     const auto& saved = find(prefix + "embedding." + type.name + suffix, type.end - type.begin, columns);
-    for (auto begin = rows.begin; begin < rows.end; begin += step) {
-      const RowRange some = {begin, std::min(begin + step, rows.end)};
-      numbers.resize(static_cast<std::size_t>(some.size() * columns));
-      saved.read(some, numbers.data());
+    saved.for_each_piece(rows, [&](RowRange piece, const Buffer<float>& numbers) {
       copy_to(where, numbers.data(), std::ssize(numbers),
-              to + (place + begin - rows.begin - places.begin) * columns);
-    }
+              to + (place + piece.begin - rows.begin - places.begin) * columns);
+    });
   });
 }
 
@@ -316,23 +315,6 @@ void EmbeddingStoreOn<Space>::put_back(const Space& space, const Buffer<float>& 
   std::vector<std::int64_t> all(static_cast<std::size_t>(shard_.size()));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   share_rows(space, copy_to<std::int64_t>(space, all), label);
-}
-
-/// The sum over the rows of an FNV-1a over (number of the row, its bits).
-template <class Space>
-std::uint64_t EmbeddingStoreOn<Space>::digest(const Space& space) const {
-  const auto rows = kept_rows(space);
-  const auto columns = block().columns;
-  std::uint64_t sums[] = {0};
-  for (std::int64_t k = 0; k < shard_.size(); ++k) {
-    std::uint64_t of_row = 0xcbf29ce484222325u;
-    const auto mix = [&](std::uint64_t word) { of_row = (of_row ^ word) * 0x100000001b3u; };
-    mix(static_cast<std::uint64_t>(ownership_.vertex(grid_->row(), shard_.begin + k)));
-    for (std::int64_t j = 0; j < columns; ++j) mix(std::bit_cast<std::uint32_t>(rows[k * columns + j]));
-    sums[0] += of_row;
-  }
-  grid_->host().world().all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "report");
-  return sums[0];
 }
 
 }  // namespace espalier

@@ -57,17 +57,11 @@ inline std::vector<std::int64_t> in_words(std::span<const std::int64_t> counts, 
 
 /// Marks of which of several ranks' rows for one key stays: that of the lowest batch.
 inline Buffer<std::uint8_t> lowest_of_each_key(std::span<const WrittenKey> keys) {
-  IdMap numbers(std::ssize(keys));
-  std::vector<std::size_t> lowest;
-  for (std::size_t k = 0; k < keys.size(); ++k) {
-    const auto number = static_cast<std::size_t>(numbers.insert(keys[k].key));
-    if (number == lowest.size())
-      lowest.push_back(k);
-    else if (keys[k].batch < keys[lowest[number]].batch)
-      lowest[number] = k;
-  }
+  std::vector<IndexedWrite> lowest;
+  for (const auto& [key, score, batch] : keys) lowest.push_back({key, batch, score, std::ssize(lowest)});
+  keep_lowest(lowest);
   Buffer<std::uint8_t> marks(keys.size(), 0);
-  for (const auto k : lowest) marks[k] = 1;
+  for (const auto& write : lowest) marks[write.source] = 1;
   return marks;
 }
 

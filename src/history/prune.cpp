@@ -1,5 +1,5 @@
 // Pruning on the CPU.
-#include "needed_sample.inl.hpp"
+#include "prune.inl.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "needed_sample.inl.hpp"
+#include "prune.inl.hpp"
 
 namespace espalier {
 

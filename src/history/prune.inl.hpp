@@ -4,14 +4,89 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/history/needed_sample.hpp"
+#include "espalier/history/prune.hpp"
 #include "espalier/sample/type_runs.hpp"
-#include "prune_rules.hpp"
 
 namespace espalier {
+
+// ---- What becomes of a row of a list, the same on CPU and GPU ----------------------------------
+
+/// By positions in F[l].
+struct PositionsOf {
+  const std::int64_t* vertices;
+  const std::uint8_t* hits;  ///< or null
+};
+
+/// A list D[l] that is written.
+struct ListArrays {
+  std::int64_t rows;  ///< N[l+1] of it, the first
+  std::int64_t *positions, *vertices;
+  std::uint8_t* hits;       ///< or null
+  std::int32_t* column_of;  ///< [|F[l]|] of the positions that are in the list
+
+  /// The k-th is what stands at `position`.
+  ESPALIER_HD void put(std::int64_t k, std::int64_t position, const PositionsOf& from) const {
+    positions[k] = position;
+    vertices[k] = from.vertices[position];
+    if (hits != nullptr) hits[k] = from.hits[position];
+    column_of[position] = static_cast<std::int32_t>(k);
+  }
+};
+
+/// A list D[l] that is dealt.
+struct ListView {
+  const std::int64_t* vertices;
+  const std::int64_t* positions;      ///< null: the columns
+  const std::uint8_t* hits;           ///< null: none
+  const std::int64_t* cached_before;  ///< with hits
+  std::int64_t size;
+};
+
+/// Where the rows of one layer are written; as in PrunedLayer.
+struct LayerLists {
+  std::int64_t *place, *computed[3], *cached[3];  ///< vertices, positions, columns
+};
+
+/// Where entries are written.
+struct EntriesTo {
+  std::int32_t* indices;
+  Beside<float> values;
+  Beside<std::uint8_t> relations;
+};
+
+/// What a block has beside its rows; small, for kernels.
+struct EntriesOf {
+  const std::int32_t* indices;
+  Beside<const float> values;
+  Beside<const std::uint8_t> relations;
+};
+
+/// An entry as it is, with another column.
+ESPALIER_HD inline void copy_entry(const EntriesOf& from, std::int64_t e, const std::int32_t* column_of,
+                                   std::int64_t at, const EntriesTo& to) {
+  to.indices[at] = column_of[from.indices[e]];
+  if (to.values != nullptr) to.values[at] = from.values[e];
+  if (to.relations != nullptr) to.relations[at] = from.relations[e];
+}
+
+/// Row `column` of a list where it belongs.
+ESPALIER_HD inline void deal_row(const ListView& list, std::int64_t column, const LayerLists& to) {
+  const bool is_cached = list.hits != nullptr && list.hits[column] != 0;
+  const auto cached = list.hits == nullptr ? 0 : list.cached_before[column];
+  const auto number = is_cached ? cached : column - cached;
+  to.place[column] = is_cached ? ~number : number;
+  auto* const* const lists = is_cached ? to.cached : to.computed;
+  lists[0][number] = list.vertices[column];
+  lists[1][number] = list.positions == nullptr ? column : list.positions[column];
+  lists[2][number] = column;
+}
 
 // ---- The leaves of this room --------------------------------------------------------------------
 
@@ -256,6 +331,56 @@ PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& min
   auto pruned = maker.take();
   pruned.before = before;
   return pruned;
+}
+
+// ---- Samples of which only what is needed is drawn ----------------------------------------------
+
+// The runs of types of vertices in any order.
+inline std::vector<TypeRun> runs_of(std::span<const std::int64_t> vertices,
+                                    std::span<const std::int64_t> type_ends) {
+  std::vector<TypeRun> runs;
+  if (type_ends.empty()) return runs;
+  for (const auto v : vertices) {
+    const auto type = static_cast<int>(std::ranges::upper_bound(type_ends, v) - type_ends.begin());
+    const auto at = runs.empty() ? 0 : runs.back().end;
+    if (runs.empty() || runs.back().type != type) runs.push_back({at, at, type});
+    ++runs.back().end;
+  }
+  return runs;
+}
+
+template <class Space>
+NeededSampleOn<Space> sample_needed(const Space& space, SamplerOn<Space>& sampler, std::size_t layers,
+                                    std::span<const SeedBatch> batches, std::uint64_t seed,
+                                    std::uint64_t epoch, const FindHits<Space>& find_hits) {
+  NeededSampleOn<Space> result;
+  std::vector<PrunedMaker<Space>> makers;
+  std::vector<SeedBatch> rows(batches.begin(), batches.end());
+  std::vector<Buffer<std::int64_t>> on_host(batches.size());
+  for (std::size_t k = 0; k < layers; ++k) {
+    const auto l = layers - 1 - k;
+    auto drawn = sampler.sample_layer(space, rows, seed, epoch, k);
+    result.digest += sample_digests(space, drawn, static_cast<std::int64_t>(l) + 1);
+    if (k == 0)
+      for (std::size_t m = 0; m < batches.size(); ++m)
+        makers.emplace_back(batches[m].number, layers, drawn[m].type_ends,
+                            runs_of(batches[m].seeds(), drawn[m].type_ends.host()));
+    std::vector<std::span<const std::int64_t>> lists;
+    for (const auto& minibatch : drawn) lists.push_back(minibatch.vertices);
+    const auto hits = l == 0 ? std::vector<std::span<const std::uint8_t>>(lists.size())
+                             : find_hits(static_cast<int>(l), lists);
+    for (std::size_t m = 0; m < drawn.size(); ++m) {
+      makers[m].add(space, l, drawn[m].blocks[0], lists[m].data(), nullptr,
+                    hits[m].empty() ? nullptr : hits[m].data(), drawn[m].memory);
+      if (l == 0) continue;
+      const auto& next = makers[m].computed(l).vertices;
+      on_host[m].resize(next.size());
+      copy_from(space, next.data(), std::ssize(next), on_host[m].data());
+      rows[m] = {batches[m].number, on_host[m]};
+    }
+  }
+  for (auto& maker : makers) result.minibatches.push_back(maker.take());
+  return result;
 }
 
 }  // namespace espalier

@@ -11,6 +11,8 @@
 // still hold the rest. It is always possible, as reach ascends.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <ranges>
 
 #include "espalier/partition/order.hpp"
 
@@ -28,14 +30,8 @@ double slack_of(std::size_t kind) {
 // The first number in [low, high) from which on `holds` is true, or high.
 template <class Holds>
 std::int64_t first_where(std::int64_t low, std::int64_t high, const Holds& holds) {
-  while (low < high) {
-    const auto middle = low + (high - low) / 2;
-    if (holds(middle))
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
+  const auto all = std::views::iota(low, high);
+  return low + (std::ranges::partition_point(all, std::not_fn(std::cref(holds))) - all.begin());
 }
 
 class Cutter {

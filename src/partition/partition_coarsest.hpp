@@ -9,7 +9,8 @@
 
 namespace espalier {
 
-/// Collective. The code (ClusterTree) of each own vertex. UserError on every rank as metis_bisect.
+/// Collective. The code (ClusterTree) of each own vertex. UserError on every rank: kUsage without
+/// METIS, kMemory where METIS runs short of it or there are 2^31 entries.
 Buffer<std::uint16_t> partition_coarsest(const Communicator& comm, const LevelGraph& graph,
                                          const ClusterTree& tree, std::uint64_t seed);
 

@@ -19,8 +19,6 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kBlockBytes = std::int64_t{4} << 20;
-
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   input_error("{}: {}", path, why);
 }
@@ -76,12 +74,6 @@ constexpr const char* kGroups = "groups";
 constexpr const char* kDigest = "weights_digest";
 constexpr const char* kFeatures = "features/";
 
-template <class State, class Visit>
-void visit_standardization(State& c, Visit visit) {
-  visit(std::string(kFeatures) + "mean", c.standardization.mean);
-  visit(std::string(kFeatures) + "deviation", c.standardization.deviation);
-}
-
 // ---- writing ----
 
 void write_attributes(const hdf5::Handle& file, const Checkpoint& checkpoint) {
@@ -133,9 +125,9 @@ hdf5::WrittenBytes frame_of(const Checkpoint& checkpoint, Places& places) {
     require(tensor.size() == 0 || places.back() > 0, tensor.name.c_str());
   }
   write_numbers(file, "/losses", {std::ssize(checkpoint.state.losses)}, checkpoint.state.losses);
-  visit_standardization(checkpoint, [&](const std::string& name, const std::vector<double>& values) {
-    if (!values.empty()) write_numbers(file, "/" + name, {1, std::ssize(values)}, values);
-  });
+  const auto& [mean, deviation] = checkpoint.standardization;
+  for (const auto& [name, values] : {std::pair(kMean, &mean), std::pair(kDeviation, &deviation)})
+    if (!values->empty()) write_numbers(file, fmt::format("/{}", name), {1, std::ssize(*values)}, *values);
   require(write_columns(file, checkpoint.graph.feature_columns), "the names of columns");
   require(file.close(), "its end");
   places.push_back(bytes.size());
@@ -184,16 +176,9 @@ RangedFile join_file(const Communicator& world, const std::string& path) {
 // My rows of a tensor, whose bytes begin at `place`.
 void write_rows(const StateTensor& tensor, std::int64_t place, Writing& writing) {
   const auto row_bytes = tensor.columns * std::int64_t{sizeof(float)};
-  if (row_bytes == 0) return;
-  const auto step = std::max<std::int64_t>(1, kBlockBytes / row_bytes);
-  Buffer<float> block;
-  for (const auto& mine : tensor.mine)
-    for (auto begin = mine.begin; begin < mine.end; begin += step) {
-      const RowRange rows = {begin, std::min(begin + step, mine.end)};
-      block.resize(static_cast<std::size_t>(rows.size() * tensor.columns));
-      tensor.read(rows, block.data());
-      writing.write(place + begin * row_bytes, block.data(), rows.size() * row_bytes);
-    }
+  tensor.for_each_piece_of_mine([&](RowRange rows, const Buffer<float>& numbers) {
+    writing.write(place + rows.begin * row_bytes, numbers.data(), rows.size() * row_bytes);
+  });
 }
 
 }  // namespace
@@ -262,18 +247,6 @@ std::vector<double> read_losses(const hdf5::Handle& file, const std::string& pat
   return losses;
 }
 
-// A row of float64; empty where the file has none.
-std::vector<double> read_row(const hdf5::Handle& file, const std::string& name, const std::string& path) {
-  const auto dataset = hdf5::open_dataset(file, "/" + name);
-  if (!dataset.exists()) return {};
-  if (dataset.shape.size() != 2 || dataset.rows() != 1 || !dataset.is_float())
-    refuse(path, name + " is no row of numbers");
-  std::vector<double> values(dataset.columns());
-  if (!hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, 1, dataset.columns()}, values.data()))
-    refuse(path, fmt::format("{} cannot be read: {}", name, hdf5::reason()));
-  return values;
-}
-
 // Not collective.
 Checkpoint read_whole_file(const std::string& path) {
   hdf5::silence();
@@ -317,9 +290,7 @@ Checkpoint read_whole_file(const std::string& path) {
   for (const auto& name : hdf5::dataset_names(file))
     if (name != "losses" && !name.starts_with(kFeatures) && !is_of_columns(name))
       state.tensors.push_back(tensor_in(opened, name, path));
-  visit_standardization(checkpoint, [&](const std::string& name, std::vector<double>& values) {
-    values = read_row(file, name, path);
-  });
+  checkpoint.standardization = read_standardization(file, path);
   if (!read_columns(file, checkpoint.graph.feature_columns))
     refuse(path, "its names of columns cannot be understood");
   state.losses = read_losses(file, path);

@@ -99,4 +99,18 @@ std::string difference_of_inputs(const GraphInfo& there, const GraphInfo& here, 
   return describe_difference(inputs(there.content), inputs(content));
 }
 
+Standardization read_standardization(const hdf5::Handle& file, const std::string& path) {
+  const auto read = [&](const char* name) -> std::vector<double> {
+    const auto dataset = hdf5::open_dataset(file, fmt::format("/{}", name));
+    if (!dataset.exists()) return {};
+    if (dataset.shape.size() != 2 || dataset.rows() != 1 || !dataset.is_float())
+      input_error("{}: {} is no row of numbers", path, name);
+    std::vector<double> values(dataset.columns());
+    if (!hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, 1, dataset.columns()}, values.data()))
+      input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
+    return values;
+  };
+  return {read(kMean), read(kDeviation)};
+}
+
 }  // namespace espalier

@@ -45,9 +45,7 @@ class LearntRowsOn final : public StepPartOn<Space> {
     if (best) std::ranges::move(rows_.state_of_kept(best_), std::back_inserter(to));
   }
   void weights(const Space& space, bool best, std::vector<StateTensor>& to) override {
-    std::ranges::copy_if(
-        best ? rows_.state_of_kept(best_) : rows_.state(space), std::back_inserter(to),
-        [](const auto& tensor) { return tensor.name.find("weights/") != std::string::npos; });
+    std::ranges::move(best ? rows_.state_of_kept(best_) : rows_.weights(space), std::back_inserter(to));
   }
   std::string restore(const Space& space, std::int64_t, bool best, SavedTensors& tensors) override {
     const auto find = [&](const std::string& name, std::int64_t rows,

@@ -1,5 +1,8 @@
 #include "link_scorer.hpp"
 
+#include <algorithm>
+#include <ranges>
+
 namespace espalier {
 
 RowStore store_of_rows(const Grid& grid, const Ownership& blocks, ConstMatrixView<float> own,
@@ -35,14 +38,10 @@ std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const Ro
 }
 
 RowRange places_of(const Ownership& judges, int rank, std::int64_t rows, const RowRange& ids) {
-  const auto first_from = [&](std::int64_t id) {
-    std::int64_t low = 0, high = rows;
-    while (low < high) {
-      const auto middle = low + (high - low) / 2;
-      const bool before = judges.vertex(rank, middle) < id;
-      (before ? low : high) = before ? middle + 1 : middle;
-    }
-    return low;
+  const auto first_from = [&](std::int64_t id) -> std::int64_t {
+    const auto all = std::views::iota(std::int64_t{0}, rows);
+    const auto vertex_at = [&](std::int64_t place) { return judges.vertex(rank, place); };
+    return std::ranges::lower_bound(all, id, {}, vertex_at) - all.begin();
   };
   return {first_from(ids.begin), first_from(ids.end)};
 }

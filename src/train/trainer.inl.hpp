@@ -284,36 +284,19 @@ std::vector<std::int64_t> TrainerOn<Space>::whole_confusion(std::string_view lab
   return counts;
 }
 
-template <class Space>
-std::vector<StateTensor> TrainerOn<Space>::rows_of_weights() {
-  std::vector<StateTensor> tensors;
-  for (const auto& part : parts_) part->weights(space_, /*best=*/false, tensors);
-  return tensors;
-}
-
 // Collective. Weights leave in files when they are the best, and in checkpoints.
 template <class Space>
 void TrainerOn<Space>::check_weights() {
-  const auto is_finite = [](const StateTensor& tensor) {
-    constexpr std::int64_t kNumbersAtOnce = 1 << 20;
-    const auto at_once =
-        std::max<std::int64_t>(1, kNumbersAtOnce / std::max<std::int64_t>(1, tensor.columns));
-    Buffer<float> some;
-    for (const auto& range : tensor.mine)
-      for (auto from = range.begin; from < range.end; from += at_once) {
-        const RowRange rows = {from, std::min(range.end, from + at_once)};
-        some.resize(static_cast<std::size_t>(rows.size() * tensor.columns));
-        tensor.read(rows, some.data());
-        if (first_not_finite(Cpu{}, some.data(), std::ssize(some)) >= 0) return false;
-      }
-    return true;
-  };
   std::string bad;
   for (const auto& place : weights())
     if (first_not_finite(space_, place.tensor->data.data(), place.tensor->rows * place.tensor->columns) >= 0)
       bad = place.name;
-  for (const auto& tensor : rows_of_weights())
-    if (!is_finite(tensor)) bad = tensor.name;
+  std::vector<StateTensor> rows;
+  for (const auto& part : parts_) part->weights(space_, /*best=*/false, rows);
+  for (const auto& tensor : rows)
+    tensor.for_each_piece_of_mine([&](RowRange, const Buffer<float>& numbers) {
+      if (first_not_finite(Cpu{}, numbers.data(), std::ssize(numbers)) >= 0) bad = tensor.name;
+    });
   try {
     agree(grid_.world(), [&] {
       if (!bad.empty()) throw UserError(ExitCode::kDiverged, bad);

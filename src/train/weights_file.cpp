@@ -20,13 +20,10 @@ namespace espalier {
 namespace {
 
 constexpr const char* kTitle = "espalier-weights 1";
-constexpr const char* kMean = "features/mean";
-constexpr const char* kDeviation = "features/deviation";
 constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/",
                            kEmbedding = "weights/embedding.";
 
 constexpr std::uint64_t kOffset = 0xcbf29ce484222325u, kPrime = 0x100000001b3u;  // FNV-1a
-constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 20;
 
 bool has_title(const std::string& bytes) {
   return bytes.starts_with(fmt::format("{}\n", kTitle));
@@ -71,15 +68,12 @@ void write_matrix(const hdf5::Handle& file, const std::string& name, std::int64_
                name);
 }
 
-// An empty one where there is none.
-template <class T>
-Matrix<T> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path) {
+Matrix<float> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path) {
   const auto dataset = hdf5::open_dataset(file, "/" + name);
-  if (!dataset.exists()) return {};
   if (dataset.shape.size() != 2 || !dataset.is_float())
     input_error("{}: {} is no matrix of numbers", path, name);
-  Matrix<T> matrix(dataset.rows(), dataset.columns());
-  if (!hdf5::read_slab(dataset, native_type<T>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
+  Matrix<float> matrix(dataset.rows(), dataset.columns());
+  if (!hdf5::read_slab(dataset, native_type<float>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
     input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
   return matrix;
 }
@@ -107,12 +101,6 @@ std::string name_of_today(const std::string& name) {
 
 void write_row(const hdf5::Handle& file, const char* name, const std::vector<double>& values) {
   if (!values.empty()) write_matrix(file, name, 1, std::ssize(values), values.data());
-}
-
-std::vector<double> read_row(const hdf5::Handle& file, const char* name, const std::string& path) {
-  const auto row = read_matrix<double>(file, name, path);
-  if (row.rows > 1) input_error("{}: {} is no row of numbers", path, name);
-  return {row.data.begin(), row.data.end()};
 }
 
 // Collective.
@@ -207,28 +195,22 @@ std::uint64_t weights_digest(std::span<const NamedTensor> tensors) {
   return digest;
 }
 
-// Of rows as EmbeddingStoreOn::digest: the sum of an FNV-1a over (number of the row, its bits),
-// where types follow one another.
+// Of rows: the sum of an FNV-1a over (number of the row, its bits), where types follow one another.
 std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights) {
   const auto digest = weights_digest(weights.tensors);
   if (weights.embeddings.empty()) return digest;
   std::uint64_t sums[] = {0};
   std::int64_t first = 0;
   for (const auto& tensor : weights.embeddings) {
-    const auto step = std::max<std::int64_t>(1, kNumbersAtOnce / tensor.columns);
-    Buffer<float> rows;
-    for (const auto& mine : tensor.mine)
-      for (auto begin = mine.begin; begin < mine.end; begin += step) {
-        const RowRange some = {begin, std::min(begin + step, mine.end)};
-        rows.resize(static_cast<std::size_t>(some.size() * tensor.columns));
-        tensor.read(some, rows.data());
-        for (std::int64_t k = 0; k < some.size(); ++k) {
-          std::uint64_t of_row = (kOffset ^ static_cast<std::uint64_t>(first + begin + k)) * kPrime;
-          for (std::int64_t j = 0; j < tensor.columns; ++j)
-            of_row = (of_row ^ std::bit_cast<std::uint32_t>(rows[k * tensor.columns + j])) * kPrime;
-          sums[0] += of_row;
-        }
+    tensor.for_each_piece_of_mine([&](RowRange rows, const Buffer<float>& numbers) {
+      const float* next = numbers.data();
+      for (auto row = first + rows.begin; row < first + rows.end; ++row) {
+        std::uint64_t of_row = (kOffset ^ static_cast<std::uint64_t>(row)) * kPrime;
+        for (std::int64_t j = 0; j < tensor.columns; ++j)
+          of_row = (of_row ^ std::bit_cast<std::uint32_t>(*next++)) * kPrime;
+        sums[0] += of_row;
       }
+    });
     first += tensor.rows;
   }
   world.all_reduce(std::span<std::uint64_t>(sums), Reduction::kSum, "report");
@@ -305,12 +287,12 @@ TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
   }
   for (const auto& name : hdf5::dataset_names(file)) {
     if (!is_trained(name)) continue;
-    auto matrix = read_matrix<float>(file, name, path);
+    auto matrix = read_matrix(file, name, path);
     weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.data)});
   }
   if (!read_columns(file, weights.graph.feature_columns))
     input_error("{}: its names of columns cannot be understood", path);
-  weights.standardization = {read_row(file, kMean, path), read_row(file, kDeviation, path)};
+  weights.standardization = read_standardization(file, path);
   const auto& [mean, deviation] = weights.standardization;
   if (mean.size() != deviation.size())
     input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());

@@ -29,7 +29,10 @@ float value(std::int64_t v, std::int64_t j) {
 void write(RowFile& file, Owned owned, std::int64_t step, bool predictions) {
   const int me = test_world().rank();
   const auto shares = ownership_of(owned, kFileVertices, test_world().size());
-  RowFileSinkOn<Cpu> sink(file, shares, me, true, predictions);
+  RowsByVertexOn<Cpu> sink(shares, me, [&](std::int64_t vertex, const Matrix<float>& values) {
+    file.write_rows(vertex, values);
+    if (predictions) file.write_predictions(vertex, values);
+  });
   for (std::int64_t first = 0; first < shares.size(me); first += step) {
     Matrix<float> rows(std::min(step, shares.size(me) - first), kWidth);
     for (std::int64_t i = 0; i < rows.rows; ++i)
@@ -176,7 +179,9 @@ TEST(RowFile, WhatIsTooLargeForFloat16IsRefused) {
         {
           RowFile file(test_world(), {folder + "/rows.h5", true},
                        {"/logits", kWidth, half, 0, {all(false, chosen)}});
-          RowFileSinkOn<Cpu> sink(file, shares, me, true, false);
+          RowsByVertexOn<Cpu> sink(shares, me, [&](std::int64_t vertex, const Matrix<float>& values) {
+            file.write_rows(vertex, values);
+          });
           Matrix<float> rows(shares.size(me), kWidth);
           std::ranges::fill(rows.data, 1.0f);
           for (std::int64_t k = 0; k < rows.rows; ++k)

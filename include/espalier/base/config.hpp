@@ -12,16 +12,14 @@
 
 namespace espalier {
 
-/// An integer key that also takes the word "auto".
-struct AutoInt {
-  std::optional<std::int64_t> value;  ///< empty means "auto"
+/// A key of a number that also takes the word "auto".
+template <class T>
+struct Auto {
+  std::optional<T> value;  ///< empty means "auto"
   bool is_auto() const { return !value.has_value(); }
 };
-
-/// A number key that also takes the word "auto".
-struct AutoNumber {
-  std::optional<double> value;  ///< empty means "auto"
-};
+using AutoInt = Auto<std::int64_t>;
+using AutoNumber = Auto<double>;
 
 struct GraphConfig {
   std::string file;

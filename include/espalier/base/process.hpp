@@ -14,6 +14,9 @@ std::int64_t process_memory(const char* field);
 /// when it is first asked for, as main() does.
 std::int64_t program_memory();
 
+/// Is a variable of the environment set, to anything but 0?
+bool is_set(const char* variable);
+
 /// When a process of this machine started, in ticks since the boot; 0 where there is none. It tells
 /// a process from another that has its number later.
 std::uint64_t process_start(std::int64_t pid);

@@ -105,6 +105,8 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   /// "optimizer/embedding.TYPE/first_moment", "second_moment", "steps" (adagrad: "squares"). Read
   /// from where they are, as long as the store stays. Not collective.
   std::vector<StateTensor> state(const Space& space) const;
+  /// The first of these.
+  std::vector<StateTensor> weights(const Space& space) const;
   /// Takes them from a checkpoint, whatever grid has saved them; find(name, rows, columns) gives
   /// each. Throws what `find` and the reading throw; not collectively.
   using Find = std::function<const StateTensor&(const std::string&, std::int64_t, std::int64_t)>;
@@ -117,9 +119,6 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   Buffer<float> restore_kept(const Find& find) const;
   /// Collective over the process row. Every row becomes the one that was kept.
   void put_back(const Space& space, const Buffer<float>& kept, std::string_view label);
-
-  /// Collective over the grid. A hash of all rows, which does not depend on the grid.
-  std::uint64_t digest(const Space& space) const;
 
  private:
   struct StateOf {

@@ -2,9 +2,11 @@
 // saves, and how any of those are read, block by block. So nobody needs memory for all of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
@@ -26,6 +28,25 @@ struct StateTensor {
   bool words = false;
 
   std::int64_t size() const { return rows * columns; }
+  /// visit(range, numbers) for [rows) in pieces: rows [range) at `numbers`, until it returns.
+  template <class Visit>
+  void for_each_piece(RowRange of, const Visit& visit) const {
+    constexpr std::int64_t kNumbersAtOnce = std::int64_t{1} << 20;
+    if (columns == 0) return;
+    const auto step = std::max<std::int64_t>(1, kNumbersAtOnce / columns);
+    Buffer<float> numbers;
+    for (auto begin = of.begin; begin < of.end; begin += step) {
+      const RowRange piece = {begin, std::min(begin + step, of.end)};
+      numbers.resize(static_cast<std::size_t>(piece.size() * columns));
+      read(piece, numbers.data());
+      visit(piece, std::as_const(numbers));
+    }
+  }
+  /// The same of all rows that are mine.
+  template <class Visit>
+  void for_each_piece_of_mine(const Visit& visit) const {
+    for (const auto& range : mine) for_each_piece(range, visit);
+  }
   /// All rows, where read can give them.
   Buffer<float> all() const {
     Buffer<float> values(static_cast<std::size_t>(size()));

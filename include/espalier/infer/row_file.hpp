@@ -137,17 +137,4 @@ class RowsByVertexOn : public RowSinkOn<Space> {
   TakeRows take_rows_;
 };
 
-/// The sink that writes a layer to a file: rows, predictions or both.
-template <class Space>
-class RowFileSinkOn final : public RowsByVertexOn<Space> {
- public:
-  /// As above; the file must outlive it, too.
-  RowFileSinkOn(RowFile& file, const Ownership& shares, int rank, bool rows, bool predictions)
-      : RowsByVertexOn<Space>(shares, rank,
-                              [&file, rows, predictions](std::int64_t vertex, const Matrix<float>& values) {
-                                if (rows) file.write_rows(vertex, values);
-                                if (predictions) file.write_predictions(vertex, values);
-                              }) {}
-};
-
 }  // namespace espalier

@@ -45,7 +45,7 @@ struct OrderMethod {
   /// Is the method there (else UserError(kUsage)), and can it number the graph (else kInput)?
   /// `entries`: of all rows. Null: always.
   void (*check)(std::int64_t nodes, std::int64_t entries) = nullptr;
-  bool uses_seed = false, uses_fast = false, needs_metis = false;
+  bool uses_seed = false, uses_fast = false;
   bool balances_types = false;  ///< looks at OrderTask::type_ends
 };
 

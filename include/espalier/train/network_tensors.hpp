@@ -60,19 +60,13 @@ void take_tensors(const Space& space, const std::vector<NamedTensor>& tensors, c
   }
 }
 
-/// Of all parameters: `weights_digest` of a report.
+/// A network, and the rows of its input that are learnt, if any: read from where they lie.
 template <class Space>
-std::uint64_t weights_digest(const Space& space, const Network<float, Space>& network) {
-  return weights_digest(trained_tensors(space, network));
-}
-
-/// Collective. The same with the rows of its input that are learnt, if any.
-template <class Space>
-std::uint64_t weights_digest(const Space& space, const Network<float, Space>& network,
-                             const InputStoresOn<Space>& input) {
-  const auto digest = weights_digest(space, network);
-  const auto* const embeddings = input.embeddings();
-  return embeddings == nullptr ? digest : (digest ^ embeddings->digest(space)) * 0x100000001b3u;
+TrainedWeights trained_weights(const Space& space, const Network<float, Space>& network,
+                               const InputStoresOn<Space>& input) {
+  TrainedWeights weights = {.tensors = trained_tensors(space, network)};
+  if (const auto* const rows = input.embeddings()) weights.embeddings = rows->weights(space);
+  return weights;
 }
 
 }  // namespace espalier

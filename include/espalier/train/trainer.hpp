@@ -88,11 +88,9 @@ class TrainerOn {
   TrainingState best();
 
   Network<float, Space>& network() { return network_; }
-  /// Rows that ranks have apart and that belong to the weights, as they are; read from where they
-  /// lie.
-  std::vector<StateTensor> rows_of_weights();
-  /// Collective. FNV-1a over the bits of all parameters in order, and of rows that are learnt.
-  std::uint64_t weights_digest() const { return espalier::weights_digest(space_, network_, job_.input); }
+  TrainedWeights trained() const { return trained_weights(space_, network_, job_.input); }
+  /// Collective.
+  std::uint64_t weights_digest() const { return espalier::weights_digest(grid_.world(), trained()); }
   const StageTimers& timers() const { return timers_; }
 
  private:

@@ -57,8 +57,8 @@ struct TrainedWeights {
 
 /// FNV-1a over the bits of all that is called weights/..., in this order.
 std::uint64_t weights_digest(std::span<const NamedTensor> tensors);
-/// Collective. The same with the rows that are learnt, if any: `weights_digest` of a report
-/// (network_tensors.hpp). The embeddings are those of a run, each rank's as it would save them.
+/// Collective. The same with the rows that are learnt, if any: `weights_digest` of a report. The
+/// embeddings are those of a run, each rank's as it would save them.
 std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights);
 
 /// What a network reads of the graph `here` that is otherwise than in the one of its weights, of
