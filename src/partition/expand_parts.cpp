@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "cut_by.hpp"
+#include "espalier/base/clock.hpp"
+#include "espalier/base/log.hpp"
 #include "proposals.hpp"
 
 namespace espalier {
@@ -57,7 +59,15 @@ class Expansion {
 
   // Collective, as all of these.
   Buffer<std::uint16_t> run() {
+    constexpr double kSilence = 30;  // seconds
+    const double start = now();
+    double said = start;
     for (std::int64_t left = all_pairs_, idle = 0; left > 0; ++round_) {
+      if (now() - said > kSilence) {
+        said = now();
+        log::info("cutting    {} % of the edges have a part after {:.0f} s",
+                  100 * (all_pairs_ - left) / all_pairs_, said - start);
+      }
       const auto before = total();
       claim_rows_of(choose());
       allocate();
