@@ -5,12 +5,14 @@ is the same bytes for any number of ranks; what is printed is what numpy counts 
 """
 
 import re
+import unittest
 
 import h5py
 import numpy as np
 
-from tests.app.program import ProgramTest, awkward_graph
+from tests.app.program import SHARED_DATA, ProgramTest, awkward_graph
 
+DEBIAN = SHARED_DATA / "debian_bookworm"
 METHODS = ("expansion", "dne", "adadne", "hdrf")
 TYPED = ("--types", "author=60:4,paper=90:3", "--relations", "author.writes.paper=400,paper.cites.paper=500")
 
@@ -71,6 +73,20 @@ class PartitionEdgesTest(ProgramTest):
             self.assertEqual((self.folder / "1.h5").read_bytes(), (self.folder / "3.h5").read_bytes(), method)
         with h5py.File(self.folder / "1.h5") as file:
             self.assertEqual(file["part"].dtype, np.uint16)
+
+    @unittest.skipUnless(DEBIAN.exists(), f"{DEBIAN} is not there")
+    def test_ours_beside_others(self):
+        """On Debian's packages, 8 parts: copies, largest part over smallest in edges and in vertices."""
+        self.succeed("import", "ogb", DEBIAN, "--split", "random_seed0", "--symmetrize", "-o", self.graph)
+        of = {}
+        for method in ("expansion", "dne", "hdrf"):
+            output, _ = self.cut(self.graph, "--parts", 8, "--method", method)
+            of[method] = [float(x) for x in re.findall(r"([\d.]+) (?:of a vertex|in edges|in vertices)", output)]
+        copies, edges, vertices = of["expansion"]
+        self.assertLess(copies, 1.10 * of["dne"][0])
+        self.assertLess(copies, of["hdrf"][0])
+        self.assertLess(edges, 1.05)
+        self.assertLess(vertices, 1.7)
 
     def test_usual_name_and_parts(self):
         self.succeed("generate", "rmat", "--scale", 8, "--features", 0, "-o", self.graph)
