@@ -45,7 +45,7 @@ std::span<const EdgeCutMethod> edge_cut_methods() {
       {"expansion", "our neighbourhood expansion: few copies, parts even in edges, and mostly in vertices",
        expand_evenly, true},
       {"dne", "DistributedNE with tau = 1.01 (Hanai et al. 2019)", expand_as_dne, true},
-      {"adadne", "AdaDNE as GLISP has it: of small graphs with hubs parts can be very uneven",
+      {"adadne", "AdaDNE as GLISP has it; parts of small graphs with hubs can be very uneven",
        expand_as_adadne, true},
       {"hdrf", "HDRF (Petroni et al. 2015): one pass over the edges on one rank", stream_pairs},
   };
