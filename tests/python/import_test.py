@@ -4,17 +4,13 @@ features, labels and splits, whatever becomes of edges that are listed more than
 
 import gzip
 import itertools
-import os
-import unittest
 
 import numpy as np
 
 from tests.app.program import ProgramTest, arrays_of
-from tests.python import DataTest
+from tests.python import SEED, DataTest
 
 import espalier
-
-SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
 
 class AsImport(DataTest, ProgramTest):
@@ -72,7 +68,3 @@ class AsImport(DataTest, ProgramTest):
                 for name, array in theirs.items():
                     self.assertEqual(array.dtype, ours[name].dtype, name)
                     np.testing.assert_array_equal(array, ours[name], name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -469,9 +469,3 @@ class Example(Written):
         ]
         self.assertEqual(len(losses), 8, done.stdout)
         self.assertLess(losses[-1], 0.8 * losses[0], done.stdout)
-
-
-if __name__ == "__main__":
-    import unittest
-
-    unittest.main()

@@ -4,21 +4,15 @@ SciPy and NetworkX themselves where they are; PyTorch Geometric and DGL by objec
 theirs do, and themselves where they are.
 """
 
-import importlib.util
-import unittest
 
 import numpy as np
 
 from tests.app.program import FolderTest, arrays_of
-from tests.python import DataTest
+from tests.python import DataTest, needs
 
 import espalier
 
 SEED = 5
-
-
-def needs(library):
-    return unittest.skipUnless(importlib.util.find_spec(library), f"{library} is not installed")
 
 
 class Store:
@@ -374,7 +368,3 @@ class Dgl(GraphTest):
             return graph
 
         self.check(torch.from_numpy, make)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -94,7 +94,3 @@ class Package(FolderTest):
         """The folder alone, as somebody takes it to another machine; a build leaves nothing in the
         checkout."""
         return shutil.copytree(ROOT / "python", self.folder / "python")
-
-
-if __name__ == "__main__":
-    unittest.main()

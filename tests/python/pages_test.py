@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import unittest
 
 import numpy as np
 
@@ -127,7 +126,3 @@ class Page(FolderTest):
         for name in inspect.signature(espalier.write_graph).parameters:
             if name not in ("path", "edge_index", "num_nodes", "name", "source"):
                 self.assertIn(name, said)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 file."""
 
 import itertools
-import unittest
 
 import numpy as np
 
@@ -310,7 +309,3 @@ class Refusal(DataTest, FolderTest):
 
     def test_a_data_error_is_a_value_error(self):
         self.assertTrue(issubclass(espalier.DataError, ValueError))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,21 +4,16 @@ Laws: arrays are those that h5py finds; a file that is something else, is not th
 refused with what to do; the table of several runs has the settings that differ, and no other.
 """
 
-import importlib.util
 import json
 import math
-import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.program import FolderTest, ProgramTest
+from tests.python import needs
 
 import espalier
-
-
-def needs(library):
-    return unittest.skipUnless(importlib.util.find_spec(library), f"{library} is not installed")
 
 
 class OfTheProgram(ProgramTest):
@@ -261,7 +256,3 @@ class SideBySide(FolderTest):
         self.assertEqual(max(bar.get_y() + bar.get_height() for bar in spent.patches), 1.75)
         with self.assertRaisesRegex(espalier.DataError, "has no epochs of a training"):
             espalier.plot(self.put("none", {"espalier": "0", "epochs": []}))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,16 +9,14 @@ deviation 1, to float32; what is left out is as the page says.
 import csv
 import datetime
 import gzip
-import importlib.util
 import os
 import time
-import unittest
 import unittest.mock
 
 import numpy as np
 
 from tests.app.program import arrays_of
-from tests.python import all_warnings
+from tests.python import all_warnings, needs
 from tests.python.loops import entries_by_loop, entries_of_file
 from tests.python.tables import TablesTest, described, text_of as table
 
@@ -272,7 +270,7 @@ class Shop(TableTest):
             found = self.shop(items=items, orders=orders)["types/item/ids"].tolist()
             self.assertEqual([name.decode() for name in found], given)
 
-    @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+    @needs("pyarrow")
     def test_parquet_is_as_csv(self):
         import pyarrow
         import pyarrow.parquet
@@ -436,7 +434,3 @@ class Splits(TableTest):
         arrays = self.made({"t.toml": said})
         dates = np.array([born for _, _, born in self.ROWS], "datetime64[s]").astype(np.int64)
         np.testing.assert_array_equal(arrays["nodes/time"], dates)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ of classes are the user's own; the same by one rank and two; a network learns fr
 neighbours, so it sees the edges the right way round.
 """
 
-import unittest
 
 import h5py
 import numpy as np
@@ -217,7 +216,3 @@ class Training(DataTest, ProgramTest):
             ]
         self.assertLess(max(times[0]), min(times[1]))
         self.assertLess(max(times[1]), min(times[2]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,21 +6,17 @@ or not at all.
 """
 
 import itertools
-import os
 import pathlib
-import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.program import FolderTest, arrays_of
-from tests.python import DataTest, all_warnings
+from tests.python import SEED, DataTest, all_warnings
 from tests.python.loops import entries_by_loop, entries_of_file
 
 import espalier
 from espalier.graph_file import replaced
-
-SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
 
 class WriteTest(DataTest, FolderTest):
@@ -391,7 +387,3 @@ class Whole(WriteTest):
             self.write([[0], [1]], x=[[1.0], [np.inf]])
         self.assertEqual(self.path.read_bytes(), before)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["graph.h5"])
-
-
-if __name__ == "__main__":
-    unittest.main()
