@@ -50,69 +50,17 @@ def dense(block):
     return result
 
 
-def parameters_of(kind, layer, inputs, outputs, normalized):
-    weights = ["self", "neighbour"] if kind == "sage" else ["weight"]
-    shapes = {name: (inputs, outputs) for name in weights}
-    shapes["bias"] = (1, outputs)
-    if normalized:
-        shapes.update(scale=(1, outputs), shift=(1, outputs))
-    return {f"layer{layer}.{name}": torch.randn(shape).requires_grad_() for name, shape in shapes.items()}
-
-
-def convolution(kind, block, x, tensors, layer):
-    aggregated, bias = dense(block) @ x, tensors[f"layer{layer}.bias"]
-    if kind == "gcn":
-        return aggregated @ tensors[f"layer{layer}.weight"] + bias
-    own = x[:block["rows"]]
-    return own @ tensors[f"layer{layer}.self"] + aggregated @ tensors[f"layer{layer}.neighbour"] + bias
-
-
-def normalized(normalize, z, tensors, layer, norm, training):
-    if normalize == "none":
-        return z
-    scale, shift = tensors[f"layer{layer}.scale"][0], tensors[f"layer{layer}.shift"][0]
-    if normalize == "layer":
-        return torch.nn.functional.layer_norm(z, z.shape[1:], scale, shift)
-    return torch.nn.functional.batch_norm(z, norm["mean"], norm["variance"], scale, shift, training, momentum=0.1)
-
-
-def forward(shape, blocks, x, tensors, norms, training):
-    for layer, block in enumerate(blocks, 1):
-        x = convolution(shape["kind"], block, x, tensors, layer)
-        if layer < len(blocks):
-            x = torch.relu(normalized(shape["normalize"], x, tensors, layer, norms[layer - 1], training))
-    return x
-
-
-def network_case(kind, normalize, widths, frontiers):
-    shape = {"kind": kind, "normalize": normalize, "layers": len(widths) - 1, "inputs": widths[0],
-             "hidden": widths[1] if len(widths) > 2 else 1, "classes": widths[-1]}
-    blocks = [random_block(rows, columns, 4) for columns, rows in zip(frontiers, frontiers[1:])]
-    x = torch.randn(frontiers[0], widths[0])
-    labels = torch.randint(0, widths[-1], (frontiers[-1],))
-    tensors = {}
-    for layer in range(1, len(widths)):
-        tensors.update(parameters_of(kind, layer, widths[layer - 1], widths[layer],
-                                     normalize != "none" and layer < len(widths) - 1))
-    norms = [{"mean": torch.zeros(w), "variance": torch.ones(w)} for w in widths[1:-1]]
-    logits = forward(shape, blocks, x, tensors, norms, training=True)
-    loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
-    loss.backward()
-    evaluated = forward(shape, blocks, x, tensors, norms, training=False)
-    running = [matrix(norm[key]) for norm in norms for key in ("mean", "variance") if normalize == "batch"]
-    return {"shape": shape, "blocks": blocks, "input": matrix(x), "labels": labels.tolist(),
-            "parameters": {name: matrix(t) for name, t in tensors.items()}, "logits": matrix(logits),
-            "loss": loss.item(), "gradients": {name: matrix(t.grad) for name, t in tensors.items()},
-            "running_after": running, "evaluated": matrix(evaluated)}
-
-
 def networks():
-    return [network_case("sage", "none", [5, 7, 4], [20, 9, 4]),
-            network_case("sage", "batch", [9, 6, 6, 3], [22, 14, 8, 5]),
-            network_case("sage", "layer", [12, 4, 3], [9, 8, 6]),
-            network_case("gcn", "none", [11, 5], [13, 7]),
-            network_case("gcn", "batch", [4, 8, 5], [18, 10, 6]),
-            network_case("gcn", "layer", [14, 5, 5, 6], [16, 12, 9, 7])]
+    """Convolutions with every normalisation, on blocks as they are drawn."""
+    from make_layers import network_case
+    return [network_case(kind, frontiers, random_block, inputs=inputs, hidden=hidden, classes=classes, normalize=normalize)
+            for kind, normalize, (inputs, hidden, classes), frontiers in (
+                ("sage", "none", (5, 7, 4), [20, 9, 4]),
+                ("sage", "batch", (9, 6, 3), [22, 14, 8, 5]),
+                ("sage", "layer", (12, 4, 3), [9, 8, 6]),
+                ("gcn", "none", (11, 1, 5), [13, 7]),
+                ("gcn", "batch", (4, 8, 5), [18, 10, 6]),
+                ("gcn", "layer", (14, 5, 6), [16, 12, 9, 7]))]
 
 
 # ---- loss, optimisers, schedules, metrics

@@ -280,13 +280,13 @@ def forward(shape, blocks, x, tensors, norms, training, runs=()):
     return joined @ tensors["output.weight"] + tensors["output.bias"]
 
 
-def network_case(kind, frontiers, **chosen):
+def network_case(kind, frontiers, block=block_with_own_entries, **chosen):
     shape = {"kind": kind, "layers": len(frontiers) - 1, "inputs": 5, "hidden": 6, "classes": 4, "heads": 1,
              "output_heads": 1, "aggregator": "mean", "activation": "relu", "normalize": "none", "residual": False,
              "jumping": "none", **chosen}
     sizes = list(zip(frontiers[1:], frontiers))
     blocks = ([block_of_relations(*size, shape["relations"]) for size in sizes] if "relations" in shape
-              else [block_with_own_entries(*size, 4) for size in sizes])
+              else [block(*size, 4) for size in sizes])
     runs = runs_of_types(frontiers, len(shape["types"])) if "types" in shape else []
     for block in blocks if kind == "hgt" else ():
         block["types"] = types_of(runs, block["columns"])

@@ -1,6 +1,8 @@
 """Tests of the Python package, from this checkout: installed or not does not matter."""
 
 import contextlib
+import importlib.util
+import os
 import sys
 import unittest
 import warnings
@@ -10,6 +12,12 @@ from tests.app.program import ROOT
 sys.path.insert(0, str(ROOT / "python"))
 
 from espalier import DataError, DataWarning  # noqa: E402
+
+SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
+
+
+def needs(library):
+    return unittest.skipUnless(importlib.util.find_spec(library), f"{library} is not installed")
 
 
 class DataTest(unittest.TestCase):

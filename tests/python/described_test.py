@@ -7,21 +7,18 @@ fit is one message with the file and the key.
 """
 
 import gzip
-import os
-import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.import_described_test import RELATIONS, TYPES, Described
 from tests.app.program import arrays_of
-from tests.python import DataTest
+from tests.python import SEED, DataTest
 from tests.python.tables import text_of
 
 import espalier
 
 SPLITS = ("train", "valid", "test")
-SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
 
 def texts(ids):
@@ -280,10 +277,6 @@ class Refusals(Read):
         self.describe(self.GOOD)
         for name in ("x.npy", "e.npy", "graph.toml"):
             before = (self.folder / name).read_bytes()
-            with self.assertRaisesRegex(espalier.DataError, f"{name} is one of the files"):
-                espalier.from_tables(self.description, self.folder / name, overwrite=True)
+            arguments = self.description, self.folder / name
+            self.refused(f"{name} is one of the files", espalier.from_tables, *arguments, overwrite=True)
             self.assertEqual((self.folder / name).read_bytes(), before)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,17 +4,13 @@ features, labels and splits, whatever becomes of edges that are listed more than
 
 import gzip
 import itertools
-import os
-import unittest
 
 import numpy as np
 
 from tests.app.program import ProgramTest, arrays_of
-from tests.python import DataTest
+from tests.python import SEED, DataTest
 
 import espalier
-
-SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 
 
 class AsImport(DataTest, ProgramTest):
@@ -26,21 +22,15 @@ class AsImport(DataTest, ProgramTest):
 
     def test_the_same_data_sets(self):
         random, vertices, edges = np.random.default_rng(SEED), 12, 90
-        ends, x = (
-            random.integers(0, vertices, (2, edges)),
-            random.integers(0, 99, (vertices, 3)) / 4,
-        )
-        of_edges, y = random.integers(0, 40, (edges, 3)) / 4, random.integers(0, 4, vertices)
-        splits = dict(
-            zip(("train", "valid", "test"), np.split(random.permutation(vertices), [6, 9]))
-        )
-        for name, rows in (("edge", ends.T), ("edge-feat", of_edges), ("node-feat", x)):
-            self.put(f"raw/{name}", rows)
-        for name, rows in (
-            ("node-label", y),
-            ("num-node-list", [vertices]),
-            ("num-edge-list", [edges]),
-        ):
+        ends = random.integers(0, vertices, (2, edges))
+        x, of_edges = (random.integers(0, 99, (count, 3)) / 4 for count in (vertices, edges))
+        y, parts = random.integers(0, 4, vertices), np.split(random.permutation(vertices), [6, 9])
+        splits = dict(zip(("train", "valid", "test"), parts))
+        raw = {
+            "edge": ends.T, "edge-feat": of_edges, "node-feat": x, "node-label": y,
+            "num-node-list": [vertices], "num-edge-list": [edges],
+        }  # fmt: skip
+        for name, rows in raw.items():
             self.put(f"raw/{name}", rows)
         for name, ids in splits.items():
             self.put(f"split/one/{name}", np.sort(ids))
@@ -72,7 +62,3 @@ class AsImport(DataTest, ProgramTest):
                 for name, array in theirs.items():
                     self.assertEqual(array.dtype, ours[name].dtype, name)
                     np.testing.assert_array_equal(array, ours[name], name)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -10,20 +10,18 @@ did not change, and whose neighbours did not, the logits that they had, bit for 
 """
 
 import math
-import os
 import unittest
 
 import h5py
 import numpy as np
 
 from tests.app.program import FolderTest, ProgramTest, arrays_of
-from tests.python import DataTest, all_warnings
+from tests.python import SEED, DataTest, all_warnings
 from tests.python.tables import TablesTest, described
 
 import espalier
 from espalier.tables.features import measured, name_of, scaled
 
-SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 STRANGE = ["a", "a=b", "a=b=c", "a\\", "a\\=b", "ä", " ", "=", "\\", "n" * 900, "a,b", "two\nlines"]
 
 
@@ -439,7 +437,3 @@ class Night(TablesTest, ProgramTest):
         self.tables("again.h5", "--like", self.graph)
         self.assertEqual({name: array.tobytes() for name, array in arrays_of(self.folder / "again.h5").items()}, bytes_of)
         self.assertEqual(*(self.succeed("digest", path).replace(str(path), "") for path in (tonight, self.folder / "again.h5")))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,18 +6,17 @@ and all of them are those that the report counts; labels and features are the gr
 is finished or it is none; what cannot be written or read is refused in one line, and nothing stays.
 """
 
-import importlib.util
 import json
 import os
 import pickle
-import resource
-import subprocess
-import sys
 
 import h5py
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest, awkward_graph, needs_emulation, on_gpus, write_graph
+from tests.app.program import (
+    ROOT, ProgramTest, awkward_graph, needs_emulation, on_gpus, put, read, run_python, small_files, write_graph,
+)  # fmt: skip
+from tests.python import DataTest, needs
 from tests.python.loops import entries_of_file
 
 import espalier
@@ -47,7 +46,7 @@ def link_bits(minibatch):
     return (*bits(minibatch), *links)
 
 
-class Written(ProgramTest):
+class Written(DataTest, ProgramTest):
     JOB = (
         "model.layers=2",
         "sampler.fanout=[3,2]",
@@ -70,6 +69,12 @@ class Written(ProgramTest):
     def read(self, **options):
         return espalier.Minibatches(self.batches, **options)
 
+    def all_bits(self, of=bits):
+        return [of(batch) for batch in self.read(rows=True)]
+
+    def planted(self, *words, to=None):
+        self.succeed("-q", "generate", "planted", "-o", to or self.graph, "--overwrite", *words)
+
 
 class Laws(Written):
     def test_bits_do_not_depend_on_the_grid(self):
@@ -77,12 +82,11 @@ class Laws(Written):
             "-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5
         )
         self.write(epochs=2)
-        expected = [bits(batch) for batch in self.read(rows=True)]
+        expected = self.all_bits()
         self.assertEqual(len(set(expected)), 12)
         for ranks, *grid in GRIDS:
             self.write(*grid, epochs=2, ranks=ranks, cwd=self.folder)
-            found = [bits(batch) for batch in self.read(rows=True)]
-            self.assertEqual(found, expected, (ranks, grid))
+            self.assertEqual(self.all_bits(), expected, (ranks, grid))
         report = self.report(self.output)
         self.assertEqual(
             self.read().about["sample_digests"],
@@ -107,10 +111,9 @@ class Laws(Written):
 
     def test_a_batch_is_a_sample_of_the_graph(self):
         self.write(epochs=2, ranks=2)
-        with h5py.File(self.graph) as file:
-            indptr, indices = file["graph/indptr"][()], file["graph/indices"][()]
-            labels, train = file["nodes/labels"][()], set(file["split/train"][()].tolist())
-            features = file["nodes/features"][()]
+        indptr, indices, labels, train, features = read(
+            self.graph, "graph/indptr", "graph/indices", "nodes/labels", "split/train", "nodes/features"
+        )
         rows = [indices[begin:end].tolist() for begin, end in zip(indptr, indptr[1:])]
         source, report = self.read(rows=True), self.report(self.output)
         self.assertEqual((source.epochs, source.batches, len(source)), (2, 6, 12))
@@ -137,15 +140,13 @@ class Laws(Written):
                         self.assertEqual(len(set(picked)), len(picked))
                         for value in block.values[place]:
                             self.assertEqual(value, np.float32(1 / len(picked)))
-            self.assertEqual(set(seen), train)
-            self.assertEqual(len(seen), len(train))
+            self.assertEqual(sorted(seen), sorted(train))
             self.assertEqual(edges, report["epochs"][epoch - 1]["sampled_edges"])
 
     def test_what_is_not_learnt_has_no_label(self):
         """Batches of random sets of all vertices."""
         self.write('sampler.kind="subgraph"', "sampler.fanout=[-1,-1]", ranks=2)
-        with h5py.File(self.graph) as file:
-            labels, train = file["nodes/labels"][()], file["split/train"][()]
+        labels, train = read(self.graph, "nodes/labels", "split/train")
         known = np.full(len(labels), -1)
         known[train] = labels[train]
         batches = list(self.read())
@@ -157,33 +158,29 @@ class Laws(Written):
     def test_gpus_write_the_same(self):
         self.type_graph()
         self.write(*self.TYPED)
-        expected = [bits(batch) for batch in self.read(rows=True)]
+        expected = self.all_bits()
         self.write(*self.TYPED, "run.device=cuda", ranks=2, **on_gpus(2))
         self.assertEqual(self.report(self.output)["device"], "cuda")
-        self.assertEqual([bits(batch) for batch in self.read(rows=True)], expected)
+        self.assertEqual(self.all_bits(), expected)
 
     TYPED = ("sampler.batch_size=8", 'model.kind="rgcn"', "model.embedding=4")
 
     def type_graph(self):
-        self.succeed(
-            "-q", "generate", "planted", "-o", self.graph, "--types", "a=40:3,b=30:2,c=9",
-            "--relations", "b.to.a=90,a.on.a=80,c.of.a=50", "--overwrite",
-        )  # fmt: skip
+        self.planted("--types", "a=40:3,b=30:2,c=9", "--relations", "b.to.a=90,a.on.a=80,c.of.a=50")
 
     def test_types_and_relations(self):
         self.type_graph()
         self.write(*self.TYPED, ranks=4)
-        expected = [bits(batch) for batch in self.read(rows=True)]
+        expected = self.all_bits()
         self.write(*self.TYPED)
+        self.assertEqual(self.all_bits(), expected)
         source = self.read(rows=True)
-        self.assertEqual([bits(batch) for batch in source], expected)
         names = source.about["relations"]
         begin = {of["name"]: of["begin"] for of in source.about["types"]}
         edges = {name: entries_of_file(self.graph, name) for name in names}
         met = set()
-        with h5py.File(self.graph) as file:
-            labels = file["nodes/a/labels"][()]
-            features = {kind: file[f"nodes/{kind}/features"][()] for kind in "ab"}
+        labels = read(self.graph, "nodes/a/labels")
+        features = {kind: read(self.graph, f"nodes/{kind}/features") for kind in "ab"}
         for batch in source:
             self.assertEqual(batch.y.tolist(), labels[batch.seeds - begin["a"]].tolist())
             self.assertEqual(set(batch.x), {"a", "b"})
@@ -194,31 +191,22 @@ class Laws(Written):
                 of = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
                 for row, column, relation in zip(of, block.indices, block.relations):
                     into, out_of = names[relation].split(".")[2], names[relation].split(".")[0]
-                    edge = (
-                        batch.vertices[row] - begin[into],
-                        batch.vertices[column] - begin[out_of],
-                    )
+                    edge = batch.vertices[row] - begin[into], batch.vertices[column] - begin[out_of]
                     self.assertIn(edge, edges[names[relation]])
                     met.add(names[relation])
         self.assertEqual(met, set(names))
 
     def test_several_labels_and_none(self):
-        with h5py.File(self.graph, "a") as file:
-            classes = file["nodes/labels"][()]
-            del file["nodes/labels"]
-            several = np.stack([classes == 0, classes > 0], axis=1).astype(np.uint8)
-            several[:, 1] |= 1
-            several[::7, 0] = 255
-            file["nodes/labels"] = several
+        classes = read(self.graph, "nodes/labels")
+        several = np.stack([classes == 0, np.ones_like(classes)], axis=1).astype(np.uint8)
+        several[::7, 0] = 255
+        put(self.graph, {"nodes/labels": several})
         self.write('train.task="labels"', ranks=2)
         for batch in self.read():
             np.testing.assert_array_equal(batch.y, several[batch.seeds])
-        self.fail_with(
-            3, ["wants one"], "sample", self.config, "--write", self.folder / "other"
-        )
+        self.fail_with(3, ["wants one"], "sample", self.config, "--write", self.folder / "other")
         self.assertFalse((self.folder / "other").exists())
-        with h5py.File(self.graph, "a") as file:
-            del file["nodes/labels"]
+        put(self.graph, {"nodes/labels": None})
         self.write()
         self.assertIsNone(self.read()[0].y)
 
@@ -260,21 +248,15 @@ class Refusals(Written):
 
         (self.batches / "minibatches-00001.bin" / "in the way").mkdir(parents=True)
         self.refuse(["minibatches-00001.bin", "Is a directory", "nothing"], ranks=2)
-        self.assertEqual(
-            [path.name for path in self.batches.iterdir()], ["minibatches-00001.bin"]
-        )
-        with self.assertRaisesRegex(espalier.DataError, "has no minibatches.json"):
-            self.read()
+        self.assertEqual([path.name for path in self.batches.iterdir()], ["minibatches-00001.bin"])
+        self.refused("has no minibatches.json", self.read)
 
     def test_a_full_disk(self):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2**13, 2**13))
-
         self.write()
         self.refuse(
             ["minibatches-00000.bin", "File too large", "nothing of --write"],
             "--epochs", 20,
-            preexec_fn=limit,
+            preexec_fn=small_files(2**13),
         )
         self.assertFalse(self.batches.exists() and list(self.batches.iterdir()))
 
@@ -293,10 +275,7 @@ class Links(Written):
     def setUp(self):
         super().setUp()
         whole = self.folder / "whole.h5"
-        self.succeed(
-            "-q", "generate", "planted", "-o", whole, "--nodes", 200, "--degree", 6,
-            "--features", 5, "--classes", 3,
-        )  # fmt: skip
+        self.planted("--nodes", 200, "--degree", 6, "--features", 5, "--classes", 3, to=whole)
         self.succeed(
             "-q", "prepare", whole, "--split-links", "0.8,0.1,0.1", "-o", self.graph, "--overwrite"
         )
@@ -304,12 +283,11 @@ class Links(Written):
     def test_bits_do_not_depend_on_the_grid_and_are_those_of_training(self):
         for mode in ("uniform", "in-batch"):
             self.write(f"train.negatives_mode={mode}", epochs=2)
-            expected = [link_bits(batch) for batch in self.read(rows=True)]
+            expected = self.all_bits(link_bits)
             digests = self.read().about["sample_digests"]
             for ranks, *grid in GRIDS[1:3]:
                 self.write(f"train.negatives_mode={mode}", *grid, epochs=2, ranks=ranks)
-                found = [link_bits(batch) for batch in self.read(rows=True)]
-                self.assertEqual(found, expected, (ranks, grid))
+                self.assertEqual(self.all_bits(link_bits), expected, (ranks, grid))
             self.succeed(
                 "-q", "train", self.config, f"train.negatives_mode={mode}", "train.epochs=2",
                 "run.restart=never", ranks=2,
@@ -319,10 +297,8 @@ class Links(Written):
 
     def test_links_of_the_split_each_with_others(self):
         self.write(epochs=2, ranks=2)
-        with h5py.File(self.graph) as file:
-            known = sorted(
-                zip(file["links/train/head"][()].tolist(), file["links/train/tail"][()].tolist())
-            )
+        ends = read(self.graph, "links/train/head", "links/train/tail")
+        known = sorted(zip(*(of.tolist() for of in ends)))
         source = self.read()
         self.assertEqual((source.about["labels"], source.about["negatives"]), ("links", 3))
         for epoch in (1, 2):
@@ -336,10 +312,8 @@ class Links(Written):
                 of_heads, of_tails = ends[links.negative_heads], ends[links.negative_tails]
                 same_head, same_tail = of_heads == heads[:, None], of_tails == tails[:, None]
                 self.assertTrue((same_head | same_tail).all(), "one end is replaced, not both")
-                used = np.concatenate([of.ravel() for of in vars(links).values()][:2])
-                used = np.concatenate(
-                    [used, links.negative_heads.ravel(), links.negative_tails.ravel()]
-                )
+                used = [links.heads, links.tails, links.negative_heads, links.negative_tails]
+                used = np.concatenate([of.ravel() for of in used])
                 self.assertEqual(set(used.tolist()), set(range(len(ends))), "seeds are the ends")
                 own = set(zip(heads.tolist(), tails.tolist()))
                 for block in batch.blocks:
@@ -365,9 +339,6 @@ class Links(Written):
 
 
 class Reader(Written):
-    def raises(self, words, **options):
-        return self.assertRaisesRegex(espalier.DataError, words)
-
     def test_places_and_pickles(self):
         self.write(ranks=2)
         source = self.read(rows=True)
@@ -382,12 +353,12 @@ class Reader(Written):
 
     def test_features_in_pieces(self):
         self.write()
-        expected = [bits(batch) for batch in self.read(rows=True)]
+        expected = self.all_bits()
         with h5py.File(self.graph, "a") as file:
             features = file["nodes/features"][()]
             del file["nodes/features"]
             file.create_dataset("nodes/features", data=features, compression="gzip", chunks=(7, 6))
-        self.assertEqual([bits(batch) for batch in self.read(rows=True)], expected)
+        self.assertEqual(self.all_bits(), expected)
 
     def test_a_folder_is_whole_or_none(self):
         self.write(ranks=2)
@@ -396,15 +367,12 @@ class Reader(Written):
         wrong = bytearray(whole)
         wrong[200] ^= 1
         part.write_bytes(wrong)
-        source = self.read()
-        with self.raises("minibatches-00001.bin is damaged: the checksum"):
-            list(source)
+        self.refused("minibatches-00001.bin is damaged: the checksum", list, self.read())
         part.write_bytes(whole[:-8])
-        with self.raises("is damaged: it has .* bytes, and minibatches.json says"):
-            self.read()
+        words = f"is damaged: it has {len(whole) - 8} bytes, and minibatches.json says"
+        self.refused(words, self.read)
         part.unlink()
-        with self.raises("minibatches-00001.bin is not there"):
-            self.read()
+        self.refused("minibatches-00001.bin is not there", self.read)
         part.write_bytes(whole)
         changed = json.loads(about)
         changed["parts"] = changed["parts"][:1]
@@ -415,63 +383,35 @@ class Reader(Written):
             (about.replace('"version": 1', '"version": 3'), "has version 3"),
         ):
             index.write_text(text)
-            with self.raises(words):
-                self.read()
+            self.refused(words, self.read)
         index.unlink()
-        with self.raises("has no minibatches.json, which is written last"):
-            self.read()
-        with self.raises("is no folder with"):
-            espalier.Minibatches(self.folder / "nowhere")
+        self.refused("has no minibatches.json, which is written last", self.read)
+        self.refused("is no folder with", espalier.Minibatches, self.folder / "nowhere")
 
     def test_another_graph(self):
         self.write()
         other = self.folder / "other.h5"
         self.graph.rename(other)
-        with self.raises("which is not there; say where it is: graph="):
-            self.read(rows=True)
+        self.refused("which is not there; say where it is: graph=", self.read, rows=True)
         self.assertEqual(self.read(rows=True, graph=other)[0].x.shape[1], 6)
         awkward_graph(self.graph, half=True)
-        with h5py.File(self.graph, "a") as file:
-            del file["nodes/features"]
-        with self.raises("has no features"):
-            self.read(rows=True)
-        with h5py.File(self.graph, "a") as file:
-            del file["graph/indptr"]
-            file["graph/indptr"] = [0, 1]
-        with self.raises("is not the graph of"):
-            self.read(rows=True)
+        put(self.graph, {"nodes/features": None})
+        self.refused("has no features", self.read, rows=True)
+        put(self.graph, {"graph/indptr": [0, 1]})
+        self.refused("is not the graph of", self.read, rows=True)
 
 
 class Example(Written):
+    @needs("torch")
     def test_pytorch(self):
-        if importlib.util.find_spec("torch") is None:
-            self.skipTest("torch is not installed")
-        self.succeed(
-            "-q", "generate", "planted", "-o", self.graph, "--nodes", 600, "--classes", 3,
-            "--degree", 8, "--features", 5, "--overwrite",
-        )  # fmt: skip
+        self.planted("--nodes", 600, "--classes", 3, "--degree", 8, "--features", 5)
         self.write("sampler.batch_size=64", epochs=8)
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(
-            [str(ROOT / "python"), environment.get("PYTHONPATH", "")]
-        )
-        done = subprocess.run(
-            [sys.executable, ROOT / "examples" / "python" / "train_pytorch.py", self.batches],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        self.assertEqual(done.returncode, 0, done.stdout)
+        paths = os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])
+        example = ROOT / "examples" / "python" / "train_pytorch.py"
+        done = run_python(example, self.batches, env=dict(os.environ, PYTHONPATH=paths))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         losses = [
             float(line.split()[3]) for line in done.stdout.splitlines() if line.startswith("epoch")
         ]
         self.assertEqual(len(losses), 8, done.stdout)
         self.assertLess(losses[-1], 0.8 * losses[0], done.stdout)
-
-
-if __name__ == "__main__":
-    import unittest
-
-    unittest.main()

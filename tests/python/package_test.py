@@ -2,14 +2,12 @@
 library."""
 
 import ast
-import importlib.util
 import shutil
-import subprocess
 import sys
-import unittest
 import zipfile
 
-from tests.app.program import ROOT, FolderTest, espalier as run_program
+from tests.app.program import ROOT, FolderTest, espalier as run_program, run_python
+from tests.python import needs
 
 import espalier
 
@@ -25,13 +23,9 @@ class Package(FolderTest):
         allowed = set(sys.stdlib_module_names) | {"numpy", "h5py", "espalier"}
         for path in SOURCES:
             for node in ast.parse(path.read_text()).body:
-                names = (
-                    [name.name for name in node.names]
-                    if isinstance(node, ast.Import)
-                    else [node.module]
-                    if isinstance(node, ast.ImportFrom) and node.level == 0
-                    else []
-                )
+                names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.level == 0:
+                    names = [node.module]
                 self.assertLessEqual({name.partition(".")[0] for name in names}, allowed, path)
 
     def test_every_function_has_its_types(self):
@@ -40,45 +34,21 @@ class Package(FolderTest):
                 if isinstance(node, ast.FunctionDef):
                     said = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
                     self.assertTrue(node.returns, f"{path}: {node.name}")
-                    self.assertEqual(
-                        [
-                            item.arg
-                            for item in said
-                            if item.annotation is None and item.arg != "self"
-                        ],
-                        [],
-                        f"{path}: {node.name}",
-                    )
+                    without = [item.arg for item in said if item.annotation is None and item.arg != "self"]
+                    self.assertEqual(without, [], f"{path}: {node.name}")
 
     def test_files_are_short(self):
         for path in SOURCES:
             self.assertLessEqual(len(path.read_text().splitlines()), 300, path)
 
-    @unittest.skipUnless(
-        importlib.util.find_spec("pip") and importlib.util.find_spec("wheel"),
-        "pip or wheel is not installed",
-    )
+    @needs("pip")
+    @needs("wheel")
     def test_pip_builds_it(self):
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "wheel",
-                "--no-index",
-                "--no-deps",
-                "--no-build-isolation",
-                "-q",
-                "-w",
-                self.folder,
-                self.copy(),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        self.assertEqual(done.returncode, 0, done.stdout)
+        # A copy, as somebody takes it to another machine: a build leaves nothing in the checkout.
+        copy = shutil.copytree(ROOT / "python", self.folder / "python")
+        apart = ("--no-index", "--no-deps", "--no-build-isolation")
+        done = run_python("-m", "pip", "wheel", *apart, "-q", "-w", self.folder, copy)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         [wheel] = self.folder.glob("*.whl")
         self.assertTrue(wheel.name.startswith(f"espalier-{espalier.__version__}-py3-none-any"))
         with zipfile.ZipFile(wheel) as packed:
@@ -86,15 +56,5 @@ class Package(FolderTest):
             for path in [*SOURCES, PACKAGE / "py.typed"]:
                 self.assertIn(str(path.relative_to(PACKAGE.parent)), names)
             [entry] = [name for name in names if name.endswith("entry_points.txt")]
-            self.assertIn(
-                "espalier-tables = espalier.tables.command:main", packed.read(entry).decode()
-            )
-
-    def copy(self):
-        """The folder alone, as somebody takes it to another machine; a build leaves nothing in the
-        checkout."""
-        return shutil.copytree(ROOT / "python", self.folder / "python")
-
-
-if __name__ == "__main__":
-    unittest.main()
+            words = "espalier-tables = espalier.tables.command:main"
+            self.assertIn(words, packed.read(entry).decode())

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import unittest
 
 import numpy as np
 
@@ -36,23 +35,15 @@ class Page(FolderTest):
                 "OMP_NUM_THREADS": "1",
             }
             done = subprocess.run(
-                command,
-                cwd=self.folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
+                command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
             )
-        self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}")
-        return done.stdout
+        self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
 
     def test_every_block(self):
         self.script("bin/espalier", f'#!/bin/sh\nexec "{PROGRAM}" "$@"\n')
-        self.script(
-            "bin/espalier-tables",
-            f'#!/bin/sh\nexec "{sys.executable}" -m espalier.tables.command "$@"\n',
-        )
+        tables = f'"{sys.executable}" -m espalier.tables.command'
+        self.script("bin/espalier-tables", f'#!/bin/sh\nexec {tables} "$@"\n')
         ran, printed = [], ""
         for block in [*BLOCK.finditer(PAGE), *BLOCK.finditer(FORMAT)]:
             language, text = block.groups()
@@ -60,22 +51,18 @@ class Page(FolderTest):
                 printed += self.run_block(language, text)
                 ran.append(language)
             else:
-                (self.folder / re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]).write_text(
-                    text
-                )
+                name = re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]
+                (self.folder / name).write_text(text)
         self.assertEqual((ran.count("python"), ran.count("sh")), (9, 9))
-        with open(self.folder / "kinds.csv") as file:
-            self.assertEqual(
-                [line.split(",")[0] for line in file], ["id", "A-1", "A-2", "B-7"]
-            )
+        lines = (self.folder / "kinds.csv").read_text().splitlines()
+        self.assertEqual([line.split(",")[0] for line in lines], ["id", "A-1", "A-2", "B-7"])
         predictions = [(self.folder / name).read_bytes() for name in ("kinds.csv", "tonight.csv")]
         self.assertEqual(*predictions)  # of the same tables
         described = [arrays_of(self.folder / name) for name in ("market.h5", "same.h5")]
         for name in described[0] | described[1]:
             np.testing.assert_array_equal(*(arrays[name] for arrays in described), name)
-        self.assertGreater(
-            espalier.read_predictions(self.folder / "rows.h5").accuracy("test"), 0.85
-        )
+        predictions = espalier.read_predictions(self.folder / "rows.h5")
+        self.assertGreater(predictions.accuracy("test"), 0.85)
         for words in (
             "follows.h5: 3 vertices, 3 edges",
             "hand.h5 now has these digests",
@@ -98,9 +85,8 @@ class Page(FolderTest):
             if line.strip() and not line.startswith((" ", "import"))
         ]
         self.assertLessEqual(len(statements), 10)
-        self.assertEqual(
-            len([line for line in blocks[1].splitlines() if line.startswith("espalier")]), 2
-        )
+        commands = [line for line in blocks[1].splitlines() if line.startswith("espalier")]
+        self.assertEqual(len(commands), 2)
 
     def test_from_tables_to_predictions_is_short(self):
         """25 lines of TOML and four commands, pip included."""
@@ -127,7 +113,3 @@ class Page(FolderTest):
         for name in inspect.signature(espalier.write_graph).parameters:
             if name not in ("path", "edge_index", "num_nodes", "name", "source"):
                 self.assertIn(name, said)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,24 +4,19 @@ Laws: arrays are those that h5py finds; a file that is something else, is not th
 refused with what to do; the table of several runs has the settings that differ, and no other.
 """
 
-import importlib.util
 import json
 import math
-import unittest
 
 import h5py
 import numpy as np
 
-from tests.app.program import FolderTest, ProgramTest
+from tests.app.program import FolderTest, ProgramTest, arrays_of
+from tests.python import DataTest, needs
 
 import espalier
 
 
-def needs(library):
-    return unittest.skipUnless(importlib.util.find_spec(library), f"{library} is not installed")
-
-
-class OfTheProgram(ProgramTest):
+class OfTheProgram(DataTest, ProgramTest):
     JOB = (
         "model.layers=2",
         "model.hidden=8",
@@ -31,23 +26,23 @@ class OfTheProgram(ProgramTest):
     )
 
     def train(self, *graph):
-        self.succeed("-q", "generate", "planted", "-o", self.graph, *graph)
+        self.generate(*graph)
         self.succeed("-q", "train", self.config)
+
+    def generate(self, *graph):
+        self.succeed("-q", "generate", "planted", "-o", self.graph, "--overwrite", *graph)
 
     def test_rows_and_weights(self):
         self.train("--nodes", 60, "--degree", 4, "--features", 3, "--classes", 2)
-        logits, hidden = (
-            self.infer_to("logits.h5", "--predictions"),
-            self.infer_to("hidden.h5", "--layer", 1, "--half"),
+        logits = self.infer_to("logits.h5", "--predictions")
+        hidden = self.infer_to("hidden.h5", "--layer", 1, "--half")
+        written, of_logits = arrays_of(logits), espalier.read_rows(logits)
+        np.testing.assert_array_equal(of_logits.values, written["logits"])
+        np.testing.assert_array_equal(of_logits.predictions, written["predictions"])
+        self.assertEqual(
+            (of_logits.kind, of_logits.type, of_logits.vertices.tolist(), of_logits.attributes["espalier"]),
+            ("logits", None, list(range(60)), espalier.__version__),
         )
-        with h5py.File(logits) as file:
-            rows = espalier.read_rows(logits)
-            np.testing.assert_array_equal(rows.values, file["logits"])
-            np.testing.assert_array_equal(rows.predictions, file["predictions"])
-            self.assertEqual(
-                (rows.kind, rows.type, rows.vertices.tolist(), rows.attributes["espalier"]),
-                ("logits", None, list(range(60)), espalier.__version__),
-            )
         rows = espalier.read_rows(hidden)
         self.assertEqual(
             (rows.kind, rows.values.shape, rows.values.dtype, rows.predictions),
@@ -57,68 +52,43 @@ class OfTheProgram(ProgramTest):
         self.assertEqual(
             (found.ids.tolist(), found.names.tolist()), (list(range(60)), found.classes.tolist())
         )
-        for row, of, probability in zip(
-            espalier.read_rows(logits).values.tolist(), found.classes, found.probability
-        ):
+        for row, of, probability in zip(of_logits.values.tolist(), found.classes, found.probability):
             self.assertAlmostEqual(math.exp(row[of]) / sum(map(math.exp, row)), probability, 5)
-        with self.assertRaisesRegex(
-            espalier.DataError,
-            "hidden.h5 has no predictions; `espalier infer --predictions` writes them",
-        ):
-            espalier.read_predictions(hidden)
+        words = "hidden.h5 has no predictions; `espalier infer --predictions` writes them"
+        self.refused(words, espalier.read_predictions, hidden)
 
         weights, config = espalier.read_weights(self.output)
         self.assertEqual(config["model"]["hidden"], 8)
-        with h5py.File(self.output / "weights.h5") as file:
-            self.assertEqual(
-                {name: array.tolist() for name, array in weights.items()},
-                {name: array[()].tolist() for name, array in file["weights"].items()},
-            )
+        written = arrays_of(self.output / "weights.h5", "weights")
+        self.assertEqual(
+            {name: array.tolist() for name, array in weights.items()},
+            {name: array.tolist() for name, array in written.items()},
+        )
         content = bytearray((self.output / "weights.h5").read_bytes())
         content[-100] ^= 1
         (self.folder / "damaged.h5").write_bytes(content)
-        with self.assertRaisesRegex(espalier.DataError, "is damaged: its checksum does not fit"):
-            espalier.read_weights(self.folder / "damaged.h5")
+        words = "is damaged: its checksum does not fit"
+        self.refused(words, espalier.read_weights, self.folder / "damaged.h5")
 
-        self.succeed(
-            "-q",
-            "generate",
-            "planted",
-            "-o",
-            self.graph,
-            "--nodes",
-            60,
-            "--degree",
-            4,
-            "--classes",
-            2,
-            "--overwrite",
-        )
-        with self.assertRaisesRegex(
-            espalier.DataError, "graph.h5 is not the graph of .*: its digest is"
-        ):
-            espalier.read_predictions(logits)
+        self.generate("--nodes", 60, "--degree", 4, "--classes", 2)
+        said = self.refused("graph.h5 is not the graph of ", espalier.read_predictions, logits)
+        self.assertIn(": its digest is", said)
         self.graph.unlink()
-        with self.assertRaisesRegex(
-            espalier.DataError, "which is not there; say where it is: graph="
-        ):
-            espalier.read_predictions(logits)
+        words = "which is not there; say where it is: graph="
+        self.refused(words, espalier.read_predictions, logits)
 
     def test_rows_of_types(self):
         self.write_job('model.kind="rgcn"')
         self.train("--types", "a=40:3,b=20", "--relations", "b.to.a=90")
-        target, every = (
-            self.infer_to("target.h5", "--predictions"),
-            self.infer_to("every.h5", "--types", "all", "--predictions"),
-        )
-        with h5py.File(every) as file:
-            for kind, count in (("a", 40), ("b", 20)):
-                rows = espalier.read_rows(every, type=kind)
-                np.testing.assert_array_equal(rows.values, file[f"types/{kind}/logits"])
-                self.assertEqual(
-                    (rows.type, len(rows.values), rows.predictions is None),
-                    (kind, count, kind == "b"),
-                )
+        target = self.infer_to("target.h5", "--predictions")
+        every = self.infer_to("every.h5", "--types", "all", "--predictions")
+        written = arrays_of(every)
+        for kind, count in (("a", 40), ("b", 20)):
+            rows = espalier.read_rows(every, type=kind)
+            np.testing.assert_array_equal(rows.values, written[f"types/{kind}/logits"])
+            self.assertEqual(
+                (rows.type, len(rows.values), rows.predictions is None), (kind, count, kind == "b")
+            )
         np.testing.assert_array_equal(
             espalier.read_rows(target).values, espalier.read_rows(every, type="a").values
         )
@@ -127,8 +97,7 @@ class OfTheProgram(ProgramTest):
             (target, "b", "has no rows of the type 'b'"),
             (every, None, "has rows of a, b; say which type"),
         ):
-            with self.assertRaisesRegex(espalier.DataError, words):
-                espalier.read_rows(path, type=kind)
+            self.refused(words, espalier.read_rows, path, type=kind)
         report = espalier.read_report(self.output)
         self.assertEqual(
             espalier.read_predictions(target).accuracy("test"), report["test"]["accuracy"]
@@ -144,13 +113,10 @@ class OfTheProgram(ProgramTest):
         )
         of = frame[frame.split == "test"]
         self.assertEqual((of["class"] == of.label).mean(), found.accuracy("test"))
-        with self.assertRaisesRegex(
-            espalier.DataError, "no vertex of these is in the split 'tset'"
-        ):
-            found.accuracy("tset")
+        self.refused("no vertex of these is in the split 'tset'", found.accuracy, "tset")
 
 
-class WrongFiles(FolderTest):
+class WrongFiles(DataTest, FolderTest):
     def test_each_in_its_words(self):
         text, other = self.folder / "text.h5", self.folder / "other.h5"
         text.write_text("{}")
@@ -161,11 +127,8 @@ class WrongFiles(FolderTest):
                 (other, "is another file of HDF5, not espalier-"),
                 (self.folder / "none.h5", "is not there; `espalier "),
             ):
-                with (
-                    self.subTest(read=read.__name__, path=path.name),
-                    self.assertRaisesRegex(espalier.DataError, words),
-                ):
-                    read(path)
+                with self.subTest(read=read.__name__, path=path.name):
+                    self.refused(words, read, path)
         for content, words in (
             ("{", "is no report: "),
             ("[]", "is no report of espalier"),
@@ -175,8 +138,7 @@ class WrongFiles(FolderTest):
             path.unlink(missing_ok=True)
             if content is not None:
                 path.write_text(content)
-            with self.assertRaisesRegex(espalier.DataError, words):
-                espalier.read_report(self.folder)
+            self.refused(words, espalier.read_report, self.folder)
 
 
 def report(rate, ranks, scores, losses=(2.0, 1.0)):
@@ -204,7 +166,7 @@ def report(rate, ranks, scores, losses=(2.0, 1.0)):
     }
 
 
-class SideBySide(FolderTest):
+class SideBySide(DataTest, FolderTest):
     def put(self, name, content):
         (self.folder / name).mkdir()
         (self.folder / name / "report.json").write_text(json.dumps(content))
@@ -259,9 +221,5 @@ class SideBySide(FolderTest):
             ["sample", "forward", "evaluate"],
         )
         self.assertEqual(max(bar.get_y() + bar.get_height() for bar in spent.patches), 1.75)
-        with self.assertRaisesRegex(espalier.DataError, "has no epochs of a training"):
-            espalier.plot(self.put("none", {"espalier": "0", "epochs": []}))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        none = self.put("none", {"espalier": "0", "epochs": []})
+        self.refused("has no epochs of a training", espalier.plot, none)

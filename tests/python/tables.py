@@ -11,9 +11,9 @@ import espalier
 from espalier.tables import command
 
 
-def text_of(rows, line_end="\n", quote=csv.QUOTE_MINIMAL):
+def text_of(rows, line_end="\n", **options):
     text = io.StringIO()
-    csv.writer(text, lineterminator=line_end, quoting=quote).writerows(rows)
+    csv.writer(text, lineterminator=line_end, **options).writerows(rows)
     return text.getvalue()
 
 
@@ -31,7 +31,7 @@ class TablesTest(DataTest, FolderTest):
             if content is None:
                 path.unlink(missing_ok=True)
                 continue
-            content = text_of(content) if isinstance(content, list) else content
+            content = text_of(content) if isinstance(content, (list, tuple)) else content
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     def made(self, files):

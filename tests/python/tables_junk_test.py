@@ -6,19 +6,17 @@ import contextlib
 import copy
 import datetime
 import itertools
-import os
 import tomllib
-import unittest
 import unittest.mock
 
 import numpy as np
 
+from tests.python import SEED
 from tests.python.table_refusals_test import GOOD, SHOP, ShopTest
 
 import espalier
 from espalier.tables import description
 
-SEED = int(os.environ.get("ESPALIER_TEST_SEED", "1"))
 JUNK = [
     3, -1, 2.5, True, "x", "", ".", [], {}, ["x"], [1], ["price", "price"], "sku", "items.csv",
     datetime.date(2000, 1, 1), float("nan"), {"a": 1}, {"type": 1, "column": 2}, {"column": 3},
@@ -118,7 +116,3 @@ class Junk(ShopTest):
                 except espalier.DataError as refused:
                     self.assertNotIn("\n", str(refused))
         self.assertGreater(taken, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

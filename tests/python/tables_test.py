@@ -9,16 +9,14 @@ deviation 1, to float32; what is left out is as the page says.
 import csv
 import datetime
 import gzip
-import importlib.util
 import os
 import time
-import unittest
 import unittest.mock
 
 import numpy as np
 
 from tests.app.program import arrays_of
-from tests.python import all_warnings
+from tests.python import all_warnings, needs
 from tests.python.loops import entries_by_loop, entries_of_file
 from tests.python.tables import TablesTest, described, text_of as table
 
@@ -51,6 +49,7 @@ ITEMS = [
     ["c\n3", "", "4", "1960-01-01T12:00:00+06:00", "blue", "", "test"],
     ["ä", "0", "6", "2000-02-29", "red", "toys, new", ""],
 ]
+OF_ORDERS = ["who", "sku", "amount", "pieces"]
 ORDERS = [
     ["7", "ä", "2.5", "3"],
     ["-1", "a,1", "1", "1"],
@@ -60,16 +59,22 @@ ORDERS = [
 SPLITS = ("train", "valid", "test")
 
 
+def texts(names):
+    return [name.decode() for name in names]
+
+
 class TableTest(TablesTest):
-    def shop(self, description=SHOP, items=None, orders=None):
-        """The arrays of the file that the tables make."""
-        return self.made(
-            {
-                "shop.toml": description,
-                "items.csv": items or [HEADER, *ITEMS],
-                "orders.csv": orders or [["who", "sku", "amount", "pieces"], *ORDERS],
-            }
-        )
+    def shop(self, description=SHOP, items=(HEADER, *ITEMS), orders=(OF_ORDERS, *ORDERS)):
+        """The arrays of the file that the tables make, texts or rows."""
+        return self.made({"shop.toml": description, "items.csv": items, "orders.csv": orders})
+
+    def items(self, **columns):
+        """The rows of items with other cells in these columns."""
+        rows = [dict(zip(HEADER, row)) for row in ITEMS]
+        for name, cells in columns.items():
+            for row, cell in zip(rows, cells):
+                row[name] = cell
+        return [HEADER, *(list(row.values()) for row in rows)]
 
     def same(self, one, other):
         self.assertEqual(
@@ -81,9 +86,7 @@ class TableTest(TablesTest):
 class Shop(TableTest):
     def test_what_stands_in_the_file(self):
         arrays = self.shop()
-        self.assertEqual(
-            [name.decode() for name in arrays["types/item/ids"]], [row[0] for row in ITEMS]
-        )
+        self.assertEqual(texts(arrays["types/item/ids"]), [row[0] for row in ITEMS])
         self.assertEqual(arrays["types/customer/ids"].tolist(), [7, -1])
         np.testing.assert_allclose(
             arrays["nodes/item/features"],
@@ -95,9 +98,7 @@ class Shop(TableTest):
             ],
             rtol=1e-6,
         )
-        self.assertEqual(
-            [name.decode() for name in arrays["labels/item/names"]], ["books\nold", "toys, new"]
-        )
+        self.assertEqual(texts(arrays["labels/item/names"]), ["books\nold", "toys, new"])
         self.assertEqual(arrays["nodes/item/labels"].tolist(), [1, 0, -1, 1])
         self.assertEqual(
             [arrays[f"split/item/{name}"].tolist() for name in SPLITS], [[0], [1], []]
@@ -114,7 +115,7 @@ class Shop(TableTest):
         self.assertTrue(said.startswith(f"{self.folder / 'orders.csv'}: edges: 1 of 4 edges"), said)
 
     def test_a_table_without_rows_is_a_relation_without_edges(self):
-        arrays = self.shop(orders=table([["who", "sku", "amount", "pieces"]]))
+        arrays = self.shop(orders=[OF_ORDERS])
         self.assertEqual(arrays["graph/indptr"].tolist(), [0] * 5)
         self.assertEqual(arrays["types/name"].tolist(), [b"item", b"customer"])
 
@@ -123,7 +124,7 @@ class Shop(TableTest):
         plain = table([HEADER, *ITEMS])
         for items in (
             table([HEADER, *ITEMS], "\r\n"),
-            table([HEADER, *ITEMS], quote=csv.QUOTE_ALL),
+            table([HEADER, *ITEMS], quoting=csv.QUOTE_ALL),
             plain.removesuffix("\n"),
             "\ufeff" + plain,
             plain + "\n\n",
@@ -140,47 +141,30 @@ class Shop(TableTest):
 
     def test_packed_and_by_tabs(self):
         expected = self.shop()
-        self.put(
-            {
-                "items.tsv.gz": gzip.compress(
-                    "\n".join(
-                        [
-                            "\t".join(HEADER),
-                            *[
-                                "\t".join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row)
-                                for row in ITEMS
-                            ],
-                        ]
-                    ).encode()
-                )
-            }
-        )
+        by_tabs = table([HEADER, *ITEMS], delimiter="\t", quoting=csv.QUOTE_ALL)
+        self.put({"items.tsv.gz": gzip.compress(by_tabs.encode())})
         self.same(self.shop(SHOP.replace("items.csv", "items.tsv.gz")), expected)
 
     def test_dates_are_the_same_in_every_time_zone(self):
         """Without a zone they are UTC; parts of a second before 1970 are rounded down, as after."""
         description = SHOP.replace('weight = "pieces"', 'time = "pieces"')
-        orders = table(
-            [
-                ["who", "sku", "amount", "pieces"],
-                ["7", 'b"2', "1", "1969-12-31T23:59:59.5"],
-                ["7", "ä", "1", "1970-01-01T09:00:00.5+09:00"],
-            ]
-        )
+        orders = [
+            OF_ORDERS,
+            ["7", 'b"2', "1", "1969-12-31T23:59:59.5"],
+            ["7", "ä", "1", "1970-01-01T09:00:00.5+09:00"],
+        ]
         self.addCleanup(time.tzset)
         for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
             with unittest.mock.patch.dict(os.environ, TZ=zone):
                 time.tzset()
                 arrays = self.shop(description, orders=orders)
                 self.assertEqual(arrays["edges/customer.buys.item/time"].tolist(), [-1, 0])
-                self.assertEqual(
-                    arrays["nodes/item/features"][:, 2].tolist(), [1, -1, -3652.75, 11016]
-                )
+                days = arrays["nodes/item/features"][:, 2].tolist()
+                self.assertEqual(days, [1, -1, -3652.75, 11016])
 
     def test_a_graph_without_types(self):
-        self.put(
-            {
-                "graph.toml": """
+        files = {
+            "graph.toml": """
             directed = false
             [types.page]
             file = "pages.csv"
@@ -192,56 +176,33 @@ class Shop(TableTest):
             target = { type = "page", column = "to" }
             time = "when"
             """,
-                "pages.csv": "page,length\n10,1\n5,2\n7,3\n",
-                "links.csv": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n",
-            }
-        )
+            "pages.csv": "page,length\n10,1\n5,2\n7,3\n",
+            "links.csv": "from,to,when\n5,7,1969-12-31T23:59:59\n10,5,-5\n",
+        }
+        self.put(files)
         said = espalier.from_tables(self.folder / "graph.toml", self.folder / "g.h5")
         self.assertIn("3 vertices, 4 edges, 1 features", str(said))
         arrays = arrays_of(self.folder / "g.h5")
         self.assertEqual(arrays["nodes/ids"].tolist(), [10, 5, 7])
-        self.assertEqual(
-            entries_of_file(self.folder / "g.h5").keys(), {(1, 2), (2, 1), (0, 1), (1, 0)}
-        )
+        entries = entries_of_file(self.folder / "g.h5")
+        self.assertEqual(entries.keys(), {(1, 2), (2, 1), (0, 1), (1, 0)})
         self.assertEqual(
             dict(zip(arrays["graph/indices"].tolist()[1:3], arrays["edges/time"].tolist()[1:3])),
             {0: -5, 2: -1},
         )
 
     def test_numbers_as_classes_keep_their_order(self):
-        arrays = self.shop(
-            items=table(
-                [
-                    HEADER,
-                    *[
-                        [row[0], "1", "1", "2000-01-01", "", kind, ""]
-                        for row, kind in zip(ITEMS, ("10", "9", "", "-2"))
-                    ],
-                ]
-            )
-        )
-        self.assertEqual([name.decode() for name in arrays["labels/item/names"]], ["-2", "9", "10"])
+        arrays = self.shop(items=self.items(kind=["10", "9", "", "-2"], part=[""] * 4))
+        self.assertEqual(texts(arrays["labels/item/names"]), ["-2", "9", "10"])
         self.assertEqual(arrays["nodes/item/labels"].tolist(), [2, 1, -1, 0])
 
     def test_several_labels(self):
-        description = SHOP.replace('label = "kind"', 'labels = ["price", "weight"]').replace(
-            'numbers = ["price", "weight"]', ""
-        )
-        arrays = self.shop(
-            description,
-            items=table(
-                [
-                    HEADER,
-                    *[
-                        [row[0], one, two, "2000-01-01", "", "", "train"]
-                        for row, one, two in zip(ITEMS, ("1", "0", "", ""), ("0", "", "1", ""))
-                    ],
-                ]
-            ),
-        )
-        self.assertEqual(
-            arrays["nodes/item/labels"].tolist(), [[1, 0], [0, 255], [255, 1], [255, 255]]
-        )
+        said = SHOP.replace('label = "kind"', 'labels = ["price", "weight"]')
+        said = said.replace('numbers = ["price", "weight"]', "")
+        cells = {"price": ["1", "0", "", ""], "weight": ["0", "", "1", ""], "part": ["train"] * 4}
+        arrays = self.shop(said, items=self.items(**cells))
+        labels = arrays["nodes/item/labels"].tolist()
+        self.assertEqual(labels, [[1, 0], [0, 255], [255, 1], [255, 255]])
         self.assertEqual(arrays["split/item/train"].tolist(), [0, 1, 2])
 
     def test_ids_that_no_table_has_may_be_skipped(self):
@@ -249,7 +210,7 @@ class Shop(TableTest):
         more = 'time = "when"\ncategories = ["way"]\nunknown = "skip"\n'
         rows = [[*row, str(at), way] for at, (row, way) in enumerate(zip(ORDERS, "xyxz"))]
         nobody = ["1", "nobody", "1", "1", "9", "x"]
-        orders = table([["who", "sku", "amount", "pieces", "when", "way"], nobody, *rows])
+        orders = [[*OF_ORDERS, "when", "way"], nobody, *rows]
         with all_warnings() as caught:
             arrays = self.shop(SHOP + more, orders=orders)
         self.assertIn("1 rows name ids that no table has", str(caught[0].message))
@@ -267,51 +228,34 @@ class Shop(TableTest):
             ["1", "x", "2", "3"],
             ["1", "2", "3", str(2**63)],
         ):
-            items = table([HEADER, *[[name, *row[1:]] for name, row in zip(given, ITEMS)]])
-            orders = table([["who", "sku", "amount", "pieces"], ["5", given[1], "1", "1"]])
-            found = self.shop(items=items, orders=orders)["types/item/ids"].tolist()
-            self.assertEqual([name.decode() for name in found], given)
+            orders = [OF_ORDERS, ["5", given[1], "1", "1"]]
+            arrays = self.shop(items=self.items(sku=given), orders=orders)
+            self.assertEqual(texts(arrays["types/item/ids"]), given)
 
-    @unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow is not installed")
+    @needs("pyarrow")
     def test_parquet_is_as_csv(self):
         import pyarrow
         import pyarrow.parquet
 
         expected = self.shop()
+
+        def moment(text):
+            said, utc = datetime.datetime.fromisoformat(text), datetime.timezone.utc
+            return said.astimezone(utc) if said.tzinfo else said.replace(tzinfo=utc)
+
         kinds = {
-            "price": float,
-            "weight": float,
-            "added": lambda text: datetime.datetime.fromisoformat(text),
-        }
-        columns = {
-            name: [None if row[at] == "" else kinds.get(name, str)(row[at]) for row in ITEMS]
-            for at, name in enumerate(HEADER)
-        }
-        columns["added"] = [
-            moment.astimezone(datetime.timezone.utc)
-            if moment.tzinfo
-            else moment.replace(tzinfo=datetime.timezone.utc)
-            for moment in columns["added"]
-        ]
-        pyarrow.parquet.write_table(pyarrow.table(columns), self.folder / "items.parquet")
-        pyarrow.parquet.write_table(
-            pyarrow.table(
-                {
-                    "who": [int(row[0]) for row in ORDERS],
-                    "sku": [row[1] for row in ORDERS],
-                    "amount": [float(row[2]) for row in ORDERS],
-                    "pieces": [int(row[3]) for row in ORDERS],
-                }
-            ),
-            self.folder / "orders.parquet",
-        )
+            "price": float, "weight": float, "added": moment, "who": int, "amount": float, "pieces": int
+        }  # fmt: skip
+        for file, names, rows in (("items", HEADER, ITEMS), ("orders", OF_ORDERS, ORDERS)):
+            columns = {
+                name: [None if cell == "" else kinds.get(name, str)(cell) for cell in cells]
+                for name, cells in zip(names, zip(*rows))
+            }
+            pyarrow.parquet.write_table(pyarrow.table(columns), self.folder / f"{file}.parquet")
         self.same(self.shop(SHOP.replace(".csv", ".parquet")), expected)
-        with self.assertRaisesRegex(
-            espalier.DataError, r"orders.parquet, row 0, column 'sku': 'ä' is no id of item"
-        ):
-            self.shop(
-                SHOP.replace("orders.csv", "orders.parquet"), items=table([HEADER, *ITEMS[:3]])
-            )
+        words = "orders.parquet, row 0, column 'sku': 'ä' is no id of item"
+        said = SHOP.replace("orders.csv", "orders.parquet")
+        self.refused(words, self.shop, said, items=[HEADER, *ITEMS[:3]])
 
 
 class Scale(TableTest):
@@ -363,22 +307,16 @@ class Scale(TableTest):
 
     def test_categories_stay_and_edges_have_it_too(self):
         """Dates are scaled; of relations the rows that stay; a section's own word counts there."""
-        arrays = self.shop(
-            'scale = "standard"\nmissing = 0\n'
-            + SHOP.replace('missing = "mean"\n', "")
-            + 'unknown = "skip"\n',
-            orders=table(
-                [["who", "sku", "amount", "pieces"], *ORDERS[:3], ["7", "nobody", "1e6", "1"]]
-            ),
-        )
+        said = 'scale = "standard"\nmissing = 0\n' + SHOP.replace('missing = "mean"\n', "")
+        orders = [OF_ORDERS, *ORDERS[:3], ["7", "nobody", "1e6", "1"]]
+        arrays = self.shop(said + 'unknown = "skip"\n', orders=orders)
         items = arrays["nodes/item/features"]
         self.assertEqual(items[:, 3:].tolist(), [[0, 1], [0, 0], [1, 0], [0, 1]])
         np.testing.assert_allclose(items[:, :3].mean(axis=0), 0, atol=1e-6)
         np.testing.assert_allclose(items[:, :3].std(axis=0), 1, rtol=1e-6)
         amounts = np.sort(arrays["edges/customer.buys.item/features"][:, 0])
-        np.testing.assert_allclose(
-            amounts, (np.array([0, 1, 2.5]) - 3.5 / 3) / np.std([0, 1, 2.5]), rtol=1e-6
-        )
+        expected = (np.array([0, 1, 2.5]) - 3.5 / 3) / np.std([0, 1, 2.5])
+        np.testing.assert_allclose(amounts, expected, rtol=1e-6)
         raw = 'scale = "standard"\n' + SHOP.replace('label = "kind"', 'scale = "none"')
         arrays = self.shop(raw)
         self.assertEqual(arrays["nodes/item/features"][0, :3].tolist(), [1.5, 2, 1])
@@ -392,7 +330,7 @@ class LeftOut(TableTest):
         expected = self.shop()
         short = SHOP.replace('{ type = "item", column = "sku" }', '"item"')
         self.same(self.shop(short), expected)
-        orders = table([["customer", "sku", "amount", "pieces"], *ORDERS])
+        orders = [["customer", *OF_ORDERS[1:]], *ORDERS]
         short = short.replace('{ type = "customer", column = "who" }', '{ type = "customer" }')
         self.same(self.shop(short, orders=orders), expected)
 
@@ -436,7 +374,3 @@ class Splits(TableTest):
         arrays = self.made({"t.toml": said})
         dates = np.array([born for _, _, born in self.ROWS], "datetime64[s]").astype(np.int64)
         np.testing.assert_array_equal(arrays["nodes/time"], dates)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ of classes are the user's own; the same by one rank and two; a network learns fr
 neighbours, so it sees the edges the right way round.
 """
 
-import unittest
 
 import h5py
 import numpy as np
@@ -64,30 +63,29 @@ class Training(DataTest, ProgramTest):
         }
         self.ids = [f"v{v}é" for v in range(300)]
 
+    def write(self, y=None, **options):
+        """The graph; of no labels it has texts."""
+        y = np.array(NAMES)[self.classes] if y is None else y
+        return espalier.write_graph(self.graph, self.edges, self.x, y, **self.splits, **options)
+
+    def info_says(self, *words):
+        page = self.succeed("info", self.graph)
+        for word in words:
+            self.assertIn(word, page)
+
     def train_and_read(self, ranks):
         self.succeed("-q", "train", self.config, ranks=ranks)
         rows = self.infer_to("rows.h5", "--predictions", ranks=ranks)
         return espalier.read_predictions(rows), espalier.read_report(self.output)
 
     def test_arrays_to_accuracy(self):
-        said = espalier.write_graph(
-            self.graph,
-            self.edges,
-            self.x,
-            np.array(NAMES)[self.classes],
-            ids=self.ids,
-            name="planted",
-            directed=False,
-            **self.splits,
-        )
-        page = self.succeed("info", self.graph)
-        for words in (
+        said = self.write(ids=self.ids, name="planted", directed=False)
+        self.info_says(
             f"{said.vertices}\n",
             f"{said.edges}, undirected (each both ways)",
             "labels       4 classes, 300 of 300",
             "name         planted",
-        ):
-            self.assertIn(words, page)
+        )
         for ranks in (1, 2):
             found, report = self.train_and_read(ranks)
             for split in ("train", "test"):
@@ -119,18 +117,11 @@ class Training(DataTest, ProgramTest):
         half = np.arange(150)
         edges, classes = np.stack([half, half + 150]), np.tile(random.integers(0, 4, 150), 2)
         x = np.where(np.arange(300)[:, np.newaxis] < 150, np.eye(4)[classes], 0)
-        mask = (np.arange(300) >= 150) & (random.random(300) < 0.5)
+        is_target, in_train = np.arange(300) >= 150, random.random(300) < 0.5
+        splits = {"train": is_target & in_train, "test": is_target & ~in_train}
         accuracy = []
         for way in (edges, edges[::-1]):
-            espalier.write_graph(
-                self.graph,
-                way,
-                x,
-                classes,
-                train=mask,
-                test=~mask & (np.arange(300) >= 150),
-                overwrite=True,
-            )
+            espalier.write_graph(self.graph, way, x, classes, **splits, overwrite=True)
             accuracy.append(self.train_and_read(1)[0].accuracy("test"))
         self.assertEqual(accuracy[0], 1)
         self.assertLess(accuracy[1], 0.5)
@@ -155,14 +146,7 @@ class Training(DataTest, ProgramTest):
         self.assertEqual(found.ids.tolist(), self.ids)
 
     def test_some_vertices_alone(self):
-        espalier.write_graph(
-            self.graph,
-            self.edges,
-            self.x,
-            np.array(NAMES)[self.classes],
-            ids=np.arange(300)[::-1] * 11,
-            **self.splits,
-        )
+        self.write(ids=np.arange(300)[::-1] * 11)
         whole, _ = self.train_and_read(1)
         asked = self.folder / "asked.txt"
         asked.write_text("".join(f"{(299 - v) * 11}\n" for v in (3, 299, 17)))
@@ -175,33 +159,20 @@ class Training(DataTest, ProgramTest):
         self.assertEqual(few.ids.tolist(), [(299 - v) * 11 for v in (3, 17, 299)])
 
     def test_digests_can_be_added(self):
-        espalier.write_graph(
-            self.graph,
-            self.edges,
-            self.x,
-            self.classes,
-            ids=self.ids,
-            class_names=NAMES,
-            **self.splits,
-        )
+        self.write(self.classes, ids=self.ids, class_names=NAMES)
         self.succeed("digest", self.graph, "--write", ranks=2)
         self.succeed("digest", self.graph)
 
     def test_every_part_is_read(self):
         """Weights, float16, features of edges, several labels, own ids that are numbers."""
-        espalier.write_graph(
-            self.graph,
-            self.edges,
-            self.x.astype(np.float16),
+        self.x = self.x.astype(np.float16)
+        self.write(
             np.eye(4, dtype=int)[self.classes],
             ids=np.arange(300) * 3,
             edge_weight=np.arange(1500) / 7,
             edge_features=np.ones((1500, 2)),
-            **self.splits,
         )
-        page = self.succeed("info", self.graph)
-        for words in ("float16", "edge features 1467 x 2", "weighted", "4 per vertex"):
-            self.assertIn(words, page)
+        self.info_says("float16", "edge features 1467 x 2", "weighted", "4 per vertex")
 
     def test_times_of_edges(self):
         espalier.write_graph(self.graph, self.edges, self.x, edge_time=np.arange(1500))
@@ -217,7 +188,3 @@ class Training(DataTest, ProgramTest):
             ]
         self.assertLess(max(times[0]), min(times[1]))
         self.assertLess(max(times[1]), min(times[2]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -14,7 +14,7 @@ import unittest
 import zlib
 
 from tests.app.program import FolderTest
-from tests.scripts.small_archives import bytes_of, lines_of, load_archive_parts, run_script, stanza
+from tests.scripts.small_archives import archive, bytes_of, lines_of, run_script, stanza
 
 
 # m1..m9 provide `nine`, m1..m8 `eight`, m1 and m2 `two`; m9 also provides lib-c, which is a package by itself.
@@ -30,11 +30,6 @@ UNTOPICAL = [stanza(f"{section}{k}", section) for section in ("metapackages", "o
 PLAIN = [stanza("early", "net"), stanza("doc-x", "doc", "doc"), stanza("plain", "doc", "Plain-plain")]
 SECOND_APP = stanza("app", "doc", "another version", Depends="plain")
 ARCHIVE = "\n".join([APP] + LIBRARIES + PROVIDERS + UNTOPICAL + PLAIN + [SECOND_APP])
-
-
-def setUpModule():
-    global archive
-    archive = load_archive_parts()
 
 
 class TinyArchive(unittest.TestCase):

@@ -19,7 +19,7 @@ import tempfile
 import unittest
 
 from tests.app.program import FolderTest
-from tests.scripts.small_archives import bytes_of, lines_of, load_archive_parts, run_script, stanza
+from tests.scripts.small_archives import archive, bytes_of, lines_of, run_script, stanza
 
 ANN, OTHER_ANN, BOB = "Ann <ann@x>", "Ann <ann@y>", "Bob <bob@x>"
 APP = stanza("app", "net", Source="app-src (1.2-1)", Maintainer=ANN, Pre_Depends="lib (>= 1) | lib-abi-1:any",
@@ -56,11 +56,6 @@ EXPECTED = {
 }
 LABELS = [["1"], ["1"], ["0"], ["0"], ["1"], ["nan"], ["1"]]  # libs 0, net 1; oldlibs is untopical
 SPLITS = ["source_seed0", "source_seed1", "source_seed2"]
-
-
-def setUpModule():
-    global archive
-    archive = load_archive_parts()
 
 
 def rows_of(*path):

@@ -8,14 +8,13 @@ import types
 import unittest
 from contextlib import redirect_stdout
 
+import gpu_check
+from gpu import fast, right
+from gpu.check import as_text
+from gpu.places import describe_gpu
 from tests.app.program import LONG, ROOT, FolderTest, run_python
 
 SCRIPT = ROOT / "scripts" / "gpu_check.py"
-sys.path.insert(0, str(SCRIPT.parent))
-import gpu_check  # noqa: E402
-from gpu import fast, right  # noqa: E402
-from gpu.check import as_text  # noqa: E402
-from gpu.places import describe_gpu  # noqa: E402
 
 
 @unittest.skipUnless(LONG, "long: the benches, emulated")

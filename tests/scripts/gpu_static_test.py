@@ -2,12 +2,9 @@
 
 import contextlib
 import io
-import sys
 
-from tests.app.program import ROOT, FolderTest
-
-sys.path.insert(0, str(ROOT / "scripts"))
-import gpu_static  # noqa: E402
+import gpu_static
+from tests.app.program import FolderTest
 
 SPACE = "51_GLOBAL__N__2e30e74c_12_graphsage_cu_d2ccf6bc_27052"
 MULTIPLY = f"_ZN8espalier{SPACE}13multiply_rowsIfLi4ELi32ELb1EEEvPfb"

@@ -6,18 +6,14 @@ same logits; what is something else is refused.
 """
 
 import importlib.util
-import sys
 import unittest
 
 import h5py
 import numpy as np
 
+import to_pytorch
 from tests.app.infer_test import CLASSES, FEATURES, JOB, VERTICES, make_graph
 from tests.app.program import LONG, PROGRAM, ROOT, ProgramTest, arrays_of, job_text, read, run_python, write_graph
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import to_pytorch  # noqa: E402
 
 KINDS = {
     "sage": (),

@@ -31,38 +31,40 @@ class RoomsTest(FolderTest):
         done = run_python(ROOT / "scripts/check_rooms.py", *ROOMS, cwd=tree)
         return done.returncode, done.stdout + done.stderr
 
+    def caught(self, files, *words):
+        code, said = self.problems(files)
+        self.assertEqual(code, 1, files)
+        for word in words:
+            self.assertIn(word, said)
+
+    def fine(self, files):
+        self.assertEqual(self.problems(files), (0, "rooms ok\n"), files)
+
 
 class JobChecks(RoomsTest):
     def test_a_second_list_is_caught(self):
         for path, (line, words) in PLANTED.items():
-            code, said = self.problems({path: f"// A file.\nvoid planted() {{\n  {line}\n}}\n"})
-            self.assertEqual(code, 1, path)
-            self.assertIn(f"src/{path}:3", said)
-            self.assertIn(words, said)
+            self.caught({path: f"// A file.\nvoid planted() {{\n  {line}\n}}\n"}, f"src/{path}:3", words)
 
     def test_the_seam_names_no_part(self):
-        line = "  if (job_.config.history.kind != \"none\") begin_history();"
-        for path in ("train/trainer.inl.hpp", "train/step_pipeline.hpp", "train/checkpoint.cpp", "train/report.cpp", "nn/network.inl.hpp"):
-            code, said = self.problems({path: f"void planted() {{\n{line}\n}}\n"})
-            self.assertEqual(code, 1, path)
-            self.assertIn(f"src/{path}:2: names history, a part of a step", said)
-        for path in ("plan/memory.cpp", "plan/peak_memory.cpp", "app/job.cpp", "app/plan_page.cpp"):
-            code, said = self.problems({path: f"void planted() {{\n{line}\n}}\n"})
-            self.assertEqual(code, 1, path)
-            self.assertIn(f"src/{path}:2: names history, a part of a step; ask all parts (train/planned_parts.hpp)", said)
+        line, ask_all = "  if (job_.config.history.kind != \"none\") begin_history();", "; ask all parts (train/planned_parts.hpp)"
+        for words, paths in (
+            ("", ("train/trainer.inl.hpp", "train/step_pipeline.hpp", "train/checkpoint.cpp", "train/report.cpp", "nn/network.inl.hpp")),
+            (ask_all, ("plan/memory.cpp", "plan/peak_memory.cpp", "app/job.cpp", "app/plan_page.cpp")),
+        ):
+            for path in paths:
+                self.caught({path: f"void planted() {{\n{line}\n}}\n"}, f"src/{path}:2: names history, a part of a step{words}")
         for path, text in (("train/history_part.inl.hpp", line), ("train/checkpoint.cpp", 'write("history", epochs);'),
                            ("train/trainer.cpp", "// what history is"), ("feature/network.cpp", line)):
-            self.assertEqual(self.problems({path: text + "\n"}), (0, "rooms ok\n"), path)
+            self.fine({path: text + "\n"})
 
     def test_the_table_of_parts_says_their_names(self):
         table = {"train/step_parts.inl.hpp": "#define PARTS(part) \\\n  part(running_statistics, nullptr) \\\n  part(gradient_noise, nullptr)\n"}
         for path in ("train/trainer.inl.hpp", "nn/network.cpp", "plan/memory.cpp", "app/job.cpp"):
             for line in ("add(make_gradient_noise(job));", "gradient_noise.add(job);"):
-                self.assertEqual(self.problems({path: line + "\n"})[0], 0, path)
-                code, said = self.problems({path: line + "\n", **table})
-                self.assertEqual(code, 1, path)
-                self.assertIn("gradient_noise, a part of a step", said)
-            self.assertEqual(self.problems({path: "network.running_statistics();\n", **table}), (0, "rooms ok\n"), path)
+                self.fine({path: line + "\n"})
+                self.caught({path: line + "\n", **table}, "gradient_noise, a part of a step")
+            self.fine({path: "network.running_statistics();\n", **table})
 
     def test_two_types_of_one_name_are_caught(self):
         one = "namespace espalier {\nstruct Options {\n  int a;\n};\n}\n"
@@ -70,40 +72,33 @@ class JobChecks(RoomsTest):
         self.assertEqual((code, said), (1, "src/graph/import.hpp: src/graph/generate.hpp has a type Options too\n"))
         for other in (one.replace("espalier", "espalier::generate"), one.replace("Options {", "Options;\nstruct Others {"),
                       one.replace("Options {", "Options::State {")):
-            self.assertEqual(self.problems({"graph/import.hpp": one, "graph/generate.hpp": other}), (0, "rooms ok\n"), other)
+            self.fine({"graph/import.hpp": one, "graph/generate.hpp": other})
 
     def test_the_table_and_commands_that_run_no_job_may(self):
         for path in ("app/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):
-            self.assertEqual(self.problems({path: "void f() {\n  check_splits(world, file);\n}\n"}), (0, "rooms ok\n"), path)
+            self.fine({path: "void f() {\n  check_splits(world, file);\n}\n"})
 
 
 class RoomsAndKeys(RoomsTest):
-    def check(self, name, text):
-        """What is said of one file."""
-        code, said = self.problems({name: text})
-        self.assertEqual(code != 0, "src/" in said, said)
-        return said if code else ""
-
     def test_the_order_of_rooms(self):
-        self.assertEqual(self.check("app/a.cpp", '#include "espalier/base/x.hpp"\n'), "")
-        self.assertIn("comes after it", self.check("base/b.cpp", '#include "espalier/app/x.hpp"\n'))
+        self.fine({"app/a.cpp": '#include "espalier/base/x.hpp"\n'})
+        self.caught({"base/b.cpp": '#include "espalier/app/x.hpp"\n'}, "comes after it")
 
     def test_headers_that_depend_on_cuda_say_so_by_their_name(self):
         for text in ("#ifdef ESPALIER_WITH_CUDA\n#endif\n", '#include "job_on_gpu.hpp"\n'):
             for path in ("app/a.cpp", "app/a_on_gpu.hpp"):
-                self.assertEqual(self.check(path, text), "", path)
-            self.assertIn("hides a test of whether CUDA was built", self.check("app/a.hpp", text))
+                self.fine({path: text})
+            self.caught({"app/a.hpp": text}, "hides a test of whether CUDA was built")
 
     def test_functions_of_the_c_library(self):
         for call in ("std::exp(x)", "expf(x)", "std::log(x)", "pow(x, y)", "std::erf(x)"):
-            said = self.check("train/a.cpp", f"double y = {call};\n")
-            self.assertIn("src/train/a.cpp:1: a function of the C library", said, call)
+            self.caught({"train/a.cpp": f"double y = {call};\n"}, "src/train/a.cpp:1: a function of the C library")
         for fine in ("exp_of_nonpositive(x)", "log::info(x)", "catalog(x)", "std::sqrt(x)", "// std::exp(x)"):
-            self.assertEqual(self.check("train/a.cpp", f"auto y = {fine};\n"), "", fine)
-        self.assertEqual(self.check("train/a_work.cpp", "auto y = std::exp(x);\n"), "")
+            self.fine({"train/a.cpp": f"auto y = {fine};\n"})
+        self.fine({"train/a_work.cpp": "auto y = std::exp(x);\n"})
 
     def test_a_second_list_of_keys(self):
         two = 'f("model.hidden"); f("run.threads");'
-        self.assertEqual(self.check("app/a.cpp", two + '// "model.layers"'), "")
-        self.assertIn("a list of keys", self.check("app/a.cpp", two + 'f("model.layers");'))
-        self.assertIn("a list of keys", self.check("app/a.cpp", 'return key.starts_with("model.");'))
+        self.fine({"app/a.cpp": two + '// "model.layers"'})
+        self.caught({"app/a.cpp": two + 'f("model.layers");'}, "a list of keys")
+        self.caught({"app/a.cpp": 'return key.starts_with("model.");'}, "a list of keys")

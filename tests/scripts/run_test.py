@@ -55,21 +55,24 @@ class RunTest(FolderTest):
         done = run_python("tests/run.py", *options, cwd=self.folder, env=dict(os.environ, **environment))
         return done.returncode, done.stdout
 
+    def ends_with(self, code, line, *options):
+        """What a run prints that ends so."""
+        found, output = self.run_tests(*options)
+        self.assertEqual((found, output.splitlines()[-1]), (code, line), output)
+        return output
+
     @unittest.skipIf(GPU, "there is a GPU")
     def test_without_a_gpu_kernels_run_as_they_were_asked_for(self):
         self.program("emulated", PASSES)
         self.program("ptx", PASSES)
         self.program("cuda", FAILS)
-        code, output = self.run_tests()
-        self.assertEqual((code, output.splitlines()[-1]), (0, "2 passed, 0 failed, 0 skipped"))
+        output = self.ends_with(0, "2 passed, 0 failed, 0 skipped")
         self.assertRegex(output, r"room/op_test emulated np 1 +2 passed  ")
         self.assertIn("not as nvcc does", output)
-        code, output = self.run_tests("--kernels", "as-compiled")
-        self.assertEqual((code, output.splitlines()[-1]), (0, "2 passed, 0 failed, 0 skipped"))
+        output = self.ends_with(0, "2 passed, 0 failed, 0 skipped", "--kernels", "as-compiled")
         self.assertRegex(output, r"room/op_test as compiled np 1 +2 passed  ")
         self.assertNotIn("not as nvcc does", output)
-        code, output = self.run_tests("--kernels", "emulated,as-compiled")
-        self.assertEqual((code, output.splitlines()[-1]), (0, "4 passed, 0 failed, 0 skipped"))
+        self.ends_with(0, "4 passed, 0 failed, 0 skipped", "--kernels", "emulated,as-compiled")
 
     def test_what_nvcc_compiled_fails_by_itself(self):
         self.program("emulated", PASSES)
@@ -92,15 +95,13 @@ class RunTest(FolderTest):
     def test_on_a_gpu_they_pass_or_fail(self):
         self.program("emulated", PASSES)
         self.program("cuda", FAILS)
-        code, output = self.run_tests()
-        self.assertEqual((code, output.splitlines()[-1]), (1, "2 passed, 2 failed, 0 skipped"))
+        output = self.ends_with(1, "2 passed, 2 failed, 0 skipped")
         self.assertIn("what went wrong", output)
 
     @unittest.skipIf(GPU, "there is a GPU")
     def test_why_a_test_skipped_itself_is_shown_once(self):
         self.program("emulated", SKIPS)
-        code, output = self.run_tests()
-        self.assertEqual((code, output.splitlines()[-1]), (0, "0 passed, 0 failed, 2 skipped"))
+        output = self.ends_with(0, "0 passed, 0 failed, 2 skipped")
         self.assertEqual(output.count("no GPU: no driver (2)"), 1)
 
     def test_an_emulated_test_that_is_not_built_is_a_failure(self):

@@ -22,12 +22,10 @@ import unittest
 import xml.etree.ElementTree
 from unittest import mock
 
+from scaling import launch, plots, study as studies
 from tests.app.program import PROGRAM, ROOT, FolderTest, job_text, run_python
 
 SCRIPT = ROOT / "scripts" / "scaling.py"
-sys.path.insert(0, str(SCRIPT.parent))
-from scaling import launch, plots, study as studies  # noqa: E402
-
 specification = importlib.util.spec_from_file_location("scaling_script", SCRIPT)
 script = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(script)

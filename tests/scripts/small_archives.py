@@ -1,26 +1,11 @@
 """What the tests of scripts/debian_graph.py share: stanzas, runs of the script, and what it wrote."""
 
 import gzip
-import importlib
-import importlib.util
 import os
-import subprocess
-import sys
-import unittest
 
-SCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts")
-SCRIPT = os.path.join(SCRIPTS, "debian_graph.py")
-PARTS = ("edges", "features", "labels", "lists", "relations", "splits")
-
-
-def load_archive_parts():
-    """scripts/debian_archive with its parts."""
-    if importlib.util.find_spec("numpy") is None:
-        raise unittest.SkipTest("this python3 has no numpy")
-    sys.path.insert(0, SCRIPTS)
-    for part in PARTS:
-        importlib.import_module(f"debian_archive.{part}")
-    return sys.modules["debian_archive"]
+import debian_archive as archive
+from debian_archive import edges, features, labels, lists, relations, splits  # noqa: F401, parts of `archive`
+from tests.app.program import ROOT, run_python
 
 
 def stanza(name, section="net", description="thing", **fields):
@@ -29,8 +14,7 @@ def stanza(name, section="net", description="thing", **fields):
 
 
 def run_script(*arguments, **environment):
-    return subprocess.run([sys.executable, SCRIPT, *arguments], env={**os.environ, **environment}, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return run_python(ROOT / "scripts/debian_graph.py", *arguments, env={**os.environ, **environment})
 
 
 def lines_of(folder, name):

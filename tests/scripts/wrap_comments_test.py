@@ -7,14 +7,11 @@ do the code and the words ever.
 
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
+import wrap_comments
 from tests.app.program import ROOT, run_python
-
-sys.path.insert(0, str(ROOT / "scripts"))
-import wrap_comments  # pylint: disable=wrong-import-position
 
 SCRIPT = ROOT / "scripts" / "wrap_comments.py"
 LONG = "seven words that are here twice over " * 3  # 111 columns
