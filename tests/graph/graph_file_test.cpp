@@ -28,10 +28,7 @@ TEST(GraphFile, RoundTrip) {
 TEST(GraphFile, AGraphWithoutEdgesFeaturesLabels) {
   const auto path = test_folder("graph-file") + "/graph.h5";
   const auto range = even_range(10, test_world().size(), test_world().rank());
-  Csr<std::int32_t> rows;
-  rows.rows = range.size();
-  rows.columns = 10;
-  rows.indptr.assign(static_cast<std::size_t>(rows.rows) + 1, 0);
+  const auto rows = matrix_of<std::int32_t>({}, range.size(), 10, false);
   GraphWriter writer(test_world(), path);
   writer.write_adjacency(rows);
   writer.commit({"empty", "", false});
@@ -135,10 +132,7 @@ TEST(GraphFile, LongReadsBeyondTwoGigabytes) {
   const std::int64_t n = 550000, f = 1024;
   const auto path = test_folder("graph-file-long") + "/graph.h5";
   const bool first = test_world().rank() == 0;
-  Csr<std::int32_t> rows;
-  rows.rows = first ? n : 0;
-  rows.columns = n;
-  rows.indptr.assign(static_cast<std::size_t>(rows.rows) + 1, 0);
+  const auto rows = matrix_of<std::int32_t>({}, first ? n : 0, n, false);
   {
     Matrix<float> features(first ? n : 0, f);
     for (std::size_t i = 0; i < features.data.size(); ++i) features.data[i] = static_cast<float>(i % 8191);

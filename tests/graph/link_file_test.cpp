@@ -42,11 +42,8 @@ Links part(const Links& whole, RowRange range) {
 
 // A graph without edges.
 Csr<std::int32_t> my_rows(std::int64_t nodes = kNodes) {
-  Csr<std::int32_t> rows;
-  rows.rows = even_range(nodes, test_world().size(), test_world().rank()).size();
-  rows.columns = nodes;
-  rows.indptr.assign(rows.rows + 1, 0);
-  return rows;
+  const auto rows = even_range(nodes, test_world().size(), test_world().rank()).size();
+  return matrix_of<std::int32_t>({}, rows, nodes, false);
 }
 
 void round_trip(std::int64_t count, std::vector<std::string> names, bool directed, std::int64_t negatives,

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "espalier/graph/generate.hpp"
-#include "graph/nearest_mean.hpp"
+#include "graph/generated.hpp"
 #include "graph/whole_graph.hpp"
 #include "user_error.hpp"
 
@@ -61,19 +61,10 @@ TypedContent generate_typed(const TypedGraphOptions& options, const VertexOption
 
 // ---- any number of ranks ----
 
-// Collective. The digest of what all ranks generate is that of what one generates alone.
 std::string digest_of(const TypedGraphOptions& options, const VertexOptions& vertices) {
-  const auto& world = test_world();
-  const auto folder = test_folder("planted-types");
-  generate_planted_types(world, options, vertices, folder + "/together.h5");
-  const auto together = GraphFile(world, folder + "/together.h5").content();
-  const auto alone = world.split(world.rank(), 0);
-  if (world.rank() == 0) {
-    generate_planted_types(alone, options, vertices, folder + "/alone.h5");
-    EXPECT_EQ(together.datasets, GraphFile(alone, folder + "/alone.h5").content().datasets);
-  }
-  world.barrier();
-  return hex(together.file.value_or(0));
+  return same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
+    generate_planted_types(comm, options, vertices, path);
+  });
 }
 
 TEST(PlantedTypes, AreTheSameForEveryRankCount) {

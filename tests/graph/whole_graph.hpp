@@ -44,7 +44,9 @@ inline std::vector<std::int64_t> first_columns(const Schema& schema) {
   return first;
 }
 
-template <class Index, class SortedEntries>
+using SortedEntries = std::map<std::pair<std::int64_t, std::int64_t>, float>;  // (row, column)
+
+template <class Index>
 Csr<Index> matrix_of(const SortedEntries& entries, std::int64_t rows, std::int64_t columns, bool weighted) {
   Csr<Index> matrix;
   matrix.rows = rows;
@@ -58,8 +60,6 @@ Csr<Index> matrix_of(const SortedEntries& entries, std::int64_t rows, std::int64
   for (std::int64_t v = 0; v < rows; ++v) matrix.indptr[v + 1] += matrix.indptr[v];
   return matrix;
 }
-
-using SortedEntries = std::map<std::pair<std::int64_t, std::int64_t>, float>;
 
 template <class Index>
 Csr<Index> rows_apart(const TypedGraph& g) {
