@@ -89,6 +89,7 @@ void expect_table(const std::string& path, const RowTable& table, bool half, boo
 TEST(RowFile, HoldsWhatEachRankWrote) {
   const auto folder = test_folder("row_file");
   const Buffer<std::int64_t> some = {0, 4, 5, 6, 17, 22}, one = {9};
+  EXPECT_TRUE(value(0, 1) > 0 && value(9, 1) < 0) << "of several labels some are there";
   for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some), std::optional(one)})
     for (const bool half : {false, true})
       for (const std::int64_t step : {1, 4, 100})
