@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "mpi_test.hpp"
+
 namespace espalier {
 
 inline std::string read_file(const std::string& path) {
@@ -18,6 +20,14 @@ inline std::string read_file(const std::string& path) {
 
 inline void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
+}
+
+/// Collective. Rank 0 writes what all find afterwards; who still reads the file before is
+/// waited for.
+inline void write_for_all(const std::string& path, const std::string& bytes) {
+  test_world().barrier();
+  if (test_world().rank() == 0) write_file(path, bytes);
+  test_world().barrier();
 }
 
 /// While it lives no file grows beyond so many bytes: a write fails as on a full disk, some bytes

@@ -6,16 +6,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <numeric>
 
 #include "espalier/graph/components.hpp"
-#include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
-#include "espalier/graph/row_range.hpp"
-#include "mpi_test.hpp"
+#include "graph/whole_graph.hpp"
 #include "random_graph.hpp"
-#include "row_parts.hpp"
 
 #ifdef ESPALIER_WITH_COMBBLAS
 // Last: CombBLAS leaves macros behind (Max, Assert) that GoogleTest cannot read.
@@ -27,22 +23,15 @@ namespace {
 
 // Sparse enough that there are many components; edges in one direction alone.
 Csr<std::int32_t> sparse_graph(std::int64_t n, std::uint64_t edges, std::uint64_t seed) {
-  std::map<std::int64_t, std::vector<std::int32_t>> rows;
+  SortedEntries entries;
   for (std::uint64_t e = 0; e < edges; ++e) {
     const RandomStream stream = {.seed = seed, .row = e};
-    rows[static_cast<std::int64_t>(random_below(stream, 0, static_cast<std::uint64_t>(n)))].push_back(
-        static_cast<std::int32_t>(random_below(stream, 1, static_cast<std::uint64_t>(n))));
+    const auto end = [&](std::uint64_t which) {
+      return static_cast<std::int64_t>(random_below(stream, which, static_cast<std::uint64_t>(n)));
+    };
+    entries[{end(0), end(1)}] = 1;
   }
-  Csr<std::int32_t> a;
-  a.rows = a.columns = n;
-  for (std::int64_t v = 0; v < n; ++v) {
-    auto& columns = rows[v];
-    std::sort(columns.begin(), columns.end());
-    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-    a.indices.insert(a.indices.end(), columns.begin(), columns.end());
-    a.indptr.push_back(a.entries());
-  }
-  return a;
+  return matrix_of<std::int32_t>(entries, n, n, false);
 }
 
 // A path through all vertices, their numbers scattered.
@@ -153,8 +142,7 @@ TEST(AgainstCombBlas, Reverses) {
     writer.write_adjacency(rows_of(a, mine.begin, mine.end));
     writer.commit({"random", "a test", true});
   }
-  GraphView view;
-  view.apart = true;
+  const auto view = view_of(true);
   {
     const GraphFile file(test_world(), folder + "/graph.h5", view);
     rewrite_graph(test_world(), file, {.clean = CleanOptions{.symmetrise = true}},

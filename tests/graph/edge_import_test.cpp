@@ -7,10 +7,8 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
-#include <fstream>
-
 #include "espalier/graph/graph_file.hpp"
-#include "mpi_test.hpp"
+#include "files.hpp"
 #include "user_error.hpp"
 
 namespace espalier {
@@ -25,16 +23,11 @@ class EdgeImport : public testing::Test {
     input_ = folder_ + "/input";
     output_ = folder_ + "/graph.h5";
   }
-  void put(const std::string& text) const {
-    test_world().barrier();
-    if (test_world().rank() == 0) std::ofstream(input_) << text;
-    test_world().barrier();
-  }
   // Collective. Refused with all of these words.
   template <class Import>
   void refuse(const std::string& text, const std::vector<std::string>& words, Import import) const {
     SCOPED_TRACE(text.substr(0, 100));
-    put(text);
+    write_for_all(input_, text);
     expect_refused(ExitCode::kInput, words, import);
     test_world().barrier();
     for (const auto& entry : fs::directory_iterator(folder_)) EXPECT_EQ(entry.path(), input_);
@@ -154,7 +147,7 @@ TEST_F(EdgeImport, HoweverItIsWritten) {
   texts.push_back(zstd(texts[0]));
   texts.push_back(fmt::format("{}{}{}", zstd("0 1\n2"), zstd(""), zstd(" 1\n3 0")));
   for (const auto& text : texts) {
-    put(text);
+    write_for_all(input_, text);
     import_edge_list(test_world(), {input_, false, {}, {}}, {output_, true});
     const GraphFile file(test_world(), output_);
     const auto rows = file.read_rows<std::int64_t>(0, file.info().nodes);

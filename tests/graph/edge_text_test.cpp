@@ -8,13 +8,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
 #include <random>
 #include <tuple>
 
 #include "../../src/graph/matrix_market.hpp"
-#include "mpi_test.hpp"
+#include "files.hpp"
 #include "user_error.hpp"
 
 namespace espalier {
@@ -78,12 +77,6 @@ class EdgeTextParts : public testing::Test {
     path_ = test_folder("edge-text") + "/edges.txt";
     random_.seed(seed_);
   }
-  // Collective.
-  void put(const std::string& text) const {
-    test_world().barrier();
-    if (test_world().rank() == 0) std::ofstream(path_, std::ios::binary) << text;
-    test_world().barrier();
-  }
   // The mark of UTF-8 fits in.
   std::int64_t random_part() { return static_cast<std::int64_t>(random_() % 60 + 4); }
 
@@ -112,7 +105,7 @@ TEST_F(EdgeTextParts, AreTheWhole) {
   for (int round = 0; round < 100; ++round) {
     const auto text = random_text(random_, round % 3 == 0);
     SCOPED_TRACE(text);
-    put(text);
+    write_for_all(path_, text);
     EdgeTextOptions options{.path = path_, .part = random_part()};
     options.form.fields.push_back(PairField::kValue);
     check_parts(*open_edge_text(options));
@@ -143,7 +136,7 @@ TEST_F(EdgeTextParts, OfAMatrixAreTheWhole) {
   for (int round = 0; round < 100; ++round) {
     const auto text = random_matrix(random_, round % 3 == 0);
     SCOPED_TRACE(text);
-    put(text);
+    write_for_all(path_, text);
     std::optional<MatrixMarket> matrix;
     // "-1 entries", and the like
     try {

@@ -13,10 +13,8 @@
 #include <set>
 
 #include "espalier/file/hdf5_memory.hpp"
-#include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
-#include "graph/nearest_mean.hpp"
-#include "mpi_test.hpp"
+#include "graph/generated.hpp"
 #include "user_error.hpp"
 
 namespace espalier {
@@ -46,44 +44,19 @@ Content read_all(const Communicator& comm, const std::string& path) {
           file.info()};
 }
 
-void expect_equal(const Content& x, const Content& y) {
-  EXPECT_EQ(x.a.indptr, y.a.indptr);
-  EXPECT_EQ(x.a.indices, y.a.indices);
-  EXPECT_EQ(x.features.data, y.features.data);
-  EXPECT_EQ(x.labels, y.labels);
-  EXPECT_EQ(x.several_labels.data, y.several_labels.data);
-  EXPECT_EQ(x.train, y.train);
-  EXPECT_EQ(x.valid, y.valid);
-  EXPECT_EQ(x.test, y.test);
-  EXPECT_EQ(x.info.source, y.info.source);
-}
-
-// Collective. Generates with all ranks and with one alone: the files hold the same.
-template <class Generate>
-void expect_same_for_every_rank_count(Generate generate) {
-  const auto& world = test_world();
-  const auto folder = test_folder("generate");
-  generate(world, folder + "/together.h5");
-  const auto together = read_all(world, folder + "/together.h5");
-  const auto alone = world.split(world.rank(), 0);
-  if (world.rank() != 0) return;
-  generate(alone, folder + "/alone.h5");
-  expect_equal(together, read_all(alone, folder + "/alone.h5"));
-}
-
 TEST(Generate, GraphsAreTheSameForEveryRankCount) {
   for (const auto& [options, vertices] :
        std::vector<std::pair<RmatOptions, VertexOptions>>{{{9, 8, false, false}, {5, 3, 42, false}},
                                                           {{1, 3, true, true}, {1, 1, 7, true}},
                                                           {{6, 8, false, false}, {5, 3, 42, false, 2}}})
-    expect_same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
+    same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
       generate_rmat(comm, options, vertices, path);
     });
   for (const auto& [options, vertices] :
        std::vector<std::pair<PlantedOptions, VertexOptions>>{{{1001, 7, 0.7}, {6, 5, 42, false}},
                                                              {{5, 1, 0.5}, {2, 2, 3, true}},
                                                              {{1001, 7, 0.7}, {6, 5, 42, false, 4}}})
-    expect_same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
+    same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
       generate_planted(comm, options, vertices, path);
     });
 }

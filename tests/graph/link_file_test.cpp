@@ -6,11 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "espalier/graph/graph_writer.hpp"
-#include "espalier/graph/row_range.hpp"
-#include "mpi_test.hpp"
+#include "graph/whole_graph.hpp"
 
 namespace espalier {
 namespace {
@@ -39,39 +35,15 @@ SplitLinks make_links(std::int64_t count, std::int64_t relations, std::int64_t n
   return whole;
 }
 
-template <class T>
-Buffer<T> part(const Buffer<T>& whole, RowRange range, std::int64_t columns = 1) {
-  if (whole.empty()) return {};
-  return Buffer<T>(whole.begin() + range.begin * columns, whole.begin() + range.end * columns);
-}
-
-Matrix<std::int64_t> part(const Matrix<std::int64_t>& whole, RowRange range) {
-  Matrix<std::int64_t> rows(range.size(), whole.columns);
-  rows.data = part(whole.data, range, whole.columns);
-  return rows;
-}
-
 Links part(const Links& whole, RowRange range) {
-  return {part(whole.heads, range), part(whole.tails, range), part(whole.relations, range)};
-}
-
-// Even, all on the last rank, or the first third on rank 0 and the rest on the last.
-RowRange my_range(std::int64_t count, int cut) {
-  const auto& world = test_world();
-  if (cut == 0) return even_range(count, world.size(), world.rank());
-  const bool last = world.rank() + 1 == world.size();
-  if (cut == 1) return last ? RowRange{0, count} : RowRange{0, 0};
-  const auto third = world.size() == 1 ? 0 : count / 3;
-  return last ? RowRange{third, count} : world.rank() == 0 ? RowRange{0, third} : RowRange{third, third};
+  const auto of = [&](const auto& all) { return all.empty() ? all : part(all, range.begin, range.end); };
+  return {of(whole.heads), of(whole.tails), of(whole.relations)};
 }
 
 // A graph without edges.
 Csr<std::int32_t> my_rows(std::int64_t nodes = kNodes) {
-  Csr<std::int32_t> rows;
-  rows.rows = even_range(nodes, test_world().size(), test_world().rank()).size();
-  rows.columns = nodes;
-  rows.indptr.assign(rows.rows + 1, 0);
-  return rows;
+  const auto rows = even_range(nodes, test_world().size(), test_world().rank()).size();
+  return matrix_of<std::int32_t>({}, rows, nodes, false);
 }
 
 void round_trip(std::int64_t count, std::vector<std::string> names, bool directed, std::int64_t negatives,
@@ -93,11 +65,13 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
     writer.write_link_relations(info);
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
       const auto& of = whole[static_cast<int>(split)];
-      const auto mine = my_range(std::ssize(of.links.heads), cut);
+      const auto mine = range_of(std::ssize(of.links.heads), cut);
       writer.write_links(split, part(of.links, mine));
       if (of.negative_heads.columns == 0) continue;
-      writer.write_rows(Column::kNegativeHeads, static_cast<int>(split), part(of.negative_heads, mine));
-      writer.write_rows(Column::kNegativeTails, static_cast<int>(split), part(of.negative_tails, mine));
+      writer.write_rows(Column::kNegativeHeads, static_cast<int>(split),
+                        rows_of(of.negative_heads, mine.begin, mine.end));
+      writer.write_rows(Column::kNegativeTails, static_cast<int>(split),
+                        rows_of(of.negative_tails, mine.begin, mine.end));
     }
     writer.commit({"links", "a test", directed});
   }
@@ -109,12 +83,12 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
   EXPECT_EQ(links.splits[1].negative_heads, negatives);
   EXPECT_EQ(links.splits[1].negative_tails, negatives > 0 ? negatives + 1 : 0);
   EXPECT_EQ(links.splits[0].negative_heads, 0);
-  for (int other = 0; other < 3; ++other)
+  for (int other = 0; other < kWays; ++other)
     for (const auto split : {Split::kTrain, Split::kValid, Split::kTest}) {
       const auto& of = whole[static_cast<int>(split)];
       const auto all = std::ssize(of.links.heads);
       EXPECT_EQ(links.splits[static_cast<int>(split)].links, all);
-      const auto mine = my_range(all, other);
+      const auto mine = range_of(all, other);
       const auto got = file.read_links(split, mine.begin, mine.end), wanted = part(of.links, mine);
       EXPECT_EQ(got.heads, wanted.heads);
       EXPECT_EQ(got.tails, wanted.tails);
@@ -122,10 +96,10 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
       if (of.negative_heads.columns == 0) continue;
       EXPECT_EQ(
           file.read<std::int64_t>(Column::kNegativeHeads, static_cast<int>(split), mine.begin, mine.end).data,
-          part(of.negative_heads, mine).data);
+          rows_of(of.negative_heads, mine.begin, mine.end).data);
       EXPECT_EQ(
           file.read<std::int64_t>(Column::kNegativeTails, static_cast<int>(split), mine.begin, mine.end).data,
-          part(of.negative_tails, mine).data);
+          rows_of(of.negative_tails, mine.begin, mine.end).data);
     }
   check_links(world, file);
   EXPECT_EQ(file.content().datasets, file.info().content.datasets);
@@ -135,7 +109,7 @@ void round_trip(std::int64_t count, std::vector<std::string> names, bool directe
 }
 
 TEST(LinkFile, RoundTrip) {
-  for (int cut = 0; cut < 3; ++cut) {
+  for (int cut = 0; cut < kWays; ++cut) {
     round_trip(30, {}, false, 0, cut);
     round_trip(31, {"likes", "knows of", "\xc3\xa4hnelt"}, true, 5, cut);
   }
@@ -178,8 +152,8 @@ void check_names(std::int64_t nodes, std::int64_t letters) {
   }
   const GraphFile file(world, path);
   EXPECT_TRUE(file.info().ids == IdKind::kTexts);
-  for (int cut = 0; cut < 3; ++cut) {
-    const auto range = my_range(nodes, cut);
+  for (int cut = 0; cut < kWays; ++cut) {
+    const auto range = range_of(nodes, cut);
     EXPECT_TRUE(file.read_texts(Column::kIds, 0, range.begin, range.end) ==
                 names_of(range.begin, range.end, letters))
         << cut;

@@ -6,11 +6,10 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <fstream>
 #include <map>
 
 #include "espalier/graph/graph_file.hpp"
-#include "mpi_test.hpp"
+#include "files.hpp"
 #include "user_error.hpp"
 
 namespace espalier {
@@ -28,9 +27,8 @@ class OgbImport : public testing::Test {
     if (test_world().rank() == 0) {
       fs::create_directories(folder_ + "/raw");
       fs::create_directories(folder_ + "/split/time");
-      for (const auto& [name, text] : kGood) put(name, text);
     }
-    test_world().barrier();
+    for (const auto& [name, text] : kGood) replace(name, text);
   }
   static inline const std::map<std::string, std::string> kGood = {
       {"raw/num-node-list.csv", "5\n"},
@@ -42,13 +40,8 @@ class OgbImport : public testing::Test {
       {"split/time/train.csv", "4\n0\n"},
       {"split/time/valid.csv", "1\n"},
       {"split/time/test.csv", "3\n"}};
-  void put(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ + "/" + name) << text;
-  }
   void replace(const std::string& name, const std::string& text) const {
-    test_world().barrier();
-    if (test_world().rank() == 0) put(name, text);
-    test_world().barrier();
+    write_for_all(folder_ + "/" + name, text);
   }
   OgbOptions options() const {
     OgbOptions o;

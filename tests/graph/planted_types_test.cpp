@@ -8,12 +8,9 @@
 #include <cmath>
 #include <set>
 
-#include "dense/random_matrices.hpp"
 #include "espalier/graph/generate.hpp"
-#include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
-#include "graph/nearest_mean.hpp"
-#include "mpi_test.hpp"
+#include "graph/generated.hpp"
+#include "graph/whole_graph.hpp"
 #include "user_error.hpp"
 
 namespace espalier {
@@ -22,12 +19,6 @@ namespace {
 constexpr const char* kTypes = "paper=1500:8,author=900:5,field=40";
 constexpr const char* kRelations = "author.writes.paper=6000,paper.cites.paper=9000,paper.about.field=4000";
 
-GraphView apart() {
-  GraphView view;
-  view.apart = true;
-  return view;
-}
-
 // Everything in a graph file, read by `comm`, all of it on every rank.
 struct TypedContent {
   GraphInfo info;
@@ -35,7 +26,7 @@ struct TypedContent {
   std::vector<Matrix<float>> features;  // [types]
 
   TypedContent(const Communicator& comm, const std::string& path) {
-    const GraphFile file(comm, path, apart());
+    const GraphFile file(comm, path, view_of(true));
     check_splits(comm, file);
     info = file.info();
     a = file.read_rows<std::int64_t>(0, info.nodes);
@@ -70,19 +61,10 @@ TypedContent generate_typed(const TypedGraphOptions& options, const VertexOption
 
 // ---- any number of ranks ----
 
-// Collective. The digest of what all ranks generate is that of what one generates alone.
 std::string digest_of(const TypedGraphOptions& options, const VertexOptions& vertices) {
-  const auto& world = test_world();
-  const auto folder = test_folder("planted-types");
-  generate_planted_types(world, options, vertices, folder + "/together.h5");
-  const auto together = GraphFile(world, folder + "/together.h5").content();
-  const auto alone = world.split(world.rank(), 0);
-  if (world.rank() == 0) {
-    generate_planted_types(alone, options, vertices, folder + "/alone.h5");
-    EXPECT_EQ(together.datasets, GraphFile(alone, folder + "/alone.h5").content().datasets);
-  }
-  world.barrier();
-  return hex(together.file.value_or(0));
+  return same_for_every_rank_count([&](const Communicator& comm, const std::string& path) {
+    generate_planted_types(comm, options, vertices, path);
+  });
 }
 
 TEST(PlantedTypes, AreTheSameForEveryRankCount) {

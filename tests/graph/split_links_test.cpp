@@ -16,9 +16,7 @@
 #include <random>
 #include <set>
 
-#include "espalier/graph/graph_writer.hpp"
-#include "espalier/graph/row_range.hpp"
-#include "mpi_test.hpp"
+#include "graph/whole_graph.hpp"
 #include "user_error.hpp"
 
 namespace espalier {
@@ -37,35 +35,22 @@ struct TimedGraph {
   std::set<int> timeless;  // relations
 };
 
-GraphView separate() {
-  GraphView view;
-  view.apart = true;
-  return view;
-}
-
 void write(
     const TimedGraph& g, const std::string& path,
     const std::function<void(GraphWriter&)>& more = [](GraphWriter&) {}) {
   const auto& world = test_world();
   const auto mine = even_range(g.schema.nodes(), world.size(), world.rank());
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> entries;
+  SortedEntries entries;
   for (const auto& [edge, when] : g.when)
-    if (edge[0] >= mine.begin && edge[0] < mine.end)
-      entries[{edge[0], g.schema.column(static_cast<int>(edge[1]), edge[2])}] = when;
-  Csr<std::int32_t> rows;
-  rows.rows = mine.size();
-  rows.columns = g.schema.columns();
-  rows.indptr.assign(rows.rows + 1, 0);
+    entries[{edge[0], g.schema.column(static_cast<int>(edge[1]), edge[2])}] = static_cast<float>(when);
   std::vector<std::vector<std::int64_t>> times(g.schema.relations().size());
-  for (const auto& [place, when] : entries) {
-    ++rows.indptr[place.first - mine.begin + 1];
-    rows.indices.push_back(static_cast<std::int32_t>(place.second));
-    times[g.schema.relation_of(place.second)].push_back(when);
-  }
-  std::partial_sum(rows.indptr.begin(), rows.indptr.end(), rows.indptr.begin());
+  for (const auto& [place, when] : entries)
+    if (place.first >= mine.begin && place.first < mine.end)
+      times[g.schema.relation_of(place.second)].push_back(static_cast<std::int64_t>(when));
+  const auto rows = matrix_of<std::int32_t>(entries, g.schema.nodes(), g.schema.columns(), false);
   GraphWriter writer(world, {path, true});
   if (g.typed) writer.write_schema(g.schema);
-  writer.write_adjacency(rows);
+  writer.write_adjacency(rows_of(rows, mine.begin, mine.end));
   for (int r = 0; r < std::ssize(times); ++r)
     if (!g.timeless.contains(r)) writer.write_list<std::int64_t>(Column::kEdgeTime, r, times[r]);
   more(writer);
@@ -78,7 +63,7 @@ struct SplitGraph {
 };
 
 SplitGraph read(const std::string& path) {
-  const GraphFile file(test_world(), path, separate());
+  const GraphFile file(test_world(), path, view_of(true));
   const auto& info = file.info();
   SplitGraph found;
   const auto rows = file.read_rows<std::int64_t>(0, info.nodes);
@@ -231,7 +216,7 @@ std::array<std::vector<Link>, 3> in_order(std::array<std::vector<Link>, 3> links
 void check_split(const TimedGraph& g, const LinkShares& shares, const std::string& folder) {
   const auto expected = expected_links(g, shares);
   write(g, folder + "/graph.h5");
-  const GraphFile file(test_world(), folder + "/graph.h5", separate());
+  const GraphFile file(test_world(), folder + "/graph.h5", view_of(true));
   const auto split = [&] {
     rewrite_graph(test_world(), file, {.links = LinkSplitOptions{.shares = shares, .by_time = true}},
                   {folder + "/links.h5", true});
@@ -383,7 +368,7 @@ TEST(SplitLinks, WhatTellsThem) {
           writer.write_links(split, links);
         }
       });
-      const GraphFile file(world, path, separate());
+      const GraphFile file(world, path, view_of(true));
       EXPECT_EQ(found_leaks(file), search_leaks(g.schema, whole, directed, related)) << directed << related;
     }
 }
@@ -394,13 +379,13 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   const auto folder = test_folder("also");
   const auto g = make_shop(seed);
   write(g, folder + "/graph.h5");
-  const GraphFile file(test_world(), folder + "/graph.h5", separate());
+  const GraphFile file(test_world(), folder + "/graph.h5", view_of(true));
   LinkSplitOptions options{.shares = {0.5, 0.2, 0.3}, .relations = {"buys"}};
   const auto split = [&] {
     return rewrite_graph(test_world(), file, {.links = options}, {folder + "/links.h5", true}).links;
   };
   const auto leaks = [&] {
-    const GraphFile written(test_world(), folder + "/links.h5", separate());
+    const GraphFile written(test_world(), folder + "/links.h5", view_of(true));
     return leaks_in_words(written, find_link_leaks(test_world(), written));
   };
   split();
@@ -426,7 +411,7 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   for (const auto& [edge, none] : expected) left.insert(edge);
   EXPECT_EQ(found.edges, left);
   EXPECT_EQ(counts.beside, beside);
-  const GraphFile written(test_world(), folder + "/links.h5", separate());
+  const GraphFile written(test_world(), folder + "/links.h5", view_of(true));
   EXPECT_EQ(written.info().schema.relations()[1].inverse, 0);
   // Links of one type, and another relation of it: either direction.
   options = {.shares = {0.5, 0.2, 0.3}, .relations = {"near"}, .also = {"knows"}};
@@ -449,7 +434,7 @@ TEST(SplitLinks, WhatSaysThemGoesWithThem) {
   // What goes with links is none, where nobody says whose edges are.
   options = {.shares = {0.5, 0.2, 0.3}, .also = {"seen", "bought_by"}};
   split();
-  EXPECT_EQ(GraphFile(test_world(), folder + "/links.h5", separate()).info().links.graph_relations,
+  EXPECT_EQ(GraphFile(test_world(), folder + "/links.h5", view_of(true)).info().links.graph_relations,
             (std::vector<int>{0, 3, 4}));
 }
 

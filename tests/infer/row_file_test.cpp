@@ -56,61 +56,59 @@ Buffer<T> read(const std::string& path, const char* name, std::vector<std::int64
   return values;
 }
 
+// Of several labels each is predicted or not by the sign of its logit; 0 is not there.
+void expect_table(const std::string& path, const RowTable& table, bool half, bool several_labels) {
+  SCOPED_TRACE(path + " " + table.type);
+  const auto name = [&](const char* of) { return table.path(of); };
+  Buffer<std::int64_t> ids(table.rows());
+  std::iota(ids.begin(), ids.end(), 0);
+  if (table.chosen) ids = *table.chosen;
+  const auto count = std::ssize(ids);
+  const auto found = read<float>(path, name("/logits").c_str(), {count, kWidth});
+  Buffer<std::int32_t> largest(count, 0);
+  Buffer<std::uint8_t> there;
+  for (std::int64_t k = 0; k < count; ++k)
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      const auto vertex = table.vertices.begin + ids[k];
+      const float x = value(vertex, j);
+      EXPECT_EQ(found[k * kWidth + j], half ? to_float(to_half(x)) : x) << vertex;
+      if (x > value(vertex, largest[k])) largest[k] = static_cast<std::int32_t>(j);
+      there.push_back(x > 0);
+    }
+  const auto file = hdf5::open_file(test_world(), path);
+  EXPECT_EQ(hdf5::open_dataset(file, name("/logits")).is_half(), half);
+  EXPECT_EQ(hdf5::open_dataset(file, name("/predictions")).exists(), table.predictions);
+  EXPECT_EQ(hdf5::open_dataset(file, name("/ids")).exists(), table.chosen.has_value());
+  if (table.chosen) EXPECT_EQ(read<std::int64_t>(path, name("/ids").c_str(), {count}), ids);
+  if (table.predictions && several_labels)
+    EXPECT_EQ(read<std::uint8_t>(path, name("/predictions").c_str(), {count, kWidth}), there);
+  if (table.predictions && !several_labels)
+    EXPECT_EQ(read<std::int32_t>(path, name("/predictions").c_str(), {count}), largest);
+}
+
 TEST(RowFile, HoldsWhatEachRankWrote) {
   const auto folder = test_folder("row_file");
   const Buffer<std::int64_t> some = {0, 4, 5, 6, 17, 22}, one = {9};
+  EXPECT_TRUE(value(0, 1) > 0 && value(9, 1) < 0) << "of several labels some are there";
   for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some), std::optional(one)})
     for (const bool half : {false, true})
-      for (const std::int64_t step : {1, 4, 100}) {
-        const auto path = fmt::format("{}/{}-{}-{}.h5", folder, chosen ? std::ssize(*chosen) : 0, half, step);
-        RowFile file(test_world(), path, {"/logits", kWidth, half, 0, {all(true, chosen)}});
-        write(file, kAllOwned[step % 3], step, true);
-        test_world().barrier();
-        EXPECT_FALSE(std::filesystem::exists(path));
-        test_world().barrier();
-        file.commit([](const hdf5::Handle& root) { return hdf5::write_integer_attribute(root, "layer", 5); });
-
-        Buffer<std::int64_t> ids(kFileVertices);
-        std::iota(ids.begin(), ids.end(), 0);
-        if (chosen) ids = *chosen;
-        const auto count = std::ssize(ids);
-        const auto found = read<float>(path, "/logits", {count, kWidth});
-        const auto predictions = read<std::int32_t>(path, "/predictions", {count});
-        for (std::int64_t k = 0; k < count; ++k) {
-          std::int32_t largest = 0;
-          for (std::int64_t j = 0; j < kWidth; ++j) {
-            const float x = value(ids[k], j);
-            EXPECT_EQ(found[k * kWidth + j], half ? to_float(to_half(x)) : x) << ids[k];
-            if (x > value(ids[k], largest)) largest = static_cast<std::int32_t>(j);
-          }
-          EXPECT_EQ(predictions[k], largest);
+      for (const std::int64_t step : {1, 4, 100})
+        for (const bool several_labels : {false, true}) {
+          const auto path = fmt::format("{}/{}-{}-{}-{}.h5", folder, chosen ? std::ssize(*chosen) : 0, half,
+                                        step, several_labels);
+          const auto table = all(true, chosen);
+          RowFile file(test_world(), path, {"/logits", kWidth, half, several_labels ? kWidth : 0, {table}});
+          write(file, kAllOwned[step % 3], step, true);
+          test_world().barrier();
+          EXPECT_FALSE(std::filesystem::exists(path));
+          test_world().barrier();
+          file.commit(
+              [](const hdf5::Handle& root) { return hdf5::write_integer_attribute(root, "layer", 5); });
+          expect_table(path, table, half, several_labels);
+          std::int64_t layer = 0;
+          EXPECT_TRUE(hdf5::read_integer_attribute(hdf5::open_file(test_world(), path), "layer", layer));
+          EXPECT_EQ(layer, 5);
         }
-        if (chosen) EXPECT_EQ(read<std::int64_t>(path, "/ids", {count}), *chosen);
-        const auto file_again = hdf5::open_file(test_world(), path);
-        if (!chosen) EXPECT_FALSE(hdf5::open_dataset(file_again, "/ids").exists());
-        EXPECT_EQ(hdf5::open_dataset(file_again, "/logits").is_half(), half);
-        std::int64_t layer = 0;
-        EXPECT_TRUE(hdf5::read_integer_attribute(file_again, "layer", layer));
-        EXPECT_EQ(layer, 5);
-      }
-}
-
-// Each is there or not by the sign of its logit; 0 is not there.
-TEST(RowFile, OfSeveralLabelsPredictsEach) {
-  const auto folder = test_folder("row_file_labels");
-  const Buffer<std::int64_t> some = {0, 3, 7};
-  for (const auto& chosen : {std::optional<Buffer<std::int64_t>>(), std::optional(some)}) {
-    const auto path = fmt::format("{}/{}.h5", folder, chosen.has_value());
-    RowFile file(test_world(), path, {"/logits", kWidth, false, kWidth, {all(true, chosen)}});
-    write(file, Owned::kAtRandom, 4, true);
-    file.commit([](const hdf5::Handle&) { return true; });
-    const auto count = chosen ? std::ssize(*chosen) : kFileVertices;
-    const auto predictions = read<std::uint8_t>(path, "/predictions", {count, kWidth});
-    for (std::int64_t k = 0; k < count; ++k)
-      for (std::int64_t j = 0; j < kWidth; ++j)
-        EXPECT_EQ(predictions[k * kWidth + j], value(chosen ? (*chosen)[k] : k, j) > 0 ? 1 : 0);
-    EXPECT_EQ(std::ranges::count(predictions, 1) > 0, true) << "some are there";
-  }
 }
 
 // Types with no vertex, one, and the rest; one that is not asked for; chosen ones of another.
@@ -131,20 +129,8 @@ TEST(RowFile, HoldsEachTypeByItself) {
       RowFile file(test_world(), path, {"/logits", kWidth, false, 0, tables});
       write(file, owned, step, true);
       file.commit([](const hdf5::Handle&) { return true; });
-      const auto again = hdf5::open_file(test_world(), path);
-      EXPECT_FALSE(hdf5::open_dataset(again, "/logits").exists());
-      for (const auto& table : tables) {
-        const auto count = table.rows();
-        const auto found = read<float>(path, table.path("/logits").c_str(), {count, kWidth});
-        for (std::int64_t k = 0; k < count; ++k)
-          for (std::int64_t j = 0; j < kWidth; ++j)
-            EXPECT_EQ(found[k * kWidth + j],
-                      value(table.vertices.begin + (table.chosen ? (*table.chosen)[k] : k), j))
-                << table.type << " " << k;
-        EXPECT_EQ(hdf5::open_dataset(again, table.path("/predictions")).exists(), table.predictions);
-        if (table.chosen)
-          EXPECT_EQ(read<std::int64_t>(path, table.path("/ids").c_str(), {count}), *table.chosen);
-      }
+      EXPECT_FALSE(hdf5::open_dataset(hdf5::open_file(test_world(), path), "/logits").exists());
+      for (const auto& table : tables) expect_table(path, table, false, false);
     }
 }
 
