@@ -7,7 +7,6 @@ the package's file, too; what does not fit is one message with the file and the 
 
 import gzip
 import itertools
-import re
 import shutil
 import unittest
 import warnings
@@ -18,7 +17,7 @@ import numpy as np
 import tests.python  # noqa: F401  # where the package is
 from tests.app.other_formats import FORMATS, zstd
 from tests.app.plain_graph import read_graph
-from tests.app.program import ProgramTest, arrays_of, espalier
+from tests.app.program import ProgramTest, arrays_of
 from tests.app.round_trip_test import generated
 
 import espalier as package
@@ -215,15 +214,6 @@ class Graphs(Described):
                     given.setdefault(part, {})[source, name, target] = values
             self.check(sections, **given, **options, directed=not inverses)
 
-    def test_an_inverse_of_another_name_and_one_for_some(self):
-        edges = self.random.integers(0, 7, (2, 30))
-        weights = self.random.random(30)
-        self.check({"types.a": {"count": 7}, "types.b": {"count": 8},
-                    "relations.r": {"source": "a", "target": "b", "edges": self.put_npy(edges), "weights": self.put(weights), "inverse": "back"},
-                    "relations.s": {"source": "b", "target": "a", "edges": self.put_npy(edges)}},
-                   {("a", "r", "b"): edges, ("b", "s", "a"): edges, ("b", "back", "a"): edges[::-1]}, num_nodes={"a": 7, "b": 8},
-                   edge_weight={("a", "r", "b"): weights, ("b", "back", "a"): weights}, inverse={"r": "back"})
-
     def test_both_ways_within_a_relation(self):
         """The list with each edge's reverse behind it."""
         for how, of_features in itertools.product(WAYS, ("kept", "last", "first", "mean")):
@@ -315,19 +305,9 @@ class Times(Described):
 class OnSeveralRanks(Described):
     """Plain texts and arrays of more than one part are read by all: nothing differs but seconds."""
 
-    def on_ranks(self, ranks):
-        code, said = espalier("import", self.description, "-o", self.graph, "--overwrite", ranks=ranks)
-        contents = {name: hash(array.tobytes()) for name, array in arrays_of(self.graph).items()} if code == 0 else None
-        self.graph.unlink(missing_ok=True)
-        return code, sorted(re.sub(r"[0-9.]+ s\b", "N s", said).splitlines()), contents
-
     def check_ranks(self, sections):
         self.describe(sections)
-        one = self.on_ranks(1)
-        for ranks in (2, 3, 4):
-            with self.subTest(ranks=ranks):
-                self.assertEqual(self.on_ranks(ranks), one)
-        return one
+        return self.one_answer(("import", self.description, "-o", self.graph, "--overwrite"), self.graph)
 
     def put_lines(self, edges, weights):
         (self.folder / "e.txt").write_text("".join(f"{u} {w} {v}\n" for u, v, w in zip(*edges.tolist(), weights.tolist())))

@@ -6,10 +6,8 @@ come along, splits by the ids of the list; what is no edge is one sentence with 
 """
 
 import gzip
-import re
 import resource
 import shutil
-import subprocess
 import unittest
 
 import h5py
@@ -17,14 +15,11 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 
+from tests.app.other_formats import zstd
 from tests.app.program import ProgramTest, arrays_of, espalier
 
 ENDS = ("\n", "\r\n", "\n\n", "\n  \n", " \n", "\n# comment\n", "\r\n%1 2\n")
 BETWEEN = (" ", "\t", ",", ", ", " , ", "\t\t", "  ")
-
-
-def zstd(data):
-    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
 
 
 def in_parts(pack):
@@ -240,14 +235,6 @@ class Edges(EdgeFile):
         found = self.imported("--labels", self.folder / "y.csv", "--train", self.folder / "train")
         self.assertEqual({name: of.tolist() for name, of in found.items()}, {name: of.tolist() for name, of in wanted.items()})
 
-    def test_a_network_learns_on_it(self):
-        random = np.random.default_rng(1)
-        self.put("".join(f"{u} {v}\n" for u, v in random.integers(0, 40, (200, 2))))
-        self.imported("--vertices", 40, "--labels", self.put_array("y.npy", np.arange(40) % 2), "--train", self.put_array("t.npy", np.arange(40) < 20))
-        self.config.write_text(f'[graph]\nfile = "{self.output}"\n[model]\nlayers = 1\nembedding = 4\n[sampler]\nfanout = [3]\n'
-                               f'[train]\nepochs = 1\n[output]\ndir = "{self.folder / "run"}"\n')
-        self.succeed("train", self.config)
-
     def test_lines_that_are_no_edges(self):
         # graph/edge_import_test has many.
         for text, words in (("", ["input: has no edge"]), ("0 1\n-1 2\n", ["input:2: vertex -1 is negative"]),
@@ -293,9 +280,11 @@ class MatrixMarket(EdgeFile):
     KIND = "matrixmarket"
 
     def write(self, matrix, pack=bytes, **options):
-        scipy.io.mmwrite(self.folder / "matrix.mtx", matrix, **options)
-        self.put((self.folder / "matrix.mtx").read_bytes(), pack)
-        (self.folder / "matrix.mtx").unlink()
+        """Returns what SciPy reads."""
+        path = self.folder / "matrix.mtx"
+        scipy.io.mmwrite(path, matrix, **options)
+        self.put(path.read_bytes(), pack)
+        return scipy.io.mmread(path)
 
     def test_against_scipy(self):
         random = np.random.default_rng(8)
@@ -307,14 +296,8 @@ class MatrixMarket(EdgeFile):
             if symmetry == "symmetric":
                 matrix = matrix + matrix.T
             field = ("real", "integer", "pattern")[number % 3 if number % 2 == 0 else 0]
-            self.write(matrix.tocoo() if field != "integer" else matrix.astype(int).tocoo(), PACKINGS[number % len(PACKINGS)], field=field, symmetry=symmetry,
-                       comment="of\na test")
-            packed = self.folder / "copy.mtx"
-            packed.write_bytes(subprocess.run(["zstd", "-qdc"], input=self.input.read_bytes(), stdout=subprocess.PIPE, check=True).stdout
-                               if self.input.read_bytes()[:4] == b"\x28\xb5\x2f\xfd" else
-                               gzip.decompress(self.input.read_bytes()) if self.input.read_bytes()[:2] == b"\x1f\x8b" else self.input.read_bytes())
-            wanted = scipy.io.mmread(packed)
-            packed.unlink()
+            wanted = self.write(matrix.tocoo() if field != "integer" else matrix.astype(int).tocoo(), PACKINGS[number % len(PACKINGS)], field=field, symmetry=symmetry,
+                                comment="of\na test")
             self.check_matrix(self.matrix(), wanted)
             self.assertEqual("graph/weights" in arrays_of(self.output), field != "pattern")
 
@@ -334,12 +317,6 @@ class MatrixMarket(EdgeFile):
         self.refuse(["input:3: weight -3 is not a finite number of at least 0; --no-weights"])
         self.assertEqual(self.matrix("--no-weights").nnz, 1)
 
-    def test_what_is_known_of_vertices(self):
-        self.put("%%MatrixMarket matrix coordinate pattern general\n3 3 1\n3 1\n")
-        data = self.imported("--labels", self.put_array("y.npy", np.array([0, 1, 1])), "--train", self.put_array("t.npy", np.array([2])))
-        self.assertEqual((data["nodes/labels"].tolist(), data["split/train"].tolist()), ([0, 1, 1], [2]))
-        self.refuse(["y.npy: is 2, but there are 3 vertices"], "--labels", self.put_array("y.npy", np.zeros(2)))
-
     def test_files_that_are_something_else(self):
         good = "%%MatrixMarket matrix coordinate real general\n"
         self.refuse_text("1 2\n", ["input:1: a Matrix Market file begins with", "import edges"])
@@ -358,18 +335,8 @@ class MatrixMarket(EdgeFile):
 class OnSeveralRanks(EdgeFile):
     """A text of 2 MiB and more is read by all: nothing differs but seconds."""
 
-    def on_ranks(self, ranks, *options):
-        code, said = espalier(*self.command(*options), ranks=ranks)
-        contents = {name: hash(array.tobytes()) for name, array in arrays_of(self.output).items()} if code == 0 else None
-        self.output.unlink(missing_ok=True)
-        return code, sorted(re.sub(r"[0-9.]+ s\b", "N s", said).splitlines()), contents
-
     def check_ranks(self, *options):
-        one = self.on_ranks(1, *options)
-        for ranks in (2, 3, 4):
-            with self.subTest(options=options, ranks=ranks):
-                self.assertEqual(self.on_ranks(ranks, *options), one)
-        return one
+        return self.one_answer(self.command(*options), self.output)
 
     def test_all_read(self):
         random = np.random.default_rng(5)
