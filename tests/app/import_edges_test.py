@@ -181,49 +181,36 @@ class Edges(EdgeFile):
         self.assertEqual(self.matrix("--vertices", 4).nnz, 0)
 
     def test_what_is_known_of_vertices(self):
-        random = np.random.default_rng(6)
-        features, labels = random.normal(size=(6, 3)).astype(np.float32), np.array([0, 1, 2, 0, 1, -1])
-        self.put("10 20\n30 20\n40 50\n50 60\n")
+        features, labels = np.random.default_rng(6).normal(size=(6, 3)).astype(np.float32), np.array([0, 1, 2, 0, 1, -1])
         mask = np.array([False, True, False, False, True, False])
-        options = ("--features", self.put_array("x.npy", features), "--labels", self.put_array("y.npy", np.where(labels < 0, np.nan, labels)),
-                   "--train", self.put_array("train.npy", np.array([40, 10])), "--valid", self.put_array("valid.npy", mask),
-                   "--test", self.put_array("test.npy", np.array([30], "int32")))
-        data = self.imported("--renumber", *options)
-        np.testing.assert_array_equal(data["nodes/features"], features)
-        np.testing.assert_array_equal(data["nodes/labels"], labels)
-        self.assertEqual([data["split/" + name].tolist() for name in ("train", "valid", "test")], [[0, 3], [1, 4], [2]])
-        self.assertEqual(self.imported("--renumber", *options, "--half", ranks=3)["nodes/features"].dtype, np.float16)
-        self.put_array("y.npy", labels)
-        np.testing.assert_array_equal(self.imported("--renumber", *options)["nodes/labels"], labels)
+        good = {"features": features, "labels": np.where(labels < 0, np.nan, labels), "train": np.array([3, 0]), "valid": mask, "test": np.array([2], "int32")}
+
+        def options(**changed):
+            return [word for name, array in (good | changed).items() for word in (f"--{name}", self.put_array(f"{name}.npy", array))]
         self.put("0 1\n2 1\n3 4\n4 5\n")
-        self.put_array("train.npy", np.array([3, 0]))
-        self.put_array("test.npy", np.array([2]))
-        data = self.imported(*options)
-        self.assertEqual(data["split/train"].tolist(), [0, 3])
-        self.put_array("train.npy", np.array([3, 7]))
-        self.refuse(["train.npy: entry 1: vertex 7 is out of range: the graph has 6 vertices, 0 to 5"], *options)
-        self.refuse(["train.npy: entry 1: no edge has the vertex 7"], "--renumber", *options)
-        self.put_array("train.npy", np.array([3, 5]))
-        self.refuse(["train.npy: entry 1: vertex 5 has no label"], *options)
-        self.put_array("train.npy", np.array([3, 4]))
-        self.refuse(["valid.npy: entry 4: vertex 4 is already in train"], *options)
-        # Of a mask in whole numbers, too.
-        self.refuse(["train.npy: entry 2: vertex 0 is in train twice; a split lists its vertices, each once, and is no mask"], "--train",
-                    self.put_array("train.npy", np.array([0, 1, 0])))
-        self.put_array("train.npy", mask[:4])
-        self.refuse(["train.npy: is 4, but there are 6 vertices"], *options)
-        for array, words in ((features.astype(object), "holds '|O'"), (features[:, :, None], "3 dimensions"),
-                             (np.zeros(6, dtype=[("a", "<f4"), ("b", "<i8")]), "holds records of several fields"),
-                             (np.full((6, 2), 1e300), "column 0 is 1e+300, too large for float32")):
-            self.put_array("x.npy", array)
-            self.refuse(["x.npy: ", words], *options)
-        self.put_array("x.npy", features)
-        self.put_array("train.npy", np.array([3, 2**64 - 1], "uint64"))
-        self.refuse(["train.npy: has the number 18446744073709551615; numbers up to 2^63 - 1"], *options)
-        for array in (np.asfortranarray(features), features.astype(">f8")):
-            self.put_array("x.npy", array)
-            self.put_array("train.npy", np.array([3]))
-            np.testing.assert_array_equal(self.imported(*options)["nodes/features"], features)
+        for of_labels in (good["labels"], labels):
+            data = self.imported(*options(labels=of_labels))
+            self.assertEqual([data["split/" + name].tolist() for name in ("train", "valid", "test")], [[0, 3], [1, 4], [2]])
+            np.testing.assert_array_equal(data["nodes/labels"], labels)
+            np.testing.assert_array_equal(data["nodes/features"], features)
+        self.assertEqual(self.imported(*options(), "--half", ranks=3)["nodes/features"].dtype, np.float16)
+        for words, changed in ((["train.npy: entry 1: vertex 7 is out of range: the graph has 6 vertices, 0 to 5"], {"train": np.array([3, 7])}),
+                               (["train.npy: entry 1: vertex 5 has no label"], {"train": np.array([3, 5])}),
+                               (["valid.npy: entry 4: vertex 4 is already in train"], {"train": np.array([3, 4])}),
+                               (["train.npy: is 4, but there are 6 vertices"], {"train": mask[:4]}),
+                               (["train.npy: has the number 18446744073709551615; numbers up to 2^63 - 1"], {"train": np.array([3, 2**64 - 1], "uint64")}),
+                               # Of a mask in whole numbers, too.
+                               (["train.npy: entry 2: vertex 0 is in train twice; a split lists its vertices, each once, and is no mask"],
+                                {"train": np.array([0, 1, 0])}),
+                               (["features.npy: ", "holds '|O'"], {"features": features.astype(object)}),
+                               (["features.npy: ", "3 dimensions"], {"features": features[:, :, None]}),
+                               (["features.npy: ", "holds records of several fields"], {"features": np.zeros(6, dtype=[("a", "<f4"), ("b", "<i8")])}),
+                               (["features.npy: ", "column 0 is 1e+300, too large for float32"], {"features": np.full((6, 2), 1e300)})):
+            self.refuse(words, *options(**changed))
+        self.put("10 20\n30 20\n40 50\n50 60\n")
+        data = self.imported("--renumber", *options(train=np.array([40, 10]), test=np.array([30], "int32")))
+        self.assertEqual([data["split/" + name].tolist() for name in ("train", "valid", "test")], [[0, 3], [1, 4], [2]])
+        self.refuse(["train.npy: entry 0: no edge has the vertex 3"], "--renumber", *options())
 
     def test_names_of_files_say_nothing(self):
         """An array is one whatever it is called, and a list, too."""

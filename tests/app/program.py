@@ -281,6 +281,16 @@ class ProgramTest(FolderTest):
         put(path or self.graph, arrays)
         self.succeed("-q", "digest", path or self.graph, "--write")
 
+    def each_change_is_refused(self, changes, commands):
+        """Values (name, place, value) of a graph file with digests, one at a time: by the name of the data set, by `commands`(number)."""
+        whole = self.graph.read_bytes()
+        for number, (name, place, value) in enumerate(changes):
+            self.assertNotEqual(read(self.graph, name)[place], value, name)
+            set_at(self.graph, name, place, value)
+            for command, ranks in commands(number):
+                self.fail_with(3, [f": {name} does not hold what was written there"], command, self.graph, ranks=ranks)
+            self.graph.write_bytes(whole)
+
     def train(self, *overrides, restart="never", **run):
         """The report of a training."""
         self.succeed("-q", "train", self.config, f"run.restart={restart}", *overrides, **run)
