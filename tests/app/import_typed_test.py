@@ -107,12 +107,9 @@ class Duplicates(TypedFolder):
         self.put_graph(TYPES, {("paper", "cites", "paper"): [(2, 2), (5, 1), (2, 2), (3, 3), (4, 1), (4, 1)]})
         self.refuse(3, ["edge.csv:6: repeats", "edge.csv:5;"], "--duplicates", "refuse", "--drop-self-loops")
 
-    def test_self_loops_are_of_one_type(self):
-        self.put_graph(TYPES, {**EDGES, ("author", "writes", "paper"): [(1, 1), (0, 0)]})
-        file = self.imported("--drop-self-loops")
-        self.assertEqual(sorted(file.edges["author", "writes", "paper"]), [(0, 0), (1, 1)])
-        self.assertEqual(sorted(file.edges["paper", "cites", "paper"]), [(0, 4), (1, 5), (5, 1)])
-        self.assertEqual(sorted(file.edges["paper", "rev_cites", "paper"]), [(1, 5), (4, 0), (5, 1)])
+    def test_self_loops_are_counted(self):
+        self.put_graph(TYPES, EDGES)
+        self.imported("--drop-self-loops")
         self.assertIn("paper.cites.paper: 4 lines, 3 entries, 1 self loop dropped\n", self.said)
 
 
