@@ -136,10 +136,6 @@ class Edges(CleanTest):
             self.assertNotIn("nodes/ids", arrays)
 
     def test_loops(self):
-        raw_graph(self.graph, 9)
-        self.same_on_all_ranks("--drop-loops", "--drop-duplicates", "--duplicates", "sum", ranks=(1, 3))
-        entries = raw_entries(self.graph)
-        self.check_edges(merged([of for of in entries if of[0] != of[1]], "sum"))
         awkward_graph(self.graph)
         output = self.same_on_all_ranks("--drop-loops", ranks=(1, 4))
         self.check_edges(merged([of for of in raw_entries(self.graph) if of[0] != of[1]], "first"))

@@ -29,6 +29,10 @@ def random_edges(random, head, tail, count):
     return pairs[:, random.permutation(pairs.shape[1])]
 
 
+def with_bit(content, place, bit):
+    return content[:place] + bytes([content[place] ^ bit]) + content[place + 1:]
+
+
 class ArrayFolder(OgbFolder):
     READ = TypedFile
 
@@ -148,26 +152,18 @@ class OgbBinary(ArrayFolder):
 
     def test_archives_that_are_damaged(self):
         path = self.input / "raw" / "node_feat_dict.npz"
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-30])
-        self.refuse(3, ["node_feat_dict.npz as an archive"])
-        path.write_bytes(b"")
-        self.refuse(3, ["node_feat_dict.npz"])
-        spoilt = bytearray(whole)
-        spoilt[len(whole) // 2] ^= 4
-        path.write_bytes(spoilt)
-        self.refuse(3, ["node_feat_dict.npz: paper"])
+        packed = path.read_bytes()
         np.savez(path, paper=self.features)
-        spoilt = bytearray(path.read_bytes())
-        spoilt[len(spoilt) // 2] ^= 1  # a mantissa: only the archive's sum can tell
-        path.write_bytes(spoilt)
-        self.refuse(3, ["node_feat_dict.npz: paper: the archive is damaged", "CRC"])
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("readme.txt", "nothing")
-        self.refuse(3, ["holds readme.txt, which is no array"])
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("paper.npy", "nothing at all")
-        self.refuse(3, ["node_feat_dict.npz: paper: is no array of numpy"])
+        plain = path.read_bytes()
+        self.refuse_contents(path, (packed[:-30], ["node_feat_dict.npz as an archive"]), (b"", ["node_feat_dict.npz"]),
+                             (with_bit(packed, len(packed) // 2, 4), ["node_feat_dict.npz: paper"]),
+                             # A mantissa: only the archive's sum can tell.
+                             (with_bit(plain, len(plain) // 2, 1), ["node_feat_dict.npz: paper: the archive is damaged", "CRC"]))
+        for name, text, words in (("readme.txt", "nothing", "holds readme.txt, which is no array"),
+                                  ("paper.npy", "nothing at all", "node_feat_dict.npz: paper: is no array of numpy")):
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr(name, text)
+            self.refuse(3, [words])
         path.unlink()
         os.mkfifo(path)
         self.refuse(3, ["is a pipe, not a file"])
@@ -256,14 +252,10 @@ class OgbData(OgbFolder):
         self.put_data(np.savez)
         path = self.ogb / "raw" / "data.npz"
         whole = path.read_bytes()
-        path.write_bytes(whole[:-50])
-        self.refuse(3, ["data.npz as an archive"])
-        for part in (1, 3):  # of the sources, of the targets
-            spoilt = bytearray(whole)
-            at = whole.index(self.edges.tobytes()) + part * self.m * 4
-            spoilt[at] ^= 1  # another vertex, perhaps: only the archive's sum can tell
-            path.write_bytes(spoilt)
-            self.refuse(3, ["data.npz: edge_index"])
+        at = whole.index(self.edges.tobytes())
+        # Another source or target, perhaps: only the archive's sum can tell.
+        self.refuse_contents(path, (whole[:-50], ["data.npz as an archive"]),
+                             *((with_bit(whole, at + part * self.m * 4, 1), ["data.npz: edge_index"]) for part in (1, 3)))
         self.put_data()
         np.savez(self.ogb / "raw" / "node-label.npz", label=self.labels)
         self.refuse(3, ["node-label.npz: node_label: is not in the archive"])
@@ -386,12 +378,9 @@ class Mag240m(ArrayFolder):
     def test_a_file_that_is_cut_off(self):
         path = self.input / "processed" / "paper" / "node_feat.npy"
         whole = path.read_bytes()
-        path.write_bytes(whole[:-1])
-        self.refuse(3, ["node_feat.npy: has", "its header announces", "is the download complete?"])
-        path.write_bytes(whole[:30])
-        self.refuse(3, ["node_feat.npy: ends too early"])
-        path.write_bytes(whole.replace(b"(300, 9)", b"(-1, 99)"))
-        self.refuse(3, ["node_feat.npy: its header says the shape (-1, 99)"])
+        self.refuse_contents(path, (whole[:-1], ["node_feat.npy: has", "its header announces", "is the download complete?"]),
+                             (whole[:30], ["node_feat.npy: ends too early"]),
+                             (whole.replace(b"(300, 9)", b"(-1, 99)"), ["node_feat.npy: its header says the shape (-1, 99)"]))
 
     def test_duplicates_and_outputs(self):
         edges = self.edges[TRIPLETS[2]].copy()

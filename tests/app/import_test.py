@@ -62,6 +62,13 @@ class OgbFolder(ProgramTest):
         self.assertLess(len(output), 700, "a message of a few lines")
         self.assertEqual([path for path in self.folder.iterdir() if path != self.ogb], [], "nothing is left behind")
 
+    def refuse_contents(self, path, *cases):
+        """(content of the file, words)"""
+        for content, words in cases:
+            path.write_bytes(content)
+            with self.subTest(words):
+                self.refuse(3, words)
+
     def entries(self):
         """{(row, column): weight} of the graph file; weight 1 where it has none."""
         of = read_graph(self.output).edges[PAIR]
