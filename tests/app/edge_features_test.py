@@ -296,7 +296,8 @@ class Generated(ProgramTest):
 
     def test_the_same_for_every_number_of_ranks(self):
         for ranks, options in ((4, (*self.TYPES, "--edge-features", 5)), (3, ("--nodes", 300, "--edge-features", 2, "--half"))):
-            self.same_on_ranks(lambda ranks: self.succeed("generate", "planted", *options, "-o", self.graph, "--overwrite", ranks=ranks), self.graph, (1, ranks))
+            self.same_on_ranks(lambda ranks: self.succeed("generate", "planted", *options, "-o", self.graph, "--overwrite", ranks=ranks),
+                               self.graph, (1, ranks))
 
     def test_all_else_is_as_without(self):
         for options in (self.TYPES, ("--nodes", 300)):

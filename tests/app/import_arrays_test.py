@@ -1,6 +1,7 @@
 """espalier import of folders that hold numpy's arrays: OGB's binary layouts, with types and without, and MAG240M's folder.
 
-Laws, beside those of round_trip_test: numbers of all kinds become features, to the bit; more edges than are read at a time are all there; the pickles that come with them are what scripts/mag240m_pickles.py makes
+Laws, beside those of round_trip_test: numbers of all kinds become features, to the bit; more edges than are read at a time
+are all there; the pickles that come with them are what scripts/mag240m_pickles.py makes
 of them; an array that is cut off, damaged or of another kind is one sentence that names it, and leaves no file.
 """
 

@@ -113,7 +113,8 @@ class Relabel(CleanTest):
         self.prepare("--relabel", f"order:{self.order}")
         self.assertEqual(contents(self.graph), before)
         self.new.rename(self.graph)
-        self.refuse_to_prepare(3, [f"{self.order}: the order is of a graph with other edges than", "`espalier partition`"], "--relabel", f"order:{self.order}", ranks=2)
+        self.refuse_to_prepare(3, [f"{self.order}: the order is of a graph with other edges than", "`espalier partition`"],
+                               "--relabel", f"order:{self.order}", ranks=2)
         raw_graph(self.graph, 3, n=N + 1)
         self.refuse_to_prepare(3, [f"the order is of a graph with {N} vertices, and", f"has {N + 1}"],
                                "--drop-duplicates", "--relabel", f"order-degree:{self.order}", ranks=2)

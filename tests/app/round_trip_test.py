@@ -1,6 +1,7 @@
 """Graphs through every format: written by NumPy in each, made a graph file again, read by h5py.
 
-Laws: what a format holds of a graph comes back to the last bit, whatever the order of edges, the form of arrays and the number of ranks: edges, weights, features, times, labels, names,
+Laws: what a format holds of a graph comes back to the last bit, whatever the order of edges, the form of arrays and the number of
+ranks: edges, weights, features, times, labels, names,
 ids, splits, inverses; each part of a graph is held by some format; what `prepare` copies or numbers anew is the same graph.
 """
 
@@ -35,7 +36,8 @@ def with_everything(path, random):
     target = types[0] + "/" if typed else ""
     if typed:  # a second type with labels, several of each vertex
         n = np.diff(found["types/offset"])[1]
-        new |= {f"nodes/{types[1]}/labels": random.choice([0, 1, 255], (n, 3)).astype(np.uint8), f"nodes/{types[1]}/features": random.normal(size=(n, 2)).astype(np.float32)}
+        new |= {f"nodes/{types[1]}/labels": random.choice([0, 1, 255], (n, 3)).astype(np.uint8),
+                f"nodes/{types[1]}/features": random.normal(size=(n, 2)).astype(np.float32)}
     labels = (np.arange(len(found[f"nodes/{target}labels"])) % 5 - 1).astype(np.int32)
     new |= {f"nodes/{target}labels": labels, f"labels/{target}names": np.array(["cat", "dog, wild", "eel\nold", "fox"]).astype("S"),
             f"split/{target}".rstrip("/"): None}
