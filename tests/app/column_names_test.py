@@ -97,9 +97,12 @@ class Compared(InferTest):
         code, output = espalier("-q", "train", cls.trained / "job.toml", "run.checkpoint_every=1", "--overwrite", ranks=2)
         assert code == 0, output
 
-    def other(self, names, scales=SCALES):
+    def other(self, names, scales=SCALES, features=None):
+        """`features`: a function of those of the graph."""
         path = self.folder / "other.h5"
         shutil.copy(self.graph, path)
+        if features:
+            put(path, {"nodes/features": features})
         call(path, "nodes", names, scales)
         return f"graph.file={path}"
 
@@ -139,19 +142,12 @@ class Compared(InferTest):
                                  self.other(names), weights=weights, ranks=ranks)
 
     def test_another_number_of_columns(self):
-        path = self.folder / "other.h5"
-        shutil.copy(self.graph, path)
-        put(path, {"nodes/features": lambda features: features[:, :5]})
-        call(path, "nodes", NAMES[:5])
-        self.refused(3, ["column 5 is last there and none here", "(5 columns)", "(6 columns)"], f"graph.file={path}")
+        self.refused(3, ["column 5 is last there and none here", "(5 columns)", "(6 columns)"],
+                     self.other(NAMES[:5], None, lambda features: features[:, :5]))
 
     def test_long_lists_are_cut(self):
-        graph = self.folder / "wide.h5"
-        shutil.copy(self.graph, graph)
-        names = [f"column {k}" for k in range(3000)]
-        put(graph, {"nodes/features": lambda features: np.zeros((len(features), 3000), np.float32)})
-        call(graph, "nodes", names)
-        self.assertLess(len(self.fail_with(3, ["(3000 columns)"], *self.infer_words(f"graph.file={graph}"))), 2500)
+        graph = self.other([f"column {k}" for k in range(3000)], None, lambda features: np.zeros((len(features), 3000), np.float32))
+        self.assertLess(len(self.fail_with(3, ["(3000 columns)"], *self.infer_words(graph))), 2500)
 
     def test_a_restart_does_not_see_them(self):
         """The same bits of weights as in one go."""

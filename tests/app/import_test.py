@@ -44,6 +44,7 @@ class OgbFolder(ProgramTest):
     def put_edges(self, edges, weights=None, nodes=None):
         self.put("raw/num-node-list.csv", f"{nodes or 1 + max(map(max, edges))}\n")
         self.put("raw/edge.csv", "".join(f"{u},{v}\n" for u, v in edges))
+        (self.ogb / "raw/edge-feat.csv").unlink(missing_ok=True)
         if weights is not None:
             self.put("raw/edge-feat.csv", "".join(f"{w}\n" for w in weights))
 
@@ -60,6 +61,13 @@ class OgbFolder(ProgramTest):
         output = self.fail_with(code, words, *self.command(*options), timeout=20, **more)
         self.assertLess(len(output), 700, "a message of a few lines")
         self.assertEqual([path for path in self.folder.iterdir() if path != self.ogb], [], "nothing is left behind")
+
+    def refuse_contents(self, path, *cases):
+        """(content of the file, words)"""
+        for content, words in cases:
+            path.write_bytes(content)
+            with self.subTest(words):
+                self.refuse(3, words)
 
     def entries(self):
         """{(row, column): weight} of the graph file; weight 1 where it has none."""
@@ -95,77 +103,58 @@ class Duplicates(OgbFolder):
             self.succeed(*self.command("--duplicates", "count", "--no-edge-features"), ranks=ranks)
             self.assertEqual(self.entries(), merged(edges, weights, False, "count"), "without weights, too")
 
-    def test_lines_and_directions_are_counted_apart(self):
-        # 0,1 three times; 1,0 once; 2,3 once; 3,2 twice; 4,4 twice; 4,0 once.
-        edges = [(0, 1), (0, 1), (1, 0), (0, 1), (2, 3), (3, 2), (3, 2), (4, 4), (4, 4), (4, 0)]
-        self.put_edges(edges, range(1, 11))
-        output = self.succeed(*self.command("--edge-weight", 0))
-        self.assertIn("4 lines repeat an earlier one; weights are summed", output)
-        self.assertNotIn("both directions are", output)
-        output = self.succeed(*self.command("--edge-weight", 0, "--symmetrize", "--duplicates", "max"))
-        self.assertIn("4 lines repeat an earlier one, 2 pairs of vertices are listed in both directions", output)
-        self.assertIn("1 self loop meets its own reverse", output)
-        self.assertIn("the largest weight stays", output)
-        output = self.succeed(*self.command("--symmetrize", "--duplicates", "first"))
-        self.assertIn("no weights", output)
-        self.assertEqual(set(self.entries().values()), {1.0})
-
-    def test_a_symmetric_weighted_graph_is_warned_of(self):
-        self.put_edges([(0, 1), (1, 0), (1, 2), (2, 1)], [3, 3, 5, 5])
-        output = self.succeed("-q", *self.command("--edge-weight", 0, "--symmetrize"))
-        for words in ("warning", "2 pairs", "2 of them with one weight twice", "add up", "leave out --symmetrize", "--duplicates max"):
-            self.assertIn(words, output)
-        self.assertEqual(self.entries()[0, 1], 6)
-        self.succeed(*self.command("--edge-weight", 0))
-        self.assertEqual(self.entries()[0, 1], 3)
-        for quiet in (("--edge-weight", 0), ("--edge-weight", 0, "--symmetrize", "--duplicates", "max")):
-            self.assertNotIn("warning", self.succeed(*self.command(*quiet)))
-            self.assertEqual(self.entries()[0, 1], 3)
-
-    def test_a_partly_symmetric_weighted_graph_is_warned_of(self):
-        self.put_edges([(0, 1), (1, 0), (1, 2), (0, 2)], [3, 4, 5, 5])
-        output = self.succeed("-q", *self.command("--edge-weight", 0, "--symmetrize"))
-        for words in ("warning", "1 pair of vertices is listed", "0 of them with one weight twice", "--duplicates max"):
-            self.assertIn(words, output)
-        self.assertNotIn("leave out", output)
-
-    def test_a_self_loop_counts_twice_in_a_sum_and_that_is_said(self):
-        self.put_edges([(0, 1), (2, 2)], [3, 5])
-        output = self.succeed(*self.command("--edge-weight", 0, "--symmetrize"))
-        for words in ("1 self loop counts twice", "--drop-self-loops", "--duplicates max"):
-            self.assertIn(words, output)
-        self.assertEqual(self.entries()[2, 2], 10)
+    def test_what_is_said_and_becomes_of_weights(self):
         self.assertIn("self loop", self.succeed("help", "import").partition("A + A^T")[2])
-        for flags in (("--symmetrize", "--duplicates", "max"), ("--symmetrize", "--drop-self-loops"), ()):
-            self.assertNotIn("counts twice", self.succeed(*self.command("--edge-weight", 0, *flags)))
-            self.assertEqual(self.entries().get((2, 2), 5), 5)
-        self.assertNotIn("counts twice", self.succeed(*self.command("--symmetrize", "--no-edge-features")))
-
-    def test_symmetrize_changes_nothing(self):
-        self.put_edges([(0, 1), (1, 0), (2, 2)])
-        self.assertIn("symmetric already: --symmetrize changes nothing", self.succeed(*self.command("--symmetrize")))
-        self.put_edges([(0, 1), (1, 0), (2, 1)])
-        self.assertNotIn("symmetric already", self.succeed(*self.command("--symmetrize")))
+        weighted, both = ("--edge-weight", 0), ("--edge-weight", 0, "--symmetrize")
+        # 0,1 three times; 1,0 once; 2,3 once; 3,2 twice; 4,4 twice; 4,0 once.
+        repeats = [(0, 1), (0, 1), (1, 0), (0, 1), (2, 3), (3, 2), (3, 2), (4, 4), (4, 4), (4, 0)], range(1, 11)
+        mirrored, partly = ([(0, 1), (1, 0), (1, 2), (2, 1)], [3, 3, 5, 5]), ([(0, 1), (1, 0), (1, 2), (0, 2)], [3, 4, 5, 5])
+        looped, plain = ([(0, 1), (2, 2)], [3, 5]), ("--symmetrize", "--no-edge-features")
+        for (edges, *weights), options, said, unsaid, entries in (
+                (repeats, weighted, ["4 lines repeat an earlier one; weights are summed"], "both directions are", {}),
+                (repeats, (*both, "--duplicates", "max"), ["4 lines repeat an earlier one, 2 pairs of vertices are listed in both directions",
+                                                           "1 self loop meets its own reverse", "the largest weight stays"], "warning", {}),
+                (repeats, ("--symmetrize", "--duplicates", "first"), ["no weights"], "warning",
+                 {place: 1 for edge in repeats[0] for place in (edge, edge[::-1])}),
+                (mirrored, both, ["warning", "2 pairs", "2 of them with one weight twice",
+                                  "add up", "leave out --symmetrize", "--duplicates max"], "self loop", {(0, 1): 6}),
+                (mirrored, weighted, [], "warning", {(0, 1): 3}),
+                (mirrored, (*both, "--duplicates", "max"), [], "warning", {(0, 1): 3}),
+                (partly, both, ["warning", "1 pair of vertices is listed", "0 of them with one weight twice", "--duplicates max"], "leave out", {}),
+                (looped, both, ["1 self loop counts twice", "--drop-self-loops", "--duplicates max"], "symmetric already", {(2, 2): 10}),
+                (looped, (*both, "--duplicates", "max"), [], "counts twice", {(2, 2): 5}),
+                (looped, (*both, "--drop-self-loops"), [], "counts twice", {(2, 2): None}),
+                (looped, weighted, [], "counts twice", {(2, 2): 5}),
+                (looped, plain, [], "counts twice", {}),
+                (([(0, 1), (1, 0), (2, 2)],), ("--symmetrize",), ["symmetric already: --symmetrize changes nothing"], "warning", {}),
+                (([(0, 1), (1, 0), (2, 1)],), ("--symmetrize",), [], "symmetric already", {}),
+                (([(0, 1), (1, 2), (2, 1), (3, 3)],), (), ["1 of 4 entries have no reverse"], "warning", {}),
+                (([(0, 1), (1, 2)],), (), ["no edge is listed in both directions"], "warning", {})):
+            with self.subTest(edges=edges, options=options):
+                self.put_edges(edges, *weights)
+                output = self.succeed(*(("-q",) if "warning" in said else ()), *self.command(*options))
+                for words in said:
+                    self.assertIn(words, output)
+                self.assertNotIn(unsaid, output)
+                found = self.entries()
+                self.assertEqual({place: found.get(place) for place in entries}, entries)
 
     def test_refuse_names_the_first(self):
-        edges = [(0, 1), (2, 3), (3, 2), (4, 4), (0, 1), (2, 3)]
-        self.put_edges(edges)
-        self.fail_with(3, ["edge.csv:5: repeats the edge of ", "edge.csv:1; ", "--duplicates"], *self.command("--duplicates", "refuse"), ranks=2)
-        self.fail_with(3, ["edge.csv:3: reverses the edge of ", "edge.csv:2, ", "--symmetrize"],
-                       *self.command("--duplicates", "refuse", "--symmetrize"))
-        self.fail_with(3, ["edge.csv:4: repeats the edge of ", "edge.csv:1; "], *self.command_after([(1, 0), (2, 2), (0, 1), (1, 0)], "--duplicates", "refuse"))
-        self.assertFalse(self.output.exists())
-        self.succeed(*self.command_after([(0, 1), (4, 4), (1, 2)], "--duplicates", "refuse", "--symmetrize"))
-        self.succeed(*self.command_after([(0, 1), (1, 0), (1, 2)], "--duplicates", "refuse"))
-        self.succeed(*self.command_after([(4, 4), (4, 4), (1, 2)], "--duplicates", "refuse", "--drop-self-loops"))
-        self.fail_with(2, ["--duplicates", "sum", "first", "refuse"], *self.command("--duplicates", "most"))
-        self.fail_with(2, ["--duplicate-features max", "kept, first"], *self.command("--duplicate-features", "max"))
-        for other in (("--duplicates", "refuse"), ("--no-edge-features",)):
-            self.fail_with(2, ["--duplicate-features sum: ", other[0]], *self.command("--duplicate-features", "sum", *other))
-
-    def command_after(self, edges, *options):
-        self.put_edges(edges)
-        return self.command(*options)
+        for edges, options, words in (
+                ([(0, 1), (2, 3), (3, 2), (4, 4), (0, 1), (2, 3)], (), ["edge.csv:5: repeats the edge of ", "edge.csv:1; ", "--duplicates"]),
+                ([(0, 1), (2, 3), (3, 2), (4, 4), (0, 1)], ("--symmetrize",), ["edge.csv:3: reverses the edge of ", "edge.csv:2, ", "--symmetrize"]),
+                ([(1, 0), (2, 2), (0, 1), (1, 0)], (), ["edge.csv:4: repeats the edge of ", "edge.csv:1; "]),
+                ([(0, 1), (4, 4), (1, 2)], ("--symmetrize",), []), ([(0, 1), (1, 0), (1, 2)], (), []),
+                ([(4, 4), (4, 4), (1, 2)], ("--drop-self-loops",), [])):
+            self.put_edges(edges)
+            options = ("--duplicates", "refuse", *options)
+            with self.subTest(edges=edges):
+                self.refuse(3, words, *options, ranks=2) if words else self.succeed(*self.command(*options))
+        for words, *options in ((["--duplicates", "sum", "first", "refuse"], "--duplicates", "most"),
+                                (["--duplicate-features max", "kept, first"], "--duplicate-features", "max"),
+                                (["--duplicate-features sum: ", "--duplicates"], "--duplicate-features", "sum", "--duplicates", "refuse"),
+                                (["--duplicate-features sum: ", "--no-edge-features"], "--duplicate-features", "sum", "--no-edge-features")):
+            self.fail_with(2, words, *self.command(*options))
 
 
 class Directions(OgbFolder):
@@ -187,12 +176,6 @@ class Directions(OgbFolder):
         self.put_edges([(0, 1), (1, 0)])
         self.put("meta.json", '{"directed": false, "add_inverse_edge": "False"}')
         self.assertNotIn("warning", self.succeed(*self.command()))
-
-    def test_how_many_have_a_reverse_is_said(self):
-        self.put_edges([(0, 1), (1, 2), (2, 1), (3, 3)])
-        self.assertIn("1 of 4 entries have no reverse", self.succeed(*self.command()))
-        self.put_edges([(0, 1), (1, 2)])
-        self.assertIn("no edge is listed in both directions", self.succeed(*self.command()))
 
 
 class Damage(OgbFolder):

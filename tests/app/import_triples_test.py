@@ -9,10 +9,8 @@ import gzip
 import random
 import unittest
 
-import h5py
-
-from tests.app.prepare_test import contents, entries_of, links_of
-from tests.app.program import ProgramTest
+from tests.app.prepare_test import entries_of, links_of
+from tests.app.program import ProgramTest, arrays_of, attributes_of, contents, read
 
 TRAIN = [("Oslo", "capital of", "Norway"), ("Bergen", "in", "Norway"), ("Norway", "next to", "Sweden"), ("Sweden", "next to", "Norway"),
          ("Oslo", "in", "Norway"), ("Ærø", "in", "Denmark"), ("Norway", "next to", "Norway")]
@@ -42,10 +40,8 @@ class Triples(ProgramTest):
         number = {name.decode(): v for v, name in enumerate(entities)}
         place = {name.decode(): r for r, name in enumerate(relations)}
         numbers = [sorted({(number[t], place[r], number[h]) for h, r, t in of}) for of in (train, valid, test)]
-        with h5py.File(self.output) as file:
-            self.assertEqual(file["types/entity/ids"][()].tolist(), entities)
-            self.assertEqual(file["links/relations"][()].tolist(), relations)
-            self.assertEqual(file["links/graph_relations"][()].tolist(), list(range(len(relations))))
+        self.assertEqual([of.tolist() for of in read(self.output, "types/entity/ids", "links/relations", "links/graph_relations")],
+                         [entities, relations, list(range(len(relations)))])
         links = links_of(self.output)
         for split, of in zip(("train", "valid", "test"), numbers):
             self.assertEqual(links[split], [(h, r, t) for t, r, h in of])
@@ -55,17 +51,11 @@ class Triples(ProgramTest):
 
 class Import(Triples):
     def test_what_is_in_the_file(self):
-        seen = []
-        for ranks in (1, 2, 3):
-            self.convert(ranks=ranks)
-            self.check()
-            seen.append(contents(self.output))
-        self.assertEqual(seen[0], seen[1])
-        self.assertEqual(seen[0], seen[2])
-        with h5py.File(self.output) as file:
-            self.assertEqual(file["relations/name"][()].tolist(), [b"capital_of", b"in", b"next_to", b"rev_capital_of", b"rev_in", b"rev_next_to"])
-            self.assertEqual(list(file), ["graph", "links", "relations", "types"])
-        self.assertIn("holds what its digests say", self.succeed("digest", self.output, ranks=2))
+        self.same_on_ranks(self.convert, self.output, (1, 2, 3))
+        self.check()
+        found = arrays_of(self.output)
+        self.assertEqual(found["relations/name"].tolist(), [b"capital_of", b"in", b"next_to", b"rev_capital_of", b"rev_in", b"rev_next_to"])
+        self.assertEqual({name.split("/")[0] for name in found}, {"graph", "links", "relations", "types"})
         output = self.succeed("info", self.output, ranks=3)
         self.assertIn("links        train 7, valid 2, test 3, directed", output)
         self.assertIn("of relations 3: capital of, in, next to\n", output)
@@ -86,13 +76,8 @@ class Import(Triples):
         self.assertIn("1 relation is in no triple of train, so nothing is learnt of it", output)
 
     def test_the_order_of_lines_says_nothing(self):
-        seen = []
-        for seed in range(3):
-            mixed = [random.Random(seed).sample(of, len(of)) for of in (TRAIN, VALID, TEST)]
-            self.convert(*mixed)
-            seen.append(contents(self.output))
-        self.assertEqual(seen[0], seen[1])
-        self.assertEqual(seen[0], seen[2])
+        self.same_on_ranks(lambda ranks: self.convert(*(random.Random(ranks).sample(of, len(of)) for of in (TRAIN, VALID, TEST)), ranks=ranks),
+                           self.output, (1, 2, 3))
 
     def test_other_spellings_of_the_same(self):
         self.convert()
@@ -100,35 +85,30 @@ class Import(Triples):
         for options in (dict(between=","), dict(between=" , "), dict(between="\t "), dict(ending="tsv.gz")):
             self.convert(**options)
             got = contents(self.output)
-            self.assertEqual({name: got[name] for name in wanted if name != "/"}, {name: wanted[name] for name in wanted if name != "/"})
+            self.assertEqual({name: got[name] for name in wanted if name != "attributes"}, {name: wanted[name] for name in wanted if name != "attributes"})
         self.convert(("\ufeff" + "\r\n".join("\t".join(of) for of in TRAIN)).encode())
         self.check()
 
     def test_commas_within_names(self):
         train = [("a, b", "r", "c"), ("c", "r", "a, b")]
         self.convert(train, None, None)
-        with h5py.File(self.output) as file:
-            self.assertEqual(file["types/entity/ids"][()].tolist(), [b"a, b", b"c"])
-            self.assertEqual(list(file["links/train"]), ["head", "tail"])  # of one relation
-            self.assertEqual(list(file["links"]), ["graph_relations", "relations", "train"])
+        self.assertEqual(read(self.output, "types/entity/ids").tolist(), [b"a, b", b"c"])
+        self.assertEqual(sorted(arrays_of(self.output, "links")), ["graph_relations", "relations", "train/head", "train/tail"])  # of one relation
 
     def test_names_that_a_graph_cannot_have(self):
         relations = ["/a/b", "_a_b", "a", "rev_a", "é"]
         self.convert([("x", r, "y") for r in relations], None, None)
-        with h5py.File(self.output) as file:
-            self.assertEqual([name.decode() for name in file["links/relations"][()]], sorted(relations, key=str.encode))
-            names = file["relations/name"][()].tolist()
-            self.assertEqual(len(set(names)), 10)
-            self.assertEqual(names[:5], [b"_a_b", b"_a_b_2", b"a", b"rev_a", b"__"])
-            self.assertEqual(names[7], b"rev_a_2")
-            self.assertEqual(file["relations/inverse"][()].tolist(), [5, 6, 7, 8, 9, 0, 1, 2, 3, 4])
+        of_links, names, inverse = (of.tolist() for of in read(self.output, "links/relations", "relations/name", "relations/inverse"))
+        self.assertEqual([name.decode() for name in of_links], sorted(relations, key=str.encode))
+        self.assertEqual(len(set(names)), 10)
+        self.assertEqual((names[:5], names[7]), ([b"_a_b", b"_a_b_2", b"a", b"rev_a", b"__"], b"rev_a_2"))
+        self.assertEqual(inverse, [5, 6, 7, 8, 9, 0, 1, 2, 3, 4])
 
     def test_it_is_called_as_the_folder(self):
         self.put("train.txt", TRAIN)
         for path in ("train.txt", "./train.txt", self.folder / "train.txt"):
             self.succeed("import", "triples", "--train", path, "-o", self.output, "--overwrite", cwd=self.folder)
-            with h5py.File(self.output) as file:
-                self.assertEqual(file.attrs["name"], self.folder.name.encode())
+            self.assertEqual(attributes_of(self.output)["name"], self.folder.name.encode())
 
     def test_no_inverse(self):
         self.convert(TRAIN, VALID, TEST, "--no-inverse")
@@ -144,17 +124,14 @@ class Import(Triples):
         output = self.convert(train, None, None, "--ignore-relations", ranks=2)
         self.assertIn("duplicates 265 pairs repeat an earlier one; no weights, so that each becomes one entry\n", output)
         self.assertNotIn("--", output, "options that triples do not have")
-        with h5py.File(self.output) as file:
-            self.assertTrue(file.attrs["directed"])
-            self.assertEqual(len(file["links/relations"]), 300)
-            self.assertEqual(len(file["links/train/head"]), 300)
-            self.assertNotIn("graph_relations", file["links"])
-            self.assertEqual(file["nodes/ids"][()].tolist(), [f"e{k}".encode() for k in range(7)])
+        self.assertTrue(attributes_of(self.output)["directed"])
+        links = arrays_of(self.output, "links")
+        self.assertEqual((len(links["relations"]), len(links["train/head"]), "graph_relations" in links), (300, 300, False))
+        self.assertEqual(read(self.output, "nodes/ids").tolist(), [f"e{k}".encode() for k in range(7)])
         self.assertEqual(set(entries_of(self.output)), {(k % 5, 0, k % 7) for k in range(300)})
         self.assertIn("they are no relations of the graph", self.succeed("info", self.output))
         self.convert([("a", "r", "b"), ("b", "s", "a")], None, None, "--ignore-relations")
-        with h5py.File(self.output) as file:
-            self.assertTrue(file.attrs["directed"], "though its matrix is symmetric")
+        self.assertTrue(attributes_of(self.output)["directed"], "though its matrix is symmetric")
 
 
 class BadInput(Triples):

@@ -166,17 +166,13 @@ class Read(LinkFile):
 
 
 class Damaged(LinkFile):
-    def test_attributes(self):
-        for attributes, words in (({"version": 2}, "the attribute version of /links is 2, but this program reads version 1"),
-                                  ({"version": None}, "the attribute version of /links is absent"),
-                                  ({"directed": None}, "the attribute directed of /links is absent, not 0 or 1"),
-                                  ({"directed": "yes"}, 'the attribute directed of /links is the text "yes"'),
-                                  ({"directed": 2}, "the attribute directed of /links is 2, not 0 or 1")):
-            self.write(attributes)
-            self.refuse(words)
-
-    def test_shapes_and_names(self):
-        for changed, words in ((dict(train__tail=None), "there is no dataset /links/train/tail"),
+    def test_attributes_shapes_and_names(self):
+        for changed, words in ((dict(attributes={"version": 2}), "the attribute version of /links is 2, but this program reads version 1"),
+                               (dict(attributes={"version": None}), "the attribute version of /links is absent"),
+                               (dict(attributes={"directed": None}), "the attribute directed of /links is absent, not 0 or 1"),
+                               (dict(attributes={"directed": "yes"}), 'the attribute directed of /links is the text "yes"'),
+                               (dict(attributes={"directed": 2}), "the attribute directed of /links is 2, not 0 or 1"),
+                               (dict(train__tail=None), "there is no dataset /links/train/tail"),
                                (dict(train__tail=np.array([1, 2])), "/links/train/tail has 2 rows, but its split has 3 links"),
                                (dict(test__relation=np.zeros(2, np.int32)), "/links/test/relation has 2 rows, but its split has 1 links"),
                                (dict(train__head=np.array([0., 1, 3])), "/links/train/head does not hold integers"),

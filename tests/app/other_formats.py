@@ -35,9 +35,17 @@ def put(path, data, pack=bytes):
     path.write_bytes(pack(data.encode() if isinstance(data, str) else data))
 
 
+def in_some_form(array, random=np.random.default_rng(9)):
+    """The same numbers in another width, byte order and layout; float16 stays that."""
+    kinds = ("<f2", ">f2") if array.dtype == np.float16 else ("<f4", ">f4", "<f8", ">f8")
+    if array.dtype.kind == "i":
+        kinds = [kind for kind in ("<u2", ">i2", "<i4", ">i8") if array.max(initial=0) <= np.iinfo(kind).max]
+    return random.choice([np.ascontiguousarray, np.asfortranarray])(array.astype(random.choice(kinds)))
+
+
 def put_npy(path, array):
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.save(path, array)
+    np.save(path, in_some_form(array))
 
 
 def zstd(data):
@@ -105,9 +113,9 @@ def ogb_arrays(graph, folder, _):
     put(folder / "raw" / "data.npz", "")
     arrays = {"edge_index": pairs(edges).T, "num_nodes_list": np.array([of.count]), "num_edges_list": np.array([len(edges.sources)]),
               "edge_feat": edge_values(edges), "node_feat": of.features}
-    np.savez_compressed(folder / "raw" / "data.npz", **{name: array for name, array in arrays.items() if array is not None})
+    np.savez_compressed(folder / "raw" / "data.npz", **{name: in_some_form(array) for name, array in arrays.items() if array is not None})
     if of.labels is not None:
-        np.savez(folder / "raw" / "node-label.npz", node_label=of.labels.reshape(of.count, -1))
+        np.savez(folder / "raw" / "node-label.npz", node_label=in_some_form(of.labels.reshape(of.count, -1)))
     return [option for option in ogb_options(graph, folder, edges.weights is not None) if option != "--half"]
 
 
@@ -137,7 +145,7 @@ def ogb_typed_arrays(graph, folder, _):
                          ("node_feat", {name: of.features for name, of in graph.vertices.items() if of.features is not None}),
                          ("node-label", {name: of.labels.reshape(of.count, -1) for name, of in graph.vertices.items() if of.labels is not None})):
         if arrays:
-            np.savez(raw / f"{file}.npz", **arrays)
+            np.savez(raw / f"{file}.npz", **{name: in_some_form(array) for name, array in arrays.items()})
     return [option for option in ogb_options(graph, folder, False) if option != "--half"]
 
 

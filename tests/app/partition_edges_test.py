@@ -7,10 +7,9 @@ is the same bytes for any number of ranks; what is printed is what numpy counts 
 import re
 import unittest
 
-import h5py
 import numpy as np
 
-from tests.app.program import SHARED_DATA, ProgramTest, awkward_graph
+from tests.app.program import SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read
 
 DEBIAN = SHARED_DATA / "debian_bookworm"
 METHODS = ("expansion", "dne", "adadne", "hdrf")
@@ -19,9 +18,8 @@ TYPED = ("--types", "author=60:4,paper=90:3", "--relations", "author.writes.pape
 
 def vertices_and_sources(path):
     """Row and source of each entry, by ids in the whole graph, in the order of the file."""
-    with h5py.File(path) as file:
-        indptr = file["graph/indptr"][:]
-        return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), file["graph/indices"][:].astype(np.int64)
+    indptr, indices = read(path, "graph/indptr", "graph/indices")
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), indices.astype(np.int64)
 
 
 class PartitionEdgesTest(ProgramTest):
@@ -29,9 +27,9 @@ class PartitionEdgesTest(ProgramTest):
         """What is printed, and the parts."""
         path = self.folder / name
         output = self.succeed("partition", graph, "--edges", *options, "-o", path, "--overwrite", ranks=ranks)
-        with h5py.File(path) as file:
-            self.assertEqual((file.attrs["format"], file.attrs["version"]), (b"espalier-edge-parts", 1))
-            return output, file["part"][:]
+        about = attributes_of(path)
+        self.assertEqual((about["format"], about["version"]), (b"espalier-edge-parts", 1))
+        return output, read(path, "part")
 
     def check(self, graph, output, part, parts):
         vertices, sources = vertices_and_sources(graph)
@@ -71,8 +69,7 @@ class PartitionEdgesTest(ProgramTest):
             for ranks in (1, 3):
                 self.cut(self.graph, "--method", method, "--parts", 300, "--seed", 3 * (method != "hdrf"), ranks=ranks, name=f"{ranks}.h5")
             self.assertEqual((self.folder / "1.h5").read_bytes(), (self.folder / "3.h5").read_bytes(), method)
-        with h5py.File(self.folder / "1.h5") as file:
-            self.assertEqual(file["part"].dtype, np.uint16)
+        self.assertEqual(read(self.folder / "1.h5", "part").dtype, np.uint16)
 
     @unittest.skipUnless(DEBIAN.exists(), f"{DEBIAN} is not there")
     def test_ours_beside_others(self):
@@ -92,8 +89,9 @@ class PartitionEdgesTest(ProgramTest):
         self.succeed("generate", "rmat", "--scale", 8, "--features", 0, "-o", self.graph)
         output = self.succeed("partition", self.graph, "--edges")
         self.assertIn("64 parts by expansion", output)
-        with h5py.File(self.graph.with_suffix(".cut.h5")) as file:
-            self.assertEqual((file["part"].dtype, file.attrs["parts"], file.attrs["method"]), (np.uint8, 64, b"expansion"))
+        path = self.graph.with_suffix(".cut.h5")
+        about = attributes_of(path)
+        self.assertEqual((read(path, "part").dtype, about["parts"], about["method"]), (np.uint8, 64, b"expansion"))
 
     def test_what_does_not_fit(self):
         awkward_graph(self.graph)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -125,6 +126,20 @@ def arrays_of(path, group="/"):
     return found
 
 
+def contents(path):
+    """Types, shapes and bytes of all data sets of a file of HDF5, and under "attributes" those of each item."""
+    found = {"attributes": {}}
+
+    def visit(name, item):
+        found["attributes"][name] = dict(item.attrs)
+        if isinstance(item, h5py.Dataset):
+            found[name] = item.dtype, item.shape, item[()].tobytes()
+    with h5py.File(path) as file:
+        visit("/", file)
+        file.visititems(visit)
+    return found
+
+
 def attributes_of(path, group="/"):
     with h5py.File(path) as file:
         return dict(file[group].attrs)
@@ -221,6 +236,29 @@ class ProgramTest(FolderTest):
             _MADE[key] = made[-1]
         shutil.copyfile(_MADE[key], path)
 
+    def same_on_ranks(self, make, path, ranks=(1, 3)):
+        """The file that `make`, a function of ranks, writes has one content, with digests that hold. Returns what the last one said."""
+        seen = None
+        for count in ranks:
+            said, found = make(ranks=count), contents(path)
+            seen = seen or found
+            self.assertEqual(difference(found, seen), "", f"{count} ranks")
+        self.assertIn("holds what its digests say", self.succeed("digest", path))
+        return said
+
+    def one_answer(self, command, path):
+        """(exit code, lines, content of `path`) of a command that writes there: the same on one to four ranks, but for seconds."""
+        def answer(ranks):
+            code, said = espalier(*command, ranks=ranks)
+            found = contents(path) if code == 0 else None
+            path.unlink(missing_ok=True)
+            return [code, sorted(re.sub(r"[0-9.]+ s\b", "N s", said).splitlines()), found]
+        one = answer(1)
+        for ranks in (2, 3, 4):
+            with self.subTest(command=command, ranks=ranks):
+                self.assertEqual(difference(answer(ranks), one), "")
+        return one
+
     def fail_with(self, code, words, *arguments, **options):
         """The run ends with `code` and one message from rank 0 that holds all `words`."""
         got, output = espalier(*arguments, **options)
@@ -242,6 +280,16 @@ class ProgramTest(FolderTest):
         """In a graph file, with digests of what it has then."""
         put(path or self.graph, arrays)
         self.succeed("-q", "digest", path or self.graph, "--write")
+
+    def each_change_is_refused(self, changes, commands):
+        """Values (name, place, value) of a graph file with digests, one at a time: by the name of the data set, by `commands`(number)."""
+        whole = self.graph.read_bytes()
+        for number, (name, place, value) in enumerate(changes):
+            self.assertNotEqual(read(self.graph, name)[place], value, name)
+            set_at(self.graph, name, place, value)
+            for command, ranks in commands(number):
+                self.fail_with(3, [f": {name} does not hold what was written there"], command, self.graph, ranks=ranks)
+            self.graph.write_bytes(whole)
 
     def train(self, *overrides, restart="never", **run):
         """The report of a training."""

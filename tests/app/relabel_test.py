@@ -10,8 +10,8 @@ import csv
 import numpy as np
 
 from tests.app.clean_graph_test import CleanTest, largest_component, merged, raw_entries, raw_graph, renumbered, with_reverses
-from tests.app.prepare_test import contents, links_of
-from tests.app.program import LONG, arrays_of, awkward_graph, job_text, read
+from tests.app.prepare_test import links_of
+from tests.app.program import LONG, arrays_of, awkward_graph, contents, read
 
 N = 23
 
@@ -22,6 +22,8 @@ def in_order(*keys):
 
 
 class Relabel(CleanTest):
+    JOB = ("sampler.fanout=[50,50]", "model.hidden=6", "model.layers=2", "train.epochs=1", 'run.device="cpu"')
+
     def setUp(self):
         super().setUp()
         self.order = self.folder / "order.h5"
@@ -92,8 +94,6 @@ class Relabel(CleanTest):
     def test_predictions_speak_of_the_same_vertices(self):
         """With every neighbour drawn, or none left to chance, a network's rows are those of the old numbers, to rounding."""
         self.make_once(self.graph, ("generate", "planted", "--nodes", 120, "--degree", 4, "--features", 5, "--seed", 2))
-        job = ("sampler.fanout=[50,50]", "model.hidden=6", "model.layers=2", "train.epochs=1", 'run.device="cpu"')
-        self.config.write_text(job_text(self.graph, self.output, *job))
         self.train(ranks=2)
         self.prepare("--relabel", "degree", ranks=3)
         found = {}
@@ -112,11 +112,12 @@ class Relabel(CleanTest):
         before = contents(self.graph)
         self.prepare("--relabel", f"order:{self.order}")
         self.assertEqual(contents(self.graph), before)
-        self.fail_with(3, [f"{self.order}: the order is of a graph with other edges than", "`espalier partition`"], "prepare", self.new, "-o",
-                       self.folder / "none.h5", "--relabel", f"order:{self.order}", ranks=2)
+        self.new.rename(self.graph)
+        self.refuse_to_prepare(3, [f"{self.order}: the order is of a graph with other edges than", "`espalier partition`"],
+                               "--relabel", f"order:{self.order}", ranks=2)
         raw_graph(self.graph, 3, n=N + 1)
-        self.fail_with(3, [f"the order is of a graph with {N} vertices, and", f"has {N + 1}"], "prepare", self.graph, "-o", self.folder / "none.h5",
-                       "--drop-duplicates", "--relabel", f"order-degree:{self.order}", ranks=2)
+        self.refuse_to_prepare(3, [f"the order is of a graph with {N} vertices, and", f"has {N + 1}"],
+                               "--drop-duplicates", "--relabel", f"order-degree:{self.order}", ranks=2)
         self.assertGreater(len(edges), 0)
 
     def test_bad_words(self):
@@ -131,7 +132,6 @@ class Relabel(CleanTest):
                                (("--relabel", "random:-1"), ["give a whole number of at least 0"]),
                                (("--relabel", ""), ["--relabel : not one of"]),
                                (("--relabel", "component", "--largest-component"), ["there is one component; leave one of them out"])):
-            self.fail_with(2, words, "prepare", self.graph, "-o", self.new, *options, ranks=2)
-        self.fail_with(3, ["none.h5"], "prepare", self.graph, "-o", self.new, "--relabel", f"order:{self.folder}/none.h5", ranks=2)
-        self.fail_with(3, ["graph.h5"], "prepare", self.graph, "-o", self.new, "--relabel", f"order:{self.graph}", ranks=2)
-        self.assertFalse(self.new.exists())
+            self.refuse_to_prepare(2, words, *options, ranks=2)
+        for path in (self.folder / "nowhere.h5", self.graph):
+            self.refuse_to_prepare(3, [path.name], "--relabel", f"order:{path}", ranks=2)

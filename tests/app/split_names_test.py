@@ -8,8 +8,7 @@ the names that are there.
 import numpy as np
 
 from tests.app.import_test import OgbFolder
-from tests.app.prepare_test import contents
-from tests.app.program import ProgramTest, arrays_of, attributes_of, awkward_graph, forget_digests, put, set_at
+from tests.app.program import ProgramTest, arrays_of, attributes_of, awkward_graph, contents, forget_digests, put, set_at
 
 PARTS = ("train", "valid", "test")
 SPLITS = ("", "first", "second.2")

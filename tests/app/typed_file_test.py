@@ -5,11 +5,10 @@ that names the place; one changed value in any data set is refused by the name o
 takes what is there; a generated file is the same for any number of ranks.
 """
 
-import h5py
 import numpy as np
 
-from tests.app.digest_test import dataset_digest, mix, names_of, stated
-from tests.app.program import LONG, ProgramTest, awkward_graph, espalier, put, read, set_at, set_attributes, write_file
+from tests.app.digest_test import dataset_digest, mix, stated
+from tests.app.program import LONG, ProgramTest, arrays_of, awkward_graph, espalier, put, read, set_at, set_attributes, write_file
 
 # Two authors (0, 1), three papers (2 to 4), nobody of type editor, one journal (5). Relations: writes, cites, rev_writes, in, edits.
 # Row:                    0: rev_writes | 1: rev_writes | 2: writes, cites | 3: writes     | 4: nothing | 5: in
@@ -86,12 +85,10 @@ class Read(TypedFile):
     def test_what_the_digests_are(self):
         write_typed(self.graph)
         self.succeed("digest", self.graph, "--write", ranks=2)
-        with h5py.File(self.graph) as file:
-            for name in names_of(file):
-                values = file[name][()]
-                if values.dtype.kind == "S":
-                    values = np.array([hash_of(text) for text in values], np.uint64).view(np.int64)
-                self.assertEqual(stated(file[name]), f"{dataset_digest(values):016x}", name)
+        for name, values in arrays_of(self.graph).items():
+            if values.dtype.kind == "S":
+                values = np.array([hash_of(text) for text in values], np.uint64).view(np.int64)
+            self.assertEqual(stated(self.graph, name), f"{dataset_digest(values):016x}", name)
         self.assertIn("holds what its digests say", self.succeed("digest", self.graph, ranks=3))
 
 
@@ -128,31 +125,21 @@ class Info(TypedFile):
                            "labels journal: 2 per vertex, 0 or 1, 0.500 of them 1; label 0 has least (0), label 1 most (1)"):
                 self.assertIn(wanted.split(), lines)
 
-    def test_the_target(self):
-        write_typed(self.graph, nodes__journal__labels=None)
-        self.assertIn(["target", "paper"], self.lines())
-        write_typed(self.graph, nodes__journal__labels=None, nodes__paper__labels=None)
-        self.assertIn("target none: no type has labels".split(), self.lines())
-
-    def test_vertices_without_any_edge(self):
-        write_typed(self.graph, graph__indptr=np.array([0, 2, 3, 6, 8, 8, 8]), graph__indices=np.array([2, 3, 3, 0, 2, 3, 0, 1], np.int32),
-                    graph__segment_ptr=np.array([0, 1, 2, 4, 5, 5, 5]), graph__segment_relation=np.array([2, 2, 0, 1, 0], np.uint8),
-                    graph__segment_begin=np.array([0, 2, 3, 4, 6]), graph__weights=None,
-                    **{"edges__paper.in.journal__features": None})
-        for ranks in (1, 3):
-            lines = self.lines(ranks=ranks)
-            self.assertIn("isolated 2 vertices without any edge".split(), lines)
-            self.assertIn("edges 8, of 5 relations, unweighted, 32-bit ids".split(), lines)
-
-    def test_a_self_loop(self):
-        write_typed(self.graph, graph__indices=but(INDICES, 4, 2))
-        self.assertIn("self loops 1".split(), self.lines(ranks=2))
-
-    def test_an_inverse_with_other_edges(self):
-        write_typed(self.graph, graph__indices=but(INDICES, 1, 4))
-        for ranks in (1, 3):
-            lines = self.lines(ranks=ranks)
-            self.assertIn("author.writes.paper 3 1.000 2 paper.rev_writes.author, wrongly: it has other edges".split(), lines)
+    def test_other_files(self):
+        fewer = dict(graph__indptr=np.array([0, 2, 3, 6, 8, 8, 8]), graph__indices=np.array([2, 3, 3, 0, 2, 3, 0, 1], np.int32),
+                     graph__segment_ptr=np.array([0, 1, 2, 4, 5, 5, 5]), graph__segment_relation=np.array([2, 2, 0, 1, 0], np.uint8),
+                     graph__segment_begin=np.array([0, 2, 3, 4, 6]), graph__weights=None, **{"edges__paper.in.journal__features": None})
+        for changed, *wanted in ((dict(nodes__journal__labels=None), "target paper"),
+                                 (dict(nodes__journal__labels=None, nodes__paper__labels=None), "target none: no type has labels"),
+                                 (fewer, "isolated 2 vertices without any edge", "edges 8, of 5 relations, unweighted, 32-bit ids"),
+                                 (dict(graph__indices=but(INDICES, 4, 2)), "self loops 1"),
+                                 (dict(graph__indices=but(INDICES, 1, 4)),
+                                  "author.writes.paper 3 1.000 2 paper.rev_writes.author, wrongly: it has other edges")):
+            write_typed(self.graph, **changed)
+            for ranks in (1, 3):
+                lines = self.lines(ranks=ranks)
+                for line in wanted:
+                    self.assertIn(line.split(), lines)
 
     def test_memory_adds_the_types_up(self):
         self.succeed("generate", "planted", "--types", "a=30000:7,b=20000,c=10000:3", "--relations", "a.x.b=7000,b.y.c=5000",
@@ -200,17 +187,16 @@ class Generate(TypedFile):
 
 class Refuse(TypedFile):
     def test_data_sets_that_are_missing_or_of_another_shape(self):
-        for name in ("types/name", "types/offset", "relations/name", "relations/source", "relations/target", "relations/inverse",
-                     "graph/segment_ptr", "graph/segment_relation", "graph/segment_begin"):
-            write_typed(self.graph, **{name.replace("/", "__"): None})
-            self.refuse(f"there is no dataset /{name}", ranks=(1,))
-            write_typed(self.graph, **{name.replace("/", "__"): np.zeros((2, 2), np.int64)})
-            self.refuse(f"/{name} has 2 dimensions, expected 1", ranks=(1,))
-        for name in ("types/offset", "relations/source", "graph/segment_ptr", "graph/segment_begin"):
-            write_typed(self.graph, **{name.replace("/", "__"): np.zeros(5)})
-            self.refuse(f"/{name} does not hold integers", ranks=(1,))
+        numbers = ("types/offset", "relations/source", "graph/segment_ptr", "graph/segment_begin")
+        names = ("types/name", "relations/name", "relations/target", "relations/inverse", "graph/segment_relation", *numbers)
+        cases = [(name, value, words) for name in names for value, words in ((None, "there is no dataset /{}"),
+                                                                             (np.zeros((2, 2), np.int64), "/{} has 2 dimensions, expected 1"))]
+        cases += [(name, np.zeros(5), "/{} does not hold integers") for name in numbers]
+        self.refuse_each([({name.replace("/", "__"): value}, words.format(name)) for name, value, words in cases], ranks=1)
 
-    def test_lengths(self):
+    def test_types_and_relations(self):
+        """Lengths; names, of which graph/schema_test has what there may be; of what does not fit one of each kind, and what only a file can be."""
+        many = texts(*(f"t{k}" for k in range(257)))
         cases = [(dict(types__offset=np.array([0, 2, 5, 6])), "/types/offset has 4 entries for 4 types"),
                  (dict(relations__source=np.zeros(4, np.int32)), "/relations/source has 4 entries for 5 relations"),
                  (dict(relations__target=np.zeros(6, np.int32)), "/relations/target has 6 entries for 5 relations"),
@@ -222,31 +208,22 @@ class Refuse(TypedFile):
                  (dict(nodes__paper__labels=np.zeros(2, np.int32)), "/nodes/paper/labels has 2 rows, but the type has 3 vertices"),
                  (dict(nodes__paper__time=np.zeros(2, np.int64)), "/nodes/paper/time has 2 rows, but the type has 3 vertices"),
                  (dict(nodes__paper__time=np.zeros(3)), "/nodes/paper/time does not hold integers"),
-                 (dict(split__paper__train=np.arange(4)), "/split/paper/train has 4 ids, but the type has 3 vertices")]
-        self.refuse_each(cases, ranks=1)
-
-    def test_names(self):
-        # graph/schema_test has what names there may be.
-        many = texts(*(f"t{k}" for k in range(257)))
-        cases = [(dict(types__name=texts("author", "paper", "author", "journal")), "two vertex types are called author"),
+                 (dict(split__paper__train=np.arange(4)), "/split/paper/train has 4 ids, but the type has 3 vertices"),
+                 (dict(types__name=texts("author", "paper", "author", "journal")), "two vertex types are called author"),
                  (dict(types__name=np.arange(4)), "/types/name is no list of texts of fixed length"),
                  (dict(relations__name=np.array(["a", "b", "c", "d", "e"], object)), "/relations/name is no list of texts of fixed length"),
                  (dict(types__name=many), "/types/name has 257 names, expected 1 to 256"),
                  (dict(relations__name=many[:0]), "/relations/name has 0 names, expected 1 to 256"),
-                 (dict(relations__name=np.array(["a", "b", "c", "d", "e" * 1025], "S")), "the names in /relations/name have 1025 letters")]
-        self.refuse_each(cases, ranks=1)
-        write_typed(self.graph, types__name=texts("author", "paper", "author", "journal"))
-        self.refuse("two vertex types are called author", ranks=(3,))
-
-    def test_types_and_relations_that_do_not_fit(self):
-        # One of each kind, and what only a file can be; graph/schema_test has them all.
-        cases = [(dict(types__offset=np.array([0, 2, 5, 5, 7])), "/types/offset ends with 7, but the graph has 6 vertices"),
+                 (dict(relations__name=np.array(["a", "b", "c", "d", "e" * 1025], "S")), "the names in /relations/name have 1025 letters"),
+                 (dict(types__offset=np.array([0, 2, 5, 5, 7])), "/types/offset ends with 7, but the graph has 6 vertices"),
                  (dict(types__offset=np.array([1, 2, 5, 5, 6])), "the vertices of type author are [1, 2), but 0 is the next"),
                  (dict(relations__target=np.array([1, 1, 2**40, 3, 3])), "relation rev_writes is of type 2147483647, of 4"),
                  (dict(relations__inverse=np.array([2, -1, 0, 5, -1])), "the inverse of relation paper.in.journal is 5, of 5"),
                  (dict(relations__inverse=np.array([2, -1, -1, -1, -1])),
                   "relation paper.rev_writes.author cannot be the inverse of author.writes.paper")]
         self.refuse_each(cases, ranks=1)
+        write_typed(self.graph, types__name=texts("author", "paper", "author", "journal"))
+        self.refuse("two vertex types are called author", ranks=(3,))
 
     def test_segments(self):
         relation, begin, ptr = SEGMENT_RELATION, SEGMENT_BEGIN, SEGMENT_PTR
@@ -343,14 +320,8 @@ class Damage(TypedFile):
         write_typed(self.graph, types__name=np.array(["author", "paper", "editor", "journal"], "S9"),
                     graph__indices=but(INDICES, 4, 2))  # row 2 cites 2 and 4, so that 3 in place of 4 is allowed
         self.succeed("digest", self.graph, "--write")
-        with h5py.File(self.graph) as file:
-            self.assertEqual(set(names_of(file)), set(self.CHANGES))
-        whole = self.graph.read_bytes()
-        for number, (name, (place, value)) in enumerate(self.CHANGES.items()):
-            self.graph.write_bytes(whole)
-            self.assertNotEqual(read(self.graph, name)[place], value, name)
-            set_at(self.graph, name, place, value)
-            self.fail_with(3, [f": {name} does not hold what was written there"], "digest", self.graph, ranks=1 + 2 * (number % 2))
+        self.assertEqual({f"/{name}" for name in arrays_of(self.graph)}, set(self.CHANGES))
+        self.each_change_is_refused(((name, *change) for name, change in self.CHANGES.items()), lambda number: [("digest", 1 + 2 * (number % 2))])
 
     def test_write_takes_what_is_there(self):
         write_typed(self.graph)
