@@ -6,7 +6,6 @@
 #include "chosen_links.hpp"
 #include "copy_contents.hpp"
 #include "edge_tables.hpp"
-#include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/components.hpp"
 #include "espalier/graph/graph_writer.hpp"
@@ -17,16 +16,6 @@ namespace espalier {
 namespace {
 
 constexpr const char* kCleaning = "prepare";
-
-// Does each edge have its reverse? By hashes of all edges, 64 bits.
-template <class Index>
-bool is_symmetric(const Communicator& comm, const RowRange& range, const Csr<Index>& rows) {
-  std::uint64_t difference = 0;
-  for (std::int64_t v = 0; v < rows.rows; ++v)
-    for (const auto u : rows.row_indices(v))
-      difference += absorb(absorb(0, range.begin + v), u) - absorb(absorb(0, u), range.begin + v);
-  return comm.all_reduce(difference, Reduction::kSum, kCleaning) == 0;
-}
 
 // Only entries that stay.
 template <class Index>
@@ -156,8 +145,9 @@ class Rewrite {
   bool is_directed(const Csr<Index>& rows) const {
     if (file_.info().typed) return file_.info().directed.value_or(true);
     if (options_.links) return !counts_.links.pairs;
-    return !options_.clean->symmetrise &&
-           !is_symmetric(comm_, even_range(schema_.nodes(), comm_.size(), comm_.rank()), rows);
+    if (options_.clean->symmetrise) return false;
+    const auto first = even_range(schema_.nodes(), comm_.size(), comm_.rank()).begin;
+    return comm_.all_reduce(asymmetry_of(rows, first), Reduction::kSum, kCleaning) != 0;
   }
 
   const Communicator& comm_;

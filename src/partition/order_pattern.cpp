@@ -7,29 +7,12 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/group_stably.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/mix.hpp"
-#include "espalier/graph/edge_list.hpp"
 
 namespace espalier {
 
 namespace {
 
 constexpr const char* kPatternLabel = "order";
-
-std::uint64_t edge_hash(std::int64_t row, std::int64_t column) {
-  return absorb(absorb(0, row), column);
-}
-
-}  // namespace
-
-std::uint64_t asymmetry_of(const Csr<std::int64_t>& rows, std::int64_t first) {
-  std::uint64_t difference = 0;
-  for (std::int64_t i = 0; i < rows.rows; ++i)
-    for (const auto u : rows.row_indices(i)) difference += edge_hash(first + i, u) - edge_hash(u, first + i);
-  return difference;
-}
-
-namespace {
 
 constexpr std::int64_t kEntriesPerRound = std::int64_t{1} << 22;
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "espalier/graph/edge_list.hpp"
 #include "espalier/partition/order_methods.hpp"
 
 namespace espalier {
@@ -19,10 +20,6 @@ Csr<std::int64_t> symmetric_rows(const OrderTask& task);
 /// those of A [n, n], columns ascending in both. A symmetric A is noticed (asymmetry_of) and keeps
 /// its memory.
 Csr<std::int64_t> symmetric_pattern(const Communicator& comm, Csr<std::int64_t> rows);
-
-/// A sum over edges, modulo 2^64: over all rows of a graph it is 0 where reversing all of them
-/// changes nothing. `rows` are those from `first` on.
-std::uint64_t asymmetry_of(const Csr<std::int64_t>& rows, std::int64_t first);
 
 /// A whole symmetric pattern with its vertices' weights. Fewer than 2^31 vertices.
 struct WholePattern {

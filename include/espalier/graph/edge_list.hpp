@@ -17,6 +17,7 @@
 #include <stdexcept>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/mix.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -120,5 +121,16 @@ Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange&
 /// looked at.
 template <class Index>
 std::int64_t count_one_way(const Csr<Index>& matrix);
+
+/// A sum over edges, modulo 2^64: over all rows of a graph it is 0 where reversing all of them
+/// changes nothing. `rows` are those from `first` on.
+template <class Index>
+std::uint64_t asymmetry_of(const Csr<Index>& rows, std::int64_t first) {
+  std::uint64_t difference = 0;
+  for (std::int64_t v = first; v < first + rows.rows; ++v)
+    for (const std::int64_t u : rows.row_indices(v - first))
+      difference += absorb(absorb(0, v), u) - absorb(absorb(0, u), v);
+  return difference;
+}
 
 }  // namespace espalier
