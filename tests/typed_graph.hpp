@@ -54,8 +54,9 @@ Csr<Index> typed_graph(const Schema& schema, std::int64_t degree, bool weighted,
 /// The same spread over the grid.
 template <class Index>
 DistCsr<Index> typed_matrix(const Grid& grid, const Schema& schema, const Csr<Index>& whole,
-                            const Ownership& ownership) {
-  auto a = distribute(grid, whole, ownership);
+                            const Ownership& ownership, std::span<const std::uint16_t> parts = {}) {
+  auto a = parts.empty() ? distribute(grid, whole, ownership)
+                         : distribute_cut(grid, whole, ownership, parts, true);
   set_schema(a, schema, true);
   return a;
 }

@@ -46,6 +46,24 @@ void check_order(const OrderInfo& order, const GraphFile& file, const std::strin
     input_error("{}: the order is of a graph with other edges than {} has; {}", path, file.path(), kAgain);
 }
 
+void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path) {
+  constexpr const char* kAgain = "make them of this graph with `espalier partition --edges`";
+  if (cut.edges() != file.info().edges)
+    input_error("{}: the parts are of a graph with {} edges, and {} has {}; {}", path, cut.edges(),
+                file.path(), file.info().edges, kAgain);
+  const auto pattern = pattern_digest(file.content());
+  if (cut.pattern && pattern && *cut.pattern != *pattern)
+    input_error("{}: the parts are of a graph with other edges than {} has; {}", path, file.path(), kAgain);
+}
+
+std::optional<EdgeCut> read_job_cut(const Communicator& world, const Config& config, const GraphFile& file) {
+  if (config.graph.cut.empty()) return {};
+  note_activity("reading the parts of edges");
+  const EdgeCut cut = {config.graph.cut, read_edge_parts_info(world, config.graph.cut)};
+  check_cut(cut.info, file, config.graph.cut);
+  return cut;
+}
+
 GraphView view_of(const Config& config) {
   GraphView view(config.graph.verify ? Verify::kYes : Verify::kNo);
   view.target = config.graph.target;
@@ -110,6 +128,7 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .device_memory = job.device.memory,
           .samples_ahead = job.samples_ahead,
           .order = job.owners.order.value_or(OrderInfo()),
+          .cut = job.owners.cut ? job.owners.cut->info : EdgePartsInfo(),
           .may_spill = job.kind == JobKind::kTrain && job.device.gpu == nullptr,
           .spills_unasked = job.config.run.spill.empty() && !job.spill.empty()};
 }
@@ -216,6 +235,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   check_job(Moment::kGraph, facts);
   const auto order = memory && memory->order ? *memory->order : read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
+  job.owners.cut = read_job_cut(world, config, *job.file);
   const auto asked = size_of(job, world.size());
   auto size = asked;
   resolve(size, job.cpu.threads);
@@ -459,7 +479,7 @@ std::vector<std::string> names_of(const std::vector<Schedule>& schedules) {
 }
 
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {
-  if (job.grid->rows() == 1 || job.config.grid.topology == "replicated") return "no product moves data";
+  if (job.grid->rows() == 1 || job.config.grid.replicates()) return "no product moves data";
   return fmt::format("schedule {}", fmt::join(names_of(schedules), ", "));
 }
 
@@ -473,8 +493,7 @@ RunReport start_report(const Job& job, const char* command, const std::vector<Sc
   report.device = job.device.name();
   report.graph = job.graph;
   report.verified = job.verified;
-  if (job.config.grid.topology == "partitioned" && job.grid->rows() > 1)
-    report.schedules = names_of(schedules);
+  if (!job.config.grid.replicates() && job.grid->rows() > 1) report.schedules = names_of(schedules);
   return report;
 }
 

@@ -43,6 +43,7 @@ struct MetricsFile {
 struct VertexOwners {
   Ownership blocks;                           ///< a part for each block row
   std::optional<OrderInfo> order;             ///< what they were cut from, with graph.order
+  std::optional<EdgeCut> cut;                 ///< which block row has which entry, with graph.cut
   std::shared_ptr<const BatchGroups> groups;  ///< of training examples, with local batches
 };
 
@@ -91,6 +92,10 @@ GraphView view_of(const Config& config);
 /// edges were read by digests that stand in the file.
 void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path);
 
+/// The same of parts of edges, and Collective. graph.cut, with one.
+void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path);
+std::optional<EdgeCut> read_job_cut(const Communicator& world, const Config& config, const GraphFile& file);
+
 /// Collective. graph.order, with one. Throws as read_order and check_order do.
 std::optional<Order> read_job_order(const Communicator& world, const Config& config, const GraphFile& file);
 
@@ -126,16 +131,19 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
 /// The matrix of the job (model_matrix). Collective.
 template <class Index>
 DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const Ownership& rows,
-                                 const Config& config) {
+                                 const Config& config, const EdgeCut* cut = nullptr) {
   note_activity("reading the edges");
-  return model_matrix(read_dist_csr<Index>(grid, file, rows), config);
+  return model_matrix(cut != nullptr && grid.rows() > 1 ? read_cut_csr<Index>(grid, file, rows, *cut)
+                                                        : read_dist_csr<Index>(grid, file, rows),
+                      config);
 }
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
-  const bool replicated = job.config.grid.topology == "replicated";
+  const bool replicated = job.config.grid.replicates();
   auto a = read_model_matrix<Index>(job.matrix_grid(), *job.file,
                                     replicated ? block_partition(job.graph.nodes, 1) : job.owners.blocks,
-                                    job.config);
+                                    job.config, job.owners.cut ? &*job.owners.cut : nullptr);
+  if (job.owners.cut) check_cut(job.owners.cut->info, *job.file, job.config.graph.cut);
   if (job.owners.order) check_order(*job.owners.order, *job.file, job.config.graph.order);
   return a;
 }

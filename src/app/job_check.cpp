@@ -39,6 +39,21 @@ void local_batches(const JobFacts& job) {
         job.source, config.sampler.groups);
 }
 
+void vertex_cut(const JobFacts& job) {
+  const auto& config = job.config;
+  if (!config.grid.cuts()) return;
+  if (config.graph.cut.empty())
+    usage_error(
+        "{}: grid.topology = \"vertex-cut\" needs graph.cut, which is missing; make one with `espalier "
+        "partition GRAPH --edges`, or use \"partitioned\"",
+        job.source);
+  if (config.grid.schedule != "auto" && config.grid.schedule != "pull")
+    usage_error(
+        "grid.schedule = \"{}\" brings whole rows from one rank, and with grid.topology = \"vertex-cut\" "
+        "they lie with several; use \"pull\" or \"auto\"",
+        config.grid.schedule);
+}
+
 // ---- the graph ----
 
 void copies(const JobFacts& job) {
@@ -243,6 +258,26 @@ void groups(const JobFacts& job) {
         sampler.groups, job.config.graph.order, counted(job.order->clusters(), "cluster"));
 }
 
+void parts_of_edges(const JobFacts& job) {
+  const auto& size = *job.size;
+  if (!size.config.grid.cuts()) return;
+  const auto parts = size.cut.parts(),
+             rows = static_cast<int>(size.ranks / *size.config.grid.replication.value);
+  if (rows > kMostHolders)
+    usage_error(
+        "grid.topology = \"vertex-cut\" on {} block rows; {} is the most: raise grid.replication, or use "
+        "\"partitioned\"",
+        rows, kMostHolders);
+  if (parts < rows)
+    usage_error(
+        "{} has {} of edges for {} block rows; make more with `espalier partition --edges --parts {}`, or "
+        "raise grid.replication",
+        job.config.graph.cut, counted(parts, "part"), rows, 4 * rows);
+  if (size.gpu)
+    usage_error("grid.topology = \"vertex-cut\" is for CPUs, and this job computes {}; use \"partitioned\"",
+                job.device);
+}
+
 void keys_of_gpus(const JobFacts& job) {
   const auto& train = job.config.train;
   if (job.size->gpu && job.config.graph.features_on_disk())
@@ -281,6 +316,7 @@ struct Check {
 constexpr Check kChecks[] = {
     {Moment::kConfig, kAll, config_keys},
     {Moment::kConfig, kAll, local_batches},
+    {Moment::kConfig, kAll, vertex_cut},
     {Moment::kGraph, kWrite, written},
     {Moment::kGraph, kAll, copies},
     {Moment::kGraph, kDraw, target},
@@ -299,6 +335,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kTrain | kJudge, what_is_learnt},
     {Moment::kGraph, kJudge, examples},
     {Moment::kGrid, kDraw, groups},
+    {Moment::kGrid, kAll, parts_of_edges},
     {Moment::kGrid, kAll, keys_of_gpus},
     {Moment::kMemory, kAll, memory},
 };

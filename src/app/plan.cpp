@@ -50,7 +50,8 @@ bool is_plan(const std::string& text) {
 
 // The job as `sample` and `train` will be asked for it (open_job).
 Plan asked_plan(const Communicator& world, const PlanArguments& arguments, const Config& config,
-                const GraphInfo& graph, const std::optional<Order>& order) {
+                const GraphInfo& graph, const std::optional<Order>& order,
+                const std::optional<EdgeCut>& cut) {
   Plan plan;
   if (!arguments.machine.empty()) plan.machine = read_machine(arguments.machine);
   auto& job = plan.job;
@@ -58,6 +59,7 @@ Plan asked_plan(const Communicator& world, const PlanArguments& arguments, const
   job.config = config;
   job.ranks = arguments.ranks;
   if (order) job.order = order->info;
+  if (cut) job.cut = cut->info;
   job.training = !arguments.sampling;
   plan.offer = memory_of_rank(world, arguments, config, plan.machine);
   job.host_memory = plan.offer.binding ? plan.offer.bytes : node_memory() / arguments.ranks;
@@ -206,7 +208,8 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
                     .graph = &file.info()};
   check_job(Moment::kGraph, facts);
   const auto order = read_job_order(world, config, file);
-  auto plan = asked_plan(world, arguments, config, file.info(), order);
+  const auto cut = read_job_cut(world, config, file);
+  auto plan = asked_plan(world, arguments, config, file.info(), order, cut);
   const auto asked = plan.job;
   resolve(plan.job, plan.threads);
   facts.order = order ? &order->info : nullptr;

@@ -73,11 +73,10 @@ void warn_of_silence(const Job& job, const DistCsr<Index>& a, const Targets& tar
   const auto columns = a.columns.leaf();
   const bool of_labels = task_kind_of(job.config.train.task).of_labels;
   std::int64_t reached = 0;
-  for (std::int64_t k = 0; k < a.local.rows && reached == 0; ++k) {
-    const auto v = a.ownership.vertex(a.part, k);
-    if (of_labels && !std::ranges::binary_search(targets.train, v)) continue;
-    for (const auto column : a.local.row_indices(k)) reached |= columns.vertex(column) != v;
-  }
+  a.for_each_row([&](std::int64_t row, std::int64_t v) {
+    if (reached != 0 || (of_labels && !std::ranges::binary_search(targets.train, v))) return;
+    for (const auto column : a.local.row_indices(row)) reached |= columns.vertex(column) != v;
+  });
   if (job.grid->world().all_reduce(reached, Reduction::kMax, "setup") == 0 && job.grid->world().rank() == 0)
     log::warning("{}", no_message_in_words(job));
 }

@@ -7,8 +7,9 @@ namespace {
 
 using enum KeyEffect;
 
-const Needs kSpreadTopology = {
-    "grid.topology", [](const Config& c) { return c.grid.topology == "partitioned"; }, "\"partitioned\""};
+const Needs kSpreadTopology = {"grid.topology", [](const Config& c) { return !c.grid.replicates(); },
+                               "\"partitioned\" or \"vertex-cut\""};
+const Needs kCutTopology = {"grid.topology", [](const Config& c) { return c.grid.cuts(); }, "\"vertex-cut\""};
 bool has_hidden(const Config& c) {
   return c.model.layers > 1 || c.model.jumping != "none";
 }
@@ -85,12 +86,16 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"graph.order", kCost, &c.graph.order,
           "an order of the graph that `espalier partition` wrote: who owns which vertex; none: ranges of "
           "ids"},
+      Key{"graph.cut", kCost, &c.graph.cut,
+          "parts of the edges that `espalier partition --edges` wrote: which rank holds which entry of A"}
+          .with({kCutTopology}),
       Key{"grid.replication", kCost, &c.grid.replication,
           "c: how many ranks hold each block row; divides the number of ranks; auto: by memory"}
           .from(1),
       Key{"grid.topology", kCost, &c.grid.topology,
-          "partitioned: A is spread over the grid; replicated: every rank holds A"}
-          .among({"partitioned", "replicated"}),
+          "partitioned: A is spread over the grid, by rows; vertex-cut: by graph.cut, so that a row may lie "
+          "with several ranks; replicated: every rank holds A"}
+          .among({"partitioned", "vertex-cut", "replicated"}),
       Key{"grid.schedule", kCost, &c.grid.schedule, "how the distributed product P = Q A moves its data"}
           .among({"auto", "staged", "staged-oblivious", "pull", "push"})
           .with({kSpreadTopology}),

@@ -15,9 +15,9 @@ struct OfDegree {
 
 template <class Index>
 std::vector<std::int64_t> rows_by_degree(const DistCsr<Index>& a, std::int64_t most) {
-  Buffer<OfDegree> rows(static_cast<std::size_t>(a.local.rows));
-  for (std::int64_t k = 0; k < a.local.rows; ++k)
-    rows[k] = {-a.local.row_size(k), a.ownership.vertex(a.part, k)};
+  Buffer<OfDegree> rows(static_cast<std::size_t>(a.ownership.size(a.part)));
+  for (std::int64_t k = 0; k < std::ssize(rows); ++k)
+    rows[k] = {-a.row_size(k), a.ownership.vertex(a.part, k)};
   const auto taken = std::min<std::int64_t>(most, std::ssize(rows));
   std::ranges::partial_sort(rows, rows.begin() + taken);
   rows.resize(static_cast<std::size_t>(taken));

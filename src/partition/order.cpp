@@ -5,12 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 
-#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
 #include "sidecar.hpp"
@@ -72,81 +67,34 @@ namespace {
 
 class OrderReader {
  public:
-  explicit OrderReader(const std::string& path) : path_(path) {}
+  explicit OrderReader(const std::string& path)
+      : sidecar_("order", path, "make one with `espalier partition GRAPH -o ORDER`") {}
 
   Order read() {
-    check_is_file();
     Order order;
-    std::string wrong;
-    // What is wrong is thrown outside: nothing may leave the guarded part by an exception.
-    run_crash_guarded(kSeconds, kBytes, message_of("its structure is damaged"),
-                      [&] { wrong = open(order.info); });
-    if (!wrong.empty()) fail(wrong);
+    auto& info = order.info;
+    const auto head = sidecar_.open(kFormat, [&](const SidecarHead&) { return look(info); });
+    info.method = head.method;
+    info.pattern = head.pattern;
     read_arrays(order);
     check_clusters(order);
     return order;
   }
 
  private:
-  static constexpr double kSeconds = 2;
-  static constexpr std::int64_t kBytes = std::int64_t{1} << 30;
-
-  std::string message_of(const std::string& what) const {
-    return fmt::format("order {}: {}; make one with `espalier partition GRAPH -o ORDER`", path_, what);
-  }
-  [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(ExitCode::kInput, message_of(what));
-  }
-
-  void check_is_file() {
-    std::error_code error;
-    const auto status = std::filesystem::status(path_, error);
-    if (!std::filesystem::exists(status))
-      fail(fmt::format("no such file (seen from {})", std::filesystem::current_path(error).string()));
-    if (const auto other = other_than_file(path_); !other.empty())
-      fail(fmt::format("is a {}, not a file", other));
-    if (!std::ifstream(path_, std::ios::binary))
-      fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
-    size_ = static_cast<std::int64_t>(std::filesystem::file_size(path_, error));
-  }
-
   // What is wrong with the structure, or nothing.
-  std::string open(OrderInfo& info) {
-    file_ = hdf5::open_file_unlocked(path_);
-    if (!file_.valid()) return fmt::format("is not an HDF5 file, or is cut off ({})", hdf5::reason());
-    for (const char* name : {"format", "method", "pattern", "types"})
-      if (!hdf5::text_attribute_is_sound(file_, name))
-        return fmt::format("its attribute {} is damaged", name);
-    if (auto wrong = read_attributes(info); !wrong.empty()) return wrong;
-    cluster_ = hdf5::open_dataset(file_, "/cluster");
-    weights_ = hdf5::open_dataset(file_, "/weights");
-    if (auto wrong = check_shapes(info); !wrong.empty() || info.types.empty()) return wrong;
-    type_weights_ = hdf5::open_dataset(file_, "/type_weights");
-    return check_type_weights(info);
-  }
-
-  std::string read_attributes(OrderInfo& info) {
-    std::string format, pattern;
-    std::int64_t version = 0;
-    if (!hdf5::read_text_attribute(file_, "format", format) || format != kFormat)
-      return fmt::format("is HDF5 but not an order (its attribute format is {}, not \"{}\")",
-                         format.empty() ? hdf5::describe_attribute(file_, "format") : '"' + format + '"',
-                         kFormat);
-    if (!hdf5::read_integer_attribute(file_, "version", version))
-      return fmt::format("its attribute version is {}, not a whole number",
-                         hdf5::describe_attribute(file_, "version"));
-    if (version != kVersion)
-      return fmt::format("has format version {}; this program reads version {}", version, kVersion);
-    if (!hdf5::read_text_attribute(file_, "method", info.method)) return "has no attribute method";
+  std::string look(OrderInfo& info) {
     if (auto wrong = read_types(info); !wrong.empty()) return wrong;
-    if (!hdf5::read_text_attribute(file_, "pattern", pattern)) return "";
-    info.pattern = digest_from_hex(pattern);
-    return info.pattern ? "" : fmt::format("its attribute pattern is \"{}\", not 16 hex digits", pattern);
+    cluster_ = hdf5::open_dataset(sidecar_.file(), "/cluster");
+    weights_ = hdf5::open_dataset(sidecar_.file(), "/weights");
+    if (auto wrong = check_shapes(info); !wrong.empty() || info.types.empty()) return wrong;
+    type_weights_ = hdf5::open_dataset(sidecar_.file(), "/type_weights");
+    return check_type_weights(info);
   }
 
   std::string read_types(OrderInfo& info) {
     std::string names;
-    if (!hdf5::read_text_attribute(file_, "types", names)) return "";
+    if (!hdf5::read_text_attribute(sidecar_.file(), "types", names)) return "";
     for (std::size_t begin = 0; begin <= names.size();) {
       const auto comma = std::min(names.find(',', begin), names.size());
       info.types.push_back(names.substr(begin, comma - begin));
@@ -165,18 +113,14 @@ class OrderReader {
     if (!type_weights_.is_integer() || type_weights_.shape.size() != 2 || type_weights_.columns() != kinds ||
         type_weights_.type_size != 8 || type_weights_.rows() != info.clusters())
       return fmt::format("/type_weights is not int64 [{}, {}]", info.clusters(), kinds);
-    if (info.clusters() * kinds * 8 > size_) return "is cut off, or compressed";
+    if (info.clusters() * kinds * 8 > sidecar_.size()) return "is cut off, or compressed";
     info.type_weights.resize(info.weights.size() * 2 * info.types.size());
     return "";
   }
 
   std::string check_shapes(OrderInfo& info) {
-    for (const auto* dataset : {&cluster_, &weights_}) {
-      if (!dataset->exists()) return fmt::format("there is no dataset {}", dataset->name);
-      if (!dataset->is_integer()) return fmt::format("{} does not hold integers", dataset->name);
-      if (!hdf5::text_attribute_is_sound(dataset->handle, "digest"))
-        return fmt::format("the attribute digest of {} is damaged", dataset->name);
-    }
+    for (const auto* dataset : {&cluster_, &weights_})
+      if (auto wrong = sidecar_.check_integers(*dataset); !wrong.empty()) return wrong;
     if (cluster_.shape.size() != 1 || cluster_.type_size != 2 || cluster_.type_signed)
       return "/cluster is not one row of uint16";
     if (weights_.shape.size() != 2 || weights_.columns() != kWeights || weights_.type_size != 8)
@@ -185,9 +129,9 @@ class OrderReader {
     if (info.nodes < 1) return "has no vertex";
     if (weights_.rows() < 1 || weights_.rows() > kMostClusters)
       return fmt::format("has {} clusters; between 1 and {} is possible", weights_.rows(), kMostClusters);
-    const auto bytes = info.nodes * 2 + weights_.rows() * kWeights * 8;
-    if (info.nodes > size_ / 2 || bytes > size_)
-      return fmt::format("is cut off, or compressed: {} bytes, and its arrays have {}", size_, bytes);
+    const auto bytes = info.nodes * 2 + weights_.rows() * kWeights * 8, size = sidecar_.size();
+    if (info.nodes > size / 2 || bytes > size)
+      return fmt::format("is cut off, or compressed: {} bytes, and its arrays have {}", size, bytes);
     info.weights.resize(static_cast<std::size_t>(weights_.rows()));
     return "";
   }
@@ -195,22 +139,11 @@ class OrderReader {
   void read_arrays(Order& order) {
     order.cluster.resize(static_cast<std::size_t>(order.info.nodes));
     std::span numbers(order.info.weights[0].data(), order.info.weights.size() * kBalanceNames.size());
-    read_array(cluster_, std::span(order.cluster), 1);
-    read_array(weights_, numbers, kWeights);
+    sidecar_.read_array(cluster_, std::span(order.cluster), 1);
+    sidecar_.read_array(weights_, numbers, kWeights);
     if (!order.info.types.empty())
-      read_array(type_weights_, std::span(order.info.type_weights), 2 * std::ssize(order.info.types));
-  }
-
-  template <class T>
-  void read_array(const hdf5::Dataset& dataset, std::span<T> values, std::int64_t width) {
-    if (!hdf5::read_slab(dataset, hdf5::memory_type<T>(), {0, dataset.rows(), width}, values.data()))
-      fail(fmt::format("cannot read {}: {}", dataset.name, hdf5::reason()));
-    std::string stated;
-    if (!hdf5::read_text_attribute(dataset.handle, "digest", stated)) return;
-    const auto found = hex(content_digest(std::span<const T>(values), 0));
-    if (stated != found)
-      fail(fmt::format("{} is not what was written: its digest is {}, the file says {}", dataset.name, found,
-                       stated));
+      sidecar_.read_array(type_weights_, std::span(order.info.type_weights),
+                          2 * std::ssize(order.info.types));
   }
 
   void check_clusters(const Order& order) {
@@ -218,23 +151,22 @@ class OrderReader {
     std::vector<std::int64_t> sizes(order.info.weights.size(), 0);
     for (std::size_t v = 0; v < order.cluster.size(); ++v) {
       if (order.cluster[v] >= sizes.size())
-        fail(fmt::format("vertex {} is in cluster {} of {}", v, order.cluster[v], sizes.size()));
+        sidecar_.fail(fmt::format("vertex {} is in cluster {} of {}", v, order.cluster[v], sizes.size()));
       ++sizes[order.cluster[v]];
     }
     for (std::size_t k = 0; k < sizes.size(); ++k) {
       const auto& weights = order.info.weights[k];
       if (weights[0] != sizes[k])
-        fail(
+        sidecar_.fail(
             fmt::format("/weights says that cluster {} has {} vertices; it has {}", k, weights[0], sizes[k]));
       if (std::ranges::any_of(weights, out_of_range))
-        fail(fmt::format("the weights of cluster {} are out of range", k));
+        sidecar_.fail(fmt::format("the weights of cluster {} are out of range", k));
     }
-    if (std::ranges::any_of(order.info.type_weights, out_of_range)) fail("weights of types are out of range");
+    if (std::ranges::any_of(order.info.type_weights, out_of_range))
+      sidecar_.fail("weights of types are out of range");
   }
 
-  std::string path_;
-  std::int64_t size_ = 0;
-  hdf5::Handle file_;
+  SidecarReader sidecar_;
   hdf5::Dataset cluster_, weights_, type_weights_;
 };
 

@@ -13,19 +13,7 @@ std::int64_t vertex_at(const PartMarks<Cpu>& marks, std::int64_t k) {
 }
 
 PartMarks<Cpu> OwnerMap::make_marks(int part) const {
-  PartMarks<Cpu> marks;
-  marks.words.assign((n_ + 63) / 64, 0);
-  marks.before.resize(marks.words.size());
-  std::int64_t count = 0;
-  for (std::int64_t word = 0; word < std::ssize(marks.words); ++word) {
-    std::uint64_t bits = 0;
-    for (auto v = 64 * word; v < std::min(64 * word + 64, n_); ++v)
-      bits |= std::uint64_t{owner(v) == part} << (v % 64);
-    marks.words[word] = bits;
-    marks.before[word] = count;
-    count += std::popcount(bits);
-  }
-  return marks;
+  return espalier::make_marks(n_, [&](std::int64_t v) { return owner(v) == part; });
 }
 
 const PartMarks<Cpu>& OwnerMap::marks(int part) const {

@@ -13,6 +13,7 @@
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
@@ -157,19 +158,34 @@ void add_inference(const JobSize& job, std::int64_t replication, LargestPart par
 
 }  // namespace
 
+// Of rows that are cut: the codes of their holders, marks of my own, sizes of the rows I own; and
+// the largest block row's entries.
+static void add_cut(const JobSize& job, int rows, ResidentMemory& memory) {
+  const auto nodes = static_cast<double>(job.graph.nodes), edges = static_cast<double>(job.graph.edges);
+  const auto block_rows = fold_parts(job.cut.entries, rows);
+  std::vector<double> entries(static_cast<std::size_t>(rows), 0);
+  for (std::size_t part = 0; part < block_rows.size(); ++part)
+    entries[block_rows[part]] += static_cast<double>(job.cut.entries[part]);
+  const double share = std::ranges::max(entries) / std::max(edges, 1.0);
+  const double all = topology_bytes(job.graph, matrix_has_values(job.graph, job.config)) - 8 * nodes;
+  memory.owners += nodes * ((rows <= 8 ? 1.25 : 2.25) + 8.0 / rows);
+  memory.topology = share * all + 8 * std::min(nodes, share * edges);
+}
+
 ResidentMemory resident_memory(const JobSize& job, std::int64_t replication) {
   const auto& graph = job.graph;
   const auto& config = job.config;
   const auto part = largest_part(job, replication);
   const double even = static_cast<double>(replication) / static_cast<double>(job.ranks);
-  const double of_graph =
-      config.grid.topology == "replicated" ? 1 : even * std::max(part.vertices, part.edges);
+  const double of_graph = config.grid.replicates() ? 1 : even * std::max(part.vertices, part.edges);
   ResidentMemory memory;
   if (!config.graph.order.empty())
     memory.owners = static_cast<double>(graph.nodes) * (job.ranks / replication <= 1 << 8 ? 1.25 : 2.25);
   memory.topology = topology_bytes(graph, matrix_has_values(graph, config)) * of_graph;
   if (adds_self_loops(config)) memory.loading = topology_bytes(graph, graph.weighted) * of_graph;
-  if (config.grid.schedule == "staged-oblivious" && config.grid.topology == "partitioned")
+  if (const auto rows = static_cast<int>(job.ranks / replication); config.grid.cuts() && rows > 1)
+    add_cut(job, rows, memory);
+  if (config.grid.schedule == "staged-oblivious" && !config.grid.replicates())
     memory.exchange = memory.topology;
   if (job.inference)
     add_inference(job, replication, part, memory);
@@ -309,7 +325,7 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   if (std::ranges::any_of(planned_parts(job, replication), &PlannedPart::draws))
     return std::min(resolved_batches_per_step(job.graph, job.config, job.ranks), batches);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
-  const auto block_rows = job.config.grid.topology == "replicated" ? 1 : job.ranks / replication;
+  const auto block_rows = job.config.grid.replicates() ? 1 : job.ranks / replication;
   return automatic_bulk(shape_of_picks(job.graph, job.config, job.ranks), sampler_kind_of(sampler.kind),
                         seeds_of_batch(job.graph, job.config), batches, static_cast<int>(job.ranks),
                         static_cast<int>(block_rows), job.graph.nodes, job.graph.edges,

@@ -89,7 +89,7 @@ std::string cures_of(const PlannedJob& planned, double bytes) {
   const auto replication = planned.epoch.replication;
   std::string cures = "use more ranks";
   if (replication > 1) cures += fmt::format(", a grid.replication below {}", replication);
-  if (job.config.grid.topology == "replicated") cures += ", grid.topology = \"partitioned\"";
+  if (job.config.grid.replicates()) cures += ", grid.topology = \"partitioned\"";
   if (job.gpu && !job.config.graph.features_on_host()) cures += ", graph.features_on = \"host\"";
   if (job.inference) return cures;
   if (const auto bulk = largest_bulk(planned, bytes); bulk > 0 && bulk < planned.epoch.bulk)

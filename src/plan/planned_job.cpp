@@ -13,16 +13,17 @@ PlannedEpoch planned_epoch(const JobSize& job) {
   const auto& config = job.config;
   const auto tables = input_tables(job.graph, config);
   const auto batches = batches_of_epoch(job.graph, config);
-  PlannedEpoch epoch = {
-      .ranks = static_cast<int>(job.ranks),
-      .replication = static_cast<int>(*config.grid.replication.value),
-      .topology = config.grid.topology == "replicated" ? Topology::kReplicated : Topology::kPartitioned,
-      .sampler = config.sampler.kind,
-      .shape = sampler_shape(config, job.graph, job.ranks),
-      .batch_size = config.sampler.batch_size,
-      .batches_per_step = std::min(*config.train.batches_per_step.value, batches),
-      .bulk = *config.sampler.bulk.value,
-      .seed = static_cast<std::uint64_t>(config.train.seed)};
+  PlannedEpoch epoch = {.ranks = static_cast<int>(job.ranks),
+                        .replication = static_cast<int>(*config.grid.replication.value),
+                        .topology = config.grid.replicates() ? Topology::kReplicated
+                                    : config.grid.cuts()     ? Topology::kCut
+                                                             : Topology::kPartitioned,
+                        .sampler = config.sampler.kind,
+                        .shape = sampler_shape(config, job.graph, job.ranks),
+                        .batch_size = config.sampler.batch_size,
+                        .batches_per_step = std::min(*config.train.batches_per_step.value, batches),
+                        .bulk = *config.sampler.bulk.value,
+                        .seed = static_cast<std::uint64_t>(config.train.seed)};
   epoch.tables.clear();
   for (const auto& table : tables) epoch.tables.push_back(table.held);
   if (job.training && config.model.edge_features) epoch.edges = edge_table(job.graph).held;

@@ -1,8 +1,10 @@
 #include "espalier/product/dist_csr.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "cut_rows.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
@@ -10,7 +12,8 @@ namespace espalier {
 
 namespace {
 
-// A + I of the local rows: the diagonal entry is inserted where it belongs, or 1 is added to it.
+// A + I of the local rows: the diagonal entry is inserted where it belongs, or 1 is added to it. Of
+// a row with several holders the first has it.
 template <class Index>
 Csr<Index> add_identity(const DistCsr<Index>& a) {
   Csr<Index> out;
@@ -23,11 +26,11 @@ Csr<Index> add_identity(const DistCsr<Index>& a) {
     out.indices.push_back(column);
     out.values.push_back(value);
   };
-  for (std::int64_t row = 0; row < a.local.rows; ++row) {
-    const auto self = static_cast<Index>(a.ownership.vertex(a.part, row));
+  a.for_each_row([&](std::int64_t row, std::int64_t vertex) {
+    const auto self = static_cast<Index>(vertex);
     const auto columns = a.local.row_indices(row);
     const auto weights = a.local.row_values(row);
-    bool placed = false;
+    bool placed = a.cut && std::countr_zero(a.cut->holders->of()(vertex)) != a.part;
     for (std::size_t k = 0; k < columns.size(); ++k) {
       if (!placed && columns[k] > self) put(self, 1.0f);
       placed = placed || columns[k] >= self;
@@ -36,41 +39,27 @@ Csr<Index> add_identity(const DistCsr<Index>& a) {
     }
     if (!placed) put(self, 1.0f);
     out.indptr.push_back(static_cast<std::int64_t>(out.indices.size()));
-  }
+  });
   return out;
 }
 
+// Of the rows that I own, from those of the rows that I hold: all holders have the same.
 template <class Index>
-std::vector<double> row_sums(const Csr<Index>& a) {
-  std::vector<double> sums(a.rows, 0.0);
-  for (std::int64_t row = 0; row < a.rows; ++row)
-    for (const float value : a.row_values(row)) sums[row] += value;
-  return sums;
-}
-
-// Where the entries of the relation of entry k of a row end; all of the row, of one relation.
-template <class Index>
-std::int64_t end_of_relation(const Csr<Index>& a, const ColumnsOf& columns, std::int64_t row,
-                             std::int64_t k) {
-  if (columns.begins == nullptr) return a.row_end(row);
-  const auto bound = columns.begins[columns.relation(a.indices[k]) + 1];
-  const auto begin = a.indices.begin();
-  return std::lower_bound(begin + k, begin + a.row_end(row), bound,
-                          [](Index column, std::int64_t end) { return column < end; }) -
-         begin;
-}
-
-void divide_by_sum(std::span<float> values) {
-  double sum = 0;
-  for (const float value : values) sum += value;
-  if (!(sum > 0)) return;
-  for (float& value : values) value = static_cast<float>(static_cast<double>(value) / sum);
+Buffer<double> at_owners(const DistCsr<Index>& a, const Buffer<double>& of_rows) {
+  if (!a.cut) return of_rows;
+  const HeldRows rows(a, {0, a.rows()}, false);
+  Buffer<double> held;
+  for (const auto row : rows.held) held.push_back(of_rows[row]);
+  const auto pieces = rows.to_owners(held);
+  Buffer<double> owned(a.ownership.size(a.part));
+  for (std::size_t j = 0; j < rows.owned.size(); ++j) owned[rows.owned[j]] = pieces[j];
+  return owned;
 }
 
 // Divides the entries whose column `part` owns by sqrt(D_v D_u). column_sum: of its vertices.
 template <class Index>
-void scale_columns(DistCsr<Index>& a, const std::vector<double>& row_sum, int part,
-                   const std::vector<double>& column_sum) {
+void scale_columns(DistCsr<Index>& a, const Buffer<double>& row_sum, int part,
+                   const Buffer<double>& column_sum) {
   const auto places = a.owners.places(Cpu{}, part);
   const auto owner = a.owners.owners();
   for (std::int64_t row = 0; row < a.local.rows; ++row)
@@ -86,7 +75,7 @@ void scale_columns(DistCsr<Index>& a, const std::vector<double>& row_sum, int pa
 }  // namespace
 
 RowPartition row_ranges(const Grid& grid, std::int64_t rows, Topology topology) {
-  return block_partition(rows, topology == Topology::kPartitioned ? grid.rows() : 1);
+  return block_partition(rows, topology != Topology::kReplicated ? grid.rows() : 1);
 }
 
 template <class Index>
@@ -131,9 +120,9 @@ template <class Index>
 DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
   a.local = add_identity(a);
   a.has_values = a.local.weighted = a.adds_self = true;
-  const auto mine = row_sums(a.local);
+  const auto mine = segment_sums(a), owned = at_owners(a, mine);
   for (int part = 0; part < a.parts(); ++part) {
-    std::vector<double> theirs = mine;
+    auto theirs = owned;
     theirs.resize(a.ownership.size(part));
     if (a.parts() > 1) a.grid->column_comm().broadcast(std::span<double>(theirs), part, "setup");
     scale_columns(a, mine, part, theirs);
@@ -148,13 +137,13 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   if (self_loops) a.local = add_identity(a);
   a.has_values = a.local.weighted = true;
   a.adds_self = self_loops;
-  const auto columns = a.columns.leaf();
-  for (std::int64_t row = 0; row < a.local.rows; ++row)
-    for (auto k = a.local.row_begin(row); k < a.local.row_end(row);) {
-      const auto end = end_of_relation(a.local, columns, row, k);
-      divide_by_sum(std::span(a.local.values).subspan(k, end - k));
-      k = end;
-    }
+  const auto sums = segment_sums(a);
+  auto sum = sums.begin();
+  for_each_segment(a.local, a.columns.leaf(), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    if (const double of_segment = *sum++; of_segment > 0)
+      for (auto k = begin; k < end; ++k)
+        a.local.values[k] = static_cast<float>(static_cast<double>(a.local.values[k]) / of_segment);
+  });
   return a;
 }
 

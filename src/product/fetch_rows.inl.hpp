@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cost_model.hpp"
+#include "join_rows.hpp"
 #include "row_views.hpp"
 
 namespace espalier {
@@ -42,7 +43,8 @@ Entries<Id, Space> send_entries(const Space& space, const CommunicatorOn<Space>&
   return mine;
 }
 
-/// The rows of A that a rank looks at: in its own block, or fetched.
+/// The rows of A that a rank looks at: in its own block, or fetched. Of a matrix that is cut pieces
+/// are asked of all holders of a row, and joined.
 template <class Index, class Space>
 class FetchedRows {
  public:
@@ -52,13 +54,14 @@ class FetchedRows {
               std::string label)
       : a_(a),
         label_(std::move(label)),
-        wanted_(find_distinct<Id, Index>(space, list, count, a.owners, a.part)),
+        wanted_(a.cut ? find_pieces<Id, Index>(space, list, count, *a.cut, a.parts(), a.part)
+                      : find_distinct<Id, Index>(space, list, count, a.owners, a.part)),
         begins_(begins_of(wanted_.groups.counts)),
         list_size_(count),
         views_(wanted_.groups.ids.size()) {
     a.grid->traffic().count(MemoryStep::kFindDistinct, {.rows = count, .entries = wanted_.groups.size()});
     view_rows(space, wanted_.groups.ids.data() + begins_.back(), wanted_.groups.size() - begins_.back(),
-              a.local, a.owners.places(space, a.part).leaf, views_.data() + begins_.back());
+              a.local, a.row_of(space), views_.data() + begins_.back());
   }
 
   /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (but
@@ -73,7 +76,7 @@ class FetchedRows {
     column.all_to_all_v(wanted_.groups.ids.data() + begins_[first], counts, ids.data(), asked_counts,
                         label_ + "/ids");
     Array<Space, RowView<Index>> rows(asked);
-    view_rows(space, ids.data(), asked, a_.local, a_.owners.places(space, a_.part).leaf, rows.data());
+    view_rows(space, ids.data(), asked, a_.local, a_.row_of(space), rows.data());
     const auto reply = copy_rows(space, rows.data(), asked, a_.has_values);
     a_.grid->traffic().count(MemoryStep::kReply, {.rows = asked, .bytes = reply.bytes()});
     keep(space, first,
@@ -114,10 +117,17 @@ class FetchedRows {
     keep(space, stage, copy_rows(space, wanted.data(), count, a_.has_values));
   }
 
-  /// One view for each id of the list. All wanted rows must be here.
-  Array<Space, RowView<Index>> views(const Space& space) const {
+  /// One view for each id of the list. All wanted rows must be here. They stay as long as this.
+  Array<Space, RowView<Index>> views(const Space& space) {
     Array<Space, RowView<Index>> rows(list_size_);
-    take(space, views_.data(), wanted_.place_of.data(), list_size_, rows.data());
+    const auto* distinct = views_.data();
+    if constexpr (std::is_same_v<Space, Cpu>)
+      if (a_.cut) {
+        joined_ = join_rows<Index>(space, std::span<const RowView<Index>>(views_),
+                                   wanted_.groups.order.data(), wanted_.rows, a_.has_values);
+        distinct = joined_.rows.data();
+      }
+    take(space, distinct, wanted_.place_of.data(), list_size_, rows.data());
     a_.grid->traffic().count(MemoryStep::kTakeViews, {.rows = list_size_});
     return rows;
   }
@@ -144,8 +154,9 @@ class FetchedRows {
   DistinctIds<Index, Space> wanted_;  // my own last
   std::vector<std::int64_t> begins_;  // [parts + 1] of the wanted ids of each owner, and my own
   std::int64_t list_size_;
-  Array<Space, RowView<Index>> views_;          // [wanted]
-  std::vector<Entries<Index, Space>> fetched_;  // what they refer to
+  Array<Space, RowView<Index>> views_;                         // [wanted]
+  std::vector<Entries<Index, Space>> fetched_;                 // what they refer to
+  ForSpace<Space, JoinedRows<Index>, std::monostate> joined_;  // of a cut matrix, whole rows
 };
 
 }  // namespace espalier

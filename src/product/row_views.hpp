@@ -106,7 +106,9 @@ void sum_sizes(const Cuda& cuda, const Size* sizes, std::int64_t rows, std::int6
 template <class Index, class Space = Cpu>
 struct DistinctIds {
   OwnerGroups<Index, Space> groups;     ///< of the ids; `order` is not said
-  Array<Space, std::int64_t> place_of;  ///< [list] the place of each id of the list in groups.ids
+  Array<Space, std::int64_t> place_of;  ///< [list] the place of each id of the list in groups.ids;
+                                        ///< of pieces: its row
+  std::int64_t rows = 0;                ///< of pieces: how many; piece j is of row groups.order[j]
 };
 
 /// Of list [count]; those of part `last` come last and are not counted. On a GPU the host waits.
@@ -126,6 +128,27 @@ DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t 
   for (std::int64_t j = 0; j < std::ssize(distinct); ++j) place_in_groups[found.groups.order[j]] = j;
   for (auto& place : found.place_of) place = place_in_groups[place];
   return found;
+}
+/// The same of a matrix that is cut: a piece is asked of each part that holds some of a row.
+template <class From, class Index>
+DistinctIds<Index> find_pieces(const Cpu& cpu, const From* list, std::int64_t count, const CutRows& cut,
+                               int parts, int last) {
+  DistinctIds<Index> found;
+  found.place_of.resize(count);
+  IdMap seen(count);
+  Buffer<std::int64_t> distinct;
+  for (std::int64_t k = 0; k < count; ++k) {
+    found.place_of[k] = seen.insert(list[k]);
+    if (found.place_of[k] == std::ssize(distinct)) distinct.push_back(list[k]);
+  }
+  found.rows = std::ssize(distinct);
+  group_by_holder(cpu, distinct.data(), found.rows, cut.holders->of(), parts, found.groups, last);
+  return found;
+}
+template <class From, class Index>
+DistinctIds<Index, Cuda> find_pieces(const Cuda&, const From*, std::int64_t, const CutRows&, int, int) {
+  ESPALIER_CHECK(false, "a matrix that is cut lies on CPUs{}", "");
+  return {};
 }
 template <class From, class Index>
 DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,

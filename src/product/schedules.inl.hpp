@@ -15,8 +15,7 @@ class PulledProduct final : public Product<Index, Space> {
       : q_(q), rows_{{}, q.offsets, a.local.columns, a.has_values} {
     if (a.parts() == 1) {
       rows_.rows.resize(q.rows());
-      view_rows(space, q.vertices.data(), q.rows(), a.local, a.owners.places(space, 0).leaf,
-                rows_.rows.data());
+      view_rows(space, q.vertices.data(), q.rows(), a.local, a.row_of(space), rows_.rows.data());
       return;
     }
     fetched_.emplace(space, q.vertices.data(), q.rows(), a, label);
@@ -108,8 +107,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
       : ServedProduct<Index, Space>(space, a.grid->column_comm(), q, a.owners, a, label, label + "/rows") {
     const auto& asked = this->inquiry_.asked();
     this->served_.rows.resize(asked.size());
-    view_rows(space, asked.data(), this->served_rows(), a.local, a.owners.places(space, a.part).leaf,
-              this->served_.rows.data());
+    view_rows(space, asked.data(), this->served_rows(), a.local, a.row_of(space), this->served_.rows.data());
     a.grid->traffic().count(MemoryStep::kViewRows, {.rows = this->served_rows()});
   }
 
@@ -178,8 +176,10 @@ std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const Fr
   const std::string name(label);
   if (a.parts() == 1 || schedule == Schedule::kPull)
     return std::make_unique<PulledProduct<Index, Space>>(space, q, a, name);
-  if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
+  if (schedule == Schedule::kPush && !a.cut)
+    return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
   ESPALIER_CHECK(schedule != Schedule::kAuto, "a product needs a schedule, not {}", name_of(schedule));
+  ESPALIER_CHECK(!a.cut, "rows that are cut are not served by schedule {}", name_of(schedule));
   return std::make_unique<StagedProduct<Index, Space>>(space, q, a, schedule == Schedule::kStagedOblivious,
                                                        name,
                                                        block_partition(a.parts(), a.grid->replication()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace espalier {
 
@@ -61,18 +62,6 @@ std::uint64_t picks_of(std::int64_t fanout, std::uint64_t entries) {
   return fanout < 0 ? entries : std::min(static_cast<std::uint64_t>(fanout), entries);
 }
 
-// Calls add(entries, relation) for the part of each relation in a row, or for all of it.
-template <class Index, class Add>
-void for_each_part(const ColumnsOf& columns, std::span<const Index> row, Add add) {
-  if (columns.begins == nullptr) return add(row.size(), 0);
-  for (auto from = row.begin(); from != row.end();) {
-    const int relation = columns.relation(*from);
-    const auto end = std::lower_bound(from, row.end(), static_cast<Index>(columns.begins[relation + 1]));
-    add(static_cast<std::uint64_t>(end - from), relation);
-    from = end;
-  }
-}
-
 }  // namespace
 
 template <class Index>
@@ -80,17 +69,19 @@ RowClasses row_classes(const DistCsr<Index>& a, const SamplerShape& shape) {
   const auto layers = shape.fanout.size();
   const bool apart = !shape.relation_fanout.empty();
   ClassSums sums(layers, apart ? static_cast<std::size_t>(a.columns.relations()) : 0);
-  for (std::int64_t row = 0; row < a.local.rows; ++row) {
-    const auto degree = static_cast<std::uint64_t>(a.local.row_size(row));
+  for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
+    const auto degree =
+        static_cast<std::uint64_t>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
     auto* const of_class = sums.of(degree);
     of_class[0] += 1;
     of_class[1] += degree;
-    for_each_part(a.columns.leaf(), a.local.row_indices(row), [&](std::uint64_t entries, int relation) {
-      if (apart) sums.others()[static_cast<std::size_t>(relation)] += entries;
+    for (std::size_t relation = 0; relation < sizes.size(); ++relation) {
+      const auto entries = static_cast<std::uint64_t>(sizes[relation]);
+      if (apart) sums.others()[relation] += entries;
       for (std::size_t k = 0; k < layers; ++k)
         of_class[2 + k] += picks_of(apart ? shape.relation_fanout[k][relation] : shape.fanout[k], entries);
-    });
-  }
+    }
+  });
   if (a.parts() > 1) a.grid->column_comm().all_reduce(sums.all(), Reduction::kSum, "setup");
   return sums.classes();
 }

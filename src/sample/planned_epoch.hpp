@@ -18,7 +18,8 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
           .rows = rows,
           .entries = entries,
           .index_bytes = index_bytes,
-          .value_bytes = value_bytes};
+          .value_bytes = value_bytes,
+          .cut = job.topology == Topology::kCut};
 }
 
 inline bool has_result_values(const PlannedEpoch& job) {

@@ -11,6 +11,7 @@
 #include "espalier/dense/matrix.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "mpi_test.hpp"
+#include "partition/cut.hpp"
 #include "partition/owned.hpp"
 #include "random_graph.hpp"
 
@@ -42,16 +43,29 @@ struct Dense {
 // The rows of this rank are value(v, u) where the dense matrix has an entry, to the last bit.
 void expect_rows(const DistCsr<std::int32_t>& m, const Dense& dense, const auto& value) {
   EXPECT_TRUE(m.has_values);
-  for (std::int64_t row = 0; row < m.local.rows; ++row) {
-    const auto v = m.ownership.vertex(m.part, row);
-    EXPECT_EQ(m.local.row_size(row),
-              std::accumulate(dense.stored.row(v), dense.stored.row(v) + kDenseRows, std::int64_t{0}));
+  std::int64_t entries = m.local.entries();
+  if (m.parts() > 1) entries = m.grid->column_comm().all_reduce(entries, Reduction::kSum, "test");
+  EXPECT_EQ(entries, std::accumulate(dense.stored.data.begin(), dense.stored.data.end(), std::int64_t{0}));
+  const auto counted = count_rows(m);
+  for (std::int64_t k = 0; k < m.ownership.size(m.part); ++k) {
+    const auto* stored = dense.stored.row(m.ownership.vertex(m.part, k));
+    EXPECT_EQ(counted.row_size(k), std::accumulate(stored, stored + kDenseRows, std::int64_t{0}));
+  }
+  m.for_each_row([&](std::int64_t row, std::int64_t v) {
     for (auto k = m.local.row_begin(row); k < m.local.row_end(row); ++k) {
       const std::int64_t u = m.local.indices[k];
       EXPECT_TRUE(dense.stored(v, u));
       EXPECT_EQ(m.local.values[k], static_cast<float>(value(v, u)));
     }
-  }
+  });
+}
+
+/// The matrix as block rows, and in every cut.
+template <class Use>
+void for_each_cut(const Grid& grid, const Csr<std::int32_t>& whole, const Ownership& ownership, Use use) {
+  use(distribute(grid, whole, ownership));
+  for (const auto cut : kAllCuts)
+    use(distribute_cut<std::int32_t>(grid, whole, ownership, parts_of_entries(cut, whole, grid.rows())));
 }
 
 // D^-1/2 (A + I) D^-1/2
@@ -63,10 +77,11 @@ TEST(NormalizeWithSelfLoops, EqualsTheDenseFormulaOnEveryGrid) {
       for (const auto owned : kAllOwned) {
         const Grid grid(test_world(), c);
         const auto ownership = ownership_of(owned, kDenseRows, grid.rows());
-        expect_rows(normalize_with_self_loops(distribute(grid, whole, ownership)), dense,
-                    [&](std::int64_t v, std::int64_t u) {
-                      return dense.a(v, u) / std::sqrt(dense.sums[v] * dense.sums[u]);
-                    });
+        for_each_cut(grid, whole, ownership, [&](const DistCsr<std::int32_t>& a) {
+          expect_rows(normalize_with_self_loops(a), dense, [&](std::int64_t v, std::int64_t u) {
+            return dense.a(v, u) / std::sqrt(dense.sums[v] * dense.sums[u]);
+          });
+        });
       }
   }
 }
@@ -80,10 +95,14 @@ TEST(NormalizeRows, EqualsTheDenseFormulaOnEveryGrid) {
         const Dense dense(whole, self_loops, weighted);
         for (const int c : divisors(test_world().size())) {
           const Grid grid(test_world(), c);
-          const auto a = distribute(grid, whole, ownership_of(Owned::kAtRandom, kDenseRows, grid.rows()));
-          expect_rows(normalize_rows(a, self_loops, weighted), dense, [&](std::int64_t v, std::int64_t u) {
-            return dense.sums[v] > 0 ? dense.a(v, u) / dense.sums[v] : dense.a(v, u);
-          });
+          for_each_cut(grid, whole, ownership_of(Owned::kAtRandom, kDenseRows, grid.rows()),
+                       [&](const DistCsr<std::int32_t>& a) {
+                         expect_rows(normalize_rows(a, self_loops, weighted), dense,
+                                     [&](std::int64_t v, std::int64_t u) {
+                                       return dense.sums[v] > 0 ? dense.a(v, u) / dense.sums[v]
+                                                                : dense.a(v, u);
+                                     });
+                       });
         }
       }
 }

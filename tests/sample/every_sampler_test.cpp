@@ -1,9 +1,9 @@
 // ranks: 1 3 6
 // long ranks: 2 4 5 7 8 9 12 16
 // Law of every sampler and mode: a minibatch is a function of (seed, epoch, batch) only - one
-// digest for every p, c, schedule, topology, bulk, thread count and width of indices, the pinned
-// one; also with more ranks than rows. Blocks have values and relations, or not, whether there are
-// entries or none.
+// digest for every p, c, schedule, topology, vertex cut, bulk, thread count and width of indices,
+// the pinned one; also with more ranks than rows. Blocks have values and relations, or not, whether
+// there are entries or none.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
+#include "partition/cut.hpp"
 #include "partition/owned.hpp"
 #include "random_graph.hpp"
 #include "typed_graph.hpp"
@@ -144,6 +145,7 @@ std::string name_of(const SamplerCase& c) {
 struct Setting {
   int replication = 1;
   bool partitioned = false;
+  Cut cut = Cut::kNone;            ///< of the entries, by the block rows
   Owned owned = Owned::kInRanges;  ///< by the block rows
   Schedule schedule = Schedule::kPull;
   std::int64_t bulk = 1000;
@@ -168,15 +170,21 @@ Csr<Index> with_edges(Csr<Index> a, bool edges) {
 template <class Index>
 DistCsr<Index> matrix_of_case(const Grid& grid, const SamplerCase& c, const Setting& setting) {
   const auto ownership = ownership_of(setting.owned, setting.nodes, setting.partitioned ? grid.rows() : 1);
+  const bool cut = setting.cut != Cut::kNone;
+  const auto parts_of = [&](const Csr<Index>& whole) {
+    return cut ? parts_of_entries(setting.cut, whole, grid.rows()) : std::vector<std::uint16_t>();
+  };
   if (c.model == Model::kTyped || c.model == Model::kTypedMean) {
     const auto schema = typed_schema(setting.nodes);
-    const auto a = typed_matrix(
-        grid, schema, with_edges(typed_graph<Index>(schema, 12, c.weighted_graph, 11), setting.edges),
-        ownership);
+    const auto whole = with_edges(typed_graph<Index>(schema, 12, c.weighted_graph, 11), setting.edges);
+    const auto a = typed_matrix(grid, schema, whole, ownership, parts_of(whole));
     return c.model == Model::kTyped ? a : normalize_rows(a, false, true);
   }
-  const auto whole = random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11);
-  const auto a = distribute(grid, with_edges(whole, setting.edges), ownership);
+  const auto whole = with_edges(
+      random_graph<Index>(setting.nodes, setting.nodes < 10 ? 2 : 9, c.weighted_graph, 11), setting.edges);
+  const auto parts = parts_of(whole);
+  const auto a =
+      cut ? distribute_cut<Index>(grid, whole, ownership, parts) : distribute(grid, whole, ownership);
   switch (c.model) {
     case Model::kAdjacency:
       return a;
@@ -215,9 +223,10 @@ SampleCounts sample_epoch(const SamplerCase& c, const Setting& setting) {
 
 void expect_same(const SampleCounts& counts, const SampleCounts& expected, const Setting& setting) {
   const auto words = fmt::format(
-      "c {}, {}, {}, bulk {}, {} threads, {} bits", setting.replication,
+      "c {}, {}, cut {}, {}, bulk {}, {} threads, {} bits", setting.replication,
       setting.partitioned ? fmt::format("owned {}", static_cast<int>(setting.owned)) : "replicated",
-      name_of(setting.schedule), setting.bulk, setting.threads, setting.wide ? 64 : 32);
+      static_cast<int>(setting.cut), name_of(setting.schedule), setting.bulk, setting.threads,
+      setting.wide ? 64 : 32);
   EXPECT_EQ(counts.digest, expected.digest) << words;
   EXPECT_EQ(counts.batches, expected.batches) << words;
   EXPECT_EQ(counts.sampled_edges, expected.sampled_edges) << words;
@@ -264,6 +273,41 @@ void expect_one_digest(int stride) {
       expect_same(sample_epoch(c, replicated), expected, replicated);
     }
   }
+}
+
+// Vertex cuts, whoever owns the vertices: every c with every cut, or one in `stride` of them.
+void expect_one_digest_of_cuts(int stride) {
+  std::size_t which = 0;
+  int turn = 0;
+  for (const auto& c : sampler_cases()) {
+    SCOPED_TRACE(name_of(c));
+    for (const std::int64_t nodes : {157, 5}) {
+      const auto expected = sample_epoch(c, {.nodes = nodes});
+      for (const int replication : divisors(test_world().size()))
+        for (const auto cut : kAllCuts) {
+          if (turn++ % stride != 0) continue;
+          const Setting setting = {.replication = replication,
+                                   .partitioned = true,
+                                   .cut = cut,
+                                   .owned = kAllOwned[which % 3],
+                                   .schedule = which % 2 == 0 ? Schedule::kPull : Schedule::kAuto,
+                                   .bulk = kBulks[which % 3],
+                                   .threads = 1 + static_cast<int>(which % 2),
+                                   .wide = which % 4 >= 2,
+                                   .nodes = nodes};
+          expect_same(sample_epoch(c, setting), expected, setting);
+          ++which;
+        }
+    }
+  }
+}
+
+TEST(EverySampler, OneDigestForEveryVertexCut) {
+  expect_one_digest_of_cuts(11);
+}
+
+TEST(EverySampler, LongOneDigestForEveryVertexCutInEverySetting) {
+  expect_one_digest_of_cuts(1);
 }
 
 TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidth) {

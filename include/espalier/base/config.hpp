@@ -29,6 +29,7 @@ struct GraphConfig {
   std::string target;  ///< vertex type to learn on; empty: the only one with labels
   std::string split;   ///< empty: that of /split/train, or the only one
   std::string order;
+  std::string cut;  ///< parts of edges, with grid.topology "vertex-cut"
   bool verify = true;
 
   // What follows from features_on; nothing else asks for its words.
@@ -41,6 +42,10 @@ struct GridConfig {
   AutoInt replication{1};
   std::string topology = "partitioned";
   std::string schedule = "auto";
+
+  // What follows from the topology; nothing else asks for its words.
+  bool replicates() const { return topology == "replicated"; }
+  bool cuts() const { return topology == "vertex-cut"; }
 };
 
 struct SamplerConfig {

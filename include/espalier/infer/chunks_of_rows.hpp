@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <functional>
 
 #include "espalier/product/dist_csr.hpp"
 
@@ -41,21 +41,17 @@ std::int64_t chunk_end(std::int64_t from, std::int64_t rows, const ChunkLimit& l
 }
 
 /// How many entries each vertex's row has in a matrix on the grid, of those whose rows this rank
-/// has. The matrix must outlive it; of one on a GPU its copy on the host is asked.
+/// owns. The matrix must outlive it; of one on a GPU its copy on the host is asked.
 class EntriesOfRows {
  public:
   template <class Index, class Space>
   explicit EntriesOfRows(const DistCsr<Index, Space>& a)
-      : indptr_(a.on_host().local.indptr), ownership_(&a.on_host().ownership) {}
+      : entries_([&a = a.on_host()](std::int64_t v) { return a.row_size(a.ownership.local(v)); }) {}
 
-  std::int64_t operator()(std::int64_t vertex) const {
-    const auto row = ownership_->local(vertex);
-    return indptr_[row + 1] - indptr_[row];
-  }
+  std::int64_t operator()(std::int64_t vertex) const { return entries_(vertex); }
 
  private:
-  std::span<const std::int64_t> indptr_;
-  const Ownership* ownership_;
+  std::function<std::int64_t(std::int64_t)> entries_;
 };
 
 }  // namespace espalier

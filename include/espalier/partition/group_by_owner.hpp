@@ -6,6 +6,7 @@
 
 #include "espalier/base/shared_list.hpp"
 #include "espalier/partition/ownership.hpp"
+#include "espalier/partition/row_holders.hpp"
 
 namespace espalier {
 
@@ -28,6 +29,12 @@ void group_by_owner(const Cpu& cpu, const From* list, std::int64_t count, const 
 template <class From, class Id>
 void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count, const OwnersOn<Cuda>& owners,
                     OwnerGroups<Id, Cuda>& groups, int last = -1);
+
+/// The same by the parts that hold entries of the rows `list`: an id is of each of them, so there
+/// are as many ids as pieces.
+template <class From, class Id>
+void group_by_holder(const Cpu& cpu, const From* list, std::int64_t count, const HoldersOf& holders,
+                     int parts, OwnerGroups<Id>& groups, int last = -1);
 
 /// The same for points of an axis: part i owns bounds[i] .. bounds[i+1].
 void group_by_owner(const Cpu& cpu, const std::uint64_t* list, std::int64_t count,

@@ -4,6 +4,7 @@
 // bytes per vertex in all.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -53,6 +54,33 @@ struct PlaceOf {
 
 /// The vertex at place k of a part, 0 <= k < its size.
 std::int64_t vertex_at(const PartMarks<Cpu>& marks, std::int64_t k);
+
+/// Of those of n vertices of which is_part(v) is true.
+template <class IsPart>
+PartMarks<Cpu> make_marks(std::int64_t n, IsPart is_part) {
+  PartMarks<Cpu> marks;
+  marks.words.assign((n + 63) / 64, 0);
+  marks.before.resize(marks.words.size());
+  std::int64_t count = 0;
+  for (std::int64_t word = 0; word < std::ssize(marks.words); ++word) {
+    std::uint64_t bits = 0;
+    for (auto v = 64 * word; v < std::min(64 * word + 64, n); ++v)
+      bits |= std::uint64_t{is_part(v)} << (v % 64);
+    marks.words[word] = bits;
+    marks.before[word] = count;
+    count += std::popcount(bits);
+  }
+  return marks;
+}
+
+/// Calls use(k, vertex) for the vertices of a part, ascending, and their places.
+template <class Use>
+void for_each_vertex(const PartMarks<Cpu>& marks, Use use) {
+  std::int64_t k = 0;
+  for (std::int64_t word = 0; word < std::ssize(marks.words); ++word)
+    for (auto bits = marks.words[word]; bits != 0; bits &= bits - 1)
+      use(k++, 64 * word + std::countr_zero(bits));
+}
 
 class OwnerMap {
  public:

@@ -10,6 +10,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
+#include "espalier/partition/edge_parts_file.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/planned_parts.hpp"
@@ -92,6 +93,7 @@ struct JobSize {
   std::int64_t device_memory = 0;  ///< bytes per rank of its memory
   bool samples_ahead = false;      ///< are two windows of minibatches in memory?
   OrderInfo order = {};            ///< graph.order, with one
+  EdgePartsInfo cut = {};          ///< graph.cut, with one
   bool may_spill = false;          ///< can hidden rows of evaluation go to files where run.spill
                                    ///< has no folder,
   bool spills_unasked = false;     ///< and do they?

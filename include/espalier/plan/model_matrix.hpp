@@ -30,7 +30,7 @@ DistCsr<Index> in_matrix_form(DistCsr<Index> a, const Config& config) {
 template <class Index>
 DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
   auto m = in_matrix_form(std::move(a), config);
-  return config.sampler.weighted ? without_zeros(std::move(m)) : m;
+  return count_rows(config.sampler.weighted ? without_zeros(std::move(m)) : std::move(m));
 }
 
 }  // namespace espalier

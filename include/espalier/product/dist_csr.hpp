@@ -3,18 +3,32 @@
 // (Of a graph with types: n x the columns of its schema.) Partitioned: P(i,j) holds block row i,
 // the rows of the vertices that part i owns, ascending; the c ranks of a process row hold the same
 // block. Replicated: every rank holds all rows, of one part. Column ids are global.
+//
+// Cut (a vertex cut): P(i,j) holds A_i of A = sum of A_i, whose patterns have no entry in common:
+// of some rows all entries, of others some. Who owns a vertex does not change.
 #pragma once
+
+#include <functional>
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/partition/edge_parts_file.hpp"
 #include "espalier/partition/ownership.hpp"
+#include "espalier/partition/row_holders.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
 
-enum class Topology { kPartitioned, kReplicated };
+enum class Topology { kPartitioned, kReplicated, kCut };
+
+/// What a rank knows of a matrix that is cut.
+struct CutRows {
+  std::shared_ptr<const RowHolders> holders;   ///< whom to ask for a row
+  std::shared_ptr<const PartMarks<Cpu>> mine;  ///< the rows of which I hold entries
+  Buffer<std::int64_t> sizes = {};             ///< [rows that I own] entries, from count_rows on
+};
 
 /// The columns of a matrix for leaves of a space: vertices, or (relation, source).
 template <class Space>
@@ -41,16 +55,30 @@ struct DistCsr {
   const GridOn<Space>* grid = nullptr;
   Ownership ownership;                             ///< of the rows: grid rows parts, or one
   OwnersOn<Space> owners;                          ///< the same for leaves
-  Csr<Index, Space> local;                         ///< row k: of ownership.vertex(part, k)
+  Csr<Index, Space> local;                         ///< row k: of ownership.vertex(part, k); cut:
+                                                   ///< of the k-th vertex of cut->mine
   int part = 0;                                    ///< which part is mine
   bool has_values = false;                         ///< the same on every rank
   const DistCsr<Index>* host = nullptr;            ///< of a matrix on a GPU: its origin
   ColumnsOn<Space> columns = {};                   ///< what its columns are
   SharedList<std::int64_t, Space> type_ends = {};  ///< [types] ends; empty: one type
   bool adds_self = false;                          ///< is it made of A + I, (v, v) being v itself?
+  std::shared_ptr<const CutRows> cut = {};         ///< null: rows lie whole with their owners
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }
+  /// Row of `local` of a vertex of which I hold entries.
+  PlaceOf row_of(const Space& space) const {
+    return cut ? PlaceOf{cut->mine->words.data(), cut->mine->before.data()} : owners.places(space, part).leaf;
+  }
+  /// Entries of the row of ownership.vertex(part, k), wherever they lie. On the host.
+  std::int64_t row_size(std::int64_t k) const { return cut ? cut->sizes[k] : local.row_size(k); }
+  /// Calls use(row, vertex) for the rows of `local`, ascending. On the host.
+  template <class Use>
+  void for_each_row(Use use) const {
+    if (cut) return for_each_vertex(*cut->mine, use);
+    for (std::int64_t row = 0; row < local.rows; ++row) use(row, ownership.vertex(part, row));
+  }
   /// The same in memory of the host, for what is done once.
   const DistCsr<Index>& on_host() const {
     if constexpr (std::is_same_v<Space, Cuda>)
@@ -66,7 +94,8 @@ ProductShape shape_of(const DistCsr<Index, Space>& a) {
   return {.parts = a.parts(),
           .replication = a.grid->replication(),
           .index_bytes = sizeof(Index),
-          .value_bytes = a.has_values ? 4 : 0};
+          .value_bytes = a.has_values ? 4 : 0,
+          .cut = a.cut != nullptr};
 }
 
 /// Says what the rows and columns of `a` are; `apart`: columns are (relation, source).
@@ -109,6 +138,32 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
   return distribute(grid, whole, row_ranges(grid, whole.rows, topology));
 }
 
+/// The same, with the parts of entries that a file has, folded to the block rows (fold_parts).
+struct EdgeCut {
+  std::string path;
+  EdgePartsInfo info;
+};
+template <class Index>
+DistCsr<Index> read_cut_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                            const EdgeCut& cut);
+
+/// A DistCsr cut so that entry e of `whole` lies with block row parts[e]; for tests. `apart`: its
+/// columns are (relation, source). Collective.
+template <class Index>
+DistCsr<Index> distribute_cut(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership,
+                              std::span<const std::uint16_t> parts, bool apart = false);
+
+/// Calls use(sizes) for each row that I own, ascending: how many entries it has of each relation,
+/// wherever they lie (where columns are vertices: in all). Collective over the process column.
+template <class Index>
+void for_each_whole_row(const DistCsr<Index>& a,
+                        const std::function<void(std::span<const std::int64_t>)>& use);
+
+/// A whose owners know how many entries their rows have, which is asked of them when no entry comes
+/// or goes any more. Collective over the process column.
+template <class Index>
+DistCsr<Index> count_rows(DistCsr<Index> a);
+
 /// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of
 /// A + I (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each
 /// operation in float64. Collective over the process column (D travels block by block).
@@ -118,7 +173,8 @@ DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a);
 /// A, or A + I with `self_loops`, with every row divided by its sum: the matrix of the mean over
 /// neighbours. An entry is round32(a_vu / sum) with the sum and the quotient in float64; weights
 /// count as 1 unless `weighted`. A row that sums to 0 stays as it is. Where columns are (relation,
-/// source) it is each relation's part of a row that is divided, and there are no self loops. Local.
+/// source) it is each relation's part of a row that is divided, and there are no self loops.
+/// Collective over the process column where rows are cut.
 template <class Index>
 DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted);
 

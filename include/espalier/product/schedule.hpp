@@ -41,6 +41,7 @@ struct ProductShape {
   double entries = 0;   ///< of A
   int index_bytes = 4;
   int value_bytes = 0;  ///< of an entry of A: 0 or 4
+  bool cut = false;     ///< do rows lie with several parts?
 };
 
 /// What one rank needs of one product, wherever it lies.

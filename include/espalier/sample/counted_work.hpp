@@ -50,7 +50,7 @@ struct PlannedEpoch {
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.
-  int parts() const { return topology == Topology::kPartitioned ? rows() : 1; }
+  int parts() const { return topology != Topology::kReplicated ? rows() : 1; }
   /// Who owns which of n vertices: a part for each block row, and for each part of the matrix.
   Ownership blocks(std::int64_t n) const {
     return map.is_map() ? map : Ownership(block_partition(n, rows()));

@@ -1,0 +1,67 @@
+// Which parts hold entries of a row of a matrix whose entries are in parts (a vertex cut, as in
+// GLISP, Zhu et al. 2024, III-C). Every rank knows it of every row: a code of one byte, or of two,
+// and a table of sets. So nobody is asked who holds a row.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/partition/owner_map.hpp"
+
+namespace espalier {
+
+/// A set of parts is 64 bits.
+inline constexpr int kMostHolders = 64;
+
+/// Calls use(part) for the parts of a set, ascending.
+template <class Use>
+void for_each_part(std::uint64_t set, Use use) {
+  for (; set != 0; set &= set - 1) use(std::countr_zero(set));
+}
+
+/// The parts that hold a row, as bits: one at least. Small: copied into kernels.
+struct HoldersOf {
+  const std::uint8_t* narrow = nullptr;  ///< [n] codes; null: wide
+  const std::uint16_t* wide = nullptr;   ///< [n]
+  const std::uint64_t* sets = nullptr;
+
+  template <class Id>
+  ESPALIER_HD std::uint64_t operator()(Id vertex) const {
+    return sets[narrow != nullptr ? narrow[vertex] : wide[vertex]];
+  }
+};
+
+class RowHolders {
+ public:
+  /// Of `n` rows of a matrix in so many parts, 1 .. kMostHolders.
+  RowHolders(std::int64_t n, int parts);
+
+  /// The sets of the next rows; none is empty. Of more than 65,536 different ones those that come
+  /// last become the set of all parts, in `sets`, too: pieces of a row may be without an entry.
+  void append(std::span<std::uint64_t> sets);
+  /// When all are there.
+  void finish();
+
+  int parts() const { return parts_; }
+  std::int64_t size() const { return n_; }
+  HoldersOf of() const { return {codes_.narrow.data(), codes_.wide.data(), sets_.data()}; }
+  /// The rows that a part holds.
+  PartMarks<Cpu> marks(int part) const;
+  /// On how many parts a row lies on average.
+  double copies() const;
+  std::int64_t bytes() const;
+
+ private:
+  std::int64_t n_;
+  int parts_;
+  OwnerBytes<Cpu> codes_;  // narrow from finish() on, where there are few sets
+  std::vector<std::uint64_t> sets_;
+  std::unordered_map<std::uint64_t, std::uint16_t> code_of_;
+};
+
+}  // namespace espalier

@@ -1,0 +1,51 @@
+#include "espalier/partition/row_holders.hpp"
+
+#include "espalier/base/error.hpp"
+
+namespace espalier {
+
+RowHolders::RowHolders(std::int64_t n, int parts) : n_(n), parts_(parts) {
+  ESPALIER_CHECK(parts >= 1 && parts <= kMostHolders, "{} holders of rows", parts);
+  codes_.wide.reserve(n);
+}
+
+void RowHolders::append(std::span<std::uint64_t> sets) {
+  constexpr std::size_t kMostSets = std::size_t{1} << 16;
+  const auto code_of = [&](std::uint64_t set) {
+    const auto [at, is_new] = code_of_.try_emplace(set, static_cast<std::uint16_t>(sets_.size()));
+    if (is_new) sets_.push_back(set);
+    return at->second;
+  };
+  const auto all = ~std::uint64_t{0} >> (64 - parts_);
+  for (auto& set : sets) {
+    // The last code is kept for the set of all parts.
+    if (sets_.size() + 1 >= kMostSets && !code_of_.contains(set)) set = all;
+    codes_.wide.push_back(code_of(set));
+  }
+}
+
+void RowHolders::finish() {
+  ESPALIER_CHECK(std::ssize(codes_.wide) == n_, "holders of {} rows of {}", codes_.wide.size(), n_);
+  code_of_.clear();
+  if (sets_.size() > 1 << 8) return;
+  codes_.narrow.assign(codes_.wide.begin(), codes_.wide.end());
+  codes_.wide = {};
+}
+
+PartMarks<Cpu> RowHolders::marks(int part) const {
+  const auto holders = of();
+  return make_marks(n_, [&](std::int64_t v) { return (holders(v) >> part & 1) != 0; });
+}
+
+double RowHolders::copies() const {
+  const auto holders = of();
+  std::int64_t copies = 0;
+  for (std::int64_t v = 0; v < n_; ++v) copies += std::popcount(holders(v));
+  return static_cast<double>(copies) / static_cast<double>(std::max<std::int64_t>(n_, 1));
+}
+
+std::int64_t RowHolders::bytes() const {
+  return std::ssize(codes_.narrow) + 2 * std::ssize(codes_.wide) + 8 * std::ssize(sets_);
+}
+
+}  // namespace espalier

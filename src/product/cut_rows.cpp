@@ -1,0 +1,414 @@
+#include "cut_rows.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "espalier/base/error.hpp"
+#include "espalier/comm/volumes.hpp"
+#include "espalier/partition/edge_parts.hpp"
+#include "join_rows.hpp"
+
+namespace espalier {
+
+namespace {
+
+constexpr const char* kSetup = "setup";
+constexpr std::int64_t kRowsAtOnce = std::int64_t{1} << 22;
+
+// ---- entries to their holders ----
+
+// Rows of the whole matrix, which ranks of a process column read piece by piece, to their holders.
+// A loop goes where a diagonal that is added would: with the first part that has another entry of
+// the row, or of a row without one with part v mod parts, which holds it in any case.
+template <class Index>
+class EntryDeal {
+ public:
+  EntryDeal(const Grid& grid, const Ownership& ownership, std::int64_t columns, bool values, bool apart)
+      : column_(grid.column_comm()), apart_(apart), holders_(ownership.rows(), grid.rows()) {
+    a_ = empty_dist_csr<Index>(grid, ownership);
+    a_.local.columns = columns;
+    a_.has_values = a_.local.weighted = values;
+  }
+
+  // Collective over the column. Rows from `begin` on of mine, entry k with part[k]; those of the
+  // ranks follow one another.
+  void add(std::int64_t begin, const Csr<Index>& rows, Buffer<std::uint16_t> part) {
+    Buffer<std::uint64_t> sets(rows.rows, 0);
+    for (std::int64_t row = 0; row < rows.rows; ++row) {
+      for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k)
+        if (!is_loop(rows, k, begin + row)) sets[row] |= std::uint64_t{1} << part[k];
+      if (sets[row] == 0) sets[row] = std::uint64_t{1} << (begin + row) % column_.size();
+      for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k)
+        if (is_loop(rows, k, begin + row)) part[k] = static_cast<std::uint16_t>(std::countr_zero(sets[row]));
+    }
+    const auto counts = column_.all_gather(rows.rows, kSetup);
+    auto all = column_.all_gather_v(std::span<const std::uint64_t>(sets), kSetup);
+    holders_.append(all);
+    const auto mine = std::accumulate(counts.begin(), counts.begin() + column_.rank(), std::int64_t{0});
+    send(rows, part, std::span(all).subspan(mine, rows.rows));
+  }
+
+  DistCsr<Index> finish() {
+    holders_.finish();
+    const auto holders = std::make_shared<const RowHolders>(std::move(holders_));
+    const auto marks = std::make_shared<const PartMarks<Cpu>>(holders->marks(a_.part));
+    a_.local.rows = std::ssize(a_.local.indptr) - 1;
+    a_.cut = std::make_shared<const CutRows>(CutRows{holders, marks});
+    return std::move(a_);
+  }
+
+ private:
+  bool is_loop(const Csr<Index>& rows, std::int64_t k, std::int64_t vertex) const {
+    return !apart_ && rows.indices[k] == vertex;
+  }
+
+  void send(const Csr<Index>& rows, const Buffer<std::uint16_t>& part, std::span<const std::uint64_t> sets) {
+    const auto ranks = static_cast<std::size_t>(column_.size());
+    std::vector<Buffer<std::int64_t>> sizes(ranks);
+    std::vector<Buffer<Index>> indices(ranks);
+    std::vector<Buffer<float>> values(ranks);
+    for (std::int64_t row = 0; row < rows.rows; ++row) {
+      for_each_part(sets[row], [&](int holder) { sizes[holder].push_back(0); });
+      for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k) {
+        ++sizes[part[k]].back();
+        indices[part[k]].push_back(rows.indices[k]);
+        if (a_.has_values) values[part[k]].push_back(rows.values[k]);
+      }
+    }
+    for (const auto size : send(sizes)) a_.local.indptr.push_back(a_.local.indptr.back() + size);
+    const auto append = [](auto& all, const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
+    append(a_.local.indices, send(indices));
+    if (a_.has_values) append(a_.local.values, send(values));
+  }
+
+  template <class T>
+  Buffer<T> send(std::vector<Buffer<T>>& to) const {
+    Buffer<T> sent;
+    std::vector<std::int64_t> counts;
+    for (auto& one : to) {
+      counts.push_back(std::ssize(one));
+      sent.insert(sent.end(), one.begin(), one.end());
+      one = {};
+    }
+    return column_.all_to_all_v(std::span<const T>(sent), counts, kSetup).data;
+  }
+
+  const Communicator& column_;
+  bool apart_;
+  RowHolders holders_;
+  DistCsr<Index> a_;
+};
+
+// The block rows of the entries of rows, of a view of the file that may have merged relations: all
+// edges between two vertices are in one part.
+template <class Index>
+Buffer<std::uint16_t> parts_of_view(const Csr<Index>& rows, const Csr<std::int64_t>& apart,
+                                    const Schema& schema, const Buffer<std::uint16_t>& parts) {
+  Buffer<std::uint16_t> of_view(rows.entries());
+  std::vector<std::pair<std::int64_t, std::uint16_t>> of_row;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    of_row.clear();
+    for (auto k = apart.row_begin(row); k < apart.row_end(row); ++k)
+      of_row.emplace_back(schema.vertex_of(apart.indices[k]), parts[k]);
+    std::ranges::sort(of_row);
+    auto at = of_row.begin();
+    for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k) {
+      while (at->first < rows.indices[k]) ++at;
+      of_view[k] = at->second;
+    }
+  }
+  return of_view;
+}
+
+}  // namespace
+
+template <class Index>
+DistCsr<Index> read_cut_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership,
+                            const EdgeCut& cut) {
+  constexpr std::int64_t kBytesAtOnce = std::int64_t{64} << 20;
+  const auto& column = grid.column_comm();
+  const auto& info = file.info();
+  const bool merged = !file.view().apart && !info.schema.plain();
+  std::optional<GraphFile> apart;
+  if (merged) {
+    GraphView view(Verify::kNo);
+    view.apart = true;
+    apart.emplace(grid.world(), file.path(), view);
+  }
+  EdgePartsReader reader(column, cut.path, cut.info);
+  const auto block_rows = fold_parts(cut.info.entries, grid.rows());
+  EntryDeal<Index> deal(grid, ownership, info.columns, info.weighted, !merged && !info.schema.plain());
+  const auto bytes = info.edges * static_cast<std::int64_t>(sizeof(Index) + sizeof(float));
+  const auto rounds = 1 + bytes / column.size() / kBytesAtOnce;
+  std::int64_t before = 0;  // entries of the file that were read
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto slice = even_range(info.nodes, rounds, round),
+               mine = even_range(slice.size(), column.size(), column.rank());
+    const auto begin = slice.begin + mine.begin, end = slice.begin + mine.end;
+    const auto rows = file.read_rows<Index>(begin, end);
+    Csr<std::int64_t> in_file;
+    if (merged) in_file = apart->read_rows<std::int64_t>(begin, end);
+    const auto counts = column.all_gather(merged ? in_file.entries() : rows.entries(), kSetup);
+    const auto first = std::accumulate(counts.begin(), counts.begin() + column.rank(), before);
+    before = std::accumulate(counts.begin(), counts.end(), before);
+    auto parts = reader.read(first, first + counts[column.rank()]);
+    for (auto& part : parts) part = static_cast<std::uint16_t>(block_rows[part]);
+    deal.add(begin, rows, merged ? parts_of_view(rows, in_file, info.schema, parts) : std::move(parts));
+  }
+  reader.check();
+  auto a = deal.finish();
+  set_schema(a, info.schema, file.view().apart);
+  return a;
+}
+
+template <class Index>
+DistCsr<Index> distribute_cut(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership,
+                              std::span<const std::uint16_t> parts, bool apart) {
+  const auto& column = grid.column_comm();
+  EntryDeal<Index> deal(grid, ownership, whole.columns, whole.has_values(), apart);
+  const auto mine = even_range(whole.rows, column.size(), column.rank());
+  Csr<Index> rows;
+  rows.rows = mine.size();
+  const auto first = whole.row_begin(mine.begin), last = whole.row_begin(mine.end);
+  for (auto row = mine.begin; row < mine.end; ++row) rows.indptr.push_back(whole.row_end(row) - first);
+  rows.indices.assign(whole.indices.begin() + first, whole.indices.begin() + last);
+  if (whole.has_values()) rows.values.assign(whole.values.begin() + first, whole.values.begin() + last);
+  deal.add(mine.begin, rows, {parts.begin() + first, parts.begin() + last});
+  return deal.finish();
+}
+
+// ---- rows of several holders, by their owners ----
+
+template <class Index>
+HeldRows::HeldRows(const DistCsr<Index>& a, RowRange vertices, bool several)
+    : column_(a.grid->column_comm()), held_counts_(a.parts(), 0), owned_counts_(a.parts(), 0) {
+  const auto holders = a.cut->holders->of();
+  const auto counts = [&](std::int64_t v) {
+    return vertices.begin <= v && v < vertices.end && (!several || std::popcount(holders(v)) > 1);
+  };
+  std::vector<std::vector<std::int64_t>> lists(a.parts());
+  const auto join = [&](std::vector<std::int64_t>& all, std::vector<std::int64_t>& sizes) {
+    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+      sizes[rank] = std::ssize(lists[rank]);
+      all.insert(all.end(), lists[rank].begin(), lists[rank].end());
+      lists[rank].clear();
+    }
+  };
+  a.for_each_row([&](std::int64_t row, std::int64_t v) {
+    if (counts(v)) lists[a.ownership.owner(v)].push_back(row);
+  });
+  join(held, held_counts_);
+  for (std::int64_t k = 0; k < a.ownership.size(a.part); ++k) {
+    const auto v = a.ownership.vertex(a.part, k);
+    if (counts(v)) for_each_part(holders(v), [&](int holder) { lists[holder].push_back(k); });
+  }
+  join(owned, owned_counts_);
+}
+
+namespace {
+
+// Values whose counts stand by item, the items by rank.
+std::vector<std::int64_t> sums_by_rank(const std::vector<std::int64_t>& items,
+                                       const Buffer<std::int64_t>& sizes) {
+  std::vector<std::int64_t> sums;
+  auto from = sizes.begin();
+  for (const auto count : items) {
+    sums.push_back(std::accumulate(from, from + count, std::int64_t{0}));
+    from += count;
+  }
+  return sums;
+}
+
+}  // namespace
+
+template <class T>
+Buffer<T> HeldRows::to_owners(const Buffer<T>& of_held) const {
+  return column_.all_to_all_v(std::span<const T>(of_held), held_counts_, kSetup).data;
+}
+template <class T>
+Buffer<T> HeldRows::to_holders(const Buffer<T>& of_owned) const {
+  return column_.all_to_all_v(std::span<const T>(of_owned), owned_counts_, kSetup).data;
+}
+template <class T>
+Buffer<T> HeldRows::to_owners(const Buffer<std::int64_t>& sizes, const Buffer<T>& values) const {
+  return column_.all_to_all_v(std::span<const T>(values), sums_by_rank(held_counts_, sizes), kSetup).data;
+}
+template <class T>
+Buffer<T> HeldRows::to_holders(const Buffer<std::int64_t>& sizes, const Buffer<T>& values) const {
+  return column_.all_to_all_v(std::span<const T>(values), sums_by_rank(owned_counts_, sizes), kSetup).data;
+}
+
+namespace {
+
+// Entries of each relation in row `row` of a.local, added to sizes [relations].
+template <class Index>
+void add_sizes(const DistCsr<Index>& a, const ColumnsOf& columns, std::int64_t row, std::int64_t* sizes) {
+  if (columns.begins == nullptr) {
+    sizes[0] += a.local.row_size(row);
+    return;
+  }
+  const auto entries = a.local.row_indices(row);
+  for (auto from = entries.begin(); from != entries.end();) {
+    const int relation = columns.relation(*from);
+    const auto end = std::lower_bound(from, entries.end(), columns.begins[relation + 1]);
+    sizes[relation] += end - from;
+    from = end;
+  }
+}
+
+}  // namespace
+
+template <class Index>
+void for_each_whole_row(const DistCsr<Index>& a,
+                        const std::function<void(std::span<const std::int64_t>)>& use) {
+  const auto columns = a.columns.leaf();
+  const auto relations = static_cast<std::size_t>(a.columns.relations());
+  Buffer<std::int64_t> sizes;
+  if (!a.cut) {
+    for (std::int64_t row = 0; row < a.local.rows; ++row) {
+      sizes.assign(relations, 0);
+      add_sizes(a, columns, row, sizes.data());
+      use(sizes);
+    }
+    return;
+  }
+  const auto rounds = 1 + a.rows() * static_cast<std::int64_t>(relations) / kRowsAtOnce;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto range = even_range(a.rows(), rounds, round);
+    const HeldRows rows(a, range, false);
+    sizes.assign(rows.held.size() * relations, 0);
+    for (std::size_t k = 0; k < rows.held.size(); ++k)
+      add_sizes(a, columns, rows.held[k], sizes.data() + k * relations);
+    const auto pieces =
+        rows.to_owners(Buffer<std::int64_t>(rows.held.size(), static_cast<std::int64_t>(relations)), sizes);
+    // The places of a range follow one another.
+    const auto first = rows.owned.empty() ? 0 : std::ranges::min(rows.owned),
+               last = rows.owned.empty() ? -1 : std::ranges::max(rows.owned);
+    sizes.assign((last + 1 - first) * relations, 0);
+    for (std::size_t j = 0; j < rows.owned.size(); ++j)
+      for (std::size_t r = 0; r < relations; ++r)
+        sizes[(rows.owned[j] - first) * relations + r] += pieces[j * relations + r];
+    for (std::size_t k = 0; k < sizes.size(); k += relations) use(std::span(sizes).subspan(k, relations));
+  }
+}
+
+template <class Index>
+DistCsr<Index> count_rows(DistCsr<Index> a) {
+  if (!a.cut) return a;
+  auto counted = *a.cut;
+  counted.sizes.clear();
+  for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
+    counted.sizes.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
+  });
+  a.cut = std::make_shared<const CutRows>(std::move(counted));
+  return a;
+}
+
+namespace {
+
+// The pieces of rows of several holders in a range of vertices, at their owners.
+template <class Index>
+class PiecesOfRows {
+ public:
+  PiecesOfRows(const DistCsr<Index>& a, RowRange vertices) : a_(a), rows_(a, vertices, true) {
+    Buffer<std::int64_t> sizes;
+    Buffer<Index> ids;
+    Buffer<float> values;
+    for (const auto row : rows_.held) {
+      const auto columns = a.local.row_indices(row);
+      const auto of_row = a.local.row_values(row);
+      sizes.push_back(a.local.row_size(row));
+      ids.insert(ids.end(), columns.begin(), columns.end());
+      values.insert(values.end(), of_row.begin(), of_row.end());
+    }
+    const auto piece_sizes = rows_.to_owners(sizes);
+    pieces_.local.rows = std::ssize(piece_sizes);
+    for (const auto size : piece_sizes) pieces_.local.indptr.push_back(pieces_.local.indptr.back() + size);
+    pieces_.local.indices = rows_.to_owners(sizes, ids);
+    pieces_.local.values = rows_.to_owners(sizes, values);
+    pieces_.local.weighted = true;
+  }
+
+  // Puts the sum of whole rows to each segment of the pieces that I hold.
+  void sum(Buffer<double>& sums, const std::vector<std::int64_t>& first_segment) const {
+    const auto columns = a_.columns.leaf();
+    // 1. Whole rows, and the sums of their segments.
+    std::vector<std::int64_t> places(rows_.owned);
+    std::ranges::sort(places);
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    Buffer<std::int64_t> row_of;
+    Buffer<RowView<Index>> views;
+    for (std::size_t j = 0; j < rows_.owned.size(); ++j) {
+      row_of.push_back(std::ranges::lower_bound(places, rows_.owned[j]) - places.begin());
+      views.push_back(row_view(pieces_.local, static_cast<std::int64_t>(j)));
+    }
+    const auto whole = join_rows<Index>(Cpu{1}, std::span<const RowView<Index>>(views), row_of.data(),
+                                        std::ssize(places), true);
+    const auto relations = a_.columns.relations();
+    Buffer<double> of_rows(std::ssize(places) * relations, 0.0);
+    for (std::size_t r = 0; r < places.size(); ++r)
+      for (std::int64_t k = 0; k < whole.rows[r].size; ++k)
+        of_rows[r * relations + columns.relation(whole.rows[r].indices[k])] += whole.rows[r].values[k];
+
+    // 2. Back to the holders, for each segment that a piece has.
+    Buffer<double> answers;
+    Buffer<std::int64_t> counts(rows_.owned.size(), 0);
+    for_each_segment(pieces_.local, columns, [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
+      const auto relation = begin < end ? columns.relation(pieces_.local.indices[begin]) : 0;
+      answers.push_back(of_rows[row_of[piece] * relations + relation]);
+      ++counts[piece];
+    });
+    const auto received = rows_.to_holders(counts, answers);
+    auto from = received.begin();
+    for (const auto row : rows_.held) {
+      const auto segments = first_segment[row + 1] - first_segment[row];
+      std::copy_n(from, segments, sums.begin() + first_segment[row]);
+      from += segments;
+    }
+  }
+
+ private:
+  const DistCsr<Index>& a_;
+  HeldRows rows_;
+  DistCsr<Index> pieces_;
+};
+
+}  // namespace
+
+template <class Index>
+Buffer<double> segment_sums(const DistCsr<Index>& a) {
+  constexpr std::int64_t kEntriesAtOnce = std::int64_t{1} << 22;
+  Buffer<double> sums;
+  std::vector<std::int64_t> first_segment(a.local.rows + 1, 0);
+  for_each_segment(a.local, a.columns.leaf(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
+    double sum = 0;
+    for (auto k = begin; k < end; ++k) sum += a.local.values[k];
+    sums.push_back(sum);
+    first_segment[row + 1] = std::ssize(sums);
+  });
+  if (!a.cut) return sums;
+  for (std::int64_t row = 0; row < a.local.rows; ++row)
+    first_segment[row + 1] = std::max(first_segment[row + 1], first_segment[row]);
+  const auto rounds =
+      1 + a.grid->column_comm().all_reduce(a.local.entries(), Reduction::kMax, kSetup) / kEntriesAtOnce;
+  for (std::int64_t round = 0; round < rounds; ++round)
+    PiecesOfRows<Index>(a, even_range(a.rows(), rounds, round)).sum(sums, first_segment);
+  return sums;
+}
+
+#define ESPALIER_INSTANTIATE(Index)                                                                      \
+  template DistCsr<Index> read_cut_csr(const Grid&, const GraphFile&, const Ownership&, const EdgeCut&); \
+  template DistCsr<Index> distribute_cut(const Grid&, const Csr<Index>&, const Ownership&,               \
+                                         std::span<const std::uint16_t>, bool);                          \
+  template void for_each_whole_row(const DistCsr<Index>&,                                                \
+                                   const std::function<void(std::span<const std::int64_t>)>&);           \
+  template DistCsr<Index> count_rows(DistCsr<Index>);                                                    \
+  template HeldRows::HeldRows(const DistCsr<Index>&, RowRange, bool);                                    \
+  template Buffer<double> segment_sums(const DistCsr<Index>&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
+template Buffer<double> HeldRows::to_owners(const Buffer<double>&) const;
+
+}  // namespace espalier

@@ -1,0 +1,102 @@
+// Rows whose entries came in pieces, put together: ids ascend again, values beside them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/execution.hpp"
+#include "espalier/sparse/entries.hpp"
+
+namespace espalier {
+
+/// Rows, those of several pieces in arrays of their own.
+template <class Id>
+struct JoinedRows {
+  Buffer<RowView<Id>> rows;  ///< [count]; of one piece: that piece, which must stay
+  Entries<Id> joined;        ///< what the others refer to
+};
+
+namespace detail {
+
+/// Merges pieces whose ids ascend, and which have none in common, to `ids` and `values` (or null).
+template <class Id>
+void merge_pieces(std::span<const RowView<Id>> pieces, Id* ids, float* values) {
+  // A heap of where each piece is.
+  struct Head {
+    Id id;
+    const RowView<Id>* piece;
+    std::int64_t at;
+  };
+  const auto later = [](const Head& x, const Head& y) { return x.id > y.id; };
+  std::vector<Head> heads;
+  for (const auto& piece : pieces)
+    if (piece.size > 0) heads.push_back({piece.indices[0], &piece, 0});
+  std::ranges::make_heap(heads, later);
+  while (!heads.empty()) {
+    std::ranges::pop_heap(heads, later);
+    auto& head = heads.back();
+    // What comes before the next piece goes at once.
+    const auto limit = heads.size() > 1 ? heads.front().id : std::numeric_limits<Id>::max();
+    do {
+      *ids++ = head.piece->indices[head.at];
+      if (values != nullptr) *values++ = head.piece->values[head.at];
+      ++head.at;
+    } while (head.at < head.piece->size && head.piece->indices[head.at] < limit);
+    if (head.at == head.piece->size) {
+      heads.pop_back();
+      continue;
+    }
+    head.id = head.piece->indices[head.at];
+    std::ranges::push_heap(heads, later);
+  }
+}
+
+}  // namespace detail
+
+/// Piece j is of row row_of[j] of `rows`; a row without a piece is empty.
+template <class Id>
+JoinedRows<Id> join_rows(const Cpu& cpu, std::span<const RowView<Id>> pieces, const std::int64_t* row_of,
+                         std::int64_t rows, bool values) {
+  // 1. The pieces of each row together.
+  Buffer<std::int64_t> begins(rows + 1, 0);
+  for (std::int64_t j = 0; j < std::ssize(pieces); ++j) ++begins[row_of[j] + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  Buffer<RowView<Id>> by_row(pieces.size());
+  auto next = begins;
+  for (std::int64_t j = 0; j < std::ssize(pieces); ++j) by_row[next[row_of[j]]++] = pieces[j];
+
+  // 2. How many entries rows of several pieces have.
+  JoinedRows<Id> all;
+  all.rows.resize(rows);
+  auto& joined = all.joined;
+  joined.offsets.assign(rows + 1, 0);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::int64_t size = 0;
+    for (auto j = begins[r]; j < begins[r + 1]; ++j) size += by_row[j].size;
+    joined.offsets[r + 1] = joined.offsets[r] + (begins[r + 1] - begins[r] > 1 ? size : 0);
+  }
+  joined.ids.resize(joined.offsets.back());
+  joined.values.resize(values ? joined.offsets.back() : 0);
+  const Beside<const float> beside(values, joined.values);
+
+  // 3. Their entries.
+#pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 64)
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto count = begins[r + 1] - begins[r], begin = joined.begin(r);
+    if (count == 1) {
+      all.rows[r] = by_row[begins[r]];
+      continue;
+    }
+    detail::merge_pieces<Id>({by_row.data() + begins[r], static_cast<std::size_t>(count)},
+                             joined.ids.data() + begin, values ? joined.values.data() + begin : nullptr);
+    all.rows[r] = {joined.ids.data() + begin, beside + begin, joined.size(r)};
+  }
+  return all;
+}
+
+}  // namespace espalier
