@@ -61,7 +61,8 @@ void partition_edges(const Communicator& world, const PartitionArguments& argume
   const auto rows = undirected_rows(world, file);
   note_activity("cutting");
   const EdgeCutTask task{world, info.nodes, rows, parts, static_cast<std::uint64_t>(arguments.seed)};
-  const auto part = method.parts(task);
+  auto part = method.parts(task);
+  number_parts(task, part);
   note_activity("writing the parts");
   write_edge_parts(task, part, file, method.name, output);
   std::error_code unknown;  // to ranks that do not see the file yet; rank 0 speaks

@@ -57,15 +57,13 @@ EdgeCutQuality quality_of(const EdgeCutTask& task, const Buffer<std::uint16_t>& 
   std::int64_t sums[] = {0, 0, 0};  // vertices with a pair, their copies, those of one part
   std::vector<std::uint16_t> of_row;
   for (std::int64_t v = 0; v < task.rows.rows; ++v) {
-    of_row.assign(parts.begin() + task.rows.row_begin(v), parts.begin() + task.rows.row_end(v));
-    for (const auto part : of_row) ++entries[part];
-    std::ranges::sort(of_row);
-    of_row.erase(std::unique(of_row.begin(), of_row.end()), of_row.end());
+    parts_of_row(task.rows, parts, v, of_row);
     for (const auto part : of_row) ++vertices[part];
     sums[0] += !of_row.empty();
     sums[1] += std::ssize(of_row);
     sums[2] += of_row.size() == 1;
   }
+  for (const auto part : parts) ++entries[part];
   for (auto* list : {&vertices, &entries}) task.world.all_reduce(std::span(*list), Reduction::kSum, kCut);
   task.world.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, kCut);
   if (sums[0] == 0) return {};
@@ -116,6 +114,12 @@ void write_edge_parts(const EdgeCutTask& task, const Buffer<std::uint16_t>& part
                              Buffer<std::uint8_t>(mine.begin(), mine.end()), kCut);
   else
     write_rows<std::uint16_t>(output, "/part", {info.edges}, 1, begin, mine, kCut);
+  std::vector<std::int64_t> entries(static_cast<std::size_t>(task.parts), 0);
+  for (const auto part : mine) ++entries[part];
+  task.world.all_reduce(std::span(entries), Reduction::kSum, kCut);
+  const auto some = even_range(task.parts, task.world.size(), task.world.rank());
+  write_rows<std::int64_t>(output, "/entries", {task.parts}, 1, some.begin,
+                           std::span(entries).subspan(some.begin, some.size()), kCut);
   const auto& root = output.file();
   bool good = hdf5::write_text_attribute(root, "format", "espalier-edge-parts");
   good = hdf5::write_integer_attribute(root, "version", 1) && good;

@@ -36,13 +36,8 @@ class Evening {
   // What parts have, after some rows have changed.
   void look() {
     const auto parts = static_cast<std::size_t>(task_.parts);
-    for (std::int64_t v = 0; v < rows_.rows; ++v) {
-      if (!std::exchange(changed_[v], 0)) continue;
-      auto& of = of_row_[v];
-      of.assign(parts_.begin() + rows_.row_begin(v), parts_.begin() + rows_.row_end(v));
-      std::ranges::sort(of);
-      of.erase(std::unique(of.begin(), of.end()), of.end());
-    }
+    for (std::int64_t v = 0; v < rows_.rows; ++v)
+      if (std::exchange(changed_[v], 0)) parts_of_row(rows_, parts_, v, of_row_[v]);
     std::vector<std::int64_t> counts(2 * parts, 0);
     for (std::int64_t v = 0; v < rows_.rows; ++v)
       for (const auto part : of_row_[v]) ++counts[part];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "espalier/base/group_stably.hpp"
 #include "espalier/base/mix.hpp"
@@ -37,6 +38,14 @@ void deliver(const EdgeCutTask& task, const Buffer<Item>& items, Take take) {
 inline std::int64_t entry_at(const Csr<std::int64_t>& rows, std::int64_t row, std::int64_t column) {
   const auto columns = rows.row_indices(row);
   return rows.row_begin(row) + (std::ranges::lower_bound(columns, column) - columns.begin());
+}
+
+/// The parts of the entries of a row, ascending, each once.
+inline void parts_of_row(const Csr<std::int64_t>& rows, const Buffer<std::uint16_t>& parts, std::int64_t row,
+                         std::vector<std::uint16_t>& found) {
+  found.assign(parts.begin() + rows.row_begin(row), parts.begin() + rows.row_end(row));
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
 }
 
 /// A random word for something in [0, 1).

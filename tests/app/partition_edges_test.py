@@ -29,7 +29,9 @@ class PartitionEdgesTest(ProgramTest):
         output = self.succeed("partition", graph, "--edges", *options, "-o", path, "--overwrite", ranks=ranks)
         about = attributes_of(path)
         self.assertEqual((about["format"], about["version"]), (b"espalier-edge-parts", 1))
-        return output, read(path, "part")
+        part, entries = read(path, "part", "entries")
+        self.assertEqual(entries.tolist(), np.bincount(part, minlength=about["parts"]).tolist())
+        return output, part
 
     def check(self, graph, output, part, parts):
         vertices, sources = vertices_and_sources(graph)

@@ -3,6 +3,8 @@
 // Laws of parts of edges, of every method: both directions of a pair are in one part, which is
 // one of those asked for; any number of ranks makes the same; what is printed is what a plain
 // loop counts.
+// Of numbers: the same parts under other names, whose runs have fewer copies than runs of parts
+// numbered at random. Of runs: in order, all rows used, near to even.
 // Of ours: no part runs beyond its share; evening out gives no vertex another copy.
 #include "espalier/partition/edge_parts.hpp"
 
@@ -151,6 +153,93 @@ TEST(Expansion, KeepsPartsWithinTheirShare) {
              streamed = quality_of(mine.task, stream_pairs(mine.task));
   EXPECT_LE(ours.edge_balance, 1.10);
   EXPECT_LT(ours.replication, streamed.replication);
+}
+
+/// side x side vertices, each beside four.
+Pattern grid(std::int64_t side) {
+  Csr<std::int64_t> graph;
+  graph.rows = graph.columns = side * side;
+  for (std::int64_t v = 0; v < graph.rows; ++v) {
+    if (v >= side) graph.indices.push_back(v - side);
+    if (v % side > 0) graph.indices.push_back(v - 1);
+    graph.indptr.push_back(graph.entries());
+  }
+  return pattern_of(graph);
+}
+
+std::vector<std::int64_t> entries_of(const PartOfPair& pairs, int parts) {
+  std::vector<std::int64_t> entries(static_cast<std::size_t>(parts), 0);
+  for (const auto& [pair, part] : pairs) ++entries[part];
+  return entries;
+}
+
+std::size_t copies_in_runs(const Pattern& whole, PartOfPair pairs, int parts, int rows) {
+  const auto row_of = fold_parts(entries_of(pairs, parts), rows);
+  for (auto& [pair, part] : pairs) part = static_cast<std::uint16_t>(row_of[part]);
+  std::size_t copies = 0;
+  for (const auto& of : parts_of_vertices(whole, pairs)) copies += of.size();
+  return copies;
+}
+
+TEST(Numbers, AreOfTheSamePartsWhoseRunsHaveFewerCopies) {
+  const auto whole = grid(48);
+  const Mine mine(test_world(), whole, 64);
+  auto parts = expand_evenly(mine.task);
+  auto named = all_of(mine, whole, parts);
+  number_parts(mine.task, parts);
+  const auto numbered = all_of(mine, whole, parts);
+  std::map<std::uint16_t, std::uint16_t> number;
+  std::set<std::uint16_t> given;
+  for (const auto& [pair, part] : named) {
+    const auto [is, fresh] = number.emplace(part, numbered.at(pair));
+    EXPECT_EQ(is->second, numbered.at(pair));
+    if (fresh) EXPECT_TRUE(given.insert(is->second).second);
+  }
+  EXPECT_EQ(number.size(), 64U);
+  std::size_t at_random = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    std::vector<std::pair<std::uint64_t, std::uint16_t>> names;
+    for (std::uint16_t p = 0; p < 64; ++p) names.emplace_back(mix(seed * 64 + p), p);
+    std::ranges::sort(names);
+    for (auto& [pair, part] : named) part = names[part].second;
+    at_random += copies_in_runs(whole, named, 64, 8);
+  }
+  // A vertex has one copy at least: of those beyond, a third is saved at least.
+  const auto least = static_cast<std::size_t>(whole.rows);
+  EXPECT_LT(3 * (copies_in_runs(whole, numbered, 64, 8) - least), 2 * (at_random / 5 - least));
+}
+
+TEST(Numbers, AreTheSameOnAnyRanks) {
+  const auto alone = test_world().split(test_world().rank(), 0);
+  for (const auto& whole : patterns()) {
+    const Mine together(test_world(), whole, 7), one(alone, whole, 7);
+    auto parts = stream_pairs(together.task), by_one = stream_pairs(one.task);
+    number_parts(together.task, parts), number_parts(one.task, by_one);
+    EXPECT_EQ(all_of(together, whole, parts), all_of(one, whole, by_one));
+  }
+}
+
+TEST(Runs, AreInOrderAndNearToEven) {
+  EXPECT_EQ(fold_parts(std::vector<std::int64_t>{5, 5, 5, 5, 5}, 2), (std::vector{0, 0, 1, 1, 1}));
+  EXPECT_EQ(fold_parts(std::vector<std::int64_t>{90, 1, 1, 1}, 3), (std::vector{0, 1, 2, 2}));
+  EXPECT_EQ(fold_parts(std::vector<std::int64_t>{1, 2}, 4), (std::vector{0, 1}));
+  for (std::uint64_t k = 0; k < 300; ++k) {
+    std::vector<std::int64_t> entries(1 + mix(k) % 70);
+    for (std::size_t p = 0; p < entries.size(); ++p)
+      entries[p] = static_cast<std::int64_t>(mix(k * 100 + p) % (k % 3 == 0 ? 2 : 1000) >> (p % 7));
+    const int rows = 1 + static_cast<int>(mix(k + 1000) % entries.size());
+    const auto row_of = fold_parts(entries, rows);
+    std::vector<std::int64_t> of_row(static_cast<std::size_t>(rows), 0);
+    std::int64_t all = 0;
+    for (std::size_t p = 0; p < entries.size(); ++p) {
+      const int step = row_of[p] - (p > 0 ? row_of[p - 1] : 0);
+      EXPECT_TRUE(step == 0 || (p > 0 && step == 1)) << k;
+      of_row.at(row_of[p]) += entries[p];
+      all += entries[p];
+    }
+    EXPECT_EQ(row_of.back(), rows - 1) << k;
+    EXPECT_LE(std::ranges::max(of_row), all / rows + 1 + std::ranges::max(entries)) << k;
+  }
 }
 
 // Pairs at random, so that nothing is even: parts of all are then nearer to each other.

@@ -7,16 +7,18 @@
 //
 //   /       attributes format = "espalier-edge-parts", version = 1; method; parts: how many;
 //           pattern: digest of the graph's edges, 16 hex digits
-//   /part   uint8 [m] up to 256 parts, else uint16: the part of each entry of /graph/indices. A
-//           loop is in that of its vertex's first pair, of a vertex without one in v mod parts
+//   /part     uint8 [m] up to 256 parts, else uint16: the part of each entry of /graph/indices. A
+//             loop is in that of its vertex's first pair, of a vertex without one in v mod parts
+//   /entries  int64 [parts]: how many of them each part has
 //
-// /part has an attribute digest (file/content_digest.hpp).
+// Data sets have an attribute digest (file/content_digest.hpp).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/output_file.hpp"
@@ -55,6 +57,15 @@ struct EdgeCutMethod {
 
 /// The first is taken where nobody asks for one.
 std::span<const EdgeCutMethod> edge_cut_methods();
+
+/// Collective. Gives parts other numbers, up to 1,024 of them: parts close in number share many
+/// vertices, so that runs of them (fold_parts) do with few copies.
+void number_parts(const EdgeCutTask& task, Buffer<std::uint16_t>& parts);
+
+/// The block row, of `rows`, that takes each part: runs of consecutive parts, cut where they are
+/// nearest to even in entries, a part at least for each row as long as there are parts. No row has
+/// more than the mean and the entries of the largest part.
+std::vector<int> fold_parts(std::span<const std::int64_t> entries, int rows);
 
 /// How good parts are. Vertices without a pair are left out.
 struct EdgeCutQuality {
