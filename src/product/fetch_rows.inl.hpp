@@ -156,7 +156,7 @@ class FetchedRows {
   std::int64_t list_size_;
   Array<Space, RowView<Index>> views_;                         // [wanted]
   std::vector<Entries<Index, Space>> fetched_;                 // what they refer to
-  ForSpace<Space, JoinedRows<Index>, std::monostate> joined_;  // of a cut matrix, whole rows
+  ForSpace<Space, PiecedRows<Index>, std::monostate> joined_;  // of a cut matrix, whole rows
 };
 
 }  // namespace espalier

@@ -16,7 +16,7 @@ namespace espalier {
 
 /// Rows, those of several pieces in arrays of their own.
 template <class Id>
-struct JoinedRows {
+struct PiecedRows {
   Buffer<RowView<Id>> rows;  ///< [count]; of one piece: that piece, which must stay
   Entries<Id> joined;        ///< what the others refer to
 };
@@ -60,7 +60,7 @@ void merge_pieces(std::span<const RowView<Id>> pieces, Id* ids, float* values) {
 
 /// Piece j is of row row_of[j] of `rows`; a row without a piece is empty.
 template <class Id>
-JoinedRows<Id> join_rows(const Cpu& cpu, std::span<const RowView<Id>> pieces, const std::int64_t* row_of,
+PiecedRows<Id> join_rows(const Cpu& cpu, std::span<const RowView<Id>> pieces, const std::int64_t* row_of,
                          std::int64_t rows, bool values) {
   // 1. The pieces of each row together.
   Buffer<std::int64_t> begins(rows + 1, 0);
@@ -71,7 +71,7 @@ JoinedRows<Id> join_rows(const Cpu& cpu, std::span<const RowView<Id>> pieces, co
   for (std::int64_t j = 0; j < std::ssize(pieces); ++j) by_row[next[row_of[j]]++] = pieces[j];
 
   // 2. How many entries rows of several pieces have.
-  JoinedRows<Id> all;
+  PiecedRows<Id> all;
   all.rows.resize(rows);
   auto& joined = all.joined;
   joined.offsets.assign(rows + 1, 0);
