@@ -47,10 +47,10 @@ void vertex_cut(const JobFacts& job) {
         "{}: grid.topology = \"vertex-cut\" needs graph.cut, which is missing; make one with `espalier "
         "partition GRAPH --edges`, or use \"partitioned\"",
         job.source);
-  if (config.grid.schedule != "auto" && config.grid.schedule != "pull")
+  if (config.grid.schedule.starts_with("staged"))
     usage_error(
         "grid.schedule = \"{}\" brings whole rows from one rank, and with grid.topology = \"vertex-cut\" "
-        "they lie with several; use \"pull\" or \"auto\"",
+        "they lie with several; use \"pull\", \"push\" or \"auto\"",
         config.grid.schedule);
 }
 

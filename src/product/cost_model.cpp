@@ -20,16 +20,17 @@ double servers(int group, const ProductShape& shape) {
 
 // What owners (push, down a column) or servers (staged, along a row) do with a frontier.
 Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const ProductWork& work) {
-  Cost cost = inquiry_cost(group, work.batches, work.rows, shape);
+  const double rows = work.rows * shape.copies;
+  whole_rows = whole_rows || (shape.cut && shape.draws_whole);
+  Cost cost = inquiry_cost(group, work.batches, rows, shape);
   if (work.picks > 0) {
     cost += sums_cost(group, work.batches, work.sums, shape);
     cost += picks_cost(group, work.batches, work.picks, shape);
-    return cost += rows_cost(group, work.rows, work.results, 4, shape.value_bytes, shape);
+    return cost += rows_cost(group, rows, work.results, 4, shape.value_bytes, shape);
   }
   return cost +=
-         whole_rows
-             ? rows_cost(group, work.rows, work.row_entries, shape.index_bytes, shape.value_bytes, shape)
-             : rows_cost(group, work.rows, work.results, shape.index_bytes, work.result_value_bytes, shape);
+         whole_rows ? rows_cost(group, rows, work.row_entries, shape.index_bytes, shape.value_bytes, shape)
+                    : rows_cost(group, rows, work.results, shape.index_bytes, work.result_value_bytes, shape);
 }
 
 // So many collectives of a group, which is nothing for one rank.
@@ -43,7 +44,8 @@ int arrays_of_rows(int value_bytes) {
 }
 
 Cost fetch_all(double asked, double exchanges, const ProductShape& shape, const ProductWork& work) {
-  auto cost = fetch_cost(shape.parts, asked, exchanges, work.distinct, work.distinct_entries, shape);
+  auto cost =
+      fetch_cost(shape.parts, asked, exchanges, work.distinct * shape.copies, work.distinct_entries, shape);
   return cost.ids += cost.rows;
 }
 
@@ -130,7 +132,7 @@ Schedule choose_schedule(const Link& link, const ProductShape& shape, const Prod
   double least = -1;
   for (const auto schedule : {Schedule::kPush, Schedule::kPull, Schedule::kStaged}) {
     // The others ask one rank for a whole row.
-    if (shape.cut && schedule != Schedule::kPull) continue;
+    if (shape.cut && schedule == Schedule::kStaged) continue;  // which takes rows from one rank
     const auto cost = product_cost(schedule, shape, work);
     const double seconds = link.seconds(cost.messages, cost.bytes);
     if (least >= 0 && seconds >= least) continue;

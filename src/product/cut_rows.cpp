@@ -293,70 +293,58 @@ void for_each_whole_row(const DistCsr<Index>& a,
   }
 }
 
-template <class Index>
-DistCsr<Index> count_rows(DistCsr<Index> a) {
-  if (!a.cut) return a;
-  auto counted = *a.cut;
-  counted.sizes.clear();
-  for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
-    counted.sizes.push_back(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}));
-  });
-  a.cut = std::make_shared<const CutRows>(std::move(counted));
-  return a;
-}
-
 namespace {
 
 // The pieces of rows of several holders in a range of vertices, at their owners.
 template <class Index>
 class PiecesOfRows {
  public:
-  PiecesOfRows(const DistCsr<Index>& a, RowRange vertices) : a_(a), rows_(a, vertices, true) {
+  PiecesOfRows(const DistCsr<Index>& a, RowRange vertices, bool values) : a_(a), rows_(a, vertices, true) {
     Buffer<std::int64_t> sizes;
     Buffer<Index> ids;
-    Buffer<float> values;
+    Buffer<float> of_entries;
     for (const auto row : rows_.held) {
       const auto columns = a.local.row_indices(row);
-      const auto of_row = a.local.row_values(row);
       sizes.push_back(a.local.row_size(row));
       ids.insert(ids.end(), columns.begin(), columns.end());
-      values.insert(values.end(), of_row.begin(), of_row.end());
+      if (!values) continue;
+      const auto of_row = a.local.row_values(row);
+      of_entries.insert(of_entries.end(), of_row.begin(), of_row.end());
     }
-    const auto piece_sizes = rows_.to_owners(sizes);
-    pieces_.local.rows = std::ssize(piece_sizes);
-    for (const auto size : piece_sizes) pieces_.local.indptr.push_back(pieces_.local.indptr.back() + size);
-    pieces_.local.indices = rows_.to_owners(sizes, ids);
-    pieces_.local.values = rows_.to_owners(sizes, values);
-    pieces_.local.weighted = true;
+    piece_sizes_ = rows_.to_owners(sizes);
+    pieces_.rows = std::ssize(piece_sizes_);
+    for (const auto size : piece_sizes_) pieces_.indptr.push_back(pieces_.indptr.back() + size);
+    pieces_.indices = rows_.to_owners(sizes, ids);
+    if (values) pieces_.values = rows_.to_owners(sizes, of_entries);
+    pieces_.weighted = values;
+    places_ = rows_.owned;
+    std::ranges::sort(places_);
+    places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
+    Buffer<RowView<Index>> views;
+    for (std::size_t j = 0; j < rows_.owned.size(); ++j) {
+      row_of_.push_back(std::ranges::lower_bound(places_, rows_.owned[j]) - places_.begin());
+      views.push_back(row_view(pieces_, static_cast<std::int64_t>(j)));
+    }
+    whole_ = join_rows<Index>(Cpu{1}, std::span<const RowView<Index>>(views), row_of_.data(),
+                              std::ssize(places_), values);
   }
 
   // Puts the sum of whole rows to each segment of the pieces that I hold.
   void sum(Buffer<double>& sums, const std::vector<std::int64_t>& first_segment) const {
     const auto columns = a_.columns.leaf();
-    // 1. Whole rows, and the sums of their segments.
-    std::vector<std::int64_t> places(rows_.owned);
-    std::ranges::sort(places);
-    places.erase(std::unique(places.begin(), places.end()), places.end());
-    Buffer<std::int64_t> row_of;
-    Buffer<RowView<Index>> views;
-    for (std::size_t j = 0; j < rows_.owned.size(); ++j) {
-      row_of.push_back(std::ranges::lower_bound(places, rows_.owned[j]) - places.begin());
-      views.push_back(row_view(pieces_.local, static_cast<std::int64_t>(j)));
-    }
-    const auto whole = join_rows<Index>(Cpu{1}, std::span<const RowView<Index>>(views), row_of.data(),
-                                        std::ssize(places), true);
+    // 1. Of the segments of whole rows.
     const auto relations = a_.columns.relations();
-    Buffer<double> of_rows(std::ssize(places) * relations, 0.0);
-    for (std::size_t r = 0; r < places.size(); ++r)
-      for (std::int64_t k = 0; k < whole.rows[r].size; ++k)
-        of_rows[r * relations + columns.relation(whole.rows[r].indices[k])] += whole.rows[r].values[k];
+    Buffer<double> of_rows(std::ssize(places_) * relations, 0.0);
+    for (std::size_t r = 0; r < places_.size(); ++r)
+      for (std::int64_t k = 0; k < whole_.rows[r].size; ++k)
+        of_rows[r * relations + columns.relation(whole_.rows[r].indices[k])] += whole_.rows[r].values[k];
 
     // 2. Back to the holders, for each segment that a piece has.
     Buffer<double> answers;
     Buffer<std::int64_t> counts(rows_.owned.size(), 0);
-    for_each_segment(pieces_.local, columns, [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
-      const auto relation = begin < end ? columns.relation(pieces_.local.indices[begin]) : 0;
-      answers.push_back(of_rows[row_of[piece] * relations + relation]);
+    for_each_segment(pieces_, columns, [&](std::int64_t piece, std::int64_t begin, std::int64_t end) {
+      const auto relation = begin < end ? columns.relation(pieces_.indices[begin]) : 0;
+      answers.push_back(of_rows[row_of_[piece] * relations + relation]);
       ++counts[piece];
     });
     const auto received = rows_.to_holders(counts, answers);
@@ -368,17 +356,94 @@ class PiecesOfRows {
     }
   }
 
+  // Adds where in whole rows the entries of the pieces are that I hold.
+  void place(WholeRows& to) const {
+    constexpr std::size_t kHead = 2;  // size, diagonal
+    Buffer<std::int64_t> counts, answers;
+    for (std::size_t j = 0; j < rows_.owned.size(); ++j) {
+      const auto whole = whole_.rows[row_of_[j]].columns();
+      const auto place_of = [&](std::int64_t column) {
+        return std::ranges::lower_bound(whole, static_cast<Index>(column)) - whole.begin();
+      };
+      const auto self = a_.ownership.vertex(a_.part, rows_.owned[j]), diagonal = place_of(self);
+      const bool has_diagonal =
+          !a_.columns.typed() && diagonal < std::ssize(whole) && whole[diagonal] == self;
+      answers.push_back(std::ssize(whole));
+      answers.push_back(has_diagonal ? diagonal : -1);
+      for (const auto column : pieces_.row_indices(static_cast<std::int64_t>(j)))
+        answers.push_back(place_of(column));
+      counts.push_back(piece_sizes_[j] + static_cast<std::int64_t>(kHead));
+    }
+    const auto received = rows_.to_holders(counts, answers);
+    // They came by owner.
+    std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> by_row;
+    auto from = std::span<const std::int64_t>(received);
+    for (const auto row : rows_.held) {
+      const auto count = kHead + static_cast<std::size_t>(a_.local.row_size(row));
+      by_row.emplace_back(row, from.first(count));
+      from = from.subspan(count);
+    }
+    std::ranges::sort(by_row, {}, [](const auto& one) { return one.first; });
+    for (const auto& [row, of_row] : by_row) to.add(of_row.subspan(kHead), of_row[0], of_row[1]);
+  }
+
  private:
   const DistCsr<Index>& a_;
   HeldRows rows_;
-  DistCsr<Index> pieces_;
+  Buffer<std::int64_t> piece_sizes_;
+  Csr<Index> pieces_;                 // as they arrive
+  std::vector<std::int64_t> places_;  // of the rows that have some
+  Buffer<std::int64_t> row_of_;       // of each piece, in places_
+  PiecedRows<Index> whole_;           // [places_]
 };
+
+constexpr std::int64_t kEntriesAtOnce = std::int64_t{1} << 22;
+
+// Collective over the column. Calls use(pieces) for ranges of all rows of several holders.
+template <class Index, class Use>
+void for_each_range(const DistCsr<Index>& a, bool values, Use use) {
+  const auto rounds =
+      1 + a.grid->column_comm().all_reduce(a.local.entries(), Reduction::kMax, kSetup) / kEntriesAtOnce;
+  for (std::int64_t round = 0; round < rounds; ++round)
+    use(PiecesOfRows<Index>(a, even_range(a.rows(), rounds, round), values));
+}
+
+// Collective over the column.
+template <class Index>
+std::shared_ptr<const WholeRows> find_places(const DistCsr<Index>& a) {
+  const auto holders = a.cut->holders->of();
+  std::vector<bool> is_piece(a.local.rows);
+  a.for_each_row([&](std::int64_t row, std::int64_t v) { is_piece[row] = std::popcount(holders(v)) > 1; });
+  auto whole = std::make_shared<WholeRows>(a.local.rows, [&](std::int64_t row) { return is_piece[row]; });
+  for_each_range(a, false, [&](const PiecesOfRows<Index>& pieces) { pieces.place(*whole); });
+  return whole;
+}
 
 }  // namespace
 
 template <class Index>
+DistCsr<Index> count_rows(DistCsr<Index> a, bool places) {
+  if (!a.cut) return a;
+  auto counted = *a.cut;
+  counted.sizes.clear();
+  const auto holders = a.cut->holders->of();
+  double sums[] = {0, 0};  // entries, and those times holders
+  for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
+    const auto size = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+    const auto v = a.ownership.vertex(a.part, std::ssize(counted.sizes));
+    counted.sizes.push_back(size);
+    sums[0] += static_cast<double>(size);
+    sums[1] += static_cast<double>(size) * std::popcount(holders(v));
+  });
+  a.grid->column_comm().all_reduce(std::span<double>(sums), Reduction::kSum, kSetup);
+  if (sums[0] > 0) counted.copies = sums[1] / sums[0];
+  if (places) counted.whole = find_places(a);
+  a.cut = std::make_shared<const CutRows>(std::move(counted));
+  return a;
+}
+
+template <class Index>
 Buffer<double> segment_sums(const DistCsr<Index>& a) {
-  constexpr std::int64_t kEntriesAtOnce = std::int64_t{1} << 22;
   Buffer<double> sums;
   std::vector<std::int64_t> first_segment(a.local.rows + 1, 0);
   for_each_segment(a.local, a.columns.leaf(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
@@ -390,10 +455,7 @@ Buffer<double> segment_sums(const DistCsr<Index>& a) {
   if (!a.cut) return sums;
   for (std::int64_t row = 0; row < a.local.rows; ++row)
     first_segment[row + 1] = std::max(first_segment[row + 1], first_segment[row]);
-  const auto rounds =
-      1 + a.grid->column_comm().all_reduce(a.local.entries(), Reduction::kMax, kSetup) / kEntriesAtOnce;
-  for (std::int64_t round = 0; round < rounds; ++round)
-    PiecesOfRows<Index>(a, even_range(a.rows(), rounds, round)).sum(sums, first_segment);
+  for_each_range(a, true, [&](const PiecesOfRows<Index>& pieces) { pieces.sum(sums, first_segment); });
   return sums;
 }
 
@@ -403,7 +465,7 @@ Buffer<double> segment_sums(const DistCsr<Index>& a) {
                                          std::span<const std::uint16_t>, bool);                          \
   template void for_each_whole_row(const DistCsr<Index>&,                                                \
                                    const std::function<void(std::span<const std::int64_t>)>&);           \
-  template DistCsr<Index> count_rows(DistCsr<Index>);                                                    \
+  template DistCsr<Index> count_rows(DistCsr<Index>, bool);                                              \
   template HeldRows::HeldRows(const DistCsr<Index>&, RowRange, bool);                                    \
   template Buffer<double> segment_sums(const DistCsr<Index>&);
 ESPALIER_INSTANTIATE(std::int32_t)

@@ -19,11 +19,16 @@ namespace espalier {
 template <class Index, class Space>
 class Inquiry {
  public:
-  /// Collective over `group`. `servers`: which of its ranks serves a vertex. `q` must outlive this.
+  /// Collective over `group`. `servers`: which of its ranks serves a vertex; with `cut` (not null)
+  /// all that hold entries of its row do. `q` must outlive this.
   Inquiry(const Space& space, const CommunicatorOn<Space>& group, const FrontierOn<Space>& q,
-          const OwnersOn<Space>& servers, const ProductShape& shape, const std::string& label)
+          const OwnersOn<Space>& servers, const CutRows* cut, const ProductShape& shape,
+          const std::string& label)
       : group_(group), q_(q), shape_(shape), label_(label) {
-    group_by_owner(space, q.vertices.data(), q.rows(), servers, groups_);
+    if (cut == nullptr)
+      group_by_owner(space, q.vertices.data(), q.rows(), servers, groups_);
+    else if constexpr (std::is_same_v<Space, Cpu>)
+      group_by_holder(space, q.vertices.data(), q.rows(), cut->holders->of(), group.size(), groups_);
     traffic().count(MemoryStep::kGroupByOwner, {.rows = q.rows()});
     const auto numbers = exchange_lines(count_by_batch(space, groups_, q));
     segments_ = {space, std::move(segment_begins_)};
@@ -46,7 +51,7 @@ class Inquiry {
 
   // ---- As a keeper: where the answers to my rows are --------------------------------------------
 
-  /// [rows] which row of Q answer j is to.
+  /// Which row of Q answer j is to.
   const std::int64_t* order() const { return groups_.order.data(); }
 
   // ---- Both: collective over the group ----------------------------------------------------------
@@ -57,7 +62,7 @@ class Inquiry {
   Entries<Id, Space> send_back(const Space& space, const Entries<Id, Space>& answers, bool values,
                                const std::string& back) const {
     auto mine = send_entries<Index>(space, group_, answers, asked_counts_, groups_.counts, values, back);
-    traffic().count(MemoryStep::kSizes, {.rows = std::ssize(asked_) + q_.rows()});
+    traffic().count(MemoryStep::kSizes, {.rows = std::ssize(asked_) + groups_.size()});
     predict(traffic(), back,
             rows_cost(group_.size(), rows(), static_cast<double>(mine.entries()), sizeof(Id), values ? 4 : 0,
                       shape_));
@@ -153,7 +158,7 @@ class Inquiry {
     return sums;
   }
 
-  double rows() const { return static_cast<double>(q_.rows()); }
+  double rows() const { return static_cast<double>(groups_.size()); }
   double batches() const { return static_cast<double>(q_.batches()); }
   Traffic& traffic() const { return group_.host().traffic(); }
 

@@ -57,7 +57,7 @@ class ServedProduct : public Product<Index, Space> {
                 const std::string& label_back)
       : a_(a),
         q_(q),
-        inquiry_(space, group, q, servers, shape_of(a), label),
+        inquiry_(space, group, q, servers, a.cut.get(), shape_of(a), label),
         served_{{}, inquiry_.segments(), a.local.columns, a.has_values},
         label_back_(label_back) {}
 
@@ -78,16 +78,41 @@ class ServedProduct : public Product<Index, Space> {
   /// Answers, in the order of the question, put into the order of Q's rows.
   template <class Id>
   Entries<Id, Space> in_order(const Space& space, const Entries<Id, Space>& answers, bool values) const {
-    const auto rows = in_order_of_q(space, answers, values);
+    const auto ordered = in_order_of_q(space, answers, values);
     a_.grid->traffic().count(MemoryStep::kInOrder, {.rows = q_.rows(), .bytes = answers.bytes()});
-    return copy_rows(space, rows.data(), q_.rows(), values);
+    return copy_rows(space, ordered.rows.data(), q_.rows(), values);
   }
+  /// Views of answers, and what pieces were joined to.
   template <class Id>
-  Array<Space, RowView<Id>> in_order_of_q(const Space& space, const Entries<Id, Space>& answers,
-                                          bool values) const {
-    Array<Space, RowView<Id>> rows(q_.rows());
-    view_entries(space, answers, values, inquiry_.order(), rows.data());
-    return rows;
+  struct OrderedRows {
+    Array<Space, RowView<Id>> rows;
+    ForSpace<Space, Entries<Id>, std::monostate> joined = {};
+  };
+  template <class Id>
+  OrderedRows<Id> in_order_of_q(const Space& space, const Entries<Id, Space>& answers, bool values) const {
+    if constexpr (std::is_same_v<Space, Cpu>)
+      if (a_.cut) {
+        Buffer<RowView<Id>> pieces(answers.rows());
+        view_entries(space, answers, values, nullptr, pieces.data());
+        auto whole =
+            join_rows<Id>(space, std::span<const RowView<Id>>(pieces), inquiry_.order(), q_.rows(), values);
+        return {std::move(whole.rows), std::move(whole.joined)};
+      }
+    OrderedRows<Id> ordered = {Array<Space, RowView<Id>>(q_.rows())};
+    view_entries(space, answers, values, inquiry_.order(), ordered.rows.data());
+    return ordered;
+  }
+  /// The operation where the batches are kept, on whole rows that come from who serves them.
+  Entries<Index, Space> apply_at_keeper(const Space& space,
+                                        const RowOperation<Index, Space>& operation) const {
+    const auto whole = copy_rows(space, served_.rows.data(), served_rows(), a_.has_values);
+    a_.grid->traffic().count(MemoryStep::kWholeRows, {.rows = served_rows(), .bytes = whole.bytes()});
+    const auto mine = inquiry_.send_back(space, whole, a_.has_values, label_back_);
+    const auto ordered = in_order_of_q(space, mine, a_.has_values);
+    const auto keys = make_keys(space, q_.vertices.data(), q_.offsets, q_.numbers);
+    Entries<Index, Space> out;
+    operation.apply(space, ordered.rows.data(), keys.data(), q_.rows(), out);
+    return out;
   }
 
   const DistCsr<Index, Space>& a_;
@@ -98,7 +123,9 @@ class ServedProduct : public Product<Index, Space> {
 };
 
 /// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and
-/// select, and send back only what remains. A draw depends on its key alone (design, 4.1).
+/// select, and send back only what remains. A draw depends on its key alone (design, 4.1). Of rows
+/// that are cut ids travel to all holders: sums of pieces add up, selections of columns and draws
+/// that can be made piece by piece are joined; for other draws pieces come whole.
 template <class Index, class Space>
 class PushedProduct final : public ServedProduct<Index, Space> {
  public:
@@ -112,11 +139,31 @@ class PushedProduct final : public ServedProduct<Index, Space> {
   }
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
+    const bool cut = this->a_.cut != nullptr;
+    if (cut && !(operation.takes_pieces() && this->a_.cut->whole))
+      return this->apply_at_keeper(space, operation);
     const auto keys = this->inquiry_.keys(space);
     Entries<Index, Space> results;
-    operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
+    if constexpr (std::is_same_v<Space, Cpu>) {
+      if (cut)
+        operation.apply_to_pieces(space, this->served_.rows.data(), view_whole_rows().data(), keys.data(),
+                                  this->served_rows(), results);
+    }
+    if (!cut) operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
     const bool values = operation.has_values();
     return this->in_order(space, this->inquiry_.send_back(space, results, values, this->label_back_), values);
+  }
+
+ private:
+  std::vector<WholeRow> view_whole_rows() const {
+    const auto row_of = this->a_.row_of(Cpu{});
+    std::vector<WholeRow> whole;
+    for (std::int64_t k = 0; k < this->served_rows(); ++k) {
+      const std::int64_t row = row_of(this->inquiry_.asked()[k]), size = this->served_.rows[k].size;
+      const auto& rows = *this->a_.cut->whole;
+      whole.push_back(rows.is_piece(row) ? rows.of(row, size) : WholeRow{.size = size});
+    }
+    return whole;
   }
 };
 
@@ -154,15 +201,7 @@ class StagedProduct final : public ServedProduct<Index, Space> {
   }
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
-    const auto whole = copy_rows(space, this->served_.rows.data(), this->served_rows(), this->a_.has_values);
-    this->a_.grid->traffic().count(MemoryStep::kWholeRows,
-                                   {.rows = this->served_rows(), .bytes = whole.bytes()});
-    const auto mine = this->inquiry_.send_back(space, whole, this->a_.has_values, this->label_back_);
-    const auto rows = this->in_order_of_q(space, mine, this->a_.has_values);
-    const auto keys = make_keys(space, this->q_.vertices.data(), this->q_.offsets, this->q_.numbers);
-    Entries<Index, Space> out;
-    operation.apply(space, rows.data(), keys.data(), this->q_.rows(), out);
-    return out;
+    return this->apply_at_keeper(space, operation);
   }
 
  private:
@@ -176,8 +215,7 @@ std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const Fr
   const std::string name(label);
   if (a.parts() == 1 || schedule == Schedule::kPull)
     return std::make_unique<PulledProduct<Index, Space>>(space, q, a, name);
-  if (schedule == Schedule::kPush && !a.cut)
-    return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
+  if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
   ESPALIER_CHECK(schedule != Schedule::kAuto, "a product needs a schedule, not {}", name_of(schedule));
   ESPALIER_CHECK(!a.cut, "rows that are cut are not served by schedule {}", name_of(schedule));
   return std::make_unique<StagedProduct<Index, Space>>(space, q, a, schedule == Schedule::kStagedOblivious,

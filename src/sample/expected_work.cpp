@@ -206,7 +206,9 @@ std::vector<Schedule> choose_schedules(const ProductShape& product, const Sample
 template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
                                        const SamplerKind& kind) {
-  return choose_schedules(shape_of(a), shape, row_classes(a, shape), kind);
+  auto product = shape_of(a);
+  product.draws_whole = shape.weighted || a.columns.typed();
+  return choose_schedules(product, shape, row_classes(a, shape), kind);
 }
 
 #define ESPALIER_INSTANTIATE(Index)                                                           \

@@ -91,7 +91,43 @@ class GraphSageDraw final : public RowDraw<Index> {
     }
   }
 
+  // Uniform draws are of places in the whole row; a piece gives those that are its own.
+  bool takes_pieces() const override { return !weighted_; }
+  void draw_pieces(const LayerDraw& layer, const Row* rows, const WholeRow* whole, const RowKey* keys,
+                   std::int64_t count, Entries<Index>& out) const override {
+    std::vector<std::int64_t> chosen;
+    for (std::int64_t r = 0; r < count;) {
+      auto end = r;  // of rows that are here
+      while (end < count && whole[end].is_here) ++end;
+      if (end > r) draw(Cpu{1}, layer, rows + r, keys + r, end - r, out);
+      if ((r = end) == count) return;
+      draw_piece(rows[r], whole[r], layer.fanout_of(keys[r]), stream_of_row(layer.stream, keys[r]), out,
+                 chosen);
+      out.end_row();
+      ++r;
+    }
+  }
+
  private:
+  void draw_piece(const Row& row, WholeRow whole, std::int64_t fanout, const RandomStream& stream,
+                  Entries<Index>& out, std::vector<std::int64_t>& chosen) const {
+    const auto self_position = aggregation_ == Aggregation::kMatrix && fanout != 0 ? whole.diagonal : -1;
+    const GraphSageRow rule = {self_position, whole.size - (self_position >= 0), fanout};
+    const auto take = [&](std::int64_t k, std::int64_t place) {
+      out.ids.push_back(row.indices[k]);
+      if (has_values()) out.values.push_back(rule.value_of(row.values[k], place));
+    };
+    if (rule.whole()) {
+      for (std::int64_t k = 0; k < row.size; ++k) take(k, -1);
+      return;
+    }
+    chosen.resize(rule.picks());
+    if (rule.excluded() > 0) chosen[0] = self_position;
+    draw_uniform(stream, whole.size, fanout, rule.excluded(), chosen.data());
+    for (const auto place : chosen)
+      if (const auto k = whole.find(place); k >= 0) take(k, place);
+  }
+
   bool draws_few(const LayerDraw& layer, std::span<const Row> rows) const {
     return !weighted_ && layer.fanout >= 0 && layer.fanout < kFewDraws &&
            std::ranges::all_of(rows, [](const Row& row) { return row.size <= kMostForFewDraws; });

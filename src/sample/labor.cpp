@@ -35,16 +35,32 @@ class LaborDraw final : public RowDraw<Index> {
   void draw(const Cpu&, const LayerDraw& layer, const RowView<Index>* rows, const RowKey* keys,
             std::int64_t count, Entries<Index>& out) const override {
     for (std::int64_t r = 0; r < count; ++r) {
-      draw_row(layer, rows[r], keys[r], out);
+      const auto self = diagonal_of(layer, rows[r], keys[r]);
+      draw_row(layer, rows[r], labor_row(rows[r], self, layer.fanout_of(keys[r])), keys[r], out);
+      out.end_row();
+    }
+  }
+  // Whoever asks, an entry is kept or not by its own number and how many there are.
+  bool takes_pieces() const override { return true; }
+  void draw_pieces(const LayerDraw& layer, const RowView<Index>* rows, const WholeRow* whole,
+                   const RowKey* keys, std::int64_t count, Entries<Index>& out) const override {
+    for (std::int64_t r = 0; r < count; ++r) {
+      const auto self = diagonal_of(layer, rows[r], keys[r]);
+      const bool excluded =
+          whole[r].is_here ? self >= 0 : aggregation_ == Aggregation::kMatrix && whole[r].diagonal >= 0;
+      draw_row(layer, rows[r], labor_row(self, whole[r].size - excluded, layer.fanout_of(keys[r])), keys[r],
+               out);
       out.end_row();
     }
   }
 
  private:
-  void draw_row(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key,
+  std::int64_t diagonal_of(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key) const {
+    return diagonal_position(row, key.vertex, layer.fanout_of(key), aggregation_);
+  }
+
+  void draw_row(const LayerDraw& layer, const RowView<Index>& row, const LaborRow& rule, const RowKey& key,
                 Entries<Index>& out) const {
-    const auto fanout = layer.fanout_of(key);
-    const auto rule = labor_row(row, diagonal_position(row, key.vertex, fanout, aggregation_), fanout);
     if (rule.whole()) {
       out.ids.insert(out.ids.end(), row.indices, row.indices + row.size);
       for (std::int64_t k = 0; k < row.size; ++k) out.values.push_back(rule.value(row, k, aggregation_));

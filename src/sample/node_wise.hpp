@@ -48,6 +48,12 @@ class RowDraw {
   /// several threads call at once; on a GPU they are all of it, and the host may wait.
   virtual void draw(const Space& space, const LayerDraw& layer, const RowView<Index>* rows,
                     const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
+  /// Can who holds a piece of a row make the draws that fall on it?
+  virtual bool takes_pieces() const { return false; }
+  /// On the CPU: those picks of the rows whole [count] that are in the pieces rows [count].
+  virtual void draw_pieces(const LayerDraw& /*layer*/, const RowView<Index>* /*rows*/,
+                           const WholeRow* /*whole*/, const RowKey* /*keys*/, std::int64_t /*count*/,
+                           Entries<Index, Space>& /*out*/) const {}
 };
 
 /// Throws UserError(kInput) where a weighted draw is asked for and there are no weights.

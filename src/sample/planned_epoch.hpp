@@ -19,7 +19,8 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
           .entries = entries,
           .index_bytes = index_bytes,
           .value_bytes = value_bytes,
-          .cut = job.topology == Topology::kCut};
+          .cut = job.topology == Topology::kCut,
+          .draws_whole = job.shape.weighted || !job.shape.relation_fanout.empty()};
 }
 
 inline bool has_result_values(const PlannedEpoch& job) {

@@ -35,7 +35,9 @@ struct GraphSageRow {
   /// The value of a pick of a row with values, made with equal weights.
   template <class Index>
   ESPALIER_HD float value(const RowView<Index>& row, std::int64_t position) const {
-    const float entry = row.values[position];
+    return value_of(row.values[position], position);
+  }
+  ESPALIER_HD float value_of(float entry, std::int64_t position) const {
     return position == self_position || whole() ? entry : uniform_value(entry, available, fanout);
   }
 };
@@ -115,11 +117,14 @@ struct LaborRow {
   }
 };
 
+/// `degree`: entries of the row without the diagonal.
+ESPALIER_HD inline LaborRow labor_row(std::int64_t self_position, std::int64_t degree, std::int64_t fanout) {
+  return {self_position, degree, fanout < 0 || fanout > degree ? degree : fanout};
+}
 template <class Index>
 ESPALIER_HD inline LaborRow labor_row(const RowView<Index>& row, std::int64_t self_position,
                                       std::int64_t fanout) {
-  const auto degree = row.size - (self_position >= 0);
-  return {self_position, degree, fanout < 0 || fanout > degree ? degree : fanout};
+  return labor_row(self_position, row.size - (self_position >= 0), fanout);
 }
 
 }  // namespace espalier

@@ -30,7 +30,9 @@ DistCsr<Index> in_matrix_form(DistCsr<Index> a, const Config& config) {
 template <class Index>
 DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
   auto m = in_matrix_form(std::move(a), config);
-  return count_rows(config.sampler.weighted ? without_zeros(std::move(m)) : std::move(m));
+  return count_rows(config.sampler.weighted ? without_zeros(std::move(m)) : std::move(m),
+                    config.grid.schedule != "pull" && !config.sampler.weighted &&
+                        !sampler_kind_of(config.sampler.kind).layer_wise);
 }
 
 }  // namespace espalier

@@ -17,6 +17,7 @@
 #include "espalier/partition/ownership.hpp"
 #include "espalier/partition/row_holders.hpp"
 #include "espalier/product/schedule.hpp"
+#include "espalier/product/whole_rows.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -27,7 +28,10 @@ enum class Topology { kPartitioned, kReplicated, kCut };
 struct CutRows {
   std::shared_ptr<const RowHolders> holders;   ///< whom to ask for a row
   std::shared_ptr<const PartMarks<Cpu>> mine;  ///< the rows of which I hold entries
-  Buffer<std::int64_t> sizes = {};             ///< [rows that I own] entries, from count_rows on
+  // From count_rows on:
+  Buffer<std::int64_t> sizes = {};              ///< [rows that I own] entries
+  double copies = 1;                            ///< holders of a row, weighted by its entries
+  std::shared_ptr<const WholeRows> whole = {};  ///< of rows of several holders; null: nobody knows
 };
 
 /// The columns of a matrix for leaves of a space: vertices, or (relation, source).
@@ -95,7 +99,8 @@ ProductShape shape_of(const DistCsr<Index, Space>& a) {
           .replication = a.grid->replication(),
           .index_bytes = sizeof(Index),
           .value_bytes = a.has_values ? 4 : 0,
-          .cut = a.cut != nullptr};
+          .cut = a.cut != nullptr,
+          .copies = a.cut ? a.cut->copies : 1};
 }
 
 /// Says what the rows and columns of `a` are; `apart`: columns are (relation, source).
@@ -159,10 +164,11 @@ template <class Index>
 void for_each_whole_row(const DistCsr<Index>& a,
                         const std::function<void(std::span<const std::int64_t>)>& use);
 
-/// A whose owners know how many entries their rows have, which is asked of them when no entry comes
-/// or goes any more. Collective over the process column.
+/// A whose owners know how many entries their rows have and, with `places`, whose holders know
+/// where in whole rows their entries are: what is asked when no entry comes or goes any more.
+/// Collective over the process column.
 template <class Index>
-DistCsr<Index> count_rows(DistCsr<Index> a);
+DistCsr<Index> count_rows(DistCsr<Index> a, bool places);
 
 /// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of
 /// A + I (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each

@@ -34,6 +34,7 @@
 #include "espalier/base/shared_list.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
+#include "espalier/product/whole_rows.hpp"
 #include "espalier/sparse/entries.hpp"
 #include "espalier/sparse/segmented_rows.hpp"
 
@@ -84,6 +85,12 @@ class RowOperation {
   /// out has a row for each of rows [count], keyed by keys [count]. On a GPU the host may wait.
   virtual void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                      Entries<Index, Space>& out) const = 0;
+  /// Are its results on pieces of a row, joined, those of the row?
+  virtual bool takes_pieces() const { return false; }
+  /// On the CPU: the same of rows that may be pieces of those of `whole` [count].
+  virtual void apply_to_pieces(const Space&, const RowView<Index>* /*rows*/, const WholeRow* /*whole*/,
+                               const RowKey* /*keys*/, std::int64_t /*count*/,
+                               Entries<Index, Space>& /*out*/) const {}
 };
 
 template <class Index, class Space = Cpu>

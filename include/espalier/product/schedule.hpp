@@ -40,8 +40,10 @@ struct ProductShape {
   double rows = 0;      ///< n
   double entries = 0;   ///< of A
   int index_bytes = 4;
-  int value_bytes = 0;  ///< of an entry of A: 0 or 4
-  bool cut = false;     ///< do rows lie with several parts?
+  int value_bytes = 0;       ///< of an entry of A: 0 or 4
+  bool cut = false;          ///< may rows lie with several parts?
+  double copies = 1;         ///< then: with how many, those that are asked for
+  bool draws_whole = false;  ///< and: can results not be made from pieces of rows?
 };
 
 /// What one rank needs of one product, wherever it lies.
