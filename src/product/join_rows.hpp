@@ -23,7 +23,26 @@ struct PiecedRows {
 
 namespace detail {
 
-/// Merges pieces whose ids ascend, and which have none in common, to `ids` and `values` (or null).
+/// Merges pieces whose ids ascend, and which have none in common, to `ids` and `values` (or null):
+/// few entries, or few pieces, one piece after another, from behind.
+template <class Id>
+void insert_pieces(std::span<const RowView<Id>> pieces, Id* ids, float* values) {
+  std::int64_t count = 0;
+  for (const auto& piece : pieces) {
+    auto from = count, to = count += piece.size;
+    for (auto k = piece.size; k > 0;) {
+      const bool inserts = from == 0 || ids[from - 1] < piece.indices[k - 1];
+      if (inserts)
+        --k;
+      else
+        --from;
+      ids[--to] = inserts ? piece.indices[k] : ids[from];
+      if (values != nullptr) values[to] = inserts ? piece.values[k] : values[from];
+    }
+  }
+}
+
+/// Any others, by a heap.
 template <class Id>
 void merge_pieces(std::span<const RowView<Id>> pieces, Id* ids, float* values) {
   // A heap of where each piece is.
@@ -33,7 +52,8 @@ void merge_pieces(std::span<const RowView<Id>> pieces, Id* ids, float* values) {
     std::int64_t at;
   };
   const auto later = [](const Head& x, const Head& y) { return x.id > y.id; };
-  std::vector<Head> heads;
+  thread_local std::vector<Head> heads;
+  heads.clear();
   for (const auto& piece : pieces)
     if (piece.size > 0) heads.push_back({piece.indices[0], &piece, 0});
   std::ranges::make_heap(heads, later);
@@ -92,8 +112,11 @@ PiecedRows<Id> join_rows(const Cpu& cpu, std::span<const RowView<Id>> pieces, co
       all.rows[r] = by_row[begins[r]];
       continue;
     }
-    detail::merge_pieces<Id>({by_row.data() + begins[r], static_cast<std::size_t>(count)},
-                             joined.ids.data() + begin, values ? joined.values.data() + begin : nullptr);
+    const std::span<const RowView<Id>> of_row(by_row.data() + begins[r], static_cast<std::size_t>(count));
+    const bool few = count <= 4 || joined.size(r) <= 64;
+    (few ? detail::insert_pieces<Id> : detail::merge_pieces<Id>)(of_row, joined.ids.data() + begin,
+                                                                 values ? joined.values.data() + begin
+                                                                        : nullptr);
     all.rows[r] = {joined.ids.data() + begin, beside + begin, joined.size(r)};
   }
   return all;
