@@ -503,6 +503,7 @@ void introduce(const Job& job, const Inference& inference) {
             counted(job.graph.edges, "edge"), inputs_in_words(job.graph), types_in_words(job));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
+  if (job.owners.cut) log::info("cut     {}", cut_in_words(job));
   log::info("weights {}: {} epoch {}, {} numbers; layer {} of {}", inference.arguments.checkpoint,
             weights.best ? "the best, of" : "saved before any evaluation, after", weights.epoch,
             inference.network.parameter_count(), inference.layer, inference.layers());

@@ -13,6 +13,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/spilled_rows.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
@@ -281,6 +282,14 @@ std::string order_in_words(const Job& job) {
   if (const auto& groups = job.owners.groups)
     words += fmt::format("; batches of {}", counted(groups->count, "group"));
   return words;
+}
+
+std::string cut_in_words(const Job& job) {
+  const auto& info = job.owners.cut->info;
+  const auto rows = job.grid->rows();
+  return fmt::format("{}: {} of edges by {}; entries of the largest block row over the mean {:.2f}",
+                     job.config.graph.cut, counted(info.parts(), "part"), info.method,
+                     rows * largest_block_row(info.entries, rows) / static_cast<double>(info.edges()));
 }
 
 std::string inputs_in_words(const GraphInfo& graph) {

@@ -156,6 +156,10 @@ std::string grid_in_words(const Job& job);
 /// train 1.01; batches of 64 groups". With graph.order.
 std::string order_in_words(const Job& job);
 
+/// "graph.cut.h5: 64 parts of edges by expansion; entries of the largest block row over the mean
+/// 1.02". With graph.cut.
+std::string cut_in_words(const Job& job);
+
 /// "128 features", or of a graph with types "12 features of paper, 4 of author".
 std::string inputs_in_words(const GraphInfo& graph);
 

@@ -229,6 +229,9 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   own_vertices(world, owners, order, file, config, plan.epoch.rows());
   plan.epoch.map = std::move(owners.blocks);
   plan.epoch.groups = std::move(owners.groups);
+  if (cut && plan.epoch.rows() > 1)
+    plan.epoch.holders =
+        std::make_shared<const RowHolders>(read_row_holders(world, file, *cut, plan.epoch.rows()));
 
   // 2. What an epoch asks for: counted in its own minibatches where this process can hold
   //    the matrix.

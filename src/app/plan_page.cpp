@@ -64,6 +64,9 @@ std::string describe(const Plan& plan) {
   text += fmt::format("grid     {} as {} x {}, {}, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
                       config.grid.topology, plan.threads_chosen.in_words("each"), config.run.device);
+  if (const auto& cut = plan.job.cut; plan.epoch.holders)
+    text += fmt::format("cut      {} of edges by {}; a row that is asked for lies with {:.2f} block rows\n",
+                        plural(cut.parts(), "part"), cut.method, plan.work.copies);
   text += fmt::format(
       "epoch    {} in {} of {}, windows of {}; a minibatch has {} input rows, {} edges\n",
       plural(plan.work.batches, "batch"), plural(steps, "step"), plan.epoch.batches_per_step, plan.epoch.bulk,
@@ -180,6 +183,7 @@ std::string volumes(const Plan& plan) {
   } else {
     const auto& asked = plan.job.config.grid.schedule;
     for (const auto schedule : kMovingSchedules) {
+      if (plan.job.config.grid.cuts() && is_staged(schedule)) continue;
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
       text += volume_line(fmt::format("sample  {}", name_of(schedule)), volume_of(sample_costs(plan, all)),
                           asked == name_of(schedule) ? "<- this job" : "");
@@ -287,8 +291,10 @@ std::string plan_json(const Plan& plan) {
   for (const auto& choice : plan.copies)
     details["peak_by_replication"][std::to_string(choice.replication)] = std::llround(choice.bytes);
   details["largest_bulk"] = plan.largest_bulk;
+  if (plan.epoch.holders) details["row_copies"] = plan.work.copies;
   if (moves_samples(plan)) {
     for (const auto schedule : kMovingSchedules) {
+      if (plan.job.config.grid.cuts() && is_staged(schedule)) continue;
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
       details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(plan, all)));
     }

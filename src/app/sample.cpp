@@ -53,6 +53,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Examp
             job.config.sampler.batch_size, split_in_words(job.graph, job.config), job.bulk(),
             schedules_in_words(job, sampler.schedules()));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
+  if (job.owners.cut) log::info("cut     {}", cut_in_words(job));
   warn_of_surprises(job);
   note_activity("sampling");
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {

@@ -83,6 +83,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       train, valid, test, plural_of(task.example), split_in_words(report.graph, config), types_in_words(job));
   log::info("grid    {}", grid_in_words(job));
   if (job.owners.order) log::info("order   {}", order_in_words(job));
+  if (job.owners.cut) log::info("cut     {}", cut_in_words(job));
   log::info(
       "job     {}, {}; {}, batch {}, {} per step, {} in bulk; "
       "{}",

@@ -85,6 +85,13 @@ void number_parts(const EdgeCutTask& task, Buffer<std::uint16_t>& parts) {
   for (auto& part : parts) part = number[part];
 }
 
+double largest_block_row(std::span<const std::int64_t> entries, int rows) {
+  std::vector<std::int64_t> of_rows(static_cast<std::size_t>(rows), 0);
+  const auto block_rows = fold_parts(entries, rows);
+  for (std::size_t part = 0; part < block_rows.size(); ++part) of_rows[block_rows[part]] += entries[part];
+  return static_cast<double>(std::ranges::max(of_rows));
+}
+
 std::vector<int> fold_parts(std::span<const std::int64_t> entries, int rows) {
   const auto parts = static_cast<int>(entries.size());
   std::int64_t all = 0, before = 0;

@@ -162,11 +162,7 @@ void add_inference(const JobSize& job, std::int64_t replication, LargestPart par
 // the largest block row's entries.
 static void add_cut(const JobSize& job, int rows, ResidentMemory& memory) {
   const auto nodes = static_cast<double>(job.graph.nodes), edges = static_cast<double>(job.graph.edges);
-  const auto block_rows = fold_parts(job.cut.entries, rows);
-  std::vector<double> entries(static_cast<std::size_t>(rows), 0);
-  for (std::size_t part = 0; part < block_rows.size(); ++part)
-    entries[block_rows[part]] += static_cast<double>(job.cut.entries[part]);
-  const double share = std::ranges::max(entries) / std::max(edges, 1.0);
+  const double share = largest_block_row(job.cut.entries, rows) / std::max(edges, 1.0);
   const double all = topology_bytes(job.graph, matrix_has_values(job.graph, job.config)) - 8 * nodes;
   memory.owners += nodes * ((rows <= 8 ? 1.25 : 2.25) + 8.0 / rows);
   memory.topology = share * all + 8 * std::min(nodes, share * edges);

@@ -18,9 +18,25 @@ constexpr std::int64_t kRowsAtOnce = std::int64_t{1} << 22;
 
 // ---- entries to their holders ----
 
+// Who holds rows from `begin` on, entry k of which is in part[k]. A loop goes where a diagonal that
+// is added would: with the first part that has another entry of the row, or of a row without one
+// with part v mod parts, which holds it in any case. apart: columns are (relation, source).
+template <class Index>
+Buffer<std::uint64_t> holders_of_rows(std::int64_t begin, const Csr<Index>& rows, int parts, bool apart,
+                                      Buffer<std::uint16_t>& part) {
+  Buffer<std::uint64_t> sets(rows.rows, 0);
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    const auto is_loop = [&](std::int64_t k) { return !apart && rows.indices[k] == begin + row; };
+    for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k)
+      if (!is_loop(k)) sets[row] |= std::uint64_t{1} << part[k];
+    if (sets[row] == 0) sets[row] = std::uint64_t{1} << (begin + row) % parts;
+    for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k)
+      if (is_loop(k)) part[k] = static_cast<std::uint16_t>(std::countr_zero(sets[row]));
+  }
+  return sets;
+}
+
 // Rows of the whole matrix, which ranks of a process column read piece by piece, to their holders.
-// A loop goes where a diagonal that is added would: with the first part that has another entry of
-// the row, or of a row without one with part v mod parts, which holds it in any case.
 template <class Index>
 class EntryDeal {
  public:
@@ -34,14 +50,7 @@ class EntryDeal {
   // Collective over the column. Rows from `begin` on of mine, entry k with part[k]; those of the
   // ranks follow one another.
   void add(std::int64_t begin, const Csr<Index>& rows, Buffer<std::uint16_t> part) {
-    Buffer<std::uint64_t> sets(rows.rows, 0);
-    for (std::int64_t row = 0; row < rows.rows; ++row) {
-      for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k)
-        if (!is_loop(rows, k, begin + row)) sets[row] |= std::uint64_t{1} << part[k];
-      if (sets[row] == 0) sets[row] = std::uint64_t{1} << (begin + row) % column_.size();
-      for (auto k = rows.row_begin(row); k < rows.row_end(row); ++k)
-        if (is_loop(rows, k, begin + row)) part[k] = static_cast<std::uint16_t>(std::countr_zero(sets[row]));
-    }
+    auto sets = holders_of_rows(begin, rows, column_.size(), apart_, part);
     const auto counts = column_.all_gather(rows.rows, kSetup);
     auto all = column_.all_gather_v(std::span<const std::uint64_t>(sets), kSetup);
     holders_.append(all);
@@ -59,10 +68,6 @@ class EntryDeal {
   }
 
  private:
-  bool is_loop(const Csr<Index>& rows, std::int64_t k, std::int64_t vertex) const {
-    return !apart_ && rows.indices[k] == vertex;
-  }
-
   void send(const Csr<Index>& rows, const Buffer<std::uint16_t>& part, std::span<const std::uint64_t> sets) {
     const auto ranks = static_cast<std::size_t>(column_.size());
     std::vector<Buffer<std::int64_t>> sizes(ranks);
@@ -121,45 +126,82 @@ Buffer<std::uint16_t> parts_of_view(const Csr<Index>& rows, const Csr<std::int64
   return of_view;
 }
 
+// Collective over `comm`, whose ranks read it piece by piece. Calls use(begin, rows, part) for rows
+// of the matrix from `begin` on, entry k of which is with block row part[k]; apart(): are its
+// columns (relation, source)?
+template <class Index>
+class CutReading {
+ public:
+  CutReading(const Communicator& comm, const Communicator& world, const GraphFile& file, const EdgeCut& cut,
+             int block_rows)
+      : comm_(comm), file_(file), parts_(comm, cut.path, cut.info) {
+    block_rows_ = fold_parts(cut.info.entries, block_rows);
+    if (file.view().apart || file.info().schema.plain()) return;
+    GraphView view(Verify::kNo);
+    view.apart = true;
+    apart_file_.emplace(world, file.path(), view);
+  }
+  bool apart() const { return file_.view().apart && !file_.info().schema.plain(); }
+
+  template <class Use>
+  void read(Use use) {
+    constexpr std::int64_t kBytesAtOnce = std::int64_t{64} << 20;
+    const auto& info = file_.info();
+    const auto bytes = info.edges * static_cast<std::int64_t>(sizeof(Index) + sizeof(float));
+    const auto rounds = 1 + bytes / comm_.size() / kBytesAtOnce;
+    std::int64_t before = 0;  // entries of the file that were read
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      const auto slice = even_range(info.nodes, rounds, round),
+                 mine = even_range(slice.size(), comm_.size(), comm_.rank());
+      const auto begin = slice.begin + mine.begin, end = slice.begin + mine.end;
+      const auto rows = file_.read_rows<Index>(begin, end);
+      Csr<std::int64_t> in_file;
+      if (apart_file_) in_file = apart_file_->read_rows<std::int64_t>(begin, end);
+      const auto counts = comm_.all_gather(apart_file_ ? in_file.entries() : rows.entries(), kSetup);
+      const auto first = std::accumulate(counts.begin(), counts.begin() + comm_.rank(), before);
+      before = std::accumulate(counts.begin(), counts.end(), before);
+      auto parts = parts_.read(first, first + counts[comm_.rank()]);
+      for (auto& part : parts) part = static_cast<std::uint16_t>(block_rows_[part]);
+      use(begin, rows, apart_file_ ? parts_of_view(rows, in_file, info.schema, parts) : std::move(parts));
+    }
+    parts_.check();
+  }
+
+ private:
+  const Communicator& comm_;
+  const GraphFile& file_;
+  EdgePartsReader parts_;
+  std::vector<int> block_rows_;          // of each part
+  std::optional<GraphFile> apart_file_;  // where the view merges relations
+};
+
 }  // namespace
 
 template <class Index>
 DistCsr<Index> read_cut_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                             const EdgeCut& cut) {
-  constexpr std::int64_t kBytesAtOnce = std::int64_t{64} << 20;
-  const auto& column = grid.column_comm();
   const auto& info = file.info();
-  const bool merged = !file.view().apart && !info.schema.plain();
-  std::optional<GraphFile> apart;
-  if (merged) {
-    GraphView view(Verify::kNo);
-    view.apart = true;
-    apart.emplace(grid.world(), file.path(), view);
-  }
-  EdgePartsReader reader(column, cut.path, cut.info);
-  const auto block_rows = fold_parts(cut.info.entries, grid.rows());
-  EntryDeal<Index> deal(grid, ownership, info.columns, info.weighted, !merged && !info.schema.plain());
-  const auto bytes = info.edges * static_cast<std::int64_t>(sizeof(Index) + sizeof(float));
-  const auto rounds = 1 + bytes / column.size() / kBytesAtOnce;
-  std::int64_t before = 0;  // entries of the file that were read
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto slice = even_range(info.nodes, rounds, round),
-               mine = even_range(slice.size(), column.size(), column.rank());
-    const auto begin = slice.begin + mine.begin, end = slice.begin + mine.end;
-    const auto rows = file.read_rows<Index>(begin, end);
-    Csr<std::int64_t> in_file;
-    if (merged) in_file = apart->read_rows<std::int64_t>(begin, end);
-    const auto counts = column.all_gather(merged ? in_file.entries() : rows.entries(), kSetup);
-    const auto first = std::accumulate(counts.begin(), counts.begin() + column.rank(), before);
-    before = std::accumulate(counts.begin(), counts.end(), before);
-    auto parts = reader.read(first, first + counts[column.rank()]);
-    for (auto& part : parts) part = static_cast<std::uint16_t>(block_rows[part]);
-    deal.add(begin, rows, merged ? parts_of_view(rows, in_file, info.schema, parts) : std::move(parts));
-  }
-  reader.check();
+  CutReading<Index> reading(grid.column_comm(), grid.world(), file, cut, grid.rows());
+  EntryDeal<Index> deal(grid, ownership, info.columns, info.weighted, reading.apart());
+  reading.read([&](std::int64_t begin, const Csr<Index>& rows, Buffer<std::uint16_t> part) {
+    deal.add(begin, rows, std::move(part));
+  });
   auto a = deal.finish();
   set_schema(a, info.schema, file.view().apart);
   return a;
+}
+
+RowHolders read_row_holders(const Communicator& comm, const GraphFile& file, const EdgeCut& cut,
+                            int block_rows) {
+  RowHolders holders(file.info().nodes, block_rows);
+  CutReading<std::int64_t> reading(comm, comm, file, cut, block_rows);
+  reading.read([&](std::int64_t begin, const Csr<std::int64_t>& rows, Buffer<std::uint16_t> part) {
+    const auto mine = holders_of_rows(begin, rows, block_rows, reading.apart(), part);
+    auto all = comm.all_gather_v(std::span<const std::uint64_t>(mine), kSetup);
+    holders.append(all);
+  });
+  holders.finish();
+  return holders;
 }
 
 template <class Index>

@@ -62,6 +62,7 @@ class FetchedRows {
     a.grid->traffic().count(MemoryStep::kFindDistinct, {.rows = count, .entries = wanted_.groups.size()});
     view_rows(space, wanted_.groups.ids.data() + begins_.back(), wanted_.groups.size() - begins_.back(),
               a.local, a.row_of(space), views_.data() + begins_.back());
+    serve(space, views_.data() + begins_.back(), wanted_.groups.size() - begins_.back());
   }
 
   /// Asks the ranks first .. last-1 of the process column for the wanted rows of their blocks (but
@@ -77,6 +78,7 @@ class FetchedRows {
                         label_ + "/ids");
     Array<Space, RowView<Index>> rows(asked);
     view_rows(space, ids.data(), asked, a_.local, a_.row_of(space), rows.data());
+    serve(space, rows.data(), asked);
     const auto reply = copy_rows(space, rows.data(), asked, a_.has_values);
     a_.grid->traffic().count(MemoryStep::kReply, {.rows = asked, .bytes = reply.bytes()});
     keep(space, first,
@@ -144,6 +146,10 @@ class FetchedRows {
   }
 
  private:
+  void serve(const Space& space, const RowView<Index>* rows, std::int64_t count) const {
+    if constexpr (std::is_same_v<Space, Cpu>)
+      a_.grid->traffic().serve(label_, {.rows = count, .entries = count_entries(space, rows, count)});
+  }
   void keep(const Space& space, int first, Entries<Index, Space> rows) {
     view_entries(space, rows, a_.has_values, nullptr, views_.data() + begins_[first]);
     fetched_.push_back(std::move(rows));

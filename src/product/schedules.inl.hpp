@@ -59,6 +59,7 @@ class ServedProduct : public Product<Index, Space> {
         q_(q),
         inquiry_(space, group, q, servers, a.cut.get(), shape_of(a), label),
         served_{{}, inquiry_.segments(), a.local.columns, a.has_values},
+        label_(label),
         label_back_(label_back) {}
 
   void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) final {
@@ -69,6 +70,7 @@ class ServedProduct : public Product<Index, Space> {
                                        const SharedList<std::int64_t, Space>& offsets) final {
     const auto picks = inquiry_.send_picks(space, columns, offsets);
     const auto met = select_columns(space, served_, picks.ids.data(), picks.offsets);
+    a_.grid->traffic().serve(label_, {.picks = met.entries()});
     return in_order(space, inquiry_.send_back(space, met, a_.has_values, label_back_), a_.has_values);
   }
 
@@ -119,7 +121,7 @@ class ServedProduct : public Product<Index, Space> {
   const FrontierOn<Space>& q_;
   Inquiry<Index, Space> inquiry_;
   SegmentedRows<Index, Space> served_;  // the rows asked of me, set by the schedule
-  std::string label_back_;
+  std::string label_, label_back_;
 };
 
 /// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and
@@ -136,6 +138,10 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     this->served_.rows.resize(asked.size());
     view_rows(space, asked.data(), this->served_rows(), a.local, a.row_of(space), this->served_.rows.data());
     a.grid->traffic().count(MemoryStep::kViewRows, {.rows = this->served_rows()});
+    if constexpr (std::is_same_v<Space, Cpu>)
+      a.grid->traffic().serve(
+          label, {.rows = this->served_rows(),
+                  .entries = count_entries(space, this->served_.rows.data(), this->served_rows())});
   }
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
@@ -151,6 +157,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     }
     if (!cut) operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
     const bool values = operation.has_values();
+    this->a_.grid->traffic().serve(this->label_, {.picks = results.entries()});
     return this->in_order(space, this->inquiry_.send_back(space, results, values, this->label_back_), values);
   }
 

@@ -1,6 +1,7 @@
 #include "espalier/sample/counted_work.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -18,15 +19,17 @@ namespace espalier {
 
 namespace {
 
-// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in
-// another block row than the keeper's; another rank of its process row serves "foreign" ones.
+// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie
+// in another block row than the keeper's; another rank of its process row serves "foreign" ones.
+// Of a row that is cut there is a piece with each holder, as if its entries were spread evenly
+// over them.
 struct LayerCount {
-  double rows = 0, entries = 0, results = 0, picks = 0;
+  double rows = 0, entries = 0, results = 0, picks = 0, pieces = 0, distinct_pieces = 0;
   // As all block rows, or all servers of a process row, send them.
   double sums = 0, served_sums = 0;
   double distinct = 0, distinct_entries = 0;
   double remote_distinct = 0, remote_distinct_entries = 0;
-  double remote_rows = 0, remote_results = 0, remote_sums = 0;
+  double remote_rows = 0, remote_entries = 0, remote_results = 0, remote_sums = 0;
   double foreign_rows = 0, foreign_entries = 0, foreign_results = 0, foreign_sums = 0;
 };
 
@@ -173,6 +176,7 @@ class EpochCount {
       auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
       for (const auto& minibatch : minibatches) {
         note_size(minibatch, rank);
+        if (job_.holders) note_copies(minibatch);
         if (visit_ && curves_.empty()) visit_(minibatch.number, rank, minibatch.vertices);
         if (job_.parts() == 1) continue;
         for (std::size_t k = 0; k < products_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
@@ -225,6 +229,12 @@ class EpochCount {
     if (!job_.edges.empty()) note_edges(minibatch, rank);
   }
 
+  void note_copies(const Minibatch& minibatch) {
+    for (std::size_t layer = 1; layer <= layers_; ++layer)
+      for (std::int64_t row = 0; row < minibatch.blocks[layer - 1].rows; ++row)
+        copies_.add(std::popcount(job_.holders->of()(minibatch.vertices[row])));
+  }
+
   void note_edges(const Minibatch& minibatch, int rank) {
     double all = 0, remote = 0;
     for (const auto& block : minibatch.blocks)
@@ -240,6 +250,18 @@ class EpochCount {
     work_.largest.edges = std::max(work_.largest.edges, all);
   }
 
+  // Where a row lies, as a keeper in block row `row` sees it.
+  struct Pieces {
+    double all = 1, remote = 0;
+    double away() const { return remote / all; }
+  };
+  Pieces pieces_of(std::int64_t v, int owner, int row) const {
+    if (!job_.holders) return {1, owner != row ? 1.0 : 0.0};
+    const auto set = job_.holders->of()(v);
+    const auto all = static_cast<double>(std::popcount(set));
+    return {all, all - static_cast<double>(set >> row & 1)};
+  }
+
   // Product number k (first: next to the batch) of one minibatch.
   void count_layer(const Minibatch& minibatch, std::size_t k, int rank, LayerCount& count,
                    UnionCount& together) {
@@ -250,14 +272,15 @@ class EpochCount {
       const auto entries = static_cast<double>(a_.local.row_size(v)),
                  results = static_cast<double>(block.row_size(r));
       const int part = parts_.owner(v);
-      const bool remote = part != row, foreign = servers_.owner(part) != column;
+      const bool foreign = servers_.owner(part) != column;
+      const auto pieces = pieces_of(v, part, row);
       count.rows += 1;
       count.entries += entries;
       count.results += results;
-      if (remote) {
-        count.remote_rows += 1;
-        count.remote_results += results;
-      }
+      count.pieces += pieces.all;
+      count.remote_rows += pieces.remote;
+      count.remote_entries += entries * pieces.away();
+      count.remote_results += results * pieces.away();
       if (foreign) {
         count.foreign_rows += 1;
         count.foreign_entries += entries;
@@ -266,13 +289,14 @@ class EpochCount {
       if (keeper_marks_[k].add(v)) {
         count.distinct += 1;
         count.distinct_entries += entries;
-        count.remote_distinct += remote;
-        count.remote_distinct_entries += remote ? entries : 0;
+        count.distinct_pieces += pieces.all;
+        count.remote_distinct += pieces.remote;
+        count.remote_distinct_entries += entries * pieces.away();
       }
       if (!curves_.empty()) curves_[k].add(v);
       if (!row_marks_[k].add(v)) continue;
-      together.remote += remote;
-      together.remote_entries += remote ? entries : 0;
+      together.remote += pieces.remote;
+      together.remote_entries += entries * pieces.away();
     }
     if (!kind_.layer_wise) return;
     count.picks += kind_.induces ? count_own_columns(minibatch) : count_picks(block, k);
@@ -306,12 +330,22 @@ class EpochCount {
     by_part_.assign(job_.parts(), {});
     for (std::int64_t r = 0; r < rows; ++r) {
       const auto v = minibatch.vertices[r];
-      by_part_[parts_.owner(v)].push_back(v);
+      const auto entries = a_.local.row_indices(v);
+      if (!job_.holders) {
+        by_part_[parts_.owner(v)].push_back(entries);
+        continue;
+      }
+      const auto set = job_.holders->of()(v);
+      std::int64_t piece = 0;
+      for_each_part(set, [&](int part) {
+        const auto share = even_range(std::ssize(entries), std::popcount(set), piece++);
+        by_part_[part].push_back(entries.subspan(share.begin, share.size()));
+      });
     }
     const auto add_columns = [&](int part) {
       double fresh = 0;
-      for (const auto v : by_part_[part])
-        for (const auto u : a_.local.row_indices(v)) fresh += sum_marks_.add(u);
+      for (const auto entries : by_part_[part])
+        for (const auto u : entries) fresh += sum_marks_.add(u);
       return fresh;
     };
     for (int part = 0; part < job_.parts(); ++part) {
@@ -351,6 +385,7 @@ class EpochCount {
     pull.distinct = count.remote_distinct / down;
     pull.distinct_entries = count.remote_distinct_entries / down;
     push.rows = count.remote_rows / down;
+    push.row_entries = count.remote_entries / down;
     push.results = count.remote_results / down;
     push.result_value_bytes = has_result_values(job_) ? 4 : 0;
     push.sums = count.remote_sums / down;
@@ -392,8 +427,8 @@ class EpochCount {
     for (std::int64_t k = 0; k < draw; ++k) some.push_back(k * plan_.batches() / draw);
     mean_ = count_keeper(0, some, together);
     for (auto& count : mean_)
-      for (double* number :
-           {&count.rows, &count.entries, &count.results, &count.picks, &count.sums, &count.served_sums})
+      for (double* number : {&count.rows, &count.entries, &count.results, &count.picks, &count.pieces,
+                             &count.sums, &count.served_sums})
         *number /= static_cast<double>(draw);
     for (auto& of_table : work_.remote_input_rows) std::ranges::fill(of_table, 0.0);
     std::ranges::fill(work_.remote_edges, 0.0);
@@ -418,7 +453,10 @@ class EpochCount {
     ProductWork pull, push, staged;
     pull.batches = push.batches = staged.batches = kept;
     std::tie(pull.distinct, pull.distinct_entries) = distinct_of(kept, k);
-    push.rows = staged.rows = kept * mean.rows;
+    pull.distinct *= mean.distinct_pieces / std::max(mean.distinct, 1.0);
+    push.rows = kept * mean.pieces;
+    push.row_entries = kept * mean.entries;
+    staged.rows = kept * mean.rows;
     push.results = staged.results = kept * mean.results;
     push.result_value_bytes = has_result_values(job_) ? 4 : 0;
     push.picks = staged.picks = kept * mean.picks;
@@ -468,6 +506,7 @@ class EpochCount {
     work_.sampled_edges = static_cast<double>(totals_.sampled_edges) * scale;
     work_.input_rows = static_cast<double>(totals_.input_rows) * scale;
     if (totals_.batches == work_.batches) work_.digest = totals_.digest;
+    if (copies_.count > 0) work_.copies = copies_.mean();
     const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
     work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
     if (!draws_ || job_.parts() == 1) return;
@@ -493,7 +532,7 @@ class EpochCount {
   RowPartition servers_;      // of parts over a row's columns
   std::vector<Marks> keeper_marks_, row_marks_;
   Marks sum_marks_;
-  std::vector<std::vector<std::int64_t>> by_part_;
+  std::vector<std::vector<std::span<const Index>>> by_part_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<FastGcnDistribution<Index, Cpu>> draws_;
   std::vector<LayerCount> mean_;  // of a minibatch, where some were drawn
@@ -502,7 +541,7 @@ class EpochCount {
   double points_ = 0;
   std::int64_t most_rounds_ = 0;
   SampleCounts totals_;
-  Moments input_rows_;
+  Moments input_rows_, copies_;
   std::vector<Moments> fetched_rows_;     // of each table
   std::vector<std::int32_t> times_read_;  // of each row that is learnt
   EpochWork work_;

@@ -94,6 +94,30 @@ Json work_balance_json(const WorkBalance& work_balance) {
           {"input_rows", work_balance.input_rows}};
 }
 
+Json evenness_json(const Evenness& of) {
+  return {{"total", of.total}, {"max_over_mean", of.over_mean}, {"max_over_min", of.over_least}};
+}
+Evenness evenness_from(const Json& json) {
+  return {json.at("total"), json.at("max_over_mean"), json.at("max_over_min")};
+}
+Json served_json(const ServedBalance& served) {
+  return {{"rows", evenness_json(served.rows)},
+          {"entries", evenness_json(served.entries)},
+          {"picks", evenness_json(served.picks)}};
+}
+
+// Collective. Of a number of every rank.
+Evenness evenness_of(const Communicator& comm, std::int64_t mine) {
+  const auto sum = comm.all_reduce(mine, Reduction::kSum, "report"),
+             most = comm.all_reduce(mine, Reduction::kMax, "report"),
+             least = comm.all_reduce(mine, Reduction::kMin, "report");
+  const auto largest = static_cast<double>(most);
+  return {sum, sum == 0 ? 1 : largest * comm.size() / static_cast<double>(sum),
+          sum == 0     ? 1
+          : least == 0 ? 0
+                       : largest / static_cast<double>(least)};
+}
+
 // Into a group of an epoch for each part of a step.
 void add_counters(const EpochReport& epoch, Json& json) {
   for (const auto& counter : epoch.counters.all())
@@ -104,7 +128,7 @@ void add_counters(const EpochReport& epoch, Json& json) {
 
 // Of an epoch in a checkpoint: what is a group of none of its other keys.
 void take_counters(const Json& json, EpochReport& epoch) {
-  const std::set<std::string> others = {"train", "valid", "seconds", "bytes", "steps", "dealing"};
+  const std::set<std::string> others = {"train", "valid", "seconds", "bytes", "steps", "dealing", "served"};
   for (const auto& [group, values] : json.items()) {
     if (!values.is_object() || others.contains(group)) continue;
     for (const auto& [name, value] : values.items())
@@ -137,6 +161,7 @@ Json epoch_json(const EpochReport& epoch) {
   json["sampled_edges"] = epoch.counts.sampled_edges;
   json["input_rows"] = epoch.counts.input_rows;
   if (epoch.work_balance) json["dealing"] = work_balance_json(*epoch.work_balance);
+  if (epoch.served) json["served"] = served_json(*epoch.served);
   add_counters(epoch, json);
   return json;
 }
@@ -159,6 +184,10 @@ void finish_epoch_report(const Grid& grid, const StageTimers& timers, std::span<
   }
   for (const auto& label : step_labels(world, traffic))
     report.steps[label] = over_ranks(world, traffic.of(label));
+  const auto served = traffic.served("sample");
+  const auto rows = evenness_of(world, served.rows);
+  if (rows.total > 0)
+    report.served = {rows, evenness_of(world, served.entries), evenness_of(world, served.picks)};
 }
 
 std::optional<std::int64_t> total(std::span<const EpochReport> epochs, std::string_view group,
@@ -287,6 +316,9 @@ EpochReport epoch_from(const Json& json) {
   epoch.bytes = volumes_from(json.at("bytes"));
   epoch.steps = volumes_from(json.at("steps"));
   if (json.contains("dealing")) epoch.work_balance = work_balance_from(json.at("dealing"));
+  if (const auto served = json.find("served"); served != json.end())
+    epoch.served = {evenness_from(served->at("rows")), evenness_from(served->at("entries")),
+                    evenness_from(served->at("picks"))};
   take_counters(json, epoch);
   return epoch;
 }

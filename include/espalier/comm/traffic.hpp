@@ -41,6 +41,19 @@ struct Volume {
   }
 };
 
+/// What a rank did for those who asked it for rows, itself among them.
+struct ServedLoad {
+  std::int64_t rows = 0;     ///< asked for, or pieces of rows
+  std::int64_t entries = 0;  ///< of the matrix in those
+  std::int64_t picks = 0;    ///< made there
+  ServedLoad& operator+=(const ServedLoad& other) {
+    rows += other.rows;
+    entries += other.entries;
+    picks += other.picks;
+    return *this;
+  }
+};
+
 /// One rank's ledger, shared by all communicators of its grid. Belongs to one thread at a time.
 class Traffic {
  public:
@@ -55,6 +68,12 @@ class Traffic {
   void count(MemoryStep step, const MemoryCounts& counts) {
     steps_[static_cast<std::size_t>(step)] += counts;
     if (memory_observer()) memory_observer()(step, counts);
+  }
+  /// Books what was done for a product of that label.
+  void serve(const std::string& label, const ServedLoad& load) { served_[label] += load; }
+  ServedLoad served(const std::string& label) const {
+    const auto found = served_.find(label);
+    return found == served_.end() ? ServedLoad() : found->second;
   }
   const MemoryCounts& of(MemoryStep step) const { return steps_[static_cast<std::size_t>(step)]; }
 
@@ -72,17 +91,20 @@ class Traffic {
   const std::map<std::string, Volume, std::less<>>& all() const { return volumes_; }
   void clear() {
     volumes_.clear();
+    served_.clear();
     steps_ = {};
   }
   /// Everything of another ledger, which is empty afterwards.
   void take_over(Traffic& other) {
     for (const auto& [label, volume] : other.volumes_) book(label, volume);
+    for (const auto& [label, load] : other.served_) serve(label, load);
     for (std::size_t step = 0; step < steps_.size(); ++step) steps_[step] += other.steps_[step];
     other.clear();
   }
 
  private:
   std::map<std::string, Volume, std::less<>> volumes_;
+  std::map<std::string, ServedLoad> served_;
   std::array<MemoryCounts, kMemorySteps> steps_ = {};
 };
 

@@ -66,6 +66,8 @@ void number_parts(const EdgeCutTask& task, Buffer<std::uint16_t>& parts);
 /// nearest to even in entries, a part at least for each row as long as there are parts. No row has
 /// more than the mean and the entries of the largest part.
 std::vector<int> fold_parts(std::span<const std::int64_t> entries, int rows);
+/// The entries of the block row that has most of them then.
+double largest_block_row(std::span<const std::int64_t> entries, int rows);
 
 /// How good parts are. Vertices without a pair are left out.
 struct EdgeCutQuality {

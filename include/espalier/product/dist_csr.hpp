@@ -152,6 +152,11 @@ template <class Index>
 DistCsr<Index> read_cut_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                             const EdgeCut& cut);
 
+/// Who holds the rows of a file then, of which so many block rows hold some. Collective
+/// over `comm`.
+RowHolders read_row_holders(const Communicator& comm, const GraphFile& file, const EdgeCut& cut,
+                            int block_rows);
+
 /// A DistCsr cut so that entry e of `whole` lies with block row parts[e]; for tests. `apart`: its
 /// columns are (relation, source). Collective.
 template <class Index>

@@ -20,6 +20,10 @@ enum class Schedule { kAuto, kStaged, kStagedOblivious, kPull, kPush };
 /// "auto", "staged", "staged-oblivious", "pull", "push". Throws UserError(kUsage) for another name.
 Schedule schedule_of(const std::string& name);
 const char* name_of(Schedule schedule);
+/// Does it take whole rows from one rank?
+inline bool is_staged(Schedule schedule) {
+  return schedule == Schedule::kStaged || schedule == Schedule::kStagedOblivious;
+}
 
 /// The network as the model sees it, per rank.
 struct Link {

@@ -43,10 +43,11 @@ struct PlannedEpoch {
   std::uint64_t seed = 0, epoch = 1;
   std::shared_ptr<const BatchGroups> groups = {};  ///< of the batches, with local ones
   Ownership map = {};  ///< who owns which vertex, where an order says so; else ranges
-  std::vector<HeldTypes> tables = {HeldTypes()};  ///< whose rows a step fetches, from each table
-  bool learns_rows = false;                       ///< of the last table
-  std::vector<std::uint8_t> edges = {};           ///< [relations] 1: with features to read
-  std::int64_t steps_late = 0;                    ///< from sending a row to its use
+  std::shared_ptr<const RowHolders> holders = {};  ///< of rows that are cut, where they are known
+  std::vector<HeldTypes> tables = {HeldTypes()};   ///< whose rows a step fetches, from each table
+  bool learns_rows = false;                        ///< of the last table
+  std::vector<std::uint8_t> edges = {};            ///< [relations] 1: with features to read
+  std::int64_t steps_late = 0;                     ///< from sending a row to its use
 
   int rows() const { return ranks / replication; }
   /// Parts of the matrix.
@@ -73,6 +74,7 @@ struct EpochWork {
   std::int64_t drawn = 0;                              ///< of them; 0: estimated from degrees
   double relative_error = 0;                           ///< of input_rows: one standard error
   std::uint64_t digest = 0;                            ///< of the sample, if all was drawn
+  double copies = 1;                                   ///< holders of a row of Q, on average
   double sampled_edges = 0;                            ///< of the epoch, over all ranks
   double input_rows = 0;                               ///< |F[0]|, the same
   std::vector<std::vector<double>> remote_input_rows;  ///< [table][ranks]: of F[0], from others

@@ -49,6 +49,18 @@ struct WorkBalance {
   }
 };
 
+/// How even ranks are in something: over the mean, and over the least of a rank, which may be none.
+struct Evenness {
+  std::int64_t total = 0;
+  double over_mean = 1, over_least = 1;  ///< the most of a rank; over none: 0
+};
+
+/// What samplers asked of ranks for an epoch (ServedLoad): figure 10 of GLISP (Zhu et al. 2024)
+/// shows the most over the least.
+struct ServedBalance {
+  Evenness rows, entries, picks;
+};
+
 /// What a part of a step says of an epoch beside its counters: a key of a group of report.json, and
 /// its value, as JSON.
 struct Remark {
@@ -78,6 +90,7 @@ struct EpochReport {
   std::vector<Remark> remarks = {};             ///< and what they say beside
   std::optional<WorkBalance> work_balance;      ///< of training on several ranks, as
                                                 ///< seconds and bytes
+  std::optional<ServedBalance> served;          ///< where rows are asked of several ranks' CPUs
   std::map<std::string, StageSeconds> seconds;  ///< "total" and the stages
   std::map<std::string, StageVolume> bytes;     ///< the stages that communicate
   std::map<std::string, StageVolume> steps;     ///< the same by label, where a stage has steps:
