@@ -102,7 +102,9 @@ class EpochCount {
   }
 
   EpochWork count(std::int64_t draw) {
-    work_.schedules = choose_schedules(shape(), job_.shape, row_classes(a_, job_.shape), kind_);
+    auto product = shape();
+    product.copies = copies_of_entries();
+    work_.schedules = choose_schedules(product, job_.shape, row_classes(a_, job_.shape), kind_);
     work_.batches = plan_.batches();
     work_.mean = work_.largest = {std::vector<double>(layers_ + 1, 0), std::vector<double>(layers_ + 1, 0)};
     work_.scanned.assign(layers_ + 1, 0);
@@ -127,6 +129,14 @@ class EpochCount {
   ProductShape shape() const {
     return product_shape(job_, static_cast<double>(a_.rows()), static_cast<double>(a_.local.entries()),
                          sizeof(Index), a_.has_values ? 4 : 0);
+  }
+  // As count_rows() finds it; costs are of pieces that were counted.
+  double copies_of_entries() const {
+    if (!job_.holders) return 1;
+    double copies = 0;
+    for (std::int64_t v = 0; v < a_.rows(); ++v)
+      copies += static_cast<double>(a_.local.row_size(v)) * std::popcount(job_.holders->of()(v));
+    return copies / std::max(1.0, static_cast<double>(a_.local.entries()));
   }
   std::int64_t windows() const { return count_batches(plan_.batches(), job_.bulk); }
   double crossing_share(int group) const { return group > 1 ? crossing(group) : 1; }
