@@ -32,7 +32,10 @@ struct ExpansionRules {
   /// Times the mean of pairs: a part that has so many stops.
   double most = 1.02;
   bool exactly = false;  ///< nor is it given more in its last round
-  bool adapts = false;   ///< growth becomes more or less as AdaDNE's (5) to (7) say
+  /// Times the mean of vertices: a part that has more waits, as long as others grow.
+  double most_vertices = std::numeric_limits<double>::infinity();
+  int at_a_time = kMostEdgeParts;  ///< so many parts grow, of those that may the first
+  bool adapts = false;             ///< growth becomes more or less as AdaDNE's (5) to (7) say
 };
 
 class Expansion {
@@ -49,7 +52,8 @@ class Expansion {
         boundary_(static_cast<std::size_t>(task.parts)),
         growth_(static_cast<std::size_t>(task.parts), rules.growth),
         pairs_(static_cast<std::size_t>(task.parts), 0),
-        vertices_(pairs_) {
+        vertices_(pairs_),
+        grows_(static_cast<std::size_t>(task.parts)) {
     for (std::int64_t v = 0; v < rows_.rows; ++v) open_[v] = rows_.row_size(v);
     all_pairs_ = sum(rows_.entries()) / 2;
     const double mean = static_cast<double>(all_pairs_) / task.parts;
@@ -69,6 +73,7 @@ class Expansion {
                   100 * (all_pairs_ - left) / all_pairs_, said - start);
       }
       const auto before = total();
+      find_growing();
       claim_rows_of(choose());
       allocate();
       while (sum(std::ssize(news_)) > 0) claim_between();
@@ -89,7 +94,19 @@ class Expansion {
     for (const auto pairs : pairs_) all += pairs;
     return all;
   }
-  bool may_grow(std::size_t part) const { return pairs_[part] < most_; }
+  bool may_grow(std::size_t part) const { return grows_[part] != 0 && pairs_[part] < most_; }
+  void find_growing() {
+    const auto most = rules_.most_vertices *
+                      static_cast<double>(std::reduce(vertices_.begin(), vertices_.end())) / task_.parts;
+    int growing = 0, waiting = 0;
+    for (std::size_t p = 0; p < pairs_.size(); ++p) {
+      grows_[p] = growing < rules_.at_a_time && pairs_[p] < most_;
+      growing += grows_[p];
+      waiting += grows_[p] != 0 && static_cast<double>(vertices_[p]) > most;
+    }
+    for (std::size_t p = 0; p < pairs_.size() && waiting < growing; ++p)
+      if (static_cast<double>(vertices_[p]) > most) grows_[p] = 0;
+  }
   bool has(std::int64_t row, std::uint16_t part) const {
     return std::ranges::binary_search(parts_of_[row], part);
   }
@@ -308,15 +325,21 @@ class Expansion {
   std::vector<std::uint16_t> by_;                               // [rows] in claim_rows_of()
   std::vector<double> growth_;                                  // [parts]
   std::vector<std::int64_t> pairs_, vertices_;                  // [parts] of all ranks
+  std::vector<std::uint8_t> grows_;                             // [parts] in this round
   std::int64_t all_pairs_ = 0, budget_ = 0, most_ = 0, round_ = 0;
 };
 
 }  // namespace
 
+// Where vertices are of like degree, few parts at a time meet fewer others, and copies are fewest;
+// where hubs are, the last parts are then left a core of few vertices.
 Buffer<std::uint16_t> expand_evenly(const EdgeCutTask& task) {
-  auto parts = Expansion(task, {.budget = 0.005, .exactly = true}).run();
-  even_out(task, parts);
-  return parts;
+  auto together = Expansion(task, {.budget = 0.002, .exactly = true, .most_vertices = 1.02}).run();
+  const auto vertices = even_out(task, together);
+  auto in_turn =
+      Expansion(task, {.budget = 0.005, .most = 1, .exactly = true, .at_a_time = std::max(1, task.parts / 8)})
+          .run();
+  return even_out(task, in_turn) < vertices ? std::move(in_turn) : std::move(together);
 }
 
 Buffer<std::uint16_t> expand_as_dne(const EdgeCutTask& task) {

@@ -11,7 +11,6 @@ import numpy as np
 
 from tests.app.program import SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read
 
-DEBIAN = SHARED_DATA / "debian_bookworm"
 METHODS = ("expansion", "dne", "adadne", "hdrf")
 TYPED = ("--types", "author=60:4,paper=90:3", "--relations", "author.writes.paper=400,paper.cites.paper=500")
 
@@ -73,19 +72,30 @@ class PartitionEdgesTest(ProgramTest):
             self.assertEqual((self.folder / "1.h5").read_bytes(), (self.folder / "3.h5").read_bytes(), method)
         self.assertEqual(read(self.folder / "1.h5", "part").dtype, np.uint16)
 
-    @unittest.skipUnless(DEBIAN.exists(), f"{DEBIAN} is not there")
+    def quality(self, *options):
+        """Copies, largest part over smallest in edges and in vertices."""
+        return [float(x) for x in re.findall(r"([\d.]+) (?:of a vertex|in edges|in vertices)", self.cut(self.graph, *options)[0])]
+
+    @unittest.skipUnless(SHARED_DATA.exists(), f"{SHARED_DATA} is not there")
     def test_ours_beside_others(self):
-        """On Debian's packages, 8 parts: copies, largest part over smallest in edges and in vertices."""
-        self.succeed("import", "ogb", DEBIAN, "--split", "random_seed0", "--symmetrize", "-o", self.graph)
-        of = {}
-        for method in ("expansion", "dne", "hdrf"):
-            output, _ = self.cut(self.graph, "--parts", 8, "--method", method)
-            of[method] = [float(x) for x in re.findall(r"([\d.]+) (?:of a vertex|in edges|in vertices)", output)]
-        copies, edges, vertices = of["expansion"]
-        self.assertLess(copies, 1.10 * of["dne"][0])
-        self.assertLess(copies, of["hdrf"][0])
-        self.assertLess(edges, 1.05)
-        self.assertLess(vertices, 1.7)
+        """On Debian's packages and a small dense graph."""
+        for name, split in (("debian_bookworm", "random_seed0"), ("amazon_computers", "shchur_seed0")):
+            self.succeed("import", "ogb", SHARED_DATA / name, "--split", split, "--symmetrize", "-o", self.graph, "--overwrite")
+            for parts in (4, 8, 16):
+                with self.subTest(name, parts=parts):
+                    copies, edges, vertices = self.quality("--parts", parts)
+                    for method, most in (("dne", 1.02), ("hdrf", 0.75)):
+                        self.assertLess(copies, most * self.quality("--parts", parts, "--method", method)[0])
+                    self.assertLess(edges, 1.05)
+                    if name == "debian_bookworm" and parts == 8:
+                        self.assertLess(vertices, 1.7)
+
+    def test_vertices_are_even_beside_hubs(self):
+        self.succeed("generate", "rmat", "--scale", 13, "--symmetrize", "--features", 0, "-o", self.graph)
+        for seed in range(3):
+            _, edges, vertices = self.quality("--parts", 8, "--seed", seed)
+            self.assertLess(edges, 1.05)
+            self.assertLess(vertices, 1.1)
 
     def test_usual_name_and_parts(self):
         self.succeed("generate", "rmat", "--scale", 8, "--features", 0, "-o", self.graph)

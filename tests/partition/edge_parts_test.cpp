@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "../../src/partition/cut_by.hpp"
@@ -242,25 +243,38 @@ TEST(Runs, AreInOrderAndNearToEven) {
   }
 }
 
-// Pairs at random, so that nothing is even: parts of all are then nearer to each other.
+// Pairs at random, so that nothing is even: parts are then nearer to each other, and vertices with
+// several have fewer.
 TEST(EvenOut, GivesNoVertexAnotherCopy) {
-  for (const auto& whole : {star(400, 2), pattern_of(random_graph<std::int64_t>(300, 2, false, 4))}) {
-    const Mine mine(test_world(), whole, 3);
+  const auto sparse = pattern_of(random_graph<std::int64_t>(300, 2, false, 4)),
+             middling = pattern_of(random_graph<std::int64_t>(20000, 6, false, 4)),
+             dense = pattern_of(random_graph<std::int64_t>(300, 20, false, 4));
+  for (const auto& [whole, count] :
+       {std::pair{star(400, 2), 3}, {sparse, 3}, {middling, 9}, {dense, 3}, {dense, 80}}) {
+    const Mine mine(test_world(), whole, count);
     Buffer<std::uint16_t> parts;
     for (std::int64_t row = 0; row < mine.rows.rows; ++row)
       for (const auto u : mine.rows.row_indices(row)) {
         const auto v = mine.task.mine().begin + row;
         const auto word = mix(static_cast<std::uint64_t>(std::min(u, v) * whole.rows + std::max(u, v)));
-        parts.push_back(static_cast<std::uint16_t>(word % 7 % 3));
+        parts.push_back(
+            static_cast<std::uint16_t>(count == 3 ? word % 7 % 3 : word % static_cast<std::uint64_t>(count)));
       }
     const auto before = parts_of_vertices(whole, all_of(mine, whole, parts));
     const auto uneven = quality_of(mine.task, parts);
-    even_out(mine.task, parts);
+    const auto most = even_out(mine.task, parts);
     const auto pairs = all_of(mine, whole, parts);
     const auto after = parts_of_vertices(whole, pairs);
     for (const auto& [pair, part] : pairs) ASSERT_EQ(part, pairs.at({pair.second, pair.first}));
-    for (std::size_t v = 0; v < before.size(); ++v) EXPECT_LE(after[v].size(), before[v].size()) << v;
-    EXPECT_LT(quality_of(mine.task, parts).vertex_balance, uneven.vertex_balance);
+    std::map<int, std::int64_t> vertices;
+    for (std::size_t v = 0; v < before.size(); ++v) {
+      EXPECT_LE(after[v].size(), before[v].size()) << v;
+      for (const auto part : after[v]) ++vertices[part];
+    }
+    EXPECT_EQ(most, std::ranges::max(vertices | std::views::values));
+    const auto even = quality_of(mine.task, parts);
+    if (whole.rows != 400) EXPECT_LT(even.replication, uneven.replication);
+    if (whole.entries() < dense.entries()) EXPECT_LT(even.vertex_balance, uneven.vertex_balance);
   }
 }
 
