@@ -122,6 +122,10 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"sampler.weighted", kMeaning, &c.sampler.weighted,
           "draw in proportion to the entries of A, means are weighted (ladies, fastgcn: weights count in A)"}
           .with({kLayers}),
+      Key{"sampler.draw", kTrajectory, &c.sampler.draw,
+          "how graphsage draws by weight, by one law: its (inverse transform sampling) | race (exponential "
+          "race, whose picks merge from parts of a row)"}
+          .among({"its", "race"}),
       Key{"sampler.mode", kDraw, &c.sampler.mode, "variant of ladies and fastgcn: how picks are weighted"}
           .among({"paper", "reference", "debiased"}),
       Key{"sampler.share_batches", kTrajectory, &c.sampler.share_batches,

@@ -338,6 +338,7 @@ SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int6
   return {.fanout = std::move(fanout),
           .relation_fanout = relation_fanouts(config.sampler.relation_fanout, config.sampler.fanout, schema),
           .weighted = config.sampler.weighted && !sampler_kind_of(config.sampler.kind).layer_wise,
+          .draw = draw_law_of(config.sampler.draw),
           .aggregation = matrix ? Aggregation::kMatrix : Aggregation::kMean,
           .mode = sampler_mode_of(config.sampler.mode),
           .share_batches = config.sampler.share_batches,

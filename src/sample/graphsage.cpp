@@ -1,7 +1,8 @@
 // GraphSAGE (Hamilton et al. 2017; Tripathy et al. 2024, section 4.1): every frontier vertex draws
 // s of its neighbours, uniformly or in proportion to the entries of A (exact integer weights: 1, or
 // entries in a fixed point of the row's own, RowWeights). A draw takes a point below the integer
-// total of its row.
+// total of its row (its: inverse transform sampling, draw.hpp), or the entries run a race
+// (draw_race.hpp): one law, other picks.
 //
 // Block values. Matrix (GCN): the diagonal entry is kept exactly and outside of the draw. A uniform
 // pick is worth 1/|picked| of a mean, a_vu * deg/|picked| of a matrix with deg the off-diagonal
@@ -18,6 +19,7 @@
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/sample/draw_few.hpp"
+#include "espalier/sample/draw_race.hpp"
 #include "node_wise.hpp"
 #include "samplers.inl.hpp"
 
@@ -32,7 +34,58 @@ struct Scratch {
   std::vector<std::uint64_t> prefix;
   std::vector<std::int64_t> chosen;
   std::vector<std::int64_t> in_order;
+  Race race;
 };
+
+// Calls use(begin, end) for the entries of a row before and behind a diagonal that is kept out.
+template <class Use>
+void without_diagonal(std::int64_t size, std::int64_t self_position, const Use& use) {
+  if (self_position >= 0) use(std::int64_t{0}, self_position);
+  use(self_position + 1, size);
+}
+
+template <class Index>
+std::uint64_t total_weight(const RowView<Index>& row, const RowWeights& weights) {
+  std::uint64_t total = 0;
+  without_diagonal(row.size, weights.self_position, [&](std::int64_t begin, std::int64_t end) {
+    for (auto k = begin; k < end; ++k) total += weights.of(row.values[k]);
+  });
+  return total;
+}
+
+// The ways to draw by weight: `s` positions of a row, in order, into scratch.in_order. They return
+// the row's total weight.
+template <class Index>
+using WeightedDraw = std::uint64_t (*)(const RandomStream& stream, const RowView<Index>& row,
+                                       const RowWeights& weights, std::int64_t s, Scratch& scratch);
+
+template <class Index>
+std::uint64_t draw_by_its(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
+                          std::int64_t s, Scratch& scratch) {
+  auto& prefix = scratch.prefix;
+  prefix.resize(row.size + 1);
+  prefix[0] = 0;
+  for (std::int64_t k = 0; k < row.size; ++k) prefix[k + 1] = prefix[k] + weights(row, k);
+  scratch.chosen.resize(s);
+  scratch.in_order.resize(s);
+  draw_weighted(stream, prefix.data(), row.size, s, 0, scratch.chosen.data(), scratch.in_order.data());
+  return prefix.back();
+}
+
+template <class Index>
+std::uint64_t draw_by_race(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
+                           std::int64_t s, Scratch& scratch) {
+  auto& race = scratch.race;
+  race.start(stream, s);
+  without_diagonal(row.size, weights.self_position, [&](std::int64_t begin, std::int64_t end) {
+    race.enter(
+        row.indices + begin, end - begin, [&](std::int64_t k) { return weights.of(row.values[begin + k]); },
+        [&](std::int64_t k) { return begin + k; });
+  });
+  scratch.in_order.clear();
+  for (const auto& candidate : race.arrivals()) scratch.in_order.push_back(candidate.place);
+  return total_weight(row, weights);
+}
 
 // The random words of a window of rows, drawn together.
 class WordQueue {
@@ -74,7 +127,9 @@ class GraphSageDraw final : public RowDraw<Index> {
   using Row = RowView<Index>;
 
   explicit GraphSageDraw(const SamplerShape& shape)
-      : weighted_(shape.weighted), aggregation_(shape.aggregation) {}
+      : weighted_(shape.weighted),
+        draw_by_weight_(shape.draw == DrawLaw::kRace ? draw_by_race<Index> : draw_by_its<Index>),
+        aggregation_(shape.aggregation) {}
 
   bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
   bool keeps_small_rows() const override { return !has_values(); }
@@ -199,49 +254,43 @@ class GraphSageDraw final : public RowDraw<Index> {
     const auto self_position = diagonal_position(row, self, fanout, aggregation_);
     const auto support = support_of(row, self_position);
     const GraphSageRow rule = {self_position, support.size, fanout};
-    const auto& prefix = scratch.prefix;
-    if (weighted_ && (!rule.whole() || aggregation_ == Aggregation::kMean))
-      fill_prefix(row, row_weights(self_position, support.largest, support.size), scratch.prefix);
-    if (rule.whole()) return take_whole_row(row, self_position, prefix, out);
-    const auto excluded = rule.excluded();
-
-    scratch.chosen.resize(fanout + excluded);
-    if (excluded > 0) scratch.chosen[0] = self_position;
+    const auto weights =
+        weighted_ ? row_weights(self_position, support.largest, support.size) : RowWeights{self_position, 0};
+    if (rule.whole()) return take_whole_row(row, weights, out);
+    auto &chosen = scratch.chosen, &in_order = scratch.in_order;
+    std::uint64_t total = 0;
     if (weighted_) {
-      scratch.in_order.resize(fanout);
-      draw_weighted(stream, prefix.data(), row.size, fanout, excluded, scratch.chosen.data(),
-                    scratch.in_order.data());
+      total = draw_by_weight_(stream, row, weights, fanout, scratch);
+      chosen = in_order;
+      if (rule.excluded() > 0) chosen.push_back(self_position);
+      std::ranges::sort(chosen);
     } else {
-      draw_uniform(stream, row.size, fanout, excluded, scratch.chosen.data());
+      chosen.resize(rule.picks());
+      if (rule.excluded() > 0) chosen[0] = self_position;
+      draw_uniform(stream, row.size, fanout, rule.excluded(), chosen.data());
     }
-    for (const auto position : scratch.chosen) out.ids.push_back(row.indices[position]);
+    for (const auto position : chosen) out.ids.push_back(row.indices[position]);
     if (!has_values()) return;
     const auto first = std::ssize(out.values);
-    for (const auto position : scratch.chosen) out.values.push_back(rule.value(row, position));
+    for (const auto position : chosen) out.values.push_back(rule.value(row, position));
     if (weighted_)
-      weigh_by_des_raj(row, aggregation_, prefix.data(), scratch.in_order.data(), fanout,
-                       scratch.chosen.data(), std::ssize(scratch.chosen), out.values.data() + first);
+      weigh_by_des_raj(
+          row, aggregation_, weights, total, [&](std::int64_t j) { return in_order[j]; }, fanout,
+          chosen.data(), std::ssize(chosen), out.values.data() + first);
   }
 
-  void take_whole_row(const Row& row, std::int64_t self_position, const std::vector<std::uint64_t>& prefix,
-                      Entries<Index>& out) const {
+  void take_whole_row(const Row& row, const RowWeights& weights, Entries<Index>& out) const {
+    const bool shares = weighted_ && aggregation_ == Aggregation::kMean;
+    const auto total = shares ? total_weight(row, weights) : 0;
     for (std::int64_t k = 0; k < row.size; ++k) {
-      if (weighted_ && !(row.values[k] > 0) && k != self_position) continue;
+      if (weighted_ && !(row.values[k] > 0) && k != weights.self_position) continue;
       out.ids.push_back(row.indices[k]);
-      if (has_values())
-        out.values.push_back(aggregation_ == Aggregation::kMatrix
-                                 ? row.values[k]
-                                 : weight_share(prefix[k + 1] - prefix[k], prefix.back()));
+      if (has_values()) out.values.push_back(shares ? weight_share(weights(row, k), total) : row.values[k]);
     }
-  }
-
-  static void fill_prefix(const Row& row, const RowWeights& weight, std::vector<std::uint64_t>& prefix) {
-    prefix.resize(row.size + 1);
-    prefix[0] = 0;
-    for (std::int64_t k = 0; k < row.size; ++k) prefix[k + 1] = prefix[k] + weight(row, k);
   }
 
   bool weighted_;
+  WeightedDraw<Index> draw_by_weight_;
   Aggregation aggregation_;
 };
 

@@ -4,9 +4,10 @@
 // row has few picks, drawn uniformly, a block does both for its rows, and positions stay in memory
 // that its threads share; else a kernel does each, and positions stand where picks belong.
 //
-// Weighted draws need prefix sums of each row's integer weights, which are in a scale of the row's
+// Draws by weight need prefix sums of each row's integer weights, which are in a scale of the row's
 // own: differences of one sum over many rows, exact modulo 2^64 though that sum wraps, in groups
-// whose weights fit kMostWeights.
+// whose weights fit kMostWeights. A race (device_race.hpp) needs no more than each row's total.
+#include "device_race.hpp"
 #include "device_row_draw.hpp"
 #include "espalier/base/bit_cast.hpp"
 #include "espalier/sample/draw.hpp"
@@ -167,7 +168,7 @@ struct WeightedRows {
   LayerDraw layer;
   Aggregation aggregation;
   const RowWeights* weights = nullptr;           // [rows]; null where none are needed
-  const std::uint64_t* weight_before = nullptr;  // [words + 1], beside kept.before; for kMean
+  const std::uint64_t* weight_before = nullptr;  // [words + 1], beside kept.before; or null
 
   __device__ GraphSageRow rule(std::int64_t row) const {
     const auto self_position = rows.self_position(row);
@@ -176,11 +177,13 @@ struct WeightedRows {
   __device__ std::uint64_t weight(std::int64_t row, std::int64_t position) const {
     return weights[row](rows.views[row], position);
   }
+  __device__ std::uint64_t total(std::int64_t row) const {
+    return weight_before[kept.words[row + 1]] - weight_before[kept.words[row]];
+  }
   // Of an entry of a row that is taken whole.
   __device__ float whole_value(std::int64_t row, std::int64_t position) const {
     if (aggregation == Aggregation::kMatrix) return rows.views[row].values[position];
-    return weight_share(weight(row, position),
-                        weight_before[kept.words[row + 1]] - weight_before[kept.words[row]]);
+    return weight_share(weight(row, position), total(row));
   }
 };
 
@@ -319,24 +322,71 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
     draw_weighted(stream_of(layer, rows.rows.keys[row]), prefix, view.size, rule.fanout, rule.excluded(),
                   chosen, order);
-    weigh_by_des_raj(view, rows.aggregation, prefix, order, rule.fanout, chosen, rule.picks(),
-                     values + offsets[row]);
+    weigh_by_des_raj(
+        view, rows.aggregation, rows.weights[row], prefix[view.size],
+        [=](std::int64_t j) { return order[j]; }, rule.fanout, chosen, rule.picks(), values + offsets[row]);
   });
 }
 
-// Positions become vertices; the diagonal is worth its entry. A row taken whole has no weights.
+// The ways to draw by weight: the positions and values of rows that are not taken whole.
 template <class Index>
-void take_weighted(const Cuda& cuda, const RowsToDraw<Index>& rows, const std::int64_t* weight_offsets,
-                   std::int64_t total, Entries<Index, Cuda>& out) {
+void draw_by_its(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
+                 Entries<Index, Cuda>& out) {
+  DeviceArray<Index> in_order(std::ssize(out.ids));
+  const auto offsets = weight_offsets(cuda, rows);
+  for (const auto& group : groups_of_rows(cuda, offsets)) {
+    const auto sums = prefix_sums(cuda, rows, group, offsets.data());
+    draw_group(cuda, layer, rows, group, offsets.data(), sums.data(), in_order.data(), out);
+  }
+}
+
+template <class Index>
+void draw_by_race(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Index>& rows,
+                  Entries<Index, Cuda>& out) {
+  const auto* offsets = out.offsets.data();
+  const auto winners = race_of_rows(
+      cuda, rows.rows.count, [=] __device__(std::int64_t row) { return rows.rows.views[row].size; },
+      [=] __device__(std::int64_t row) {
+        const auto rule = rows.rule(row);
+        return rule.whole() ? std::int64_t{0} : rule.fanout;
+      },
+      [=] __device__(std::int64_t row, std::int64_t position) -> Runner {
+        const auto neighbour = static_cast<std::int64_t>(rows.rows.views[row].indices[position]);
+        return {exponential(race_word(stream_of(layer, rows.rows.keys[row]), neighbour)),
+                rows.weight(row, position), position};
+      },
+      offsets, std::ssize(out.ids));
+  const auto* first = winners.data();
+  auto* positions = out.ids.data();
+  auto* values = out.values.data();
+  for_each(cuda, "weigh_arrivals", rows.rows.count, [=] __device__(std::int64_t row) {
+    const auto rule = rows.rule(row);
+    if (rule.whole()) return;
+    const auto* order = first + offsets[row];
+    auto* chosen = positions + offsets[row];
+    if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
+    for (std::int64_t j = 0; j < rule.fanout; ++j)
+      insert_ascending(chosen, rule.excluded() + j, 0, order[j].place);
+    weigh_by_des_raj(
+        rows.rows.views[row], rows.aggregation, rows.weights[row], rows.total(row),
+        [=](std::int64_t j) { return order[j].place; }, rule.fanout, chosen, rule.picks(),
+        values + offsets[row]);
+  });
+}
+
+// Positions become vertices; the diagonal is worth its entry.
+template <class Index>
+void take_weighted(const Cuda& cuda, const WeightedRows<Index>& rows, Entries<Index, Cuda>& out) {
   auto* indices = out.ids.data();
   auto* values = out.values.data();
-  for_each_entry(cuda, "take_picks", out.offsets.data(), rows.count, 0, total,
+  for_each_entry(cuda, "take_picks", out.offsets.data(), rows.rows.count, 0, std::ssize(out.ids),
                  [=] __device__(std::int64_t at, std::int64_t row) {
-                   if (weight_offsets[row] == weight_offsets[row + 1]) return;
-                   const auto& view = rows.views[row];
+                   const auto rule = rows.rule(row);
+                   if (rule.whole()) return;
+                   const auto& view = rows.rows.views[row];
                    const auto position = static_cast<std::int64_t>(indices[at]);
                    indices[at] = view.indices[position];
-                   if (position == rows.self_position(row)) values[at] = view.values[position];
+                   if (position == rule.self_position) values[at] = view.values[position];
                  });
 }
 
@@ -356,28 +406,24 @@ void take_whole_rows(const Cuda& cuda, const WeightedRows<Index>& rows, const Ke
 
 template <class Index>
 void draw_weighted_rows(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<Index>& all,
-                        Aggregation aggregation, Entries<Index, Cuda>& out) {
+                        const SamplerShape& shape, Entries<Index, Cuda>& out) {
   const auto kept = find_positive(cuda, all);
-  WeightedRows<Index> rows = {all, kept.view(), layer, aggregation};
+  WeightedRows<Index> rows = {all, kept.view(), layer, shape.aggregation};
+  const bool shares = shape.aggregation == Aggregation::kMean, draws = layer.draws();
   DeviceArray<RowWeights> weights;
-  if (aggregation == Aggregation::kMean || layer.draws()) {
+  if (shares || draws) {
     weights = weights_of_rows(cuda, rows, kept.word_count);
     rows.weights = weights.data();
   }
   DeviceArray<std::uint64_t> before;
-  if (aggregation == Aggregation::kMean) {
+  if (shares || (draws && shape.draw == DrawLaw::kRace)) {
     before = weights_before(cuda, rows, kept.word_count);
     rows.weight_before = before.data();
   }
-  const auto total = make_room(cuda, rows, out);
-  if (layer.draws()) {
-    DeviceArray<Index> in_order(total);
-    const auto offsets = weight_offsets(cuda, rows);
-    for (const auto& group : groups_of_rows(cuda, offsets)) {
-      const auto sums = prefix_sums(cuda, rows, group, offsets.data());
-      draw_group(cuda, layer, rows, group, offsets.data(), sums.data(), in_order.data(), out);
-    }
-    take_weighted(cuda, all, offsets.data(), total, out);
+  make_room(cuda, rows, out);
+  if (draws) {
+    (shape.draw == DrawLaw::kRace ? draw_by_race<Index> : draw_by_its<Index>)(cuda, layer, rows, out);
+    take_weighted(cuda, rows, out);
   }
   take_whole_rows(cuda, rows, kept, out);
 }
@@ -389,24 +435,24 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
  public:
   /// For a matrix of so many columns.
   GraphSageDraw(const SamplerShape& shape, std::int64_t columns)
-      : weighted_(shape.weighted), in_registers_(columns <= kMostInLanes), aggregation_(shape.aggregation) {}
+      : shape_(shape), in_registers_(columns <= kMostInLanes) {}
 
-  bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
+  bool has_values() const override { return shape_.weighs_picks(); }
   bool keeps_small_rows() const override { return !has_values(); }
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,
             std::int64_t count, Entries<Index, Cuda>& out) const override {
-    const auto diagonal = diagonal_positions(cuda, layer, views, keys, count, aggregation_);
+    const auto diagonal = diagonal_positions(cuda, layer, views, keys, count, shape_.aggregation);
     const RowsToDraw<Index> rows = {views, keys, diagonal.data(), count};
-    if (weighted_)
-      draw_weighted_rows(cuda, layer, rows, aggregation_, out);
+    if (shape_.weighted)
+      draw_weighted_rows(cuda, layer, rows, shape_, out);
     else
       draw_uniform_rows(cuda, layer, rows, has_values(), in_registers_, out);
   }
 
  private:
-  bool weighted_, in_registers_;
-  Aggregation aggregation_;
+  SamplerShape shape_;
+  bool in_registers_;
 };
 
 }  // namespace

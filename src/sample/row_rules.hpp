@@ -48,10 +48,13 @@ struct RowWeights {
   std::int64_t self_position;  ///< of the diagonal, or -1
   int shift;                   ///< of fixed_point_weight, the row's own
 
+  /// Of an entry that can be drawn.
+  ESPALIER_HD std::uint64_t of(float value) const {
+    return fixed_point_weight(static_cast<double>(value), shift);
+  }
   template <class Index>
   ESPALIER_HD std::uint64_t operator()(const RowView<Index>& row, std::int64_t position) const {
-    if (position == self_position) return 0;
-    return fixed_point_weight(static_cast<double>(row.values[position]), shift);
+    return position == self_position ? 0 : of(row.values[position]);
   }
 };
 
@@ -76,19 +79,19 @@ ESPALIER_HD inline RandomStream stream_of_row(const RandomStream& stream, const 
   return stream_of_row(stream, key, key.vertex);
 }
 
-/// Des Raj's values of picks drawn in proportion to integer weights with the prefix sums `prefix`
-/// [row.size + 1]: r_j / p_j is the weight left before draw j over the weight drawn. kMatrix:
-/// entries times that factor; kMean: shares of the row's weight. in_order [s]: the draws; chosen
+/// Des Raj's values of picks drawn in proportion to the integer weights of a row, which sum to
+/// `total`: r_j / p_j is the weight left before draw j over the weight drawn. kMatrix: entries
+/// times that factor; kMean: shares of the row's weight. in_order(j), j < s: the draws; chosen
 /// [count]: the same positions and the diagonal, ascending; values [count] beside `chosen`.
-template <class Index, class Prefix, class Position>
+template <class Index, class Order, class Position>
 ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation aggregation,
-                                         const Prefix& prefix, const Position* in_order, std::int64_t s,
-                                         const Position* chosen, std::int64_t count, float* values) {
-  const std::uint64_t total = prefix[row.size] - prefix[0];
+                                         const RowWeights& weights, std::uint64_t total,
+                                         const Order& in_order, std::int64_t s, const Position* chosen,
+                                         std::int64_t count, float* values) {
   auto remaining = total;
   for (std::int64_t j = 1; j <= s; ++j) {
-    const auto position = in_order[j - 1];
-    const auto weight = prefix[position + 1] - prefix[position];
+    const auto position = static_cast<Position>(in_order(j - 1));
+    const auto weight = weights(row, position);
     const auto at = count_below(chosen, count, position);
     values[at] = aggregation == Aggregation::kMean
                      ? des_raj_share(remaining, weight, total, j, s)

@@ -38,6 +38,12 @@ void check_sampler_keys(const SamplerConfig& sampler, bool own_weights) {
         "sampler.weighted = true has no meaning for {} with a model whose matrix has the edge weights in any "
         "case (gcn, gin, and sage with model.aggregator = \"sum\"); use false",
         kind.name);
+  if (const bool draws = kind.takes_weighted && !kind.layer_wise;
+      sampler.draw != "its" && !(draws && sampler.weighted))
+    usage_error(
+        "sampler.draw = {} has no meaning for {}{}: it says how neighbours are drawn by weight; leave it "
+        "out, or use sampler.kind = \"graphsage\" and sampler.weighted = true",
+        sampler.draw, kind.name, draws ? " with sampler.weighted = false" : "");
   if (sampler.mode != "debiased" && !kind.takes_mode)
     usage_error(
         "sampler.mode = {} has no meaning for {}; leave it out, or use sampler.kind = \"ladies\" or "
@@ -63,6 +69,11 @@ void check_sampler_keys(const SamplerConfig& sampler, bool own_weights) {
     usage_error(
         "sampler.share_batches = {} has no meaning for {}; leave it out, or use sampler.kind = \"labor\"",
         sampler.share_batches, kind.name);
+}
+
+DrawLaw draw_law_of(const std::string& name) {
+  constexpr Named<DrawLaw> kLaws[] = {{"its", DrawLaw::kIts}, {"race", DrawLaw::kRace}};
+  return entry_named(kLaws, name, "sampler.draw =").value;
 }
 
 SamplerMode sampler_mode_of(const std::string& name) {

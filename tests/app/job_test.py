@@ -282,6 +282,10 @@ class BadInput(JobTest):
                 (2, 2, ["grid.replication = 99999999999"], (*train, "grid.replication=99999999999")),
                 # Keys that a sampler, or another key, would ignore.
                 (2, 1, ["sampler.weighted", "labor"], (*sample, "sampler.kind=labor", "sampler.weighted=true")),
+                (2, 1, ["sampler.draw = race", "sampler.weighted = false", "sampler.weighted = true"], (*sample, "sampler.draw=race")),
+                (2, 1, ["sampler.draw = race", "labor", "graphsage"], (*sample, "sampler.kind=labor", "sampler.draw=race")),
+                (2, 1, ["sampler.draw = race", "ladies"], (*sample, "sampler.kind=ladies", "sampler.weighted=true", "sampler.draw=race")),
+                (2, 1, ["sampler.draw", "its | race"], (*sample, "sampler.weighted=true", "sampler.draw=racing")),
                 (2, 1, ["sampler.mode = paper", "graphsage"], (*sample, "sampler.kind=graphsage", "sampler.mode=paper")),
                 (2, 1, ["sampler.mode = reference", "labor"], (*sample, "sampler.kind=labor", "sampler.mode=reference")),
                 (2, 2, ["sampler.share_batches = 2", "ladies", "labor"], (*sample, "sampler.kind=ladies", "sampler.share_batches=2")),

@@ -85,18 +85,24 @@ Row sample_row(Sampler& sampler, std::uint64_t seed, std::uint64_t epoch) {
   return row;
 }
 
+constexpr DrawLaw kDrawLaws[] = {DrawLaw::kIts, DrawLaw::kRace};
+
 // Every outcome of the sampler is one that the enumeration knows, bit for bit, and comes as often
-// as its probability says (5 standard deviations).
-void expect_outcomes(const SparseMatrix& a, const SamplerShape& shape, const std::map<Row, double>& law,
+// as its probability says (5 standard deviations), however draws are made.
+void expect_outcomes(const SparseMatrix& a, SamplerShape shape, const std::map<Row, double>& law,
                      std::uint64_t seed) {
   SCOPED_TRACE(seed);
   constexpr double kTrials = 20000;
-  const auto sampler = make_sampler("graphsage", a, shape);
-  std::map<Row, double> seen;
-  for (std::uint64_t epoch = 0; epoch < kTrials; ++epoch) ++seen[sample_row(*sampler, seed, epoch)];
-  for (const auto& [row, count] : seen) EXPECT_TRUE(law.contains(row)) << "not an outcome";
-  for (const auto& [row, probability] : law)
-    EXPECT_NEAR(seen[row], kTrials * probability, 5 * std::sqrt(kTrials * probability * (1 - probability)));
+  for (const auto draw : kDrawLaws) {
+    SCOPED_TRACE(static_cast<int>(draw));
+    shape.draw = draw;
+    const auto sampler = make_sampler("graphsage", a, shape);
+    std::map<Row, double> seen;
+    for (std::uint64_t epoch = 0; epoch < kTrials; ++epoch) ++seen[sample_row(*sampler, seed, epoch)];
+    for (const auto& [row, count] : seen) EXPECT_TRUE(law.contains(row)) << "not an outcome";
+    for (const auto& [row, probability] : law)
+      EXPECT_NEAR(seen[row], kTrials * probability, 5 * std::sqrt(kTrials * probability * (1 - probability)));
+  }
 }
 
 const std::vector<float>& entries_of_row() {
@@ -146,21 +152,22 @@ TEST(DesRaj, TheSamplerGivesTheEnumeratedSharesOfMeans) {
 TEST(Weights, TheSmallestPositiveOneCanBeDrawn) {
   const Grid grid(test_world(), 1);
   const auto a = one_row(grid, {0, 1e6f, 1e-40f, 0, 1e-30f});
-  for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix}) {
-    const auto sampler =
-        make_sampler("graphsage", a, {.fanout = {2}, .weighted = true, .aggregation = aggregation});
-    std::set<std::int64_t> picked;
-    for (std::uint64_t epoch = 0; epoch < 100; ++epoch)
-      for (const auto& [column, value] : sample_row(*sampler, 1, epoch)) {
-        EXPECT_TRUE(std::isfinite(value));
-        picked.insert(column);
-      }
-    const auto diagonal =
-        aggregation == Aggregation::kMatrix ? std::set<std::int64_t>{0} : std::set<std::int64_t>{};
-    std::set<std::int64_t> expected = {1, 2, 4};
-    expected.insert(diagonal.begin(), diagonal.end());
-    EXPECT_EQ(picked, expected);
-  }
+  for (const auto aggregation : {Aggregation::kMean, Aggregation::kMatrix})
+    for (const auto draw : kDrawLaws) {
+      const auto sampler = make_sampler(
+          "graphsage", a, {.fanout = {2}, .weighted = true, .draw = draw, .aggregation = aggregation});
+      std::set<std::int64_t> picked;
+      for (std::uint64_t epoch = 0; epoch < 100; ++epoch)
+        for (const auto& [column, value] : sample_row(*sampler, 1, epoch)) {
+          EXPECT_TRUE(std::isfinite(value));
+          picked.insert(column);
+        }
+      const auto diagonal =
+          aggregation == Aggregation::kMatrix ? std::set<std::int64_t>{0} : std::set<std::int64_t>{};
+      std::set<std::int64_t> expected = {1, 2, 4};
+      expected.insert(diagonal.begin(), diagonal.end());
+      EXPECT_EQ(picked, expected);
+    }
 }
 
 // Rows 0, 1 and 3 are 1 and 3 times 1, some 1e12, some 1e-12; row 2 has denormal numbers and the
@@ -221,20 +228,21 @@ TEST(Weights, ScalingARowOrARelationsPartOfOneChangesNoBitOfSharesAndPicks) {
                                         row_ranges(grid, 60, Topology::kReplicated))
                          : random_matrix(grid, 60, 12, true);
     const auto scaled = scaled_by_parts(a);
-    for (const std::int64_t fanout : {1, 3, -1}) {
-      SCOPED_TRACE(testing::Message() << "typed " << typed << " fanout " << fanout);
-      SamplerShape shape = {.fanout = {fanout}, .weighted = true};
-      if (typed) shape.relation_fanout = {std::vector<std::int64_t>(schema.relations().size(), fanout)};
-      const auto plain = sample_one("graphsage", a, shape, seeds),
-                 other = sample_one("graphsage", scaled, shape, seeds);
-      const auto &block = plain.blocks[0], &of_other = other.blocks[0];
-      ASSERT_EQ(of_other.entries(), block.entries());
-      EXPECT_GT(block.entries(), 40);
-      EXPECT_TRUE(std::ranges::equal(plain.vertices, other.vertices));
-      EXPECT_TRUE(std::equal(block.indices, block.indices + block.entries(), of_other.indices));
-      const float *const values = block.values, *const others = of_other.values;
-      EXPECT_TRUE(std::equal(values, values + block.entries(), others));
-    }
+    for (const std::int64_t fanout : {1, 3, -1})
+      for (const auto draw : kDrawLaws) {
+        SCOPED_TRACE(testing::Message() << "typed " << typed << " fanout " << fanout);
+        SamplerShape shape = {.fanout = {fanout}, .weighted = true, .draw = draw};
+        if (typed) shape.relation_fanout = {std::vector<std::int64_t>(schema.relations().size(), fanout)};
+        const auto plain = sample_one("graphsage", a, shape, seeds),
+                   other = sample_one("graphsage", scaled, shape, seeds);
+        const auto &block = plain.blocks[0], &of_other = other.blocks[0];
+        ASSERT_EQ(of_other.entries(), block.entries());
+        EXPECT_GT(block.entries(), 40);
+        EXPECT_TRUE(std::ranges::equal(plain.vertices, other.vertices));
+        EXPECT_TRUE(std::equal(block.indices, block.indices + block.entries(), of_other.indices));
+        const float *const values = block.values, *const others = of_other.values;
+        EXPECT_TRUE(std::equal(values, values + block.entries(), others));
+      }
   }
 }
 

@@ -58,10 +58,13 @@ class DeviceSamplers : public CudaTest {
           for (const bool weighted : {false, true}) {
             if (weighted && (!weights || kind[0] == 'l')) continue;
             SCOPED_TRACE(testing::Message() << kind << " fanout " << s << " weights " << weights << weighted);
-            SamplerShape shape = {.fanout = {s, 3}, .weighted = weighted};
-            expect_as_on_cpu(kind, plain, shape, seeds.batches);
-            shape.aggregation = Aggregation::kMatrix;
-            expect_as_on_cpu(kind, normalised, shape, seeds.batches);
+            for (const auto draw : {DrawLaw::kIts, DrawLaw::kRace}) {
+              if (draw == DrawLaw::kRace && !weighted) continue;
+              SamplerShape shape = {.fanout = {s, 3}, .weighted = weighted, .draw = draw};
+              expect_as_on_cpu(kind, plain, shape, seeds.batches);
+              shape.aggregation = Aggregation::kMatrix;
+              expect_as_on_cpu(kind, normalised, shape, seeds.batches);
+            }
           }
     }
   }
@@ -119,10 +122,16 @@ TEST_F(DeviceSamplers, RowsAroundTheFanoutAndHubs) {
     SCOPED_TRACE(s);
     expect_as_on_cpu("graphsage", plain, {.fanout = {s}}, seeds.batches);
     expect_as_on_cpu("labor", plain, {.fanout = {s}}, seeds.batches);
-    expect_as_on_cpu("graphsage", weighted, {.fanout = {s}, .weighted = true}, seeds.batches);
-    expect_as_on_cpu("graphsage", normalize_with_self_loops(weighted),
-                     {.fanout = {s}, .weighted = true, .aggregation = Aggregation::kMatrix}, seeds.batches);
+    for (const auto draw : {DrawLaw::kIts, DrawLaw::kRace}) {
+      expect_as_on_cpu("graphsage", weighted, {.fanout = {s}, .weighted = true, .draw = draw}, seeds.batches);
+      expect_as_on_cpu("graphsage", normalize_with_self_loops(weighted),
+                       {.fanout = {s}, .weighted = true, .draw = draw, .aggregation = Aggregation::kMatrix},
+                       seeds.batches);
+    }
   }
+  // More than a warp keeps of a piece of a row.
+  expect_as_on_cpu("graphsage", weighted, {.fanout = {2100}, .weighted = true, .draw = DrawLaw::kRace},
+                   {seeds.batches.data(), 1});
 }
 
 // Their window may be gone: minibatches keep its memory.

@@ -28,7 +28,12 @@ TEST(EverySampler, TheMeanOfManyMinibatchesIsTheFullProduct) {
         shape.aggregation = Aggregation::kMatrix;
         expect_unbiased(kind, gcn, gcn, shape, seeds, seed);
         shape.weighted = weighted;
-        if (weighted && kind == std::string("graphsage")) expect_unbiased(kind, gcn, gcn, shape, seeds, seed);
+        if (!weighted || kind != std::string("graphsage")) continue;
+        expect_unbiased(kind, gcn, gcn, shape, seeds, seed);
+        shape.draw = DrawLaw::kRace;
+        expect_unbiased(kind, gcn, gcn, shape, seeds, seed);
+        shape.aggregation = Aggregation::kMean;
+        expect_unbiased(kind, a, mean, shape, seeds, seed);
       }
     for (const auto* m : {&mean, &gcn}) {
       for (const auto& fanout : {Ids{5}, Ids{6, 8}})

@@ -56,6 +56,7 @@ struct SamplerConfig {
   AutoInt bulk{};
   std::int64_t groups = 0;  ///< of local batches
   bool weighted = false;
+  std::string draw = "its";
   std::string mode = "debiased";
   std::int64_t share_batches = 1;
 };

@@ -53,11 +53,12 @@ ESPALIER_HD inline double power_of_two(int exponent) {
 /// at most; from 2^-37 n of the largest on they are exact, below off by less than 2^-60 n of the
 /// largest, so that a share of the sum is off by less than 2^-59 n^2.
 ESPALIER_HD inline std::uint64_t fixed_point_weight(double weight, int shift) {
-  if (!(weight > 0)) return 0;
   const double scaled = weight * power_of_two(shift);  // exact
   // From 2^52 on a double is an integer; below, adding 2^52 rounds the fraction away.
   const double rounded = scaled < 0x1p52 ? (scaled + 0x1p52) - 0x1p52 : scaled;
-  return rounded < 1.0 ? 1 : static_cast<std::uint64_t>(rounded);
+  const double counted = rounded < 1.0 ? 1.0 : rounded;
+  // No branch: weights come in vectors.
+  return static_cast<std::uint64_t>(weight > 0 ? counted : 0.0);
 }
 
 }  // namespace espalier

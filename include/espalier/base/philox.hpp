@@ -37,6 +37,7 @@ enum class Purpose : std::uint64_t {
   kNegative = 14,
   kSplitLinks = 15,
   kRelabel = 16,
+  kRace = 17,
   kTest = 255
 };
 

@@ -35,12 +35,22 @@ enum class SamplerMode { kPaper, kReference, kDebiased };
 /// "paper", "reference" or "debiased".
 SamplerMode sampler_mode_of(const std::string& name);
 
+/// How draws by weight are made, all of one law.
+enum class DrawLaw {
+  kIts,   ///< inverse transform sampling (sample/draw.hpp)
+  kRace,  ///< an exponential race, whose picks merge from parts of a row (sample/draw_race.hpp)
+};
+
+/// "its" or "race".
+DrawLaw draw_law_of(const std::string& name);
+
 struct SamplerShape {
   std::vector<std::int64_t> fanout;  ///< of a vertex or layer, next to the batch first; -1: all
   /// [layers][relations] instead; empty: `fanout` for each (node-wise) or all.
   std::vector<std::vector<std::int64_t>> relation_fanout = {};
   /// Draw in proportion to A's entries.
   bool weighted = false;
+  DrawLaw draw = DrawLaw::kIts;
   Aggregation aggregation = Aggregation::kMean;
   std::string label = "sample";  ///< what its communication is booked under
   SamplerMode mode = SamplerMode::kDebiased;
