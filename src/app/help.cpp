@@ -124,8 +124,8 @@ of several vertex types, where the method balances them, also an attribute types
   /type_weights  int64 [clusters, 2 types]: vertices, then edges, of each type
 The same graph, options and seed give the same bytes on any number of ranks.
 
-With --edges the edges are in parts, which share vertices (a vertex cut); nothing reads them yet. RF, VB
-and EB are printed as the field defines them. The methods (--edges --method):
+With --edges the edges are in parts, which share vertices: a vertex cut, for grid.topology = "vertex-cut"
+and graph.cut = FILE. RF, VB and EB are printed as the field defines them. The methods (--edges --method):
 )" + list_of(edge_cut_methods()) +
             R"(
 

@@ -11,6 +11,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/index_type.hpp"
+#include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/result_file.hpp"
 #include "espalier/comm/grid.hpp"
@@ -145,6 +146,10 @@ DistCsr<Index> read_model_matrix(const Job& job) {
                                     job.config, job.owners.cut ? &*job.owners.cut : nullptr);
   if (job.owners.cut) check_cut(job.owners.cut->info, *job.file, job.config.graph.cut);
   if (job.owners.order) check_order(*job.owners.order, *job.file, job.config.graph.order);
+  for (const auto& [name, bytes] : topology_arrays(a))
+    log::debug("topology  {:<22}{:>14} bytes over the ranks of a process column, {:.2f} an entry", name,
+               bytes,
+               static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(job.graph.edges, 1)));
   return a;
 }
 

@@ -473,7 +473,7 @@ DistCsr<Index> count_rows(DistCsr<Index> a, bool places) {
   for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
     const auto size = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
     const auto v = a.ownership.vertex(a.part, std::ssize(counted.sizes));
-    counted.sizes.push_back(size);
+    counted.sizes.push_back(static_cast<std::uint32_t>(size));
     sums[0] += static_cast<double>(size);
     sums[1] += static_cast<double>(size) * std::popcount(holders(v));
   });
@@ -501,12 +501,35 @@ Buffer<double> segment_sums(const DistCsr<Index>& a) {
   return sums;
 }
 
+template <class Index>
+std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>& a) {
+  const auto bytes = [](const auto& array) {
+    return static_cast<std::int64_t>(array.size() * sizeof(*array.data()));
+  };
+  std::vector<std::pair<const char*, std::int64_t>> arrays = {{"entries", bytes(a.local.indices)},
+                                                              {"values", bytes(a.local.values)},
+                                                              {"where rows begin", bytes(a.local.indptr)}};
+  if (a.cut) {
+    const auto& marks = *a.cut->mine;
+    arrays.emplace_back("holders of rows", a.cut->holders->bytes());
+    arrays.emplace_back("rows held", bytes(marks.words) + bytes(marks.before));
+    arrays.emplace_back("sizes of rows owned", bytes(a.cut->sizes));
+    arrays.emplace_back("places in whole rows", a.cut->whole ? a.cut->whole->list_bytes() : 0);
+    arrays.emplace_back("whole rows", a.cut->whole ? a.cut->whole->bytes() : 0);
+  }
+  if (a.parts() > 1)
+    for (auto& array : arrays)
+      array.second = a.grid->column_comm().all_reduce(array.second, Reduction::kSum, kSetup);
+  return arrays;
+}
+
 #define ESPALIER_INSTANTIATE(Index)                                                                      \
   template DistCsr<Index> read_cut_csr(const Grid&, const GraphFile&, const Ownership&, const EdgeCut&); \
   template DistCsr<Index> distribute_cut(const Grid&, const Csr<Index>&, const Ownership&,               \
                                          std::span<const std::uint16_t>, bool);                          \
   template void for_each_whole_row(const DistCsr<Index>&,                                                \
                                    const std::function<void(std::span<const std::int64_t>)>&);           \
+  template std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>&);     \
   template DistCsr<Index> count_rows(DistCsr<Index>, bool);                                              \
   template HeldRows::HeldRows(const DistCsr<Index>&, RowRange, bool);                                    \
   template Buffer<double> segment_sums(const DistCsr<Index>&);

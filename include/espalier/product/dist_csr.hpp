@@ -29,7 +29,7 @@ struct CutRows {
   std::shared_ptr<const RowHolders> holders;   ///< whom to ask for a row
   std::shared_ptr<const PartMarks<Cpu>> mine;  ///< the rows of which I hold entries
   // From count_rows on:
-  Buffer<std::int64_t> sizes = {};              ///< [rows that I own] entries
+  Buffer<std::uint32_t> sizes = {};             ///< [rows that I own] entries
   double copies = 1;                            ///< holders of a row, weighted by its entries
   std::shared_ptr<const WholeRows> whole = {};  ///< of rows of several holders; null: nobody knows
 };
@@ -112,6 +112,12 @@ void set_schema(DistCsr<Index>& a, const Schema& schema, bool apart) {
   for (const auto& type : schema.types()) ends.push_back(type.end);
   a.type_ends = {Cpu{}, std::move(ends)};
 }
+
+/// Collective over the process column. The arrays in which the matrix lies, and their
+/// bytes over its
+/// ranks: "entries", "where rows begin" and so on.
+template <class Index>
+std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>& a);
 
 /// A copy of `a` whose block lies in memory of the GPU, or pinned memory; `a` must stay.
 template <class Index>

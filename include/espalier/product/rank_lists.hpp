@@ -83,9 +83,9 @@ class RankCursor {
 /// Lists one behind another.
 class RankLists {
  public:
-  /// `numbers` ascend and are below `below`. Returns where the list begins.
+  /// `numbers` ascend and are below `below`.
   template <class Numbers>
-  std::int64_t add(const Numbers& numbers, std::int64_t below) {
+  void add(const Numbers& numbers, std::int64_t below) {
     const auto begin = size_, count = static_cast<std::int64_t>(std::size(numbers));
     const int width = RankCursor::low_bits(count, below);
     size_ += RankCursor::size(count, below);
@@ -97,8 +97,9 @@ class RankLists {
         if ((number >> bit & 1) != 0) set(begin + k * width + bit);
       set(high_begin + (number >> width) + k++);
     }
-    return begin;
   }
+  /// Bits of all lists: where the next one begins.
+  std::int64_t size() const { return size_; }
   const std::uint64_t* bits() const { return bits_.data(); }
   std::int64_t bytes() const { return 8 * static_cast<std::int64_t>(bits_.size()); }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "espalier/base/error.hpp"
 #include "espalier/partition/owner_map.hpp"
 #include "espalier/product/rank_lists.hpp"
 
@@ -29,26 +30,42 @@ class WholeRows {
   /// Piece by piece, ascending: where its entries are among `size`, and its vertex's own.
   template <class Places>
   void add(const Places& places, std::int64_t size, std::int64_t diagonal) {
-    rows_.push_back({size, diagonal, lists_.add(places, size)});
+    if (sizes_.size() % kTogether == 0) begins_.push_back(lists_.size());
+    offsets_.push_back(narrow(lists_.size() - begins_.back()));
+    lists_.add(places, size);
+    sizes_.push_back(narrow(size));
+    if (diagonal >= 0) diagonals_.resize(sizes_.size() - 1, kNone);
+    if (diagonal >= 0 || !diagonals_.empty())
+      diagonals_.push_back(diagonal < 0 ? kNone : static_cast<std::uint32_t>(diagonal));
   }
 
   bool is_piece(std::int64_t row) const { return (pieces_.words[row / 64] >> (row % 64) & 1) != 0; }
   /// Of a row that is a piece of so many entries.
   WholeRow of(std::int64_t row, std::int64_t entries) const {
-    const auto& of_row = rows_[PlaceOf{pieces_.words.data(), pieces_.before.data()}(row)];
-    return {of_row.size, of_row.diagonal, false, {lists_.bits(), of_row.begin, entries, of_row.size}};
+    const auto piece = PlaceOf{pieces_.words.data(), pieces_.before.data()}(row);
+    const std::int64_t size = sizes_[piece];
+    const auto diagonal = piece < std::ssize(diagonals_) ? diagonals_[piece] : kNone;
+    return {size, diagonal == kNone ? -1 : static_cast<std::int64_t>(diagonal), false,
+            RankCursor(lists_.bits(), begins_[piece / kTogether] + offsets_[piece], entries, size)};
   }
+  std::int64_t list_bytes() const { return lists_.bytes(); }
+  /// All others.
   std::int64_t bytes() const {
-    return lists_.bytes() + static_cast<std::int64_t>(rows_.size() * sizeof(Row)) +
-           16 * static_cast<std::int64_t>(pieces_.words.size());
+    return 4 * (std::ssize(sizes_) + std::ssize(diagonals_) + std::ssize(offsets_)) +
+           8 * (std::ssize(begins_) + 2 * std::ssize(pieces_.words));
   }
 
  private:
-  struct Row {
-    std::int64_t size, diagonal, begin;
-  };
+  static constexpr std::int64_t kTogether = 64;  // lists with one begin
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static std::uint32_t narrow(std::int64_t number) {
+    ESPALIER_CHECK(number < kNone, "a row of {} entries, in a vertex cut", number);
+    return static_cast<std::uint32_t>(number);
+  }
+
   PartMarks<Cpu> pieces_;
-  Buffer<Row> rows_;
+  Buffer<std::uint32_t> sizes_, diagonals_, offsets_;  // of each piece; bits from its begin on
+  Buffer<std::int64_t> begins_;                        // of each kTogether
   RankLists lists_;
 };
 
