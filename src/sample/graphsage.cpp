@@ -53,8 +53,8 @@ std::uint64_t total_weight(const RowView<Index>& row, const RowWeights& weights)
   return total;
 }
 
-// The ways to draw by weight: `s` positions of a row, in order, into scratch.in_order. They return
-// the row's total weight.
+// The ways to draw by weight: `s` positions of a row, in the order drawn and ascending, into
+// scratch.in_order and chosen. They return the row's total weight.
 template <class Index>
 using WeightedDraw = std::uint64_t (*)(const RandomStream& stream, const RowView<Index>& row,
                                        const RowWeights& weights, std::int64_t s, Scratch& scratch);
@@ -84,6 +84,8 @@ std::uint64_t draw_by_race(const RandomStream& stream, const RowView<Index>& row
   });
   scratch.in_order.clear();
   for (const auto& candidate : race.arrivals()) scratch.in_order.push_back(candidate.place);
+  scratch.chosen = scratch.in_order;
+  std::ranges::sort(scratch.chosen);
   return total_weight(row, weights);
 }
 
@@ -261,9 +263,7 @@ class GraphSageDraw final : public RowDraw<Index> {
     std::uint64_t total = 0;
     if (weighted_) {
       total = draw_by_weight_(stream, row, weights, fanout, scratch);
-      chosen = in_order;
-      if (rule.excluded() > 0) chosen.push_back(self_position);
-      std::ranges::sort(chosen);
+      if (rule.excluded() > 0) chosen.insert(std::ranges::lower_bound(chosen, self_position), self_position);
     } else {
       chosen.resize(rule.picks());
       if (rule.excluded() > 0) chosen[0] = self_position;
