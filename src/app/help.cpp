@@ -130,7 +130,8 @@ and graph.cut = FILE. RF, VB and EB are printed as the field defines them. The m
             R"(
 
 The file: attributes format = "espalier-edge-parts", version = 1, method, parts, pattern;
-  /part          uint8 [entries] up to 256 parts, else uint16: in the order of /graph/indices)"}},
+  /part          uint8 [entries] up to 256 parts, else uint16: in the order of /graph/indices
+  /entries       int64 [parts]: how many each has; runs of parts are block rows of a grid of fewer)"}},
       {"sample",
        {"draw the minibatches of an epoch without training",
         R"(Example:
