@@ -152,25 +152,14 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     Entries<Index, Space> results;
     if constexpr (std::is_same_v<Space, Cpu>) {
       if (cut)
-        operation.apply_to_pieces(space, this->served_.rows.data(), view_whole_rows().data(), keys.data(),
+        operation.apply_to_pieces(space, this->served_.rows.data(),
+                                  {this->a_.cut->whole.get(), this->a_.row_of(space)}, keys.data(),
                                   this->served_rows(), results);
     }
     if (!cut) operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
     const bool values = operation.has_values();
     this->a_.grid->traffic().serve(this->label_, {.picks = results.entries()});
     return this->in_order(space, this->inquiry_.send_back(space, results, values, this->label_back_), values);
-  }
-
- private:
-  std::vector<WholeRow> view_whole_rows() const {
-    const auto row_of = this->a_.row_of(Cpu{});
-    std::vector<WholeRow> whole;
-    for (std::int64_t k = 0; k < this->served_rows(); ++k) {
-      const std::int64_t row = row_of(this->inquiry_.asked()[k]), size = this->served_.rows[k].size;
-      const auto& rows = *this->a_.cut->whole;
-      whole.push_back(rows.is_piece(row) ? rows.of(row, size) : WholeRow{.size = size});
-    }
-    return whole;
   }
 };
 

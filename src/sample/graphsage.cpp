@@ -150,18 +150,18 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   // Uniform draws are of places in the whole row; a piece gives those that are its own.
   bool takes_pieces() const override { return !weighted_; }
-  void draw_pieces(const LayerDraw& layer, const Row* rows, const WholeRow* whole, const RowKey* keys,
+  void draw_pieces(const LayerDraw& layer, const Row* rows, const HeldWholeRows& wholes, const RowKey* keys,
                    std::int64_t count, Entries<Index>& out) const override {
     std::vector<std::int64_t> chosen;
-    for (std::int64_t r = 0; r < count;) {
-      auto end = r;  // of rows that are here
-      while (end < count && whole[end].is_here) ++end;
-      if (end > r) draw(Cpu{1}, layer, rows + r, keys + r, end - r, out);
-      if ((r = end) == count) return;
-      draw_piece(rows[r], whole[r], layer.fanout_of(keys[r]), stream_of_row(layer.stream, keys[r]), out,
-                 chosen);
+    std::int64_t from = 0;  // rows from here on are here whole
+    for (std::int64_t r = 0; r <= count; ++r) {
+      const auto whole = r < count ? wholes(keys[r].vertex, rows[r].size) : WholeRow();
+      if (r < count && whole.is_here) continue;
+      if (r > from) draw(Cpu{1}, layer, rows + from, keys + from, r - from, out);
+      from = r + 1;
+      if (r == count) return;
+      draw_piece(rows[r], whole, layer.fanout_of(keys[r]), stream_of_row(layer.stream, keys[r]), out, chosen);
       out.end_row();
-      ++r;
     }
   }
 

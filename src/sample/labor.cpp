@@ -42,13 +42,14 @@ class LaborDraw final : public RowDraw<Index> {
   }
   // Whoever asks, an entry is kept or not by its own number and how many there are.
   bool takes_pieces() const override { return true; }
-  void draw_pieces(const LayerDraw& layer, const RowView<Index>* rows, const WholeRow* whole,
+  void draw_pieces(const LayerDraw& layer, const RowView<Index>* rows, const HeldWholeRows& wholes,
                    const RowKey* keys, std::int64_t count, Entries<Index>& out) const override {
     for (std::int64_t r = 0; r < count; ++r) {
       const auto self = diagonal_of(layer, rows[r], keys[r]);
+      const auto whole = wholes(keys[r].vertex, rows[r].size);
       const bool excluded =
-          whole[r].is_here ? self >= 0 : aggregation_ == Aggregation::kMatrix && whole[r].diagonal >= 0;
-      draw_row(layer, rows[r], labor_row(self, whole[r].size - excluded, layer.fanout_of(keys[r])), keys[r],
+          whole.is_here ? self >= 0 : aggregation_ == Aggregation::kMatrix && whole.diagonal >= 0;
+      draw_row(layer, rows[r], labor_row(self, whole.size - excluded, layer.fanout_of(keys[r])), keys[r],
                out);
       out.end_row();
     }

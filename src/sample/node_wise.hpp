@@ -50,9 +50,9 @@ class RowDraw {
                     const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
   /// Can who holds a piece of a row make the draws that fall on it?
   virtual bool takes_pieces() const { return false; }
-  /// On the CPU: those picks of the rows whole [count] that are in the pieces rows [count].
+  /// On the CPU: those picks of whole rows that are in rows [count], which may be pieces of them.
   virtual void draw_pieces(const LayerDraw& /*layer*/, const RowView<Index>* /*rows*/,
-                           const WholeRow* /*whole*/, const RowKey* /*keys*/, std::int64_t /*count*/,
+                           const HeldWholeRows& /*whole*/, const RowKey* /*keys*/, std::int64_t /*count*/,
                            Entries<Index, Space>& /*out*/) const {}
 };
 

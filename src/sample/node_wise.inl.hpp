@@ -48,11 +48,11 @@ class DrawOperation final : public RowOperation<Index, Space> {
     traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
   }
   bool takes_pieces() const override { return draw_.takes_pieces() && columns_.begins == nullptr; }
-  void apply_to_pieces(const Space& space, const RowView<Index>* rows, const WholeRow* whole,
+  void apply_to_pieces(const Space& space, const RowView<Index>* rows, const HeldWholeRows& whole,
                        const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const override {
     if constexpr (std::is_same_v<Space, Cpu>) {
       const auto fill = [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
-        draw_.draw_pieces(layer_, rows + first, whole + first, keys + first, last - first, piece);
+        draw_.draw_pieces(layer_, rows + first, whole, keys + first, last - first, piece);
       };
       collect_rows(space, count, fill, out);
       traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});

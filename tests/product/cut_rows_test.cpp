@@ -45,17 +45,19 @@ TEST(RankLists, FindWhatIsInAListAndNothingElse) {
       all.push_back({{numbers.begin(), numbers.end()}, below, lists.size()});
       lists.add(all.back().numbers, below);
       const auto bits = lists.size() - all.back().begin, numbers_in = std::ssize(numbers);
-      if (numbers_in > 0)  // 2 + log2(below / numbers) bits for each, and one
-        EXPECT_LE(bits,
-                  numbers_in * (3 + std::bit_width(static_cast<std::uint64_t>(below / numbers_in))) + 1);
+      if (numbers_in > 0)  // 2 + log2(below / numbers) bits for each, one, and steps
+        EXPECT_LE(bits, numbers_in * (3 + std::bit_width(static_cast<std::uint64_t>(below / numbers_in))) +
+                            1 + numbers_in / 8 + 64);
     }
   for (const auto& list : all) {
-    RankCursor every(lists.bits(), list.begin, std::ssize(list.numbers), list.below), some = every;
+    RankCursor every(lists.bits(), list.begin, std::ssize(list.numbers), list.below), some = every,
+                                                                                      far = every;
     for (std::int64_t x = 0; x < list.below; ++x) {
       const auto at = std::ranges::lower_bound(list.numbers, x);
       const auto place = at != list.numbers.end() && *at == x ? at - list.numbers.begin() : -1;
       ASSERT_EQ(every.find(x), place) << x << " of " << list.numbers.size() << " below " << list.below;
       if (random.below(9) == 0) ASSERT_EQ(some.find(x), place) << x;
+      if (random.below(list.below / 8 + 1) == 0) ASSERT_EQ(far.find(x), place) << x;
     }
   }
 }

@@ -87,8 +87,8 @@ class RowOperation {
                      Entries<Index, Space>& out) const = 0;
   /// Are its results on pieces of a row, joined, those of the row?
   virtual bool takes_pieces() const { return false; }
-  /// On the CPU: the same of rows that may be pieces of those of `whole` [count].
-  virtual void apply_to_pieces(const Space&, const RowView<Index>* /*rows*/, const WholeRow* /*whole*/,
+  /// On the CPU: the same of rows that may be pieces, as `whole` knows by their vertices.
+  virtual void apply_to_pieces(const Space&, const RowView<Index>* /*rows*/, const HeldWholeRows& /*whole*/,
                                const RowKey* /*keys*/, std::int64_t /*count*/,
                                Entries<Index, Space>& /*out*/) const {}
 };

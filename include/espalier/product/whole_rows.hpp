@@ -69,4 +69,16 @@ class WholeRows {
   RankLists lists_;
 };
 
+/// The rows of a holder by their vertices.
+struct HeldWholeRows {
+  const WholeRows* rows;
+  PlaceOf row_of;  ///< of the block
+
+  /// Of a vertex of which the holder has so many entries.
+  WholeRow operator()(std::int64_t vertex, std::int64_t entries) const {
+    const std::int64_t row = row_of(vertex);
+    return rows->is_piece(row) ? rows->of(row, entries) : WholeRow{.size = entries};
+  }
+};
+
 }  // namespace espalier
