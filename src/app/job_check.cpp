@@ -270,12 +270,16 @@ void parts_of_edges(const JobFacts& job) {
         rows, kMostHolders);
   if (parts < rows)
     usage_error(
-        "{} has {} of edges for {} block rows; make more with `espalier partition --edges --parts {}`, or "
+        "graph.cut = {} has {} of edges for {} block rows; make more with `espalier partition --edges "
+        "--parts {}`, or "
         "raise grid.replication",
         job.config.graph.cut, counted(parts, "part"), rows, 4 * rows);
   if (size.gpu)
-    usage_error("grid.topology = \"vertex-cut\" is for CPUs, and this job computes {}; use \"partitioned\"",
-                job.device);
+    usage_error(
+        "grid.topology = \"vertex-cut\" is for CPUs, and this job computes {}; use \"partitioned\", or "
+        "run.device "
+        "= \"cpu\"",
+        job.device);
 }
 
 void keys_of_gpus(const JobFacts& job) {

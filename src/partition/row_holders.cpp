@@ -37,13 +37,6 @@ PartMarks<Cpu> RowHolders::marks(int part) const {
   return make_marks(n_, [&](std::int64_t v) { return (holders(v) >> part & 1) != 0; });
 }
 
-double RowHolders::copies() const {
-  const auto holders = of();
-  std::int64_t copies = 0;
-  for (std::int64_t v = 0; v < n_; ++v) copies += std::popcount(holders(v));
-  return static_cast<double>(copies) / static_cast<double>(std::max<std::int64_t>(n_, 1));
-}
-
 std::int64_t RowHolders::bytes() const {
   return std::ssize(codes_.narrow) + 2 * std::ssize(codes_.wide) + 8 * std::ssize(sets_);
 }

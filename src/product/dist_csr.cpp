@@ -6,7 +6,6 @@
 
 #include "cut_rows.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {
 
@@ -91,15 +90,6 @@ DistCsr<Index> empty_dist_csr(const Grid& grid, Ownership ownership) {
 }
 
 template <class Index>
-DistCsr<Index> read_dist_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
-  auto a = empty_dist_csr<Index>(grid, ownership);
-  a.has_values = file.info().weighted;
-  set_schema(a, file.info().schema, file.view().apart);
-  a.local = OwnedReader(grid, file, ownership).rows<Index>();
-  return a;
-}
-
-template <class Index>
 DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership) {
   auto a = empty_dist_csr<Index>(grid, ownership);
   a.local.rows = ownership.size(a.part);
@@ -172,13 +162,12 @@ DistCsr<Index> without_zeros(DistCsr<Index> a) {
   return a;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                       \
-  template DistCsr<Index> with_values(DistCsr<Index>);                                    \
-  template DistCsr<Index> without_zeros(DistCsr<Index>);                                  \
-  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                     \
-  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                         \
-  template DistCsr<Index> read_dist_csr(const Grid&, const GraphFile&, const Ownership&); \
-  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&);   \
+#define ESPALIER_INSTANTIATE(Index)                                                     \
+  template DistCsr<Index> with_values(DistCsr<Index>);                                  \
+  template DistCsr<Index> without_zeros(DistCsr<Index>);                                \
+  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                   \
+  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                       \
+  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&); \
   template DistCsr<Index> normalize_with_self_loops(DistCsr<Index>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

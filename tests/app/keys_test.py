@@ -59,7 +59,7 @@ COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epo
         "run.device=cpu", "graph.features_on=node", "graph.verify=false", "run.memory_check=warn",
         f"run.spill={tempfile.gettempdir()}")
 # Those that this test cannot set, or that have no meaning with the others.
-NO_CASE = {"graph.file", "graph.order", "grid.topology", "run.restart", "output.dir", "train.reproducible"}
+NO_CASE = {"graph.file", "graph.order", "graph.cut", "grid.topology", "run.restart", "output.dir", "train.reproducible"}
 # What is refused before a checkpoint is looked at: labels of another kind; no GPU.
 FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
 # Worked out by what the network and the trainer do with them, not read off the table; all others are `trajectory` or `cost`.

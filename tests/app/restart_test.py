@@ -76,8 +76,8 @@ class RestartTest(ProgramTest):
         """All that must not depend on cuts and grids."""
         folder = folder or self.output
         report = self.report(folder)
-        epochs = [{key: value for key, value in epoch.items() if key not in ("seconds", "bytes", "steps", "dealing", "resumed_step")}
-                  for epoch in report["epochs"]]
+        of_a_run = ("seconds", "bytes", "steps", "dealing", "served", "resumed_step")
+        epochs = [{key: value for key, value in epoch.items() if key not in of_a_run} for epoch in report["epochs"]]
         rows = [{key: value for key, value in row.items() if not key.startswith(("seconds", "bytes"))}
                 for row in csv.DictReader((folder / "metrics.csv").read_text().splitlines())]
         return {"weights": report["weights_digest"], "test": report["test"], "best": report["best_epoch"], "epochs": epochs, "rows": rows}

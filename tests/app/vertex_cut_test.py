@@ -92,6 +92,21 @@ class BytesNotBits(CutTest):
                 got = self.bits(self.run_job(*job, *self.cut(parts=12), f"grid.schedule={schedule}", ranks=4, c=1))
                 self.assertEqual(got, expected, (job, schedule))
 
+    def test_parts_of_a_step(self):
+        """Hidden rows of the past, rows kept by degree, windows ahead, an order beside the cut."""
+        self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 64, "-o", self.folder / "order.h5")
+        jobs = (("history.kind=replace", "history.t_stale=5", "train.epochs=2"), ("run.overlap=true", "run.cache_memory=40KiB", "run.cache_policy=degree"),
+                (f"graph.order={self.folder}/order.h5", "sampler.groups=4"))
+        for job in jobs:
+            self.assertEqual(self.bits(self.run_job(*job, *self.cut(), ranks=3)), self.bits(self.run_job(*job)), job)
+
+    def test_links(self):
+        self.make_once(self.graph, ("generate", *GENERATE), ("prepare", None, "--split-links", "0.8,0.1,0.1"))
+        job = ("train.task=links", "train.batches_per_step=6")
+        expected = self.bits(self.run_job(*job))
+        for schedule in ("pull", "push"):
+            self.assertEqual(self.bits(self.run_job(*job, *self.cut(), f"grid.schedule={schedule}", ranks=3)), expected, schedule)
+
     def test_infer_and_minibatches(self):
         self.run_job()
         plain, cut = (self.inferred("--predictions", "--metrics", *keys, ranks=ranks)[0] for keys, ranks in (((), 1), (self.cut(), 3)))

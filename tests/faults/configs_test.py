@@ -35,7 +35,7 @@ class Configs(unittest.TestCase):
             drawn |= set(keys.free(random_of, None, {}))
         code, said = espalier("help", "config")
         cost = set(re.findall(r"^  ([a-z_.]+) +(?:\"[^\"]*\"|\S+) +cost ", said, re.M))
-        named = {"graph.file", "graph.order", "output.dir", "run.restart", "grid.replication"}  # which a case sets itself
+        named = {"graph.file", "graph.order", "graph.cut", "output.dir", "run.restart", "grid.replication"}  # which a case sets itself
         self.assertGreater(len(cost), 20)  # the page was understood
         self.assertEqual(cost - drawn, named | set(NOT_FREE))
         self.assertEqual(drawn - cost, set())

@@ -41,7 +41,7 @@ class Case:
     def __init__(self, number, folder, options):
         self.number, self.folder, self.options = number, folder, options
         self.r, self.keys = None, keys_of(options.program)
-        self.runs, self.log, self.order, self.broken = 0, [], None, []
+        self.runs, self.log, self.order, self.cut, self.broken = 0, [], None, None, []
 
     def random_of(self, what):
         return random.Random(f"{self.number} {what}")
@@ -192,6 +192,14 @@ class Case:
                 config["graph.order"] = self.order
                 if self.r.random() < 0.5:
                     config["sampler.groups"] = self.r.randint(1, 3)
+        self.r = self.random_of("cut")
+        if self.r.random() < 0.3 and not self.graph.flaw:
+            self.cut = str(self.folder / "cut.h5")
+            code, said = self.espalier("-q", "partition", self.graph.path, "--edges", "-o", self.cut, "--parts", self.r.choice([1, 3, 8, 70]),
+                                       "--method", self.r.choice(["expansion", "dne", "adadne", "hdrf"]))
+            check(code == 0, "words", f"partition --edges: {code}\n{said}")
+            if self.r.random() < 0.6:
+                config |= {"grid.topology": "vertex-cut", "graph.cut": self.cut}
         return config
 
     def accepted(self, config):
@@ -234,11 +242,14 @@ class Case:
         if self.order and not config.get("sampler.groups"):
             other.pop("graph.order", None)
             other |= {"graph.order": self.order} if self.r.random() < 0.5 else {}
+        if self.cut:
+            other.pop("graph.cut", None)
+            other |= {"grid.topology": "vertex-cut", "graph.cut": self.cut} if self.r.random() < 0.5 else {}
         return self.settled({**other, **more}, self.dry_run, config, law, more)
 
     def settled(self, other, tried, config, law, more):
         """What `tried` takes; only free keys may go."""
-        kept = [key for key in config if key not in self.keys.free_keys and key != "graph.order"] + list(more)
+        kept = [key for key in config if key not in self.keys.free_keys and key not in ("graph.order", "graph.cut")] + list(more)
         for _ in range(20):
             code, said = tried(other)[:2]
             if code == 0:

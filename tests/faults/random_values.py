@@ -53,7 +53,7 @@ def split(r, graph, config):
 
 # (random.Random, the graph, what is drawn so far) -> a value; None: it is the case that says it
 DRAWS = {
-    "graph.file": None, "graph.order": None, "output.dir": None, "run.restart": None,
+    "graph.file": None, "graph.order": None, "graph.cut": None, "output.dir": None, "run.restart": None,
     "graph.target": target, "graph.split": split, "graph.feature_bits": one_of(32, 16, 8, 4, 2, 1),
     "grid.replication": one_of(1, 1, 2, "auto"),
     "sampler.fanout": fanout, "sampler.relation_fanout": relation_fanout,

@@ -52,8 +52,6 @@ class RowHolders {
   HoldersOf of() const { return {codes_.narrow.data(), codes_.wide.data(), sets_.data()}; }
   /// The rows that a part holds.
   PartMarks<Cpu> marks(int part) const;
-  /// On how many parts a row lies on average.
-  double copies() const;
   std::int64_t bytes() const;
 
  private:
