@@ -29,6 +29,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/row_store.hpp"
 #include "espalier/partition/order.hpp"
+#include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "simulated/memory_work.hpp"
 #include "simulated/planted_order.hpp"
