@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 
 #include "espalier/base/error.hpp"
@@ -77,17 +78,9 @@ namespace {
 // Entries of each relation in row `row` of a.local, added to sizes [relations].
 template <class Index>
 void add_sizes(const DistCsr<Index>& a, const ColumnsOf& columns, std::int64_t row, std::int64_t* sizes) {
-  if (columns.begins == nullptr) {
-    sizes[0] += a.local.row_size(row);
-    return;
-  }
-  const auto entries = a.local.row_indices(row);
-  for (auto from = entries.begin(); from != entries.end();) {
-    const int relation = columns.relation(*from);
-    const auto end = std::lower_bound(from, entries.end(), columns.begins[relation + 1]);
-    sizes[relation] += end - from;
-    from = end;
-  }
+  for_each_segment_of(a.local, columns, row, [&](std::int64_t begin, std::int64_t end) {
+    if (begin < end) sizes[columns.relation(a.local.indices[begin])] += end - begin;
+  });
 }
 
 }  // namespace
@@ -264,6 +257,7 @@ DistCsr<Index> count_rows(DistCsr<Index> a, bool places) {
   for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
     const auto size = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
     const auto v = a.ownership.vertex(a.part, std::ssize(counted.sizes));
+    ESPALIER_CHECK(size <= std::numeric_limits<std::uint32_t>::max(), "a row of {} entries is cut", size);
     counted.sizes.push_back(static_cast<std::uint32_t>(size));
     sums[0] += static_cast<double>(size);
     sums[1] += static_cast<double>(size) * std::popcount(holders(v));

@@ -1,7 +1,7 @@
-// Rows that are cut, where a matrix is set up: entries to their holders, and what concerns whole
-// rows by their owners.
+// Rows that are cut, where a matrix is set up: what concerns whole rows is found by their owners.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -42,26 +42,29 @@ class HeldRows {
 template <class Index>
 Buffer<double> segment_sums(const DistCsr<Index>& a);
 
-/// Calls use(row, begin, end) for the segments of the rows of `local`, in order; where columns are
-/// vertices of each row, also of one without entries.
+/// Calls use(begin, end) for the segments of a row of `local`, in order; where columns are vertices
+/// for all of it, also without entries.
+template <class Index, class Use>
+void for_each_segment_of(const Csr<Index>& local, const ColumnsOf& columns, std::int64_t row, Use use) {
+  const auto last = local.row_end(row);
+  if (columns.begins == nullptr) return use(local.row_begin(row), last);
+  const auto first = local.indices.begin();
+  for (auto k = local.row_begin(row); k < last;) {
+    const auto bound = columns.begins[columns.relation(local.indices[k]) + 1];
+    const auto end = std::lower_bound(first + k, first + last, bound,
+                                      [](Index column, std::int64_t behind) { return column < behind; }) -
+                     first;
+    use(k, end);
+    k = end;
+  }
+}
+
+/// Calls use(row, begin, end) for those of all rows.
 template <class Index, class Use>
 void for_each_segment(const Csr<Index>& local, const ColumnsOf& columns, Use use) {
-  for (std::int64_t row = 0; row < local.rows; ++row) {
-    const auto last = local.row_end(row);
-    if (columns.begins == nullptr) {
-      use(row, local.row_begin(row), last);
-      continue;
-    }
-    for (auto k = local.row_begin(row); k < last;) {
-      const auto bound = columns.begins[columns.relation(local.indices[k]) + 1];
-      const auto first = local.indices.begin();
-      const auto end = std::lower_bound(first + k, first + last, bound,
-                                        [](Index column, std::int64_t behind) { return column < behind; }) -
-                       first;
-      use(row, k, end);
-      k = end;
-    }
-  }
+  for (std::int64_t row = 0; row < local.rows; ++row)
+    for_each_segment_of(local, columns, row,
+                        [&](std::int64_t begin, std::int64_t end) { use(row, begin, end); });
 }
 
 }  // namespace espalier

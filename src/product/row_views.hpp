@@ -111,18 +111,25 @@ struct DistinctIds {
   std::int64_t rows = 0;                ///< of pieces: how many; piece j is of row groups.order[j]
 };
 
+/// The different ids of list [count] as they come, and which of them each is.
+template <class From>
+Buffer<std::int64_t> number_ids(const From* list, std::int64_t count, Buffer<std::int64_t>& number_of) {
+  number_of.resize(count);
+  IdMap seen(count);
+  Buffer<std::int64_t> distinct;
+  for (std::int64_t k = 0; k < count; ++k) {
+    number_of[k] = seen.insert(list[k]);
+    if (number_of[k] == std::ssize(distinct)) distinct.push_back(list[k]);
+  }
+  return distinct;
+}
+
 /// Of list [count]; those of part `last` come last and are not counted. On a GPU the host waits.
 template <class From, class Index>
 DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t count,
                                  const OwnersOn<Cpu>& owners, int last) {
   DistinctIds<Index> found;
-  found.place_of.resize(count);
-  IdMap seen(count);
-  Buffer<std::int64_t> distinct;
-  for (std::int64_t k = 0; k < count; ++k) {
-    found.place_of[k] = seen.insert(list[k]);
-    if (found.place_of[k] == std::ssize(distinct)) distinct.push_back(list[k]);
-  }
+  const auto distinct = number_ids(list, count, found.place_of);
   group_by_owner(cpu, distinct.data(), std::ssize(distinct), owners, found.groups, last);
   Buffer<std::int64_t> place_in_groups(distinct.size());
   for (std::int64_t j = 0; j < std::ssize(distinct); ++j) place_in_groups[found.groups.order[j]] = j;
@@ -134,13 +141,7 @@ template <class From, class Index>
 DistinctIds<Index> find_pieces(const Cpu& cpu, const From* list, std::int64_t count, const CutRows& cut,
                                int parts, int last) {
   DistinctIds<Index> found;
-  found.place_of.resize(count);
-  IdMap seen(count);
-  Buffer<std::int64_t> distinct;
-  for (std::int64_t k = 0; k < count; ++k) {
-    found.place_of[k] = seen.insert(list[k]);
-    if (found.place_of[k] == std::ssize(distinct)) distinct.push_back(list[k]);
-  }
+  const auto distinct = number_ids(list, count, found.place_of);
   found.rows = std::ssize(distinct);
   group_by_holder(cpu, distinct.data(), found.rows, cut.holders->of(), parts, found.groups, last);
   return found;

@@ -127,8 +127,11 @@ class EpochCount {
 
  private:
   ProductShape shape() const {
-    return product_shape(job_, static_cast<double>(a_.rows()), static_cast<double>(a_.local.entries()),
-                         sizeof(Index), a_.has_values ? 4 : 0);
+    auto product =
+        product_shape(job_, static_cast<double>(a_.rows()), static_cast<double>(a_.local.entries()),
+                      sizeof(Index), a_.has_values ? 4 : 0);
+    product.draws_whole = job_.shape.weighted || a_.columns.typed();
+    return product;
   }
   // As count_rows() finds it; costs are of pieces that were counted.
   double copies_of_entries() const {

@@ -135,6 +135,13 @@ class Costs(CutTest):
             self.assertEqual(set(plan["plan"]["sample_by_schedule"]), {"pull", "push"})
             self.assertGreater(plan["plan"]["row_copies"], 1)
 
+    def test_the_plan_knows_that_typed_rows_travel_whole(self):
+        self.make_once(self.graph, ("generate", *TYPED))
+        keys = ("model.kind=rgat", *self.cut(parts=12), "grid.schedule=push")
+        run, plan = self.run_job(*keys, command="sample", ranks=4), self.planned(*keys, ranks=4)
+        said, counted = (report["epochs"][0]["bytes"]["sample"]["total"] for report in (plan, run))
+        self.assertLessEqual(abs(said - counted), 0.02 * counted)
+
     def test_pieces_served_are_those_of_numpy(self):
         """Pull of one layer, all at once: distinct seeds, of which each holder is asked once by each rank that keeps some."""
         cut = self.cut("random", 4)

@@ -113,9 +113,8 @@ void set_schema(DistCsr<Index>& a, const Schema& schema, bool apart) {
   a.type_ends = {Cpu{}, std::move(ends)};
 }
 
-/// Collective over the process column. The arrays in which the matrix lies, and their
-/// bytes over its
-/// ranks: "entries", "where rows begin" and so on.
+/// Collective over the process column. The arrays in which the matrix lies ("entries", "where rows
+/// begin" and so on), and their bytes over the ranks of the column.
 template <class Index>
 std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>& a);
 
@@ -149,17 +148,18 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
   return distribute(grid, whole, row_ranges(grid, whole.rows, topology));
 }
 
-/// The same, with the parts of entries that a file has, folded to the block rows (fold_parts).
+/// A file of parts of edges.
 struct EdgeCut {
   std::string path;
   EdgePartsInfo info;
 };
+/// The same matrix, cut by the parts of a file, which are folded to the block rows (fold_parts).
+/// UserError(kInput) on every rank where the parts cannot be read. Collective over the grid.
 template <class Index>
 DistCsr<Index> read_cut_csr(const Grid& grid, const GraphFile& file, const Ownership& ownership,
                             const EdgeCut& cut);
 
-/// Who holds the rows of a file then, of which so many block rows hold some. Collective
-/// over `comm`.
+/// Who holds which rows of it on so many block rows. Collective over `comm`.
 RowHolders read_row_holders(const Communicator& comm, const GraphFile& file, const EdgeCut& cut,
                             int block_rows);
 
