@@ -2,6 +2,7 @@
 
 #include "cost_model.hpp"
 #include "espalier/base/named.hpp"
+#include "espalier/product/whole_rows.hpp"
 
 namespace espalier {
 
@@ -21,13 +22,14 @@ double servers(int group, const ProductShape& shape) {
 // What owners (push, down a column) or servers (staged, along a row) do with a frontier.
 Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const ProductWork& work) {
   const double rows = work.rows * shape.copies;
-  whole_rows = whole_rows || (shape.cut && shape.draws_whole);
+  whole_rows = whole_rows || (shape.cut && shape.join == JoinPieces::kNever);
   Cost cost = inquiry_cost(group, work.batches, rows, shape);
   if (work.picks > 0) {
     cost += sums_cost(group, work.batches, work.sums, shape);
     cost += picks_cost(group, work.batches, work.picks, shape);
     return cost += rows_cost(group, rows, work.results, 4, shape.value_bytes, shape);
   }
+  if (shape.cut && shape.join == JoinPieces::kMerge) cost += merge_cost(group, work.merged, shape);
   return cost +=
          whole_rows ? rows_cost(group, rows, work.row_entries, shape.index_bytes, shape.value_bytes, shape)
                     : rows_cost(group, rows, work.results, shape.index_bytes, work.result_value_bytes, shape);
@@ -75,6 +77,11 @@ Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_b
   return {arrays_of_rows(value_bytes) * servers(group, shape),
           crossing(group) * (rows * shape.index_bytes + entries * (id_bytes + value_bytes)),
           rounds_in(group, arrays_of_rows(value_bytes))};
+}
+
+Cost merge_cost(int group, double rows, const ProductShape& shape) {
+  return {servers(group, shape), crossing(group) * rows * static_cast<double>(sizeof(RowSupport)),
+          rounds_in(group, 1)};
 }
 
 Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape) {

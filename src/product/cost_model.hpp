@@ -20,6 +20,8 @@ FetchCost fetch_cost(int group, double asked, double exchanges, double rows, dou
 /// Rows back: their sizes, then `entries` of these bytes.
 Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_bytes,
                const ProductShape& shape);
+/// Of so many rows what a merge of candidates needs beside them.
+Cost merge_cost(int group, double rows, const ProductShape& shape);
 /// Ids sorted by batch: how many, a line for each batch and rank, the ids.
 Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape);
 /// `sums` entries (column, sum) of partial sums, by batch; nothing when there are none.

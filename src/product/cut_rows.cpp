@@ -69,6 +69,10 @@ Buffer<T> HeldRows::to_owners(const Buffer<std::int64_t>& sizes, const Buffer<T>
   return column_.all_to_all_v(std::span<const T>(values), sums_by_rank(held_counts_, sizes), kSetup).data;
 }
 template <class T>
+Buffer<T> HeldRows::to_holders(const Buffer<T>& of_owned) const {
+  return column_.all_to_all_v(std::span<const T>(of_owned), owned_counts_, kSetup).data;
+}
+template <class T>
 Buffer<T> HeldRows::to_holders(const Buffer<std::int64_t>& sizes, const Buffer<T>& values) const {
   return column_.all_to_all_v(std::span<const T>(values), sums_by_rank(owned_counts_, sizes), kSetup).data;
 }
@@ -182,6 +186,20 @@ class PiecesOfRows {
     }
   }
 
+  // Adds the supports of whole rows to the pieces that I hold.
+  void add_supports(WholeRows& to, bool off_diagonal) const {
+    Buffer<RowSupport> of_rows, answers;
+    for (std::size_t r = 0; r < places_.size(); ++r) {
+      const auto& row = whole_.rows[r];
+      const auto diagonal = off_diagonal ? place_of_self(places_[r], row.columns()) : -1;
+      auto& support = of_rows.emplace_back(support_of(row, diagonal));
+      support.total = total_weight(row, diagonal, support.shift());
+    }
+    for (const auto row : row_of_) answers.push_back(of_rows[row]);
+    const auto received = rows_.to_holders(answers);
+    for (const auto k : by_row()) to.add(received[k]);
+  }
+
   // Adds where in whole rows the entries of the pieces are that I hold.
   void place(WholeRows& to) const {
     constexpr std::size_t kHead = 2;  // size, diagonal
@@ -191,29 +209,37 @@ class PiecesOfRows {
       const auto place_of = [&](std::int64_t column) {
         return std::ranges::lower_bound(whole, static_cast<Index>(column)) - whole.begin();
       };
-      const auto self = a_.ownership.vertex(a_.part, rows_.owned[j]), diagonal = place_of(self);
-      const bool has_diagonal =
-          !a_.columns.typed() && diagonal < std::ssize(whole) && whole[diagonal] == self;
       answers.push_back(std::ssize(whole));
-      answers.push_back(has_diagonal ? diagonal : -1);
+      answers.push_back(place_of_self(rows_.owned[j], whole));
       for (const auto column : pieces_.row_indices(static_cast<std::int64_t>(j)))
         answers.push_back(place_of(column));
       counts.push_back(piece_sizes_[j] + static_cast<std::int64_t>(kHead));
     }
     const auto received = rows_.to_holders(counts, answers);
-    // They came by owner.
-    std::vector<std::pair<std::int64_t, std::span<const std::int64_t>>> by_row;
+    std::vector<std::span<const std::int64_t>> of_held;
     auto from = std::span<const std::int64_t>(received);
     for (const auto row : rows_.held) {
-      const auto count = kHead + static_cast<std::size_t>(a_.local.row_size(row));
-      by_row.emplace_back(row, from.first(count));
-      from = from.subspan(count);
+      of_held.push_back(from.first(kHead + static_cast<std::size_t>(a_.local.row_size(row))));
+      from = from.subspan(of_held.back().size());
     }
-    std::ranges::sort(by_row, {}, [](const auto& one) { return one.first; });
-    for (const auto& [row, of_row] : by_row) to.add(of_row.subspan(kHead), of_row[0], of_row[1]);
+    for (const auto k : by_row()) to.add(of_held[k].subspan(kHead), of_held[k][0], of_held[k][1]);
   }
 
  private:
+  // Numbers of rows_.held, which are by owner, as rows ascend.
+  std::vector<std::size_t> by_row() const {
+    std::vector<std::size_t> numbers(rows_.held.size());
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    std::ranges::sort(numbers, {}, [&](std::size_t k) { return rows_.held[k]; });
+    return numbers;
+  }
+  // Of the k-th vertex that I own in its row; -1: not there.
+  std::int64_t place_of_self(std::int64_t k, std::span<const Index> row) const {
+    const auto self = a_.ownership.vertex(a_.part, k);
+    const auto found = std::ranges::lower_bound(row, static_cast<Index>(self)) - row.begin();
+    return !a_.columns.typed() && found < std::ssize(row) && row[found] == self ? found : -1;
+  }
+
   const DistCsr<Index>& a_;
   HeldRows rows_;
   Buffer<std::int64_t> piece_sizes_;
@@ -236,19 +262,25 @@ void for_each_range(const DistCsr<Index>& a, bool values, Use use) {
 
 // Collective over the column.
 template <class Index>
-std::shared_ptr<const WholeRows> find_places(const DistCsr<Index>& a) {
+std::shared_ptr<const WholeRows> know_whole_rows(const DistCsr<Index>& a, WholeRowFacts facts) {
   const auto holders = a.cut->holders->of();
   std::vector<bool> is_piece(a.local.rows);
   a.for_each_row([&](std::int64_t row, std::int64_t v) { is_piece[row] = std::popcount(holders(v)) > 1; });
   auto whole = std::make_shared<WholeRows>(a.local.rows, [&](std::int64_t row) { return is_piece[row]; });
-  for_each_range(a, false, [&](const PiecesOfRows<Index>& pieces) { pieces.place(*whole); });
+  const bool places = facts == WholeRowFacts::kPlaces;
+  for_each_range(a, !places, [&](const PiecesOfRows<Index>& pieces) {
+    if (places)
+      pieces.place(*whole);
+    else
+      pieces.add_supports(*whole, facts == WholeRowFacts::kSupportsOffDiagonal);
+  });
   return whole;
 }
 
 }  // namespace
 
 template <class Index>
-DistCsr<Index> count_rows(DistCsr<Index> a, bool places) {
+DistCsr<Index> count_rows(DistCsr<Index> a, WholeRowFacts facts) {
   if (!a.cut) return a;
   auto counted = *a.cut;
   counted.sizes.clear();
@@ -264,7 +296,7 @@ DistCsr<Index> count_rows(DistCsr<Index> a, bool places) {
   });
   a.grid->column_comm().all_reduce(std::span<double>(sums), Reduction::kSum, kSetup);
   if (sums[0] > 0) counted.copies = sums[1] / sums[0];
-  if (places) counted.whole = find_places(a);
+  if (facts != WholeRowFacts::kNone) counted.whole = know_whole_rows(a, facts);
   a.cut = std::make_shared<const CutRows>(std::move(counted));
   return a;
 }
@@ -312,7 +344,7 @@ std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<
   template void for_each_whole_row(const DistCsr<Index>&,                                            \
                                    const std::function<void(std::span<const std::int64_t>)>&);       \
   template std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>&); \
-  template DistCsr<Index> count_rows(DistCsr<Index>, bool);                                          \
+  template DistCsr<Index> count_rows(DistCsr<Index>, WholeRowFacts);                                 \
   template HeldRows::HeldRows(const DistCsr<Index>&, RowRange, bool);                                \
   template Buffer<double> segment_sums(const DistCsr<Index>&);
 ESPALIER_INSTANTIATE(std::int32_t)

@@ -25,6 +25,8 @@ class HeldRows {
   /// of owned[j].
   template <class T>
   Buffer<T> to_owners(const Buffer<T>& of_held) const;
+  template <class T>
+  Buffer<T> to_holders(const Buffer<T>& of_owned) const;
   /// Collective. sizes[k] values of row held[k], which stand one after another; and the way back.
   template <class T>
   Buffer<T> to_owners(const Buffer<std::int64_t>& sizes, const Buffer<T>& values) const;

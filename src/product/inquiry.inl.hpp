@@ -69,6 +69,30 @@ class Inquiry {
     return mine;
   }
 
+  /// Sends numbers of some rows of asked(), those for which sends(vertex, server) with myself as
+  /// the server, and puts what arrives to the rows of Q. On the CPU.
+  template <class T, class Sends>
+  void send_back_some(const Buffer<T>& numbers, const Sends& sends, const std::string& back,
+                      Buffer<T>& of_rows) const {
+    std::vector<std::int64_t> sent, received, rows;
+    auto vertex = asked_.begin();
+    for (const auto count : asked_counts_) {
+      sent.push_back(std::count_if(vertex, vertex + count, [&](auto v) { return sends(v, group_.rank()); }));
+      vertex += count;
+    }
+    std::int64_t answer = 0;
+    for (int server = 0; server < group_.size(); ++server) {
+      const auto before = std::ssize(rows);
+      for (const auto end = answer + groups_.counts[server]; answer < end; ++answer)
+        if (sends(groups_.ids[answer], server)) rows.push_back(groups_.order[answer]);
+      received.push_back(std::ssize(rows) - before);
+    }
+    Buffer<T> mine(rows.size());
+    group_.host().all_to_all_v(numbers.data(), sent, mine.data(), received, back);
+    for (std::size_t k = 0; k < rows.size(); ++k) of_rows[rows[k]] = mine[k];
+    predict(traffic(), back, merge_cost(group_.size(), static_cast<double>(rows.size()), shape_));
+  }
+
   /// Sends list s of `partial` for segment s; visits the sum of my batches over all servers.
   void reduce(const Space& space, const Sums<Index, Space>& partial, std::int64_t columns,
               const SumVisitor<Index, Space>& visit) const {

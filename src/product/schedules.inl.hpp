@@ -126,8 +126,8 @@ class ServedProduct : public Product<Index, Space> {
 
 /// Schedule `push`: ids travel to the owners of the rows, in the process column; they draw, sum and
 /// select, and send back only what remains. A draw depends on its key alone (design, 4.1). Of rows
-/// that are cut ids travel to all holders: sums of pieces add up, selections of columns and draws
-/// that can be made piece by piece are joined; for other draws pieces come whole.
+/// that are cut ids travel to all holders: sums of pieces add up, selections of columns are joined,
+/// draws as they say (JoinPieces).
 template <class Index, class Space>
 class PushedProduct final : public ServedProduct<Index, Space> {
  public:
@@ -146,7 +146,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
     const bool cut = this->a_.cut != nullptr;
-    if (cut && !(operation.takes_pieces() && this->a_.cut->whole))
+    if (cut && (operation.join() == JoinPieces::kNever || !this->a_.cut->whole))
       return this->apply_at_keeper(space, operation);
     const auto keys = this->inquiry_.keys(space);
     Entries<Index, Space> results;
@@ -159,7 +159,32 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     if (!cut) operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
     const bool values = operation.has_values();
     this->a_.grid->traffic().serve(this->label_, {.picks = results.entries()});
-    return this->in_order(space, this->inquiry_.send_back(space, results, values, this->label_back_), values);
+    auto mine = this->inquiry_.send_back(space, results, values, this->label_back_);
+    if constexpr (std::is_same_v<Space, Cpu>)
+      if (cut && operation.join() == JoinPieces::kMerge) return merge(space, operation, mine);
+    return this->in_order(space, mine, values);
+  }
+
+ private:
+  // The results of candidates. The first holder of a row that has several sends its support.
+  Entries<Index> merge(const Cpu& cpu, const RowOperation<Index>& operation,
+                       const Entries<Index>& candidates) const {
+    const auto holders = this->a_.cut->holders->of();
+    const auto sends = [&](std::int64_t vertex, int holder) {
+      const auto set = holders(vertex);
+      return std::popcount(set) > 1 && std::countr_zero(set) == holder;
+    };
+    const HeldWholeRows whole = {this->a_.cut->whole.get(), this->a_.row_of(cpu)};
+    Buffer<RowSupport> sent, supports(this->q_.rows(), RowSupport());
+    for (const auto vertex : this->inquiry_.asked())
+      if (sends(vertex, this->a_.part)) sent.push_back(*whole(vertex, 0).support);
+    this->inquiry_.send_back_some(sent, sends, this->label_back_, supports);
+    const bool values = operation.has_values();
+    const auto ordered = this->in_order_of_q(cpu, candidates, values);
+    const auto keys = make_keys(cpu, this->q_.vertices.data(), this->q_.offsets, this->q_.numbers);
+    Entries<Index> results;
+    operation.merge(cpu, ordered.rows.data(), supports.data(), keys.data(), this->q_.rows(), results);
+    return results;
   }
 };
 

@@ -24,12 +24,12 @@ namespace {
 // Of a row that is cut there is a piece with each holder, as if its entries were spread evenly
 // over them.
 struct LayerCount {
-  double rows = 0, entries = 0, results = 0, picks = 0, pieces = 0, distinct_pieces = 0;
+  double rows = 0, entries = 0, results = 0, picks = 0, pieces = 0, distinct_pieces = 0, merged = 0;
   // As all block rows, or all servers of a process row, send them.
   double sums = 0, served_sums = 0;
   double distinct = 0, distinct_entries = 0;
   double remote_distinct = 0, remote_distinct_entries = 0;
-  double remote_rows = 0, remote_entries = 0, remote_results = 0, remote_sums = 0;
+  double remote_rows = 0, remote_entries = 0, remote_results = 0, remote_sums = 0, remote_merged = 0;
   double foreign_rows = 0, foreign_entries = 0, foreign_results = 0, foreign_sums = 0;
 };
 
@@ -83,6 +83,7 @@ class EpochCount {
         kind_(sampler_kind_of(job.sampler)),
         layers_(job.shape.fanout.size()),
         products_(products_of(job)),
+        join_(join_of_draws(job.shape, a.columns.typed())),
         plan_(examples, {.batch_size = job.batch_size,
                          .batches_per_step = job.batches_per_step,
                          .ranks = job.ranks,
@@ -130,7 +131,7 @@ class EpochCount {
     auto product =
         product_shape(job_, static_cast<double>(a_.rows()), static_cast<double>(a_.local.entries()),
                       sizeof(Index), a_.has_values ? 4 : 0);
-    product.draws_whole = job_.shape.weighted || a_.columns.typed();
+    product.join = join_;
     return product;
   }
   // As count_rows() finds it; costs are of pieces that were counted.
@@ -266,13 +267,20 @@ class EpochCount {
   // Where a row lies, as a keeper in block row `row` sees it.
   struct Pieces {
     double all = 1, remote = 0;
+    bool first_is_remote = false;
     double away() const { return remote / all; }
   };
   Pieces pieces_of(std::int64_t v, int owner, int row) const {
-    if (!job_.holders) return {1, owner != row ? 1.0 : 0.0};
+    if (!job_.holders) return {1, owner != row ? 1.0 : 0.0, owner != row};
     const auto set = job_.holders->of()(v);
     const auto all = static_cast<double>(std::popcount(set));
-    return {all, all - static_cast<double>(set >> row & 1)};
+    return {all, all - static_cast<double>(set >> row & 1), std::countr_zero(set) != row};
+  }
+  // What a row in so many pieces answers in layer k: the picks, or the candidates of each piece.
+  double answers_of(std::size_t k, double picks, double entries, const Pieces& pieces) const {
+    if (join_ != JoinPieces::kMerge || pieces.all < 2 || job_.shape.fanout[k] < 0) return picks;
+    const auto of_piece = std::min(entries / pieces.all, static_cast<double>(job_.shape.fanout[k]));
+    return std::max(picks, pieces.all * of_piece + (job_.shape.aggregation == Aggregation::kMatrix ? 1 : 0));
   }
 
   // Product number k (first: next to the batch) of one minibatch.
@@ -282,15 +290,17 @@ class EpochCount {
     const int row = rank / job_.replication, column = rank % job_.replication;
     for (std::int64_t r = 0; r < block.rows; ++r) {
       const auto v = minibatch.vertices[r];
-      const auto entries = static_cast<double>(a_.local.row_size(v)),
-                 results = static_cast<double>(block.row_size(r));
       const int part = parts_.owner(v);
       const bool foreign = servers_.owner(part) != column;
       const auto pieces = pieces_of(v, part, row);
+      const auto entries = static_cast<double>(a_.local.row_size(v)),
+                 results = answers_of(k, static_cast<double>(block.row_size(r)), entries, pieces);
       count.rows += 1;
       count.entries += entries;
       count.results += results;
       count.pieces += pieces.all;
+      count.merged += pieces.all > 1;
+      count.remote_merged += pieces.all > 1 && pieces.first_is_remote;
       count.remote_rows += pieces.remote;
       count.remote_entries += entries * pieces.away();
       count.remote_results += results * pieces.away();
@@ -400,6 +410,7 @@ class EpochCount {
     push.rows = count.remote_rows / down;
     push.row_entries = count.remote_entries / down;
     push.results = count.remote_results / down;
+    push.merged = count.remote_merged / down;
     push.result_value_bytes = has_result_values(job_) ? 4 : 0;
     push.sums = count.remote_sums / down;
     push.picks = staged.picks = count.picks;
@@ -441,7 +452,7 @@ class EpochCount {
     mean_ = count_keeper(0, some, together);
     for (auto& count : mean_)
       for (double* number : {&count.rows, &count.entries, &count.results, &count.picks, &count.pieces,
-                             &count.sums, &count.served_sums})
+                             &count.merged, &count.sums, &count.served_sums})
         *number /= static_cast<double>(draw);
     for (auto& of_table : work_.remote_input_rows) std::ranges::fill(of_table, 0.0);
     std::ranges::fill(work_.remote_edges, 0.0);
@@ -471,6 +482,7 @@ class EpochCount {
     push.row_entries = kept * mean.entries;
     staged.rows = kept * mean.rows;
     push.results = staged.results = kept * mean.results;
+    push.merged = kept * mean.merged;
     push.result_value_bytes = has_result_values(job_) ? 4 : 0;
     push.picks = staged.picks = kept * mean.picks;
     push.sums = kept * mean.sums;
@@ -540,6 +552,7 @@ class EpochCount {
   const InputVisit& visit_;
   const SamplerKind& kind_;
   std::size_t layers_, products_;
+  JoinPieces join_;
   EpochPlan plan_;
   Ownership blocks_, parts_;  // of features, of the matrix
   RowPartition servers_;      // of parts over a row's columns

@@ -198,8 +198,14 @@ std::vector<Schedule> choose_schedules(const ProductShape& product, const Sample
   std::vector<Schedule> schedules(shape.fanout.size(), shape.schedule);
   if (shape.schedule != Schedule::kAuto) return schedules;
   const auto expected = expected_layers(rows, kind, shape, product.parts, shape.batches_per_rank);
-  for (std::size_t k = 0; k < schedules.size(); ++k)
-    schedules[k] = choose_schedule(kUsualLink, product, expected.work[k]);
+  for (std::size_t k = 0; k < schedules.size(); ++k) {
+    auto work = expected.work[k];
+    if (product.join == JoinPieces::kMerge) {  // each holder draws
+      work.results = std::min(work.row_entries, work.results * product.copies);
+      work.merged = work.rows * std::min(1.0, product.copies - 1);
+    }
+    schedules[k] = choose_schedule(kUsualLink, product, work);
+  }
   return schedules;
 }
 
@@ -207,7 +213,7 @@ template <class Index>
 std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
                                        const SamplerKind& kind) {
   auto product = shape_of(a);
-  product.draws_whole = shape.weighted || a.columns.typed();
+  product.join = join_of_draws(shape, a.columns.typed());
   return choose_schedules(product, shape, row_classes(a, shape), kind);
 }
 

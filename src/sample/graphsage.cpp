@@ -37,31 +37,22 @@ struct Scratch {
   Race race;
 };
 
-// Calls use(begin, end) for the entries of a row before and behind a diagonal that is kept out.
-template <class Use>
-void without_diagonal(std::int64_t size, std::int64_t self_position, const Use& use) {
-  if (self_position >= 0) use(std::int64_t{0}, self_position);
-  use(self_position + 1, size);
-}
-
+// The total weight of a row, known or not.
 template <class Index>
-std::uint64_t total_weight(const RowView<Index>& row, const RowWeights& weights) {
-  std::uint64_t total = 0;
-  without_diagonal(row.size, weights.self_position, [&](std::int64_t begin, std::int64_t end) {
-    for (auto k = begin; k < end; ++k) total += weights.of(row.values[k]);
-  });
-  return total;
+std::uint64_t total_of(const RowView<Index>& row, const RowWeights& weights, const RowSupport& support) {
+  return support.total > 0 ? support.total : total_weight(row, weights.self_position, weights.shift);
 }
 
 // The ways to draw by weight: `s` positions of a row, in the order drawn and ascending, into
 // scratch.in_order and chosen. They return the row's total weight.
 template <class Index>
 using WeightedDraw = std::uint64_t (*)(const RandomStream& stream, const RowView<Index>& row,
-                                       const RowWeights& weights, std::int64_t s, Scratch& scratch);
+                                       const RowWeights& weights, const RowSupport& support, std::int64_t s,
+                                       Scratch& scratch);
 
 template <class Index>
 std::uint64_t draw_by_its(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
-                          std::int64_t s, Scratch& scratch) {
+                          const RowSupport&, std::int64_t s, Scratch& scratch) {
   auto& prefix = scratch.prefix;
   prefix.resize(row.size + 1);
   prefix[0] = 0;
@@ -73,20 +64,28 @@ std::uint64_t draw_by_its(const RandomStream& stream, const RowView<Index>& row,
 }
 
 template <class Index>
-std::uint64_t draw_by_race(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
-                           std::int64_t s, Scratch& scratch) {
+void run_race(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
+              std::int64_t s, Scratch& scratch) {
   auto& race = scratch.race;
   race.start(stream, s);
-  without_diagonal(row.size, weights.self_position, [&](std::int64_t begin, std::int64_t end) {
+  const auto enter = [&](std::int64_t begin, std::int64_t end) {
     race.enter(
         row.indices + begin, end - begin, [&](std::int64_t k) { return weights.of(row.values[begin + k]); },
         [&](std::int64_t k) { return begin + k; });
-  });
+  };
+  if (weights.self_position >= 0) enter(0, weights.self_position);
+  enter(weights.self_position + 1, row.size);
   scratch.in_order.clear();
   for (const auto& candidate : race.arrivals()) scratch.in_order.push_back(candidate.place);
   scratch.chosen = scratch.in_order;
   std::ranges::sort(scratch.chosen);
-  return total_weight(row, weights);
+}
+
+template <class Index>
+std::uint64_t draw_by_race(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
+                           const RowSupport& support, std::int64_t s, Scratch& scratch) {
+  run_race(stream, row, weights, s, scratch);
+  return total_of(row, weights, support);
 }
 
 // The random words of a window of rows, drawn together.
@@ -130,6 +129,7 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   explicit GraphSageDraw(const SamplerShape& shape)
       : weighted_(shape.weighted),
+        join_(join_of_draws(shape, false)),
         draw_by_weight_(shape.draw == DrawLaw::kRace ? draw_by_race<Index> : draw_by_its<Index>),
         aggregation_(shape.aggregation) {}
 
@@ -142,17 +142,17 @@ class GraphSageDraw final : public RowDraw<Index> {
     if (draws_few(layer, rows)) return draw_few(layer, rows, keys, out);
     Scratch scratch;
     for (std::size_t r = 0; r < rows.size(); ++r) {
-      draw_row(rows[r], layer.fanout_of(keys[r]), keys[r].vertex, stream_of_row(layer.stream, keys[r]), out,
-               scratch);
+      draw_row(layer, rows[r], keys[r], nullptr, out, scratch);
       out.end_row();
     }
   }
 
-  // Uniform draws are of places in the whole row; a piece gives those that are its own.
-  bool takes_pieces() const override { return !weighted_; }
+  // Uniform draws are of places in the whole row; a piece gives those that are its own. Of a race
+  // it gives its own first.
+  JoinPieces join() const override { return join_; }
   void draw_pieces(const LayerDraw& layer, const Row* rows, const HeldWholeRows& wholes, const RowKey* keys,
                    std::int64_t count, Entries<Index>& out) const override {
-    std::vector<std::int64_t> chosen;
+    Scratch scratch;
     std::int64_t from = 0;  // rows from here on are here whole
     for (std::int64_t r = 0; r <= count; ++r) {
       const auto whole = r < count ? wholes(keys[r].vertex, rows[r].size) : WholeRow();
@@ -160,12 +160,50 @@ class GraphSageDraw final : public RowDraw<Index> {
       if (r > from) draw(Cpu{1}, layer, rows + from, keys + from, r - from, out);
       from = r + 1;
       if (r == count) return;
-      draw_piece(rows[r], whole, layer.fanout_of(keys[r]), stream_of_row(layer.stream, keys[r]), out, chosen);
+      const auto stream = stream_of_row(layer.stream, keys[r]);
+      if (weighted_)
+        take_candidates(rows[r], *whole.support, layer.fanout_of(keys[r]), keys[r].vertex, stream, out,
+                        scratch);
+      else
+        draw_piece(rows[r], whole, layer.fanout_of(keys[r]), stream, out, scratch.chosen);
+      out.end_row();
+    }
+  }
+  void merge(const LayerDraw& layer, const Row* rows, const RowSupport* supports, const RowKey* keys,
+             std::int64_t count, Entries<Index>& out) const override {
+    Scratch scratch;
+    for (std::int64_t r = 0; r < count; ++r) {
+      if (supports[r].size > 0) {
+        draw_row(layer, rows[r], keys[r], &supports[r], out, scratch);
+      } else {
+        for (std::int64_t k = 0; k < rows[r].size; ++k) take(rows[r], k, out);
+      }
       out.end_row();
     }
   }
 
  private:
+  // What may be picked of a piece: with it alone the whole row's picks that are in it are the same.
+  void take_candidates(const Row& row, const RowSupport& support, std::int64_t fanout, std::int64_t self,
+                       const RandomStream& stream, Entries<Index>& out, Scratch& scratch) const {
+    if (fanout == 0) return;
+    const auto self_position = diagonal_position(row, self, fanout, aggregation_);
+    auto& chosen = scratch.chosen;
+    if (GraphSageRow{self_position, support.size, fanout}.whole()) {
+      chosen.clear();
+      for (std::int64_t k = 0; k < row.size; ++k)
+        if (row.values[k] > 0 || k == self_position) chosen.push_back(k);
+    } else {
+      run_race(stream, row, {self_position, support.shift()}, fanout, scratch);
+      if (self_position >= 0) chosen.insert(std::ranges::lower_bound(chosen, self_position), self_position);
+    }
+    for (const auto position : chosen) take(row, position, out);
+  }
+  static void take(const Row& row, std::int64_t position, Entries<Index>& out) {
+    out.ids.push_back(row.indices[position]);
+    out.values.push_back(row.values[position]);
+  }
+
   void draw_piece(const Row& row, WholeRow whole, std::int64_t fanout, const RandomStream& stream,
                   Entries<Index>& out, std::vector<std::int64_t>& chosen) const {
     const auto self_position = aggregation_ == Aggregation::kMatrix && fanout != 0 ? whole.diagonal : -1;
@@ -235,34 +273,22 @@ class GraphSageDraw final : public RowDraw<Index> {
     }
   }
 
-  // Entries that can be drawn: all but the diagonal, of positive weight in a weighted draw.
-  struct Support {
-    std::int64_t size = 0;
-    float largest = 0;  // weight
-  };
-  Support support_of(const Row& row, std::int64_t self_position) const {
-    if (!weighted_) return {row.size - (self_position >= 0)};
-    Support support;
-    for (std::int64_t k = 0; k < row.size; ++k) {
-      if (k == self_position) continue;
-      support.size += row.values[k] > 0;
-      support.largest = std::max(support.largest, row.values[k]);
-    }
-    return support;
-  }
-
-  void draw_row(const Row& row, std::int64_t fanout, std::int64_t self, const RandomStream& stream,
+  // `known`: the support of a row of which candidates are here; null: of the row.
+  void draw_row(const LayerDraw& layer, const Row& row, const RowKey& key, const RowSupport* known,
                 Entries<Index>& out, Scratch& scratch) const {
-    const auto self_position = diagonal_position(row, self, fanout, aggregation_);
-    const auto support = support_of(row, self_position);
+    const auto fanout = layer.fanout_of(key);
+    const auto stream = stream_of_row(layer.stream, key);
+    const auto self_position = diagonal_position(row, key.vertex, fanout, aggregation_);
+    const auto support = known != nullptr ? *known
+                         : weighted_      ? support_of(row, self_position)
+                                          : RowSupport{.size = row.size - (self_position >= 0)};
     const GraphSageRow rule = {self_position, support.size, fanout};
-    const auto weights =
-        weighted_ ? row_weights(self_position, support.largest, support.size) : RowWeights{self_position, 0};
-    if (rule.whole()) return take_whole_row(row, weights, out);
+    const RowWeights weights = {self_position, weighted_ ? support.shift() : 0};
+    if (rule.whole()) return take_whole_row(row, weights, support, out);
     auto &chosen = scratch.chosen, &in_order = scratch.in_order;
     std::uint64_t total = 0;
     if (weighted_) {
-      total = draw_by_weight_(stream, row, weights, fanout, scratch);
+      total = draw_by_weight_(stream, row, weights, support, fanout, scratch);
       if (rule.excluded() > 0) chosen.insert(std::ranges::lower_bound(chosen, self_position), self_position);
     } else {
       chosen.resize(rule.picks());
@@ -279,9 +305,10 @@ class GraphSageDraw final : public RowDraw<Index> {
           chosen.data(), std::ssize(chosen), out.values.data() + first);
   }
 
-  void take_whole_row(const Row& row, const RowWeights& weights, Entries<Index>& out) const {
+  void take_whole_row(const Row& row, const RowWeights& weights, const RowSupport& support,
+                      Entries<Index>& out) const {
     const bool shares = weighted_ && aggregation_ == Aggregation::kMean;
-    const auto total = shares ? total_weight(row, weights) : 0;
+    const auto total = shares ? total_of(row, weights, support) : 0;
     for (std::int64_t k = 0; k < row.size; ++k) {
       if (weighted_ && !(row.values[k] > 0) && k != weights.self_position) continue;
       out.ids.push_back(row.indices[k]);
@@ -290,6 +317,7 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
   bool weighted_;
+  JoinPieces join_;
   WeightedDraw<Index> draw_by_weight_;
   Aggregation aggregation_;
 };

@@ -220,7 +220,7 @@ DeviceArray<RowWeights> weights_of_rows(const Cuda& cuda, const WeightedRows<Ind
   for_each(cuda, "scales_of_rows", count, [=] __device__(std::int64_t row) {
     const auto rule = rows.rule(row);
     const auto largest_weight = bit_cast<float>(static_cast<std::uint32_t>(bits[row]));
-    to[row] = row_weights(rule.self_position, largest_weight, rule.available);
+    to[row] = {rule.self_position, RowSupport{rule.available, largest_weight}.shift()};
   });
   return weights;
 }

@@ -41,7 +41,7 @@ class LaborDraw final : public RowDraw<Index> {
     }
   }
   // Whoever asks, an entry is kept or not by its own number and how many there are.
-  bool takes_pieces() const override { return true; }
+  JoinPieces join() const override { return JoinPieces::kConcatenate; }
   void draw_pieces(const LayerDraw& layer, const RowView<Index>* rows, const HeldWholeRows& wholes,
                    const RowKey* keys, std::int64_t count, Entries<Index>& out) const override {
     for (std::int64_t r = 0; r < count; ++r) {

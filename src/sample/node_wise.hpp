@@ -48,12 +48,17 @@ class RowDraw {
   /// several threads call at once; on a GPU they are all of it, and the host may wait.
   virtual void draw(const Space& space, const LayerDraw& layer, const RowView<Index>* rows,
                     const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const = 0;
-  /// Can who holds a piece of a row make the draws that fall on it?
-  virtual bool takes_pieces() const { return false; }
-  /// On the CPU: those picks of whole rows that are in rows [count], which may be pieces of them.
+  /// Of a row that is cut: what becomes of what its holders draw?
+  virtual JoinPieces join() const { return JoinPieces::kNever; }
+  /// On the CPU: those picks of whole rows, or candidates, that are in rows [count], which may be
+  /// pieces of them.
   virtual void draw_pieces(const LayerDraw& /*layer*/, const RowView<Index>* /*rows*/,
                            const HeldWholeRows& /*whole*/, const RowKey* /*keys*/, std::int64_t /*count*/,
                            Entries<Index, Space>& /*out*/) const {}
+  /// As RowOperation's.
+  virtual void merge(const LayerDraw& /*layer*/, const RowView<Index>* /*rows*/,
+                     const RowSupport* /*supports*/, const RowKey* /*keys*/, std::int64_t /*count*/,
+                     Entries<Index, Space>& /*out*/) const {}
 };
 
 /// Throws UserError(kInput) where a weighted draw is asked for and there are no weights.

@@ -47,19 +47,29 @@ class DrawOperation final : public RowOperation<Index, Space> {
     }
     traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
   }
-  bool takes_pieces() const override { return draw_.takes_pieces() && columns_.begins == nullptr; }
+  JoinPieces join() const override { return columns_.begins == nullptr ? draw_.join() : JoinPieces::kNever; }
   void apply_to_pieces(const Space& space, const RowView<Index>* rows, const HeldWholeRows& whole,
                        const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const override {
+    collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+      draw_.draw_pieces(layer_, rows + first, whole, keys + first, last - first, piece);
+    });
+  }
+  void merge(const Space& space, const RowView<Index>* rows, const RowSupport* supports, const RowKey* keys,
+             std::int64_t count, Entries<Index, Space>& out) const override {
+    collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+      draw_.merge(layer_, rows + first, supports + first, keys + first, last - first, piece);
+    });
+  }
+
+ private:
+  template <class Fill>
+  void collect(const Space& space, std::int64_t count, Entries<Index, Space>& out, const Fill& fill) const {
     if constexpr (std::is_same_v<Space, Cpu>) {
-      const auto fill = [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
-        draw_.draw_pieces(layer_, rows + first, whole, keys + first, last - first, piece);
-      };
       collect_rows(space, count, fill, out);
       traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
     }
   }
 
- private:
   const RowDraw<Index, Space>& draw_;
   LayerDraw layer_;
   ColumnsOf columns_;

@@ -20,7 +20,7 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
           .index_bytes = index_bytes,
           .value_bytes = value_bytes,
           .cut = job.topology == Topology::kCut,
-          .draws_whole = job.shape.weighted || !job.shape.relation_fanout.empty()};
+          .join = join_of_draws(job.shape, !job.shape.relation_fanout.empty())};
 }
 
 inline bool has_result_values(const PlannedEpoch& job) {

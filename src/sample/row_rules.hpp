@@ -58,11 +58,6 @@ struct RowWeights {
   }
 };
 
-/// largest, available: of the entries that can be drawn.
-ESPALIER_HD inline RowWeights row_weights(std::int64_t self_position, float largest, std::int64_t available) {
-  return {self_position, shift_for_sum(static_cast<double>(largest), available)};
-}
-
 /// The layer of the streams of a relation; of the first one the layer itself.
 ESPALIER_HD inline std::uint64_t layer_of_relation(std::uint64_t layer, std::int64_t relation) {
   return layer | static_cast<std::uint64_t>(relation) << 16;

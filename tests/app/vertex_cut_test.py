@@ -78,7 +78,8 @@ class BytesNotBits(CutTest):
 
     def test_weighted_draws(self):
         weigh_edges(self.graph)
-        for job in ((), ("model.kind=gcn",), ("sampler.kind=ladies", "sampler.fanout=[80, 60]")):
+        race = "sampler.draw=race"
+        for job in ((), ("model.kind=gcn",), ("sampler.kind=ladies", "sampler.fanout=[80, 60]"), (race,), (race, "model.kind=gcn", "sampler.fanout=[-1, 3]")):
             expected = self.bits(self.run_job("sampler.weighted=true", *job))
             for schedule in ("pull", "push"):
                 got = self.bits(self.run_job("sampler.weighted=true", *job, *self.cut(), f"grid.schedule={schedule}", ranks=3))
@@ -135,12 +136,25 @@ class Costs(CutTest):
             self.assertEqual(set(plan["plan"]["sample_by_schedule"]), {"pull", "push"})
             self.assertGreater(plan["plan"]["row_copies"], 1)
 
-    def test_the_plan_knows_that_typed_rows_travel_whole(self):
+    def sampled_bytes(self, *keys):
+        """Of an epoch by push: as planned, and as counted."""
+        keys = (*keys, "grid.schedule=push")
+        plan, run = self.planned(*keys, ranks=4), self.run_job(*keys, command="sample", ranks=4)
+        return [report["epochs"][0]["bytes"]["sample"]["total"] for report in (plan, run)]
+
+    def test_the_plan_knows_what_travels_whole(self):
         self.make_once(self.graph, ("generate", *TYPED))
-        keys = ("model.kind=rgat", *self.cut(parts=12), "grid.schedule=push")
-        run, plan = self.run_job(*keys, command="sample", ranks=4), self.planned(*keys, ranks=4)
-        said, counted = (report["epochs"][0]["bytes"]["sample"]["total"] for report in (plan, run))
+        said, counted = self.sampled_bytes("model.kind=rgat", *self.cut(parts=12))
         self.assertLessEqual(abs(said - counted), 0.02 * counted)
+
+    def test_a_race_sends_candidates(self):
+        """Rows far longer than the fanout: a few entries of each piece travel, not all of them as where points below a sum are drawn."""
+        self.make_once(self.graph, ("generate", "planted", "--nodes", 1500, "--degree", 150, "--classes", 6, "--features", 8))
+        weigh_edges(self.graph)
+        keys = ("sampler.weighted=true", *self.cut())
+        said, counted = self.sampled_bytes("sampler.draw=race", *keys)
+        self.assertLessEqual(abs(said - counted), 0.02 * counted)
+        self.assertLess(counted, 0.4 * self.sampled_bytes(*keys)[1])
 
     def test_pieces_served_are_those_of_numpy(self):
         """Pull of one layer, all at once: distinct seeds, of which each holder is asked once by each rank that keeps some."""

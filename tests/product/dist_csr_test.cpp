@@ -46,7 +46,7 @@ void expect_rows(const DistCsr<std::int32_t>& m, const Dense& dense, const auto&
   std::int64_t entries = m.local.entries();
   if (m.parts() > 1) entries = m.grid->column_comm().all_reduce(entries, Reduction::kSum, "test");
   EXPECT_EQ(entries, std::accumulate(dense.stored.data.begin(), dense.stored.data.end(), std::int64_t{0}));
-  const auto counted = count_rows(m, true);
+  const auto counted = count_rows(m, WholeRowFacts::kPlaces);
   for (std::int64_t k = 0; k < m.ownership.size(m.part); ++k) {
     const auto* stored = dense.stored.row(m.ownership.vertex(m.part, k));
     EXPECT_EQ(counted.row_size(k), std::accumulate(stored, stored + kDenseRows, std::int64_t{0}));

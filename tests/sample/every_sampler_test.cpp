@@ -224,8 +224,11 @@ DistCsr<Index> matrix_of_case(const Grid& grid, const SamplerCase& c, const Sett
 template <class Index>
 SampleCounts sample_epoch(const SamplerCase& c, const Setting& setting) {
   const Grid grid(test_world(), setting.replication);
-  const auto a = count_rows(matrix_of_case<Index>(grid, c, setting), true);
   auto shape = c.shape;
+  const auto supports = shape.aggregation == Aggregation::kMatrix ? WholeRowFacts::kSupportsOffDiagonal
+                                                                  : WholeRowFacts::kSupports;
+  const auto a =
+      count_rows(matrix_of_case<Index>(grid, c, setting), shape.weighted ? supports : WholeRowFacts::kPlaces);
   shape.schedule = setting.schedule;
   if (setting.nodes < 10)
     for (auto& picks : shape.fanout) picks = std::min(picks, std::int64_t{2});

@@ -24,15 +24,29 @@ DistCsr<Index> in_matrix_form(DistCsr<Index> a, const Config& config) {
   return a;
 }
 
+/// What holders of pieces of its rows have to know, where rows are cut.
+inline WholeRowFacts whole_row_facts(const Config& config, bool typed) {
+  if (config.grid.schedule == "pull" || sampler_kind_of(config.sampler.kind).layer_wise)
+    return WholeRowFacts::kNone;
+  switch (join_of_draws(
+      {.fanout = {}, .weighted = config.sampler.weighted, .draw = draw_law_of(config.sampler.draw)}, typed)) {
+    case JoinPieces::kConcatenate:
+      return WholeRowFacts::kPlaces;
+    case JoinPieces::kMerge:
+      return has_own_weights(config.model) ? WholeRowFacts::kSupportsOffDiagonal : WholeRowFacts::kSupports;
+    default:
+      return WholeRowFacts::kNone;
+  }
+}
+
 /// The matrix that a job multiplies by and whose rows its sampler estimates, from the graph's
 /// adjacency matrix A. With sampler.weighted edges of weight 0 are not there, and those whose share
 /// of a row float32 has no number for: whoever asks this matrix sees none. Collective.
 template <class Index>
 DistCsr<Index> model_matrix(DistCsr<Index> a, const Config& config) {
   auto m = in_matrix_form(std::move(a), config);
-  return count_rows(config.sampler.weighted ? without_zeros(std::move(m)) : std::move(m),
-                    config.grid.schedule != "pull" && !config.sampler.weighted &&
-                        !sampler_kind_of(config.sampler.kind).layer_wise);
+  const auto facts = whole_row_facts(config, m.columns.typed());
+  return count_rows(config.sampler.weighted ? without_zeros(std::move(m)) : std::move(m), facts);
 }
 
 }  // namespace espalier

@@ -175,11 +175,11 @@ template <class Index>
 void for_each_whole_row(const DistCsr<Index>& a,
                         const std::function<void(std::span<const std::int64_t>)>& use);
 
-/// A whose owners know how many entries their rows have and, with `places`, whose holders know
-/// where in whole rows their entries are: what is asked when no entry comes or goes any more.
-/// Collective over the process column.
+/// A whose owners know how many entries their rows have, and whose holders know of their pieces
+/// what `facts` says: what is asked when no entry comes or goes any more. Collective over the
+/// process column.
 template <class Index>
-DistCsr<Index> count_rows(DistCsr<Index> a, bool places);
+DistCsr<Index> count_rows(DistCsr<Index> a, WholeRowFacts facts);
 
 /// The symmetrically normalised matrix with self-loops, D^-1/2 (A + I) D^-1/2 with D = row sums of
 /// A + I (Kipf and Welling 2017, section 2); an entry is round32(a_vu / sqrt(D_v D_u)) with each

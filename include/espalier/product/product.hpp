@@ -85,12 +85,16 @@ class RowOperation {
   /// out has a row for each of rows [count], keyed by keys [count]. On a GPU the host may wait.
   virtual void apply(const Space& space, const RowView<Index>* rows, const RowKey* keys, std::int64_t count,
                      Entries<Index, Space>& out) const = 0;
-  /// Are its results on pieces of a row, joined, those of the row?
-  virtual bool takes_pieces() const { return false; }
+  /// What becomes of its results on pieces of a row.
+  virtual JoinPieces join() const { return JoinPieces::kNever; }
   /// On the CPU: the same of rows that may be pieces, as `whole` knows by their vertices.
   virtual void apply_to_pieces(const Space&, const RowView<Index>* /*rows*/, const HeldWholeRows& /*whole*/,
                                const RowKey* /*keys*/, std::int64_t /*count*/,
                                Entries<Index, Space>& /*out*/) const {}
+  /// kMerge: the results of rows whose candidates are rows [count], with the support of each; with
+  /// an empty one a row is its result.
+  virtual void merge(const Space&, const RowView<Index>* /*rows*/, const RowSupport* /*supports*/,
+                     const RowKey* /*keys*/, std::int64_t /*count*/, Entries<Index, Space>& /*out*/) const {}
 };
 
 template <class Index, class Space = Cpu>

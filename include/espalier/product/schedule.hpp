@@ -25,6 +25,13 @@ inline bool is_staged(Schedule schedule) {
   return schedule == Schedule::kStaged || schedule == Schedule::kStagedOblivious;
 }
 
+/// How results of an operation on the pieces of a row that is cut become those of the row.
+enum class JoinPieces {
+  kNever,        ///< they do not: pieces travel whole
+  kConcatenate,  ///< those of pieces together are those of the row
+  kMerge,        ///< they are candidates, of which some stay
+};
+
 /// The network as the model sees it, per rank.
 struct Link {
   double latency_us = 0;
@@ -44,10 +51,10 @@ struct ProductShape {
   double rows = 0;      ///< n
   double entries = 0;   ///< of A
   int index_bytes = 4;
-  int value_bytes = 0;       ///< of an entry of A: 0 or 4
-  bool cut = false;          ///< may rows lie with several parts?
-  double copies = 1;         ///< then: with how many, those that are asked for
-  bool draws_whole = false;  ///< and: can results not be made from pieces of rows?
+  int value_bytes = 0;  ///< of an entry of A: 0 or 4
+  bool cut = false;     ///< may rows lie with several parts?
+  double copies = 1;    ///< then: with how many, those that are asked for
+  JoinPieces join = JoinPieces::kConcatenate;
 };
 
 /// What one rank needs of one product, wherever it lies.
@@ -57,7 +64,8 @@ struct ProductWork {
   double row_entries = 0;       ///< of A, in those rows
   double distinct = 0;          ///< different vertices among them
   double distinct_entries = 0;  ///< of A, in those
-  double results = 0;           ///< entries after the operation: picks
+  double results = 0;           ///< entries after the operation: picks, and candidates
+  double merged = 0;            ///< rows whose candidates are merged
   int result_value_bytes = 0;   ///< beside each result
   double sums = 0;              ///< entries of sums, as the owners send them; 0: none is wanted
   double picks = 0;             ///< columns to select, over all batches; 0: none are

@@ -5,10 +5,50 @@
 #include <cstdint>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/fixed_point.hpp"
 #include "espalier/partition/owner_map.hpp"
 #include "espalier/product/rank_lists.hpp"
+#include "espalier/sparse/csr.hpp"
 
 namespace espalier {
+
+/// What a draw by weight asks of a row: of its entries of positive weight, without the diagonal
+/// where it is kept out of the draw.
+struct RowSupport {
+  std::int64_t size = 0;
+  float largest = 0;        ///< of their weights
+  std::uint64_t total = 0;  ///< of their integer weights, in the row's scale; 0: not known
+
+  ESPALIER_HD int shift() const { return shift_for_sum(static_cast<double>(largest), size); }
+};
+
+/// All but the total. kept_out: the place of the diagonal, or -1.
+template <class Index>
+RowSupport support_of(const RowView<Index>& row, std::int64_t kept_out) {
+  RowSupport support;
+  for (std::int64_t k = 0; k < row.size; ++k) {
+    if (k == kept_out) continue;
+    support.size += row.values[k] > 0;
+    support.largest = std::max(support.largest, row.values[k]);
+  }
+  return support;
+}
+
+/// The sum of integer weights of such a row.
+template <class Index>
+std::uint64_t total_weight(const RowView<Index>& row, std::int64_t kept_out, int shift) {
+  std::uint64_t total = 0;
+  const auto add = [&](std::int64_t begin, std::int64_t end) {
+    for (auto k = begin; k < end; ++k) total += fixed_point_weight(static_cast<double>(row.values[k]), shift);
+  };
+  if (kept_out >= 0) add(0, kept_out);
+  add(kept_out + 1, row.size);
+  return total;
+}
+
+/// What holders of pieces are told of their rows: nothing, where in the row their entries are, or
+/// its support, perhaps without the diagonal.
+enum class WholeRowFacts { kNone, kPlaces, kSupports, kSupportsOffDiagonal };
 
 /// A row of which somebody holds all entries, or a piece.
 struct WholeRow {
@@ -16,6 +56,7 @@ struct WholeRow {
   std::int64_t diagonal = -1;  ///< which of them is the vertex's own, or -1
   bool is_here = true;         ///< is the piece the row?
   RankCursor places = {};      ///< of the piece's entries in the row
+  const RowSupport* support = nullptr;
 
   /// Which entry of the piece is that one of the row, or -1. Asked in ascending order.
   std::int64_t find(std::int64_t place) { return is_here ? place : places.find(place); }
@@ -39,20 +80,25 @@ class WholeRows {
       diagonals_.push_back(diagonal < 0 ? kNone : static_cast<std::uint32_t>(diagonal));
   }
 
+  /// Piece by piece, instead.
+  void add(const RowSupport& support) { supports_.push_back(support); }
+
   bool is_piece(std::int64_t row) const { return (pieces_.words[row / 64] >> (row % 64) & 1) != 0; }
   /// Of a row that is a piece of so many entries.
   WholeRow of(std::int64_t row, std::int64_t entries) const {
     const auto piece = PlaceOf{pieces_.words.data(), pieces_.before.data()}(row);
+    if (!supports_.empty()) return {.is_here = false, .support = &supports_[piece]};
     const std::int64_t size = sizes_[piece];
     const auto diagonal = piece < std::ssize(diagonals_) ? diagonals_[piece] : kNone;
     return {size, diagonal == kNone ? -1 : static_cast<std::int64_t>(diagonal), false,
-            RankCursor(lists_.bits(), begins_[piece / kTogether] + offsets_[piece], entries, size)};
+            RankCursor(lists_.bits(), begins_[piece / kTogether] + offsets_[piece], entries, size), nullptr};
   }
   std::int64_t list_bytes() const { return lists_.bytes(); }
   /// All others.
   std::int64_t bytes() const {
     return 4 * (std::ssize(sizes_) + std::ssize(diagonals_) + std::ssize(offsets_)) +
-           8 * (std::ssize(begins_) + 2 * std::ssize(pieces_.words));
+           8 * (std::ssize(begins_) + 2 * std::ssize(pieces_.words)) +
+           static_cast<std::int64_t>(sizeof(RowSupport)) * std::ssize(supports_);
   }
 
  private:
@@ -67,6 +113,7 @@ class WholeRows {
   Buffer<std::uint32_t> sizes_, diagonals_, offsets_;  // of each piece; bits from its begin on
   Buffer<std::int64_t> begins_;                        // of each kTogether
   RankLists lists_;
+  Buffer<RowSupport> supports_;  // of each piece
 };
 
 /// The rows of a holder by their vertices.

@@ -65,6 +65,14 @@ struct SamplerShape {
   bool weighs_picks() const { return weighted || aggregation == Aggregation::kMatrix; }
 };
 
+/// How draws from pieces of rows that are cut become those of the rows: a point below the sum of a
+/// row's weights is of no piece, and a relation's part of a row has no facts of its own.
+inline JoinPieces join_of_draws(const SamplerShape& shape, bool typed) {
+  if (typed) return JoinPieces::kNever;
+  if (!shape.weighted) return JoinPieces::kConcatenate;
+  return shape.draw == DrawLaw::kRace ? JoinPieces::kMerge : JoinPieces::kNever;
+}
+
 /// What exact evaluation samples by graphsage: whole rows of the matrix that training samples,
 /// which is what the blocks of training estimate. `label`: what its communication is booked under.
 SamplerShape whole_rows_shape(const SamplerShape& training, const char* label);
