@@ -26,6 +26,7 @@ SAMPLERS = {
 WEIGHTED = {
     "weighted, push": ("sampler.weighted=true", "grid.schedule=push"),
     "weighted, pull": ("sampler.weighted=true", "grid.schedule=pull"),
+    "race, push": ("sampler.weighted=true", "sampler.draw=race", "grid.schedule=push"),
 }
 
 

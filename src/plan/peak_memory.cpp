@@ -60,7 +60,10 @@ ProductShape matrix_of(const Estimate& e) {
           .rows = e.n(),
           .entries = static_cast<double>(e.job.graph.edges),
           .index_bytes = index_bytes(e.job.graph.nodes),
-          .value_bytes = matrix_has_values(e.job.graph, e.job.config) ? 4 : 0};
+          .value_bytes = matrix_has_values(e.job.graph, e.job.config) ? 4 : 0,
+          .cut = e.epoch.topology == Topology::kCut,
+          .copies = e.work.copies,
+          .join = join_of_draws(e.epoch.shape, e.relations() > 1)};
 }
 
 // ---- a step ----

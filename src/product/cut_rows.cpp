@@ -283,14 +283,13 @@ template <class Index>
 DistCsr<Index> count_rows(DistCsr<Index> a, WholeRowFacts facts) {
   if (!a.cut) return a;
   auto counted = *a.cut;
-  counted.sizes.clear();
+  counted.sizes.clear(), counted.long_rows.clear();
   const auto holders = a.cut->holders->of();
   double sums[] = {0, 0};  // entries, and those times holders
   for_each_whole_row(a, [&](std::span<const std::int64_t> sizes) {
     const auto size = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
     const auto v = a.ownership.vertex(a.part, std::ssize(counted.sizes));
-    ESPALIER_CHECK(size <= std::numeric_limits<std::uint32_t>::max(), "a row of {} entries is cut", size);
-    counted.sizes.push_back(static_cast<std::uint32_t>(size));
+    counted.add_size(size);
     sums[0] += static_cast<double>(size);
     sums[1] += static_cast<double>(size) * std::popcount(holders(v));
   });
@@ -330,7 +329,7 @@ std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<
     const auto& marks = *a.cut->mine;
     arrays.emplace_back("holders of rows", a.cut->holders->bytes());
     arrays.emplace_back("rows held", bytes(marks.words) + bytes(marks.before));
-    arrays.emplace_back("sizes of rows owned", bytes(a.cut->sizes));
+    arrays.emplace_back("sizes of rows owned", bytes(a.cut->sizes) + 48 * std::ssize(a.cut->long_rows));
     arrays.emplace_back("places in whole rows", a.cut->whole ? a.cut->whole->list_bytes() : 0);
     arrays.emplace_back("whole rows", a.cut->whole ? a.cut->whole->bytes() : 0);
   }

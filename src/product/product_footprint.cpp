@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "espalier/base/id_map.hpp"
 #include "espalier/product/schedule.hpp"
 
@@ -9,8 +11,14 @@ Footprint entries_footprint(double rows, double entries, double id_bytes, double
 
 namespace {
 
-// fetch_rows.inl.hpp: rows from their owners, and as many packed for others.
-Footprint fetched_rows(const ProductShape& shape, const ProductWork& work) {
+// fetch_rows.inl.hpp: rows from their owners, and as many packed for others; of rows that are cut
+// pieces, which are joined.
+Footprint fetched_rows(const ProductShape& shape, ProductWork work) {
+  Footprint joined;
+  if (shape.cut)
+    joined = entries_footprint(work.distinct, work.distinct_entries, shape.index_bytes, shape.value_bytes)
+                 .add(32 * work.distinct);
+  work.distinct *= shape.copies;
   const double away = crossing(shape.parts), id = shape.index_bytes;
   const auto packed =
       entries_footprint(work.distinct * away, work.distinct_entries * away, id, shape.value_bytes);
@@ -18,7 +26,7 @@ Footprint fetched_rows(const ProductShape& shape, const ProductWork& work) {
                       Footprint().add(8 * work.distinct, 2).add(id * work.distinct).add(4 * work.distinct);
   const auto fetching = Footprint().add(8 * work.rows) + packed + packed;
   const auto working = Footprint().add(24 * work.distinct).add(24 * work.rows).add(16 * work.rows) + packed;
-  return Footprint().add(8 * work.rows, 2) + larger(larger(asking, fetching), working);
+  return Footprint().add(8 * work.rows, 2) + larger(larger(asking, fetching), working) + joined;
 }
 
 // inquiry.inl.hpp: a frontier asked of its servers; answers are made and received.
@@ -38,9 +46,17 @@ Footprint product_footprint(Schedule schedule, const ProductShape& shape, const 
   if (shape.parts == 1) return Footprint().add(8 * work.rows, 2).add(24 * work.rows) + results + twice;
   const auto partial_sums = Footprint().add(12 * work.sums).add(id * work.sums, 2).add(8 * work.sums, 2);
   switch (schedule) {
-    case Schedule::kPush:
+    case Schedule::kPush: {
       // In the order of the frontier.
-      return served_rows(shape, work.rows, results) + results + partial_sums;
+      const double asked = work.rows * shape.copies;
+      const bool whole = shape.cut && shape.join == JoinPieces::kNever && !selects;
+      const auto answers =
+          selects || !shape.cut ? results
+          : whole               ? entries_footprint(asked, work.row_entries, id, value)
+                  : entries_footprint(asked, std::min(work.row_entries, shape.copies * work.results), id,
+                                      work.result_value_bytes);
+      return served_rows(shape, asked, answers) + (whole ? answers : Footprint()) + results + partial_sums;
+    }
     case Schedule::kStaged:
     case Schedule::kStagedOblivious: {
       const auto whole = selects ? results : entries_footprint(work.rows, work.row_entries, id, value);

@@ -331,6 +331,17 @@ TEST(EverySampler, OneDigestForEveryVertexCut) {
   expect_one_digest_of_cuts(23);
 }
 
+// Candidates that holders of pieces send, merged.
+TEST(EverySampler, RacesOfPiecesAreThoseOfRows) {
+  for (const auto& c : sampler_cases())
+    for (const auto cut : kAllCuts) {
+      if (c.shape.draw != DrawLaw::kRace) continue;
+      SCOPED_TRACE(name_of(c));
+      const Setting setting = {.partitioned = true, .cut = cut, .schedule = Schedule::kPush, .bulk = 3};
+      expect_same(sample_epoch(c, setting), sample_epoch(c, {}), setting);
+    }
+}
+
 TEST(EverySampler, LongOneDigestForEveryVertexCutInEverySetting) {
   expect_one_digest_of_cuts(1);
 }

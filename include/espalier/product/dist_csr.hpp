@@ -8,7 +8,9 @@
 // of some rows all entries, of others some. Who owns a vertex does not change.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <map>
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/comm/device_communicator.hpp"
@@ -29,9 +31,17 @@ struct CutRows {
   std::shared_ptr<const RowHolders> holders;   ///< whom to ask for a row
   std::shared_ptr<const PartMarks<Cpu>> mine;  ///< the rows of which I hold entries
   // From count_rows on:
-  Buffer<std::uint32_t> sizes = {};             ///< [rows that I own] entries
+  Buffer<std::uint16_t> sizes = {};  ///< [rows that I own] entries; kLong: in long_rows
+  std::map<std::int64_t, std::int64_t> long_rows = {};
   double copies = 1;                            ///< holders of a row, weighted by its entries
   std::shared_ptr<const WholeRows> whole = {};  ///< of rows of several holders; null: nobody knows
+
+  static constexpr std::int64_t kLong = 0xffff;
+  void add_size(std::int64_t size) {
+    if (size >= kLong) long_rows[std::ssize(sizes)] = size;
+    sizes.push_back(static_cast<std::uint16_t>(std::min(size, kLong)));
+  }
+  std::int64_t size_of(std::int64_t k) const { return sizes[k] < kLong ? sizes[k] : long_rows.at(k); }
 };
 
 /// The columns of a matrix for leaves of a space: vertices, or (relation, source).
@@ -76,7 +86,7 @@ struct DistCsr {
     return cut ? PlaceOf{cut->mine->words.data(), cut->mine->before.data()} : owners.places(space, part).leaf;
   }
   /// Entries of the row of ownership.vertex(part, k), wherever they lie. On the host.
-  std::int64_t row_size(std::int64_t k) const { return cut ? cut->sizes[k] : local.row_size(k); }
+  std::int64_t row_size(std::int64_t k) const { return cut ? cut->size_of(k) : local.row_size(k); }
   /// Calls use(row, vertex) for the rows of `local`, ascending. On the host.
   template <class Use>
   void for_each_row(Use use) const {
