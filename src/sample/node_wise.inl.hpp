@@ -50,24 +50,24 @@ class DrawOperation final : public RowOperation<Index, Space> {
   JoinPieces join() const override { return columns_.begins == nullptr ? draw_.join() : JoinPieces::kNever; }
   void apply_to_pieces(const Space& space, const RowView<Index>* rows, const HeldWholeRows& whole,
                        const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const override {
-    collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
-      draw_.draw_pieces(layer_, rows + first, whole, keys + first, last - first, piece);
-    });
+    if constexpr (std::is_same_v<Space, Cpu>)
+      collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+        draw_.draw_pieces(layer_, rows + first, whole, keys + first, last - first, piece);
+      });
   }
   void merge(const Space& space, const RowView<Index>* rows, const RowSupport* supports, const RowKey* keys,
              std::int64_t count, Entries<Index, Space>& out) const override {
-    collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
-      draw_.merge(layer_, rows + first, supports + first, keys + first, last - first, piece);
-    });
+    if constexpr (std::is_same_v<Space, Cpu>)
+      collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+        draw_.merge(layer_, rows + first, supports + first, keys + first, last - first, piece);
+      });
   }
 
  private:
   template <class Fill>
-  void collect(const Space& space, std::int64_t count, Entries<Index, Space>& out, const Fill& fill) const {
-    if constexpr (std::is_same_v<Space, Cpu>) {
-      collect_rows(space, count, fill, out);
-      traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
-    }
+  void collect(const Cpu& cpu, std::int64_t count, Entries<Index>& out, const Fill& fill) const {
+    collect_rows(cpu, count, fill, out);
+    traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
   }
 
   const RowDraw<Index, Space>& draw_;
