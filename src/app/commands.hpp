@@ -101,7 +101,8 @@ struct PartitionArguments {
                               ///< the usual one
   std::int64_t clusters = 0;  ///< 0: kUsualClusters, or as many as vertices
   bool edges = false;         ///< parts of edges, not an order of vertices
-  std::int64_t parts = 0;     ///< of edges; 0: 64
+  std::int64_t parts = 0;     ///< of edges; 0: 64, or as many as `by` has
+  std::string by = {};        ///< of method cut: the file of parts of edges
   std::int64_t seed = 0;
   bool fast = false;
   bool ignore_types = false;  ///< balances all vertices, whatever their types

@@ -106,6 +106,7 @@ a split that is not there. The same file, options and seed give the same links o
   espalier partition planted.h5
   mpirun -np 4 espalier partition rmat.h5 --method streaming -o rmat.order.h5
   espalier partition rmat.h5 --edges --parts 64
+  espalier partition rmat.h5 --method cut --by rmat.cut.h5
 
 An order is a sequence of small clusters; those close in number have many edges between them. One serves
 every number of ranks: their parts are cuts of the sequence, even in vertices, edges and the vertices of

@@ -198,7 +198,9 @@ void add_partition(CLI::App& app, PartitionArguments& a, Action& action) {
   partition->add_option("--method", a.method, "how: the methods below (metis, where it can hold the graph)");
   add_whole_number(partition, "--clusters", a.clusters, {1, kMostClusters}, "how many clusters (1024)");
   partition->add_flag("--edges", a.edges, "parts of the edges, which share vertices: a vertex cut");
-  add_whole_number(partition, "--parts", a.parts, {1, kMostEdgeParts}, "with --edges: how many (64)");
+  add_whole_number(partition, "--parts", a.parts, {1, kMostEdgeParts},
+                   "with --edges: how many (64); with --by: block rows of a grid (its parts)");
+  partition->add_option("--by", a.by, "with --method cut: a file of parts of edges");
   add_seed_option(partition, a.seed, "of what is left to chance");
   partition->add_flag("--fast", a.fast, "one attempt and one refinement: sooner done, more edges cut");
   partition->add_flag("--ignore-types", a.ignore_types,

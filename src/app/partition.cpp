@@ -15,6 +15,7 @@
 #include "espalier/graph/degrees.hpp"
 #include "espalier/partition/order_quality.hpp"
 #include "info_pages.hpp"
+#include "job.hpp"
 
 namespace espalier {
 
@@ -51,6 +52,17 @@ const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInf
     usage_error("--ignore-types: {} has no vertex types; leave it out", arguments.file);
   if (arguments.ignore_types && !method.balances_types)
     usage_error("--ignore-types: --method {} balances no types; leave it out", method.name);
+  if (method.by_cut && arguments.by.empty())
+    usage_error(
+        "--method cut: parts of which edges? Give --by CUT.h5, of `espalier partition GRAPH --edges`");
+  if (!method.by_cut && !arguments.by.empty())
+    usage_error("--by: is of --method cut, and this is {}; leave it out", method.name);
+  if (!method.by_cut && arguments.parts > 0)
+    usage_error("--parts {}: is of edges (--edges); an order is cut into as many parts as a grid has",
+                arguments.parts);
+  if (method.by_cut && arguments.clusters > 0)
+    usage_error("--clusters {}: with --by there is one for each part; --parts asks for fewer",
+                arguments.clusters);
   return method;
 }
 
@@ -88,6 +100,20 @@ std::vector<std::int64_t> balanced_types(const GraphInfo& info, const OrderMetho
   return ends;
 }
 
+// Collective. The parts that vertices are to follow, and how many of them.
+void take_cut(OrderTask& task, const GraphFile& file, const PartitionArguments& arguments) {
+  task.by = EdgeCut{arguments.by, read_edge_parts_info(task.world, arguments.by)};
+  check_cut(task.by->info, file, arguments.by);
+  const auto parts = task.by->info.parts();
+  if (arguments.parts > parts)
+    usage_error("--parts {}: {} has {} of edges; ask for at most so many", arguments.parts, arguments.by,
+                counted(parts, "part"));
+  task.clusters = arguments.parts > 0 ? static_cast<int>(arguments.parts) : parts;
+  task.read_row_sizes = [&file](std::int64_t begin, std::int64_t end) {
+    return file.read_row_sizes(begin, end);
+  };
+}
+
 OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderMethod& method,
                   const PartitionArguments& arguments) {
   const auto& info = file.info();
@@ -101,6 +127,7 @@ OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderM
                  .read_rows = [&file](std::int64_t begin, std::int64_t end) {
                    return file.read_rows<std::int64_t>(begin, end);
                  }};
+  if (method.by_cut) take_cut(task, file, arguments);
   task.weights = read_weights(file, task);
   task.type_ends = balanced_types(info, method, arguments);
   return task;
@@ -110,6 +137,7 @@ OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderM
 OrderInfo describe_order(const GraphFile& file, const OrderMethod& method, const OrderTask& task,
                          std::span<const std::uint16_t> mine) {
   OrderInfo order{task.nodes, method.name, pattern_digest(file.content()), weights_of_clusters(task, mine)};
+  if (method.by_cut) order.weights.resize(task.clusters);  // parts that own nothing stay parts
   if (!task.type_ends.empty()) {
     for (const auto& type : file.info().schema.types()) order.types.push_back(type.name);
     order.type_weights = type_weights_of_clusters(task, mine, order.clusters());
@@ -129,9 +157,6 @@ Order make_order(const Communicator& world, const GraphFile& file, const Partiti
 
 void partition_command(const Communicator& world, const PartitionArguments& arguments) {
   if (arguments.edges) return partition_edges(world, arguments);
-  if (arguments.parts > 0)
-    usage_error("--parts {}: is of edges (--edges); an order is cut into as many parts as a grid has",
-                arguments.parts);
   const double start = now();
   const Watchdog watchdog(arguments.stall_minutes, "--stall-minutes");
   set_memory_advice("use more ranks on more nodes, or --method streaming");

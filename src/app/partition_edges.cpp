@@ -30,6 +30,7 @@ const EdgeCutMethod& cut_method_of(const PartitionArguments& arguments) {
       arguments.method.empty() ? methods.front() : entry_named(methods, arguments.method, "--edges --method");
   for (const auto& [given, name] : {std::pair{arguments.clusters > 0, "--clusters"},
                                     {arguments.fast, "--fast"},
+                                    {!arguments.by.empty(), "--by"},
                                     {arguments.ignore_types, "--ignore-types"}})
     if (given) usage_error("{}: is of orders of vertices; leave it or --edges out", name);
   if (arguments.seed != 0 && !method.uses_seed)

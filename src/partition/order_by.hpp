@@ -9,5 +9,6 @@ Buffer<std::uint16_t> order_by_metis(const OrderTask& task);
 void check_metis(std::int64_t nodes, std::int64_t entries);
 Buffer<std::uint16_t> order_by_multilevel(const OrderTask& task);
 Buffer<std::uint16_t> order_by_streaming(const OrderTask& task);
+Buffer<std::uint16_t> order_by_cut(const OrderTask& task);
 
 }  // namespace espalier

@@ -39,6 +39,10 @@ std::span<const OrderMethod> order_methods() {
        .clusters = order_by_streaming,
        .uses_fast = true},
       {.name = "block", .about = "by id, as without an order", .clusters = order_by_block},
+      {.name = "cut",
+       .about = "beside a vertex cut (--by): each vertex with the part that has most of its row",
+       .clusters = order_by_cut,
+       .by_cut = true},
   };
   return kMethods;
 }

@@ -1,15 +1,17 @@
 """Parts of edges: espalier partition --edges.
 
 Laws: an entry of A has the part of its reverse, in whatever relation; a loop that of its vertex's first pair, or v mod parts; the file
-is the same bytes for any number of ranks; what is printed is what numpy counts in it. What does not fit together is refused.
+is the same bytes for any number of ranks; what is printed is what numpy counts in it. `--method cut` gives a vertex to the part with
+most of its row. What does not fit together is refused.
 """
 
 import re
 import unittest
 
+import h5py
 import numpy as np
 
-from tests.app.program import SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read
+from tests.app.program import SHARED_DATA, ProgramTest, attributes_of, awkward_graph, read, set_at
 
 METHODS = ("expansion", "dne", "adadne", "hdrf")
 TYPED = ("--types", "author=60:4,paper=90:3", "--relations", "author.writes.paper=400,paper.cites.paper=500")
@@ -104,6 +106,74 @@ class PartitionEdgesTest(ProgramTest):
         path = self.graph.with_suffix(".cut.h5")
         about = attributes_of(path)
         self.assertEqual((read(path, "part").dtype, about["parts"], about["method"]), (np.uint8, 64, b"expansion"))
+
+    def replace(self, name, part, parts):
+        with h5py.File(self.folder / name, "r+") as file:
+            file["part"][:], file["entries"][:] = part, np.bincount(part, minlength=parts)
+            del file["part"].attrs["digest"], file["entries"].attrs["digest"]
+
+    def owners(self, *options, ranks=1):
+        """What `--method cut` makes of it."""
+        path = self.folder / "by.order.h5"
+        self.succeed("partition", self.graph, "--method", "cut", "--by", self.folder / "graph.cut.h5", *options, "-o", path, "--overwrite", ranks=ranks)
+        self.assertEqual(attributes_of(path)["method"], b"cut")
+        cluster, weights = read(path, "cluster", "weights")
+        self.assertEqual(weights[:, 0].tolist(), np.bincount(cluster, minlength=len(weights)).tolist())
+        return cluster.tolist(), len(weights), path.read_bytes()
+
+    def most_of(self, part, parts):
+        """Of each vertex the part of most entries in its row, by trying all."""
+        indptr = read(self.graph, "graph/indptr")
+        most = []
+        for v, (begin, end) in enumerate(zip(indptr, indptr[1:])):
+            of_row = part[begin:end].tolist()
+            most.append(max(range(parts), key=lambda p: (of_row.count(p), -p)) if of_row else v % parts)
+        return most
+
+    def test_owners_have_most_of_a_row(self):
+        """Of parts at random, in which ties are many, of as many entries but for what cannot be shared: so runs of them are known."""
+        for graph in (lambda: awkward_graph(self.graph), lambda: self.succeed("generate", "planted", *TYPED, "--classes", 3, "-o", self.graph, "--overwrite")):
+            graph()
+            _, part = self.cut(self.graph, "--parts", 12)
+            part = np.random.default_rng(2).permutation(np.arange(len(part)) * 12 // len(part))
+            self.replace("graph.cut.h5", part, 12)
+            for parts, options in ((12, ()), (3, ("--parts", 3)), (1, ("--parts", 1))):
+                cluster, count, alone = self.owners(*options)
+                self.assertEqual((cluster, count), (self.most_of(part * parts // 12, parts), parts))
+                self.assertEqual(self.owners(*options, ranks=3)[2], alone)
+
+    def test_parts_that_own_nothing_stay(self):
+        awkward_graph(self.graph)
+        _, part = self.cut(self.graph, "--parts", 70)
+        self.replace("graph.cut.h5", np.zeros(len(part), dtype=int), 70)
+        cluster, count, _ = self.owners()
+        self.assertEqual((cluster, count), (self.most_of(np.zeros(len(part), dtype=int), 70), 70))
+
+    def test_a_cut_that_cannot_be_followed(self):
+        awkward_graph(self.graph)
+        self.cut(self.graph, "--parts", 4)
+        path = self.folder / "graph.cut.h5"
+        good, by = path.read_bytes(), ("--method", "cut", "--by", path)
+        for words, options in ((["--method cut", "--by CUT.h5"], ("--method", "cut")),
+                               (["--by", "--method cut"], ("--by", path)),
+                               (["--by", "--method cut"], ("--by", path, "--method", "block")),
+                               (["--by", "leave it or --edges out"], ("--by", path, "--edges")),
+                               (["--clusters 3", "--parts"], (*by, "--clusters", 3)),
+                               (["--parts 5", "4 parts of edges"], (*by, "--parts", 5)),
+                               (["--parts 2", "--edges"], ("--parts", 2, "--method", "block")),
+                               (["--seed 1", "nothing to chance"], (*by, "--seed", 1)),
+                               (["--fast"], (*by, "--fast"))):
+            with self.subTest(options):
+                self.fail_with(2, words, "partition", self.graph, *options)
+        self.fail_with(3, ["missing.h5"], "partition", self.graph, "--method", "cut", "--by", "missing.h5")
+        set_at(path, "part", 5, lambda part: (part + 1) % 4)
+        self.fail_with(3, [str(path), "/part is not what was written"], "partition", self.graph, *by, ranks=2)
+        path.write_bytes(good[:len(good) // 2])
+        self.fail_with(3, [str(path)], "partition", self.graph, *by)
+        path.write_bytes(good)
+        self.succeed("generate", "rmat", "--scale", 8, "--features", 0, "-o", self.graph, "--overwrite")
+        self.fail_with(3, ["the parts are of a graph with", "partition --edges"], "partition", self.graph, *by)
+        self.assertEqual([*self.folder.glob("*.order.h5")], [])
 
     def test_what_does_not_fit(self):
         awkward_graph(self.graph)

@@ -21,6 +21,12 @@ struct EdgePartsInfo {
   std::int64_t edges() const;
 };
 
+/// A file of them.
+struct EdgeCut {
+  std::string path;
+  EdgePartsInfo info;
+};
+
 /// Collective. What a file says of itself. UserError(kInput) on every rank for one that is none.
 EdgePartsInfo read_edge_parts_info(const Communicator& comm, const std::string& path);
 

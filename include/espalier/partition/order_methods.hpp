@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "espalier/base/buffer.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "espalier/partition/edge_parts_file.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -32,6 +34,10 @@ struct OrderTask {
   /// ascending.
   std::function<Csr<std::int64_t>(std::int64_t begin, std::int64_t end)> read_rows;
 
+  /// Of `cut`: the parts, folded to as many as clusters, and GraphFile::read_row_sizes.
+  std::optional<EdgeCut> by = {};
+  std::function<Buffer<std::int64_t>(std::int64_t begin, std::int64_t end)> read_row_sizes = {};
+
   RowRange mine() const { return even_range(nodes, world.size(), world.rank()); }
 };
 
@@ -47,6 +53,7 @@ struct OrderMethod {
   void (*check)(std::int64_t nodes, std::int64_t entries) = nullptr;
   bool uses_seed = false, uses_fast = false;
   bool balances_types = false;  ///< looks at OrderTask::type_ends
+  bool by_cut = false;          ///< takes OrderTask::by
 };
 
 std::span<const OrderMethod> order_methods();

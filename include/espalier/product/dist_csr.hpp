@@ -158,11 +158,6 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, Topology to
   return distribute(grid, whole, row_ranges(grid, whole.rows, topology));
 }
 
-/// A file of parts of edges.
-struct EdgeCut {
-  std::string path;
-  EdgePartsInfo info;
-};
 /// The same matrix, cut by the parts of a file, which are folded to the block rows (fold_parts).
 /// UserError(kInput) on every rank where the parts cannot be read. Collective over the grid.
 template <class Index>
