@@ -284,12 +284,17 @@ std::string order_in_words(const Job& job) {
   return words;
 }
 
-std::string cut_in_words(const Job& job) {
+// Entries of the largest block row over the mean.
+static double cut_balance(const Job& job) {
   const auto& info = job.owners.cut->info;
   const auto rows = job.grid->rows();
+  return rows * largest_block_row(info.entries, rows) / static_cast<double>(info.edges());
+}
+
+std::string cut_in_words(const Job& job) {
+  const auto& info = job.owners.cut->info;
   return fmt::format("{}: {} of edges by {}; entries of the largest block row over the mean {:.2f}",
-                     job.config.graph.cut, counted(info.parts(), "part"), info.method,
-                     rows * largest_block_row(info.entries, rows) / static_cast<double>(info.edges()));
+                     job.config.graph.cut, counted(info.parts(), "part"), info.method, cut_balance(job));
 }
 
 std::string inputs_in_words(const GraphInfo& graph) {
@@ -431,6 +436,12 @@ void warn_of_surprises(const Job& job) {
       break;
     }
   if (kind.induces) warn_of_small_subgraphs(job);
+  if (const int rows = job.grid->rows();
+      job.owners.cut && rows > 1 && job.owners.cut->info.parts() < 4 * rows)
+    log::warning(
+        "graph.cut = {} has {} of edges for {} block rows, entries of the largest over the mean {:.2f}; 4 or "
+        "more for each are even on any grid (`espalier partition --edges --parts {}`)",
+        config.graph.cut, counted(job.owners.cut->info.parts(), "part"), rows, cut_balance(job), 4 * rows);
   const auto parts = planned_parts(size_of(job, ranks), job.grid->replication());
   if (training) say_what_is_biased(config, parts);
   if (job.device.sharers > 1)

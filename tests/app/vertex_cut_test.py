@@ -5,6 +5,7 @@ schedule, sampler and cut, folded, uneven or with empty parts, of typed graphs, 
 the bytes. Who serves hubs has no more of the work than others. What does not fit together is refused in one message.
 """
 
+import re
 import unittest
 
 import h5py
@@ -169,6 +170,17 @@ class Costs(CutTest):
         of = served["epochs"][0]["served"]
         self.assertEqual(of["rows"]["total"], holders[train].sum())
         self.assertEqual(of["entries"]["total"], np.diff(indptr)[train].sum())
+
+    def test_few_parts_for_a_block_row_are_a_warning(self):
+        """Fewer than 4 for each of several block rows: one line, with the command that makes enough."""
+        for parts, ranks, c, few in ((7, 2, 1, True), (8, 2, 1, False), (16, 4, 1, False), (15, 4, 1, True), (8, 4, 2, False), (7, 4, 2, True),
+                                     (3, 1, 1, False)):
+            for command in ("train", "sample") if parts == 7 else ("sample",):
+                output = self.succeed("-q", command, self.config, *self.cut("random", parts), f"grid.replication={c}", "--overwrite", ranks=ranks)
+                said = re.findall(r"^espalier: warning: (.*parts of edges.*)$", output, re.M)
+                self.assertEqual(len(said), few, (parts, ranks, c, output))
+                if few:
+                    self.assertRegex(said[0], rf"has {parts} parts of edges for {ranks // c} block rows, .* mean .*--parts {4 * ranks // c}")
 
     @unittest.skipUnless(DEBIAN.exists(), f"{DEBIAN} is not there")
     def test_hubs_are_shared(self):
