@@ -9,8 +9,8 @@ SMPI_INCLUDE      ?= /usr/include/smpi
 SIMULATED_ROOMS   := base comm sparse product sample feature
 SIMULATED_WITHOUT := src/base/config% src/product/read_% src/feature/read_%
 SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))) \
-                     $(addprefix src/partition/,cut_order.cpp group_by_owner.cpp ownership.cpp owner_map.cpp row_holders.cpp) \
-                     src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
+                     $(addprefix src/partition/,cut_order.cpp group_by_owner.cpp held_types.cpp ownership.cpp owner_map.cpp row_holders.cpp) \
+                     src/graph/schema.cpp src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)
 SIMULATED_POINTS  ?= build/simulated/points.csv
 # Only linked by smpicxx, whose headers rename malloc and exit. No -g: the simulator loads a copy of
@@ -42,7 +42,7 @@ build/simulated/obj/%.cpp.o: %.cpp
 	@$(SIMULATE) -MMD -MP -c -o $@ $<
 
 build/simulated/scaling: $(SIMULATED_OBJECTS)
-	@smpicxx -fopenmp -o $@ $^ $(shell pkg-config --libs fmt spdlog 2>/dev/null)
+	@smpicxx -fopenmp -o $@ $^ $(shell pkg-config --libs fmt spdlog zlib 2>/dev/null)
 
 -include $(SIMULATED_OBJECTS:.o=.d)
 .PHONY: simulate simulate-all simulated-smoke simulated-study

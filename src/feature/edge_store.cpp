@@ -26,19 +26,6 @@ double edge_store_bytes(const GraphInfo& graph) {
          8.0 * static_cast<double>(graph.nodes);
 }
 
-EdgeStore read_edges(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
-  const auto table = edge_table(file.info());
-  const auto& schema = file.info().schema;
-  return with_index_type(file.info().columns, [&]<class Index>(Index) {
-    const auto read = [&]<class T>(T) -> EdgeStore {
-      auto [entries, rows] = OwnedReader(grid, file, ownership).edges<Index, T>(table.held, table.width);
-      return {RowStore(grid, ownership, EntryIndex{std::move(entries)}, std::move(rows)),
-              EdgeColumnsOn<Cpu>(Cpu{}, schema, table.held), schema.columns()};
-    };
-    return table.half ? read(Half{}) : read(float{});
-  });
-}
-
 std::int64_t list_edges(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* vertices,
                         const EdgeColumnsOn<Cpu>& columns, std::int64_t all_columns, std::int64_t* numbers,
                         std::int32_t* entries) {

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/feature/code_use.hpp"
 #include "espalier/feature/disk_rows.hpp"
+#include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/partition/owned_reader.hpp"
@@ -203,6 +205,19 @@ InputFeatures read_features(const Grid& grid, const GraphFile& file, const Owner
     features.stores.back().hold(table.held);
   }
   return features;
+}
+
+EdgeStore read_edges(const Grid& grid, const GraphFile& file, const Ownership& ownership) {
+  const auto table = edge_table(file.info());
+  const auto& schema = file.info().schema;
+  return with_index_type(file.info().columns, [&]<class Index>(Index) {
+    const auto read = [&]<class T>(T) -> EdgeStore {
+      auto [entries, rows] = OwnedReader(grid, file, ownership).edges<Index, T>(table.held, table.width);
+      return {RowStore(grid, ownership, EntryIndex{std::move(entries)}, std::move(rows)),
+              EdgeColumnsOn<Cpu>(Cpu{}, schema, table.held), schema.columns()};
+    };
+    return table.half ? read(Half{}) : read(float{});
+  });
 }
 
 }  // namespace espalier

@@ -168,8 +168,13 @@ DistCsr<Index> read_cut_csr(const Grid& grid, const GraphFile& file, const Owner
 RowHolders read_row_holders(const Communicator& comm, const GraphFile& file, const EdgeCut& cut,
                             int block_rows);
 
-/// A DistCsr cut so that entry e of `whole` lies with block row parts[e]; for tests. `apart`: its
-/// columns are (relation, source). Collective.
+/// A DistCsr cut so that entry e of `mine` lies with block row parts[e]; mine: rows of an even
+/// range of all, those of the ranks of a process column together. `apart`: its columns are
+/// (relation, source). Collective.
+template <class Index>
+DistCsr<Index> deal_cut(const Grid& grid, const Csr<Index>& mine, const Ownership& ownership,
+                        Buffer<std::uint16_t> parts, bool apart = false);
+/// The same of a matrix that every rank knows; for tests.
 template <class Index>
 DistCsr<Index> distribute_cut(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership,
                               std::span<const std::uint16_t> parts, bool apart = false);
