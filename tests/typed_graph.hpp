@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "distribute_cut.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "random_graph.hpp"

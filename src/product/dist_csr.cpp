@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cut_rows.hpp"
+#include "entry_deal.hpp"
 #include "espalier/base/error.hpp"
 
 namespace espalier {
@@ -107,6 +108,15 @@ DistCsr<Index> distribute(const Grid& grid, const Csr<Index>& whole, const Owner
 }
 
 template <class Index>
+DistCsr<Index> deal_cut(const Grid& grid, const Csr<Index>& mine, const Ownership& ownership,
+                        Buffer<std::uint16_t> parts, bool apart) {
+  const auto& column = grid.column_comm();
+  EntryDeal<Index> deal(grid, ownership, mine.columns, mine.has_values(), apart);
+  deal.add(even_range(ownership.rows(), column.size(), column.rank()).begin, mine, std::move(parts));
+  return deal.finish();
+}
+
+template <class Index>
 DistCsr<Index> normalize_with_self_loops(DistCsr<Index> a) {
   a.local = add_identity(a);
   a.has_values = a.local.weighted = a.adds_self = true;
@@ -162,12 +172,14 @@ DistCsr<Index> without_zeros(DistCsr<Index> a) {
   return a;
 }
 
-#define ESPALIER_INSTANTIATE(Index)                                                     \
-  template DistCsr<Index> with_values(DistCsr<Index>);                                  \
-  template DistCsr<Index> without_zeros(DistCsr<Index>);                                \
-  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                   \
-  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                       \
-  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&); \
+#define ESPALIER_INSTANTIATE(Index)                                                                         \
+  template DistCsr<Index> with_values(DistCsr<Index>);                                                      \
+  template DistCsr<Index> without_zeros(DistCsr<Index>);                                                    \
+  template DistCsr<Index> normalize_rows(DistCsr<Index>, bool, bool);                                       \
+  template DistCsr<Index> empty_dist_csr(const Grid&, Ownership);                                           \
+  template DistCsr<Index> distribute(const Grid&, const Csr<Index>&, const Ownership&);                     \
+  template DistCsr<Index> deal_cut(const Grid&, const Csr<Index>&, const Ownership&, Buffer<std::uint16_t>, \
+                                   bool);                                                                   \
   template DistCsr<Index> normalize_with_self_loops(DistCsr<Index>);
 ESPALIER_INSTANTIATE(std::int32_t)
 ESPALIER_INSTANTIATE(std::int64_t)

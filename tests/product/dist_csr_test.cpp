@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "distribute_cut.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "mpi_test.hpp"

@@ -10,6 +10,7 @@
 
 #include <set>
 
+#include "distribute_cut.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
 #include "partition/cut.hpp"

@@ -174,10 +174,6 @@ RowHolders read_row_holders(const Communicator& comm, const GraphFile& file, con
 template <class Index>
 DistCsr<Index> deal_cut(const Grid& grid, const Csr<Index>& mine, const Ownership& ownership,
                         Buffer<std::uint16_t> parts, bool apart = false);
-/// The same of a matrix that every rank knows; for tests.
-template <class Index>
-DistCsr<Index> distribute_cut(const Grid& grid, const Csr<Index>& whole, const Ownership& ownership,
-                              std::span<const std::uint16_t> parts, bool apart = false);
 
 /// Calls use(sizes) for each row that I own, ascending: how many entries it has of each relation,
 /// wherever they lie (where columns are vertices: in all). Collective over the process column.
