@@ -67,8 +67,8 @@ def positive(word):
 
 def topology_names(words):
     found = list(dict.fromkeys(words.split(",")))
-    if set(found) - {"partitioned", "replicated"}:
-        raise argparse.ArgumentTypeError(f"{words!r}: partitioned, replicated or both with a comma between")
+    if set(found) - {"partitioned", "replicated", "vertex-cut"}:
+        raise argparse.ArgumentTypeError(f"{words!r}: some of partitioned, replicated and vertex-cut, with commas between")
     return found
 
 
@@ -82,7 +82,7 @@ def parser():
     what.add_argument("--command", choices=("train", "sample"), default="train", help="what is studied (train)")
     what.add_argument("--ranks", type=numbers, required=True, metavar="P,P", help="numbers of ranks")
     what.add_argument("--replication", type=numbers, default=[1], metavar="C,C", help="copies c (1)")
-    what.add_argument("--topology", type=topology_names, metavar="T,T", help="partitioned, replicated or both (the config's)")
+    what.add_argument("--topology", type=topology_names, metavar="T,T", help="partitioned, replicated, vertex-cut (the config's)")
     what.add_argument("--repeats", type=positive, default=3, metavar="N", help="runs of each case (3)")
     what.add_argument("--epochs", type=positive, default=4, metavar="N", help="epochs of a run; the first is warm-up (4)")
     what.add_argument("--threads", type=positive, default=1, metavar="N", help="threads per rank (1)")

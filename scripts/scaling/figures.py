@@ -14,6 +14,7 @@ report.json has the slowest rank of each stage, so stages may add up to more tha
 """
 import csv
 import dataclasses
+import math
 import statistics
 import typing
 
@@ -99,6 +100,21 @@ def run_volumes(report):
     return volumes
 
 
+class Load(typing.NamedTuple):
+    """What ranks served, per epoch: in all, and the most of a rank over the mean and over the least (inf: one had none)."""
+    total: float
+    over_mean: float
+    over_least: float
+
+
+def run_loads(report):
+    """{"rows", "entries", "picks": Load}: means over the same epochs; nothing where no rank served another."""
+    served = [epoch["served"] for epoch in measured_epochs(report) if "served" in epoch]
+    return {what: Load(*(statistics.mean(of[what][name] if name != "max_over_min" or of[what][name] else math.inf for of in served)
+                         for name in ("total", "max_over_mean", "max_over_min")))
+            for what in (served[0] if served else ())}
+
+
 # ---- All runs of one (p, c, topology) --------------------------------------------------------------------------------
 
 
@@ -110,6 +126,7 @@ class Point:
     runs: int
     seconds: typing.Dict[str, Spread]
     volumes: typing.Dict[str, Volume]
+    loads: typing.Dict[str, Load]
     memory: int  # of the largest rank, bytes
     speedup: Spread = None
     efficiency: Spread = None
@@ -127,7 +144,7 @@ def point_of(case, reports, weak):
     runs = [run_seconds(report, weak) for report in reports]
     return Point(case.ranks, case.replication, case.topology, len(runs),
                  {name: spread([run[name] for run in runs if name in run]) for name in runs[0]},
-                 run_volumes(reports[0]),
+                 run_volumes(reports[0]), run_loads(reports[0]),
                  max(report.get("peak_memory_bytes", {}).get("max", 0) for report in reports))
 
 
@@ -251,6 +268,7 @@ def write_points(path, points):
         for stage, volume in point.volumes.items():
             row[f"bytes_{stage}"] = round(volume.counted)
             row[f"predicted_{stage}"] = "" if volume.predicted is None else round(volume.predicted)
+        row.update((f"served_{what}_max_over_mean", f"{load.over_mean:.6g}") for what, load in point.loads.items())
         row["peak_memory_bytes"] = point.memory
         rows.append(row)
     write_rows(path, rows)

@@ -59,7 +59,7 @@ def generate_command(study, case, path):
 
 def command(study, case):
     """The words that run a case. What the study fixes comes after the user's keys: it cannot be one of them."""
-    keys = list(study.keys)
+    keys = [key for key in study.keys if case.topology == "vertex-cut" or not key.startswith("graph.cut=")]
     if study.study == "weak":
         keys.append(f"graph.file={study.graph(case)}")
     batches = case.ranks if study.study == "weak" else study.batches_per_step

@@ -14,6 +14,7 @@ ALT = {
     "stages": "Time per stage, stacked, for each number of ranks p",
     "speedup": "Speed-up and parallel efficiency over the number of ranks p, against ideal",
     "volumes": "Bytes received per rank over the number of ranks p, counted against predicted",
+    "loads": "Entries and picks of the rank that served most, over the mean, over the number of ranks p",
 }
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 52rem; margin: 0 auto; padding: 1rem; }
@@ -90,6 +91,9 @@ def captions(study, points):
         "volumes": "What crosses between ranks: bytes that a rank receives in an epoch, mean over ranks, counted by the program "
                    "(lines) and predicted by its model (circles); below, how far counted is from predicted. Stages without circles "
                    "have no prediction; where nothing moves there is no point.",
+        "loads": "Who serves how much while minibatches are sampled: of the rows that ranks are asked for, the entries in them and the "
+                 "picks that are drawn there, the most of a rank over the mean (1: all serve as much); balance in the table: over the mean, over the least. "
+                 "Means over the epochs.",
     }
 
 
@@ -131,6 +135,15 @@ def volume_table(points):
                              short(volume.counted / 1e6 / point.ranks), short(volume.max_rank / 1e6)])
     header = ["run", "stage", "messages", "MB, all ranks", "MB predicted", "ratio", "MB per rank", "MB, largest rank"]
     return table(header, rows, words=2) if rows else "<p>Nothing moves between ranks.</p>"
+
+
+def load_table(points):
+    whats = [what for what in ("rows", "entries", "picks") if any(what in point.loads for point in points)]
+    rows = [[name_of(point, points)] + [cell for what in whats for cell in (
+                short(point.loads[what].total / 1e6), f"{point.loads[what].over_mean:.2f}, {point.loads[what].over_least:.2f}")]
+            for point in points if point.loads]
+    header = ["served in an epoch"] + [words for what in whats for words in (f"10⁶ {what}", "balance")]
+    return table(header, rows) if rows else "<p>No rank serves another.</p>"
 
 
 def failures(study, progresses):
@@ -209,8 +222,10 @@ def write(study, folder, progresses, points, problems, plots, most, machine_note
              verdict(study, finished, problems), *notes(points, most, progresses), *failures(study, progresses)]
     if points:
         words = captions(study, points)
-        tables = {"stages": stage_table(points), "speedup": speed_table(points), "volumes": volume_table(points)}
-        headings = {"speedup": "Speed-up and efficiency", "stages": "Time per stage", "volumes": "Volumes, counted and predicted"}
+        tables = {"stages": stage_table(points), "speedup": speed_table(points), "volumes": volume_table(points),
+                  "loads": load_table(points)}
+        headings = {"speedup": "Speed-up and efficiency", "stages": "Time per stage", "volumes": "Volumes, counted and predicted",
+                    "loads": "Load of each server"}
         for name, heading in headings.items():
             parts.append(element("h2", heading))
             if name in plots:

@@ -1,4 +1,4 @@
-"""The plots of a study, each an SVG: where the time goes, speed-up and efficiency, volumes.
+"""The plots of a study, each an SVG: where the time goes, speed-up and efficiency, volumes, loads.
 
 Okabe and Ito's palette, safe for colour-blind readers; a stage has the same colour in every plot and also its place in the
 stack, a series (topology and c) its own marker and line. Legends stand outside of the data.
@@ -290,6 +290,43 @@ def volume_line(upper, lower, points, stage, nudge):
                color=colour, linestyle="none", marker="o", markersize=5.5, zorder=3)
 
 
+# ---- Loads -----------------------------------------------------------------------------------------------------------
+
+
+def draw_loads(pyplot, points, folder):
+    """Per series: entries in the rows asked of a rank, and picks made there, the most of a rank over the mean. False where no rank
+    served another."""
+    from matplotlib.lines import Line2D
+
+    serving = [point for point in points if point.loads]
+    if not serving:
+        return False
+    figure, axes = pyplot.subplots(1, 2, figsize=(7.2, 2.7), sharey=True, gridspec_kw={"wspace": 0.1})
+    all_series, handles = series_of(points), []
+    for i, series in enumerate(all_series):
+        mine = [point for point in serving if point.series == series]
+        if not mine:
+            continue
+        colour, marker, line = SERIES[i % len(SERIES)]
+        looks = {"color": colour, "marker": marker, "linestyle": line, "linewidth": 1.6, "markersize": 5.5, "zorder": 3}
+        for axis, what in zip(axes, ("entries", "picks")):
+            axis.plot([point.ranks for point in mine], [point.loads[what].over_mean for point in mine], **looks)
+        handles.append(Line2D([], [], label=series_words(series, all_series), **looks))
+    for axis, what in zip(axes, ("entries", "picks")):
+        axis.set_title(what)
+        axis.axhline(1, **IDEAL)
+        rank_axis(axis, serving)
+        axis.grid(True, color="#dddddd", linewidth=0.7)
+    above = max(0.05, *(point.loads[what].over_mean - 1 for point in serving for what in ("entries", "picks")))
+    axes[0].set_ylim(1 - 0.08 * above, 1 + 1.1 * above)
+    axes[0].set_ylabel("most of a rank over the mean")
+    handles.append(Line2D([], [], **IDEAL, label="even"))
+    axes[1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.02))
+    save(figure, folder, "loads")
+    pyplot.close(figure)
+    return True
+
+
 def draw_all(points, weak, most, folder):
     """Writes the plots; their names. most: how many ranks fit on the cores, None where that is unknown."""
     from matplotlib import pyplot
@@ -297,4 +334,5 @@ def draw_all(points, weak, most, folder):
     with pyplot.rc_context(STYLE):
         draw_stages(pyplot, points, weak, most, folder)
         draw_speedup(pyplot, points, weak, most, folder)
-        return ["stages", "speedup"] + (["volumes"] if draw_volumes(pyplot, points, folder) else [])
+        drawn = {"volumes": draw_volumes(pyplot, points, folder), "loads": draw_loads(pyplot, points, folder)}
+        return ["stages", "speedup"] + [name for name, there in drawn.items() if there]

@@ -178,6 +178,19 @@ class RealProgram(Studies):
         self.assertGreater(int(rows["2", "partitioned"]["bytes_sample"]), 0)
         self.assertEqual(len(self.report("p2-c1-replicated-run1")["epochs"]), 2)
 
+    def test_loads_of_servers_with_and_without_a_cut(self):
+        graph = self.generated()
+        subprocess.run([PROGRAM, "-q", "partition", graph, "--edges", "--parts", "8", "-o", self.folder / "cut.h5"], check=True, timeout=100)
+        code, out, err = scaling("run", self.config(graph), "--command", "sample", "--ranks", "1,2", "--epochs", "2", "--topology",
+                                 "partitioned,vertex-cut", "--repeats", "1", "--output", self.study, "--program", PROGRAM,
+                                 f"graph.cut={self.folder}/cut.h5", "grid.schedule=push")
+        self.assertEqual(code, GOOD, out + err)
+        rows = {(row["ranks"], row["topology"]): row for row in self.rows("points.csv")}
+        for topology in ("partitioned", "vertex-cut"):
+            served = self.report(f"p2-c1-{topology}-run1")["epochs"][1]["served"]
+            self.assertAlmostEqual(float(rows["2", topology]["served_picks_max_over_mean"]), served["picks"]["max_over_mean"], 5)
+            self.assertIn(f"<td>{served['entries']['max_over_mean']:.2f}, {served['entries']['max_over_min']:.2f}</td>", self.page())
+
     def test_a_key_that_the_program_refuses_fails_with_its_words(self):
         code, out, err = scaling("run", self.config(self.generated()), "--ranks", "1", "--repeats", "1", "--output", self.study, "--program",
                                  PROGRAM, "train.learning_rat=1")
@@ -384,6 +397,10 @@ class FakeProgram(Studies):
 # ---- Figures by hand -------------------------------------------------------------------------------------------------
 
 
+def served(over_mean, over_least):
+    return {what: {"total": 100, "max_over_mean": over_mean, "max_over_min": over_least} for what in ("rows", "entries", "picks")}
+
+
 def epoch(number, total, sample, forward, evaluate=0.0, volume=None, batches=10):
     return {"epoch": number, "loss": 1.0, "sample_digest": f"d{number}", "batches": batches,
             "seconds": {"total": total + evaluate, "sample": sample, "forward": forward, "evaluate": evaluate},
@@ -399,6 +416,9 @@ class FiguresByHand(Studies):
                 (2, 2): [epoch(1, 99, 9, 9), epoch(2, 10, 4, 6), epoch(3, 10, 4, 6, evaluate=6), epoch(4, 10, 4, 6)],
                 (4, 1): [epoch(i + 1, 6, 2, 4, volume=v) for i, v in enumerate(volume)],
                 (8, 1): [epoch(1, 9, 1, 1)] + [epoch(i, 1.5, 1, 1) for i in (2, 3, 4)]}
+        for (p, _), epochs in runs.items():  # p = 2 says nothing; p = 4 has 1.2, 1.4 and 1.3 after its first epoch, p = 8 a rank with nothing
+            for e in epochs:
+                e.update({4: {"served": served((9, 1.2, 1.4, 1.3)[e["epoch"] - 1], 2)}, 8: {"served": served(8, 0)}}.get(p, {}))
         cases = [studies.Case(p, 1, topologies[0], repeat) for p, repeat in runs]
         study = studies.Study(kind, "train", "/bin/true", "env", 1, 4, [], None, None, "", "c.toml", "/", ["scaling.py"], "", "v1", cases,
                               self.study)
@@ -433,6 +453,7 @@ class FiguresByHand(Studies):
         self.assertEqual(self.column("bytes_sample"), [0, 110, 0])  # mean of 110, 120, 100
         self.assertEqual(self.column("predicted_sample"), [None, 100, None])
         self.assertEqual(self.column("peak_memory_bytes"), [2000, 4000, 8000])
+        self.assertEqual(self.column("served_picks_max_over_mean"), [None, 1.3, 8])  # the mean of 1.2, 1.4, 1.3
 
     def test_weak(self):
         self.write("weak")
@@ -448,6 +469,8 @@ class FiguresByHand(Studies):
         page = self.page()
         self.assertIn("<td>1.50</td><td>75 %</td>", page)
         self.assertIn("<td>1.1000</td>", page)  # counted over predicted
+        self.assertIn("<td>0.0001</td><td>1.30, 2.00</td>", page)
+        self.assertIn("<td>0.0001</td><td>8.00, inf</td>", page)  # over one that served nothing
         self.assertIn("a &lt;very&gt; old machine; 4 cores, abacus, 1 GiB of memory", page)
         self.assertIn("p = 8: more ranks than the 4 that have cores of their own", page)
         self.assertIn("differ by up to 22 %", page)  # (10 - 8) / 9
@@ -465,7 +488,7 @@ class FiguresByHand(Studies):
         references = re.findall(r"(?:src|href|url)\s*[=(]\s*[\"']?([^\"'>)]*)", page)
         self.assertEqual(sorted(set(references)), sorted({path.name for path in target.iterdir()} - {"index.html"}))
         self.assertNotRegex(page, r"//|<script|<link|@import")
-        for name in ("stages", "speedup", "volumes"):
+        for name in ("stages", "speedup", "volumes", "loads"):
             svg = xml.etree.ElementTree.parse(target / f"{name}.svg").getroot()
             self.assertTrue(svg.tag.endswith("svg"))
             outside = [value for item in svg.iter() for key, value in item.attrib.items() if key.endswith("href") and value[0] != "#"]
