@@ -46,8 +46,8 @@ inline Work work_of(MemoryStep step, const MemoryCounts& counts) {
       return {0, 12 * rows, 3};
     case MemoryStep::kInOrder:
       return {2 * rows, 8 * rows + 2 * bytes, 2};
-    case MemoryStep::kDraw:  // where each row begins, its key, the column of each pick
-      return {rows + entries, 32 * rows + 4 * entries, 3};
+    case MemoryStep::kDraw:  // where each row begins, its key, the column of each pick, weights
+      return {rows + entries, 32 * rows + 4 * entries + bytes, 3};
     // A mark for each pick, the ranks of all marks, each pick's word and place.
     case MemoryStep::kExtract:
       return {3 * entries + rows,

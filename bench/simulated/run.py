@@ -3,6 +3,7 @@
 
     bench/simulated/run.py smoke                        a small graph at p = 4 and 16, simulated, and at p = 4 for real
     bench/simulated/run.py all [-o FILE.csv]            every point of docs/scaling.md; points that FILE has are kept
+    bench/simulated/run.py cut [-o FILE.csv]            block rows, as even in entries, and a vertex cut (docs/vertex-cut.md)
     bench/simulated/run.py list                         the points of `all`, without running them
 
 A point is one run of bench/simulated/scaling. Checked: it printed "done" (smpirun exits 0 after a deadlock), no fetched value is
@@ -55,19 +56,19 @@ EAGER = 8192  # bytes up to which a message is sent without asking
 FIELDS = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule",
           "nodes", "entries", "batches", "batch", "features", "edges", "input_rows", "digest", "sample", "sample_charged", "sample_communication",
           "sample_communication_max", "sample_bytes", "sample_messages", "fetch", "fetch_bytes", "fetch_messages", "wrong",
-          "wall", "order", "groups", "cut", "local_rows", "edges_max", "remote_max"]
+          "wall", "order", "groups", "cut", "local_rows", "edges_max", "remote_max", "weighted"]
 # What a row of before there were orders has for the last of FIELDS.
-WITHOUT_ORDER = {"order": "none", "groups": "0", "cut": "", "local_rows": "", "edges_max": "", "remote_max": ""}
+WITHOUT_ORDER = {"order": "none", "groups": "0", "cut": "", "local_rows": "", "edges_max": "", "remote_max": "", "weighted": "0"}
 KEY = ["graph", "scale", "speed", "latency", "placement", "in_flight", "machine", "p", "c", "topology", "schedule", "features",
-       "order", "groups"]
+       "order", "groups", "weighted"]
 
 
 def point(graph, p, c=1, schedule="push", topology="partitioned", features=0, machine="simulated", speed=1.0, latency=1.0,
-          placement="block", scale=None, in_flight=0, order="none", groups=0):
-    """features: 0 or 1, whether rows are fetched. groups: of local batches; 0: uniform ones."""
+          placement="block", scale=None, in_flight=0, order="none", groups=0, weighted=0):
+    """features: 0 or 1, whether rows are fetched. groups: of local batches; 0: uniform ones. weighted: 0 or 1, are draws by weight."""
     return {"graph": graph, "p": p, "c": c, "schedule": schedule, "topology": topology, "machine": machine, "speed": speed,
             "latency": latency, "placement": placement, "scale": scale or DATASETS[graph]["scale"], "in_flight": in_flight,
-            "features": DATASETS[graph]["features"] if features else 0, "order": order, "groups": groups}
+            "features": DATASETS[graph]["features"] if features else 0, "order": order, "groups": groups, "weighted": weighted}
 
 
 # Without an order, with one, and with local batches.
@@ -84,7 +85,14 @@ def smoke_points():
         points += [point("small-planted", p, c, topology=topology, features=1, order=order, groups=groups, machine=machine)
                    for p, c, topology, machine in ((4, 1, "partitioned", "simulated"), (16, 2, "partitioned", "simulated"),
                                                    (16, 4, "replicated", "simulated"), (4, 2, "partitioned", "measured"))]
-    return points
+    points += cut_points("small-planted", ((4, 1), (16, 2)))
+    return points + [point("small-planted", 4, topology="vertex-cut", machine="measured", weighted=1)]
+
+
+def cut_points(graph="protein-planted", grids=((8, 1), (64, 1)), scale=None):
+    """A cut's block rows are 64 at most."""
+    return [point(graph, p, c, topology=topology, order=order, weighted=weighted, scale=scale) for p, c in grids for weighted in (0, 1)
+            for topology, order in (("partitioned", "none"), ("partitioned", "entries"), ("partitioned", "planted"), ("vertex-cut", "planted"))]
 
 
 def all_points():
@@ -151,6 +159,8 @@ def program_arguments(options):
                  "--seconds-per-launch", LAUNCH]
     if options["order"] != "none":
         arguments += ["--order", options["order"], "--groups", options["groups"]]
+    if options["weighted"]:
+        arguments.append("--weighted")
     if "near" in data:
         arguments += ["--near", data["near"]]
     return [str(a) for a in arguments] + (["--even-rows"] if data.get("even_rows") else [])
@@ -197,7 +207,7 @@ def run(options, timeout):
 
 def sample_of(row):
     """Rows that agree in these have one digest: an order changes none, other batches do."""
-    return row["graph"], str(row["scale"]), str(row["groups"])
+    return row["graph"], str(row["scale"]), str(row["groups"]), str(row.get("weighted", 0))
 
 
 def check(row, rows):
@@ -212,9 +222,9 @@ def check(row, rows):
 
 def in_words(options):
     words = f"{options['graph']:<9} {options['machine']:<9} p {options['p']:>3}  c {options['c']:>2}  "
-    words += f"{options['topology'] if options['topology'] == 'replicated' else options['schedule']:<16}"
+    words += f"{options['schedule'] if options['topology'] == 'partitioned' else options['topology']:<16}"
     changed = [f"{name} {options[name]}" for name, usual in (("speed", 1.0), ("latency", 1.0), ("placement", "block"), ("in_flight", 0),
-                                                            ("order", "none"), ("groups", 0))
+                                                            ("order", "none"), ("groups", 0), ("weighted", 0))
                if str(options[name]) != str(usual)]
     return words + " ".join(changed)
 
@@ -223,7 +233,7 @@ def in_words(options):
 
 
 def key_of(row):
-    return tuple(str(row[name]) for name in KEY)
+    return tuple(str({**WITHOUT_ORDER, **row}[name]) for name in KEY)
 
 
 def read(path):
@@ -272,12 +282,12 @@ def run_points(points, path, timeout):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["smoke", "all", "list"])
+    parser.add_argument("what", choices=["smoke", "all", "cut", "list"])
     parser.add_argument("-o", "--output", help="CSV file to add rows to")
     parser.add_argument("--only", default="", help="points whose line begins with this")
     parser.add_argument("--timeout", type=int, default=900, help="seconds for a point")
     options = parser.parse_args()
-    points = [p for p in (smoke_points() if options.what == "smoke" else all_points()) if in_words(p).startswith(options.only)]
+    points = [p for p in {"smoke": smoke_points, "cut": lambda: cut_points(scale=128)}.get(options.what, all_points)() if in_words(p).startswith(options.only)]
     if options.what == "list":
         print("\n".join(in_words(p) for p in points))
         return 0

@@ -4,8 +4,9 @@
 // network, and computing takes what is charged (simulated/memory_work.hpp).
 //
 //     scaling [--nodes N --degree D --skew G --even-rows --near P]
-//             [--batches K --batch B --fanout 15,10,5] [--order none|planted --groups G]
-//             [--replication C --topology partitioned|replicated --schedule push]
+//             [--batches K --batch B --fanout 15,10,5 --weighted]
+//             [--order none|entries|planted --groups G]
+//             [--replication C --topology partitioned|replicated|vertex-cut --schedule push]
 //             [--features F --fetch-steps M]
 //             [--gathers-per-second X --bytes-per-second X --seconds-per-launch X]
 //
@@ -47,6 +48,7 @@ struct Options {
   int replication = 1;
   std::string topology = "partitioned", schedule = "push", order = "none";
   std::int32_t groups = 0;
+  bool weighted = false;
   WorkRates rates = {12e9, 1.1e12, 5e-6};
 };
 
@@ -64,10 +66,13 @@ std::optional<Options> parse(int argc, char** argv) {
   app.add_option("--batch", options.batch)->check(CLI::PositiveNumber);
   app.add_option("--fanout", options.fanout)->delimiter(',');
   app.add_option("--replication", options.replication);
-  app.add_option("--topology", options.topology)->check(CLI::IsMember({"partitioned", "replicated"}));
+  app.add_option("--topology", options.topology)
+      ->check(CLI::IsMember({"partitioned", "replicated", "vertex-cut"}));
   app.add_option("--schedule", options.schedule);
-  app.add_option("--order", options.order, "who owns what: even ranges of ids, or communities")
-      ->check(CLI::IsMember({"none", "planted"}));
+  app.add_flag("--weighted", options.weighted, "draws by weight, as a race");
+  app.add_option("--order", options.order,
+                 "who owns what: even ranges of ids, or even in entries; communities")
+      ->check(CLI::IsMember({"none", "entries", "planted"}));
   app.add_option("--groups", options.groups, "of local batches, which take an order; 0: uniform batches")
       ->check(CLI::Range(std::int64_t{0}, SkewedRows::kClusters));
   app.add_option("--features", options.features, "columns of H; 0: nothing is fetched");
@@ -82,7 +87,8 @@ std::optional<Options> parse(int argc, char** argv) {
     if (app.exit(error) != 0) fail_job(ExitCode::kUsage, "wrong arguments");
     return {};
   }
-  if (options.groups > 0 && options.order == "none") fail_job(ExitCode::kUsage, "--groups takes an --order");
+  if (options.groups > 0 && options.order != "planted")
+    fail_job(ExitCode::kUsage, "--groups takes an --order");
   options.graph.hubs_are_long = !options.even_rows;
   return options;
 }
@@ -118,6 +124,16 @@ struct Problem {
   Ownership blocks;  // of H, and of A where it is partitioned
 };
 
+// Ranges of ids whose rows have as many entries, as far as rows allow.
+RowPartition even_in_entries(const SkewedRows& rows, std::int64_t nodes, int parts) {
+  std::vector<std::int64_t> before = {0}, offsets = {0};
+  for (std::int64_t v = 0; v < nodes; ++v) before.push_back(before.back() + rows.size_of(v));
+  for (int part = 1; part < parts; ++part)
+    offsets.push_back(std::ranges::lower_bound(before, before.back() * part / parts) - before.begin());
+  offsets.push_back(nodes);
+  return RowPartition(std::move(offsets));
+}
+
 Problem pose(const Grid& grid, const Options& options) {
   const auto nodes = options.graph.nodes;
   Problem problem{.rows = SkewedRows(options.graph),
@@ -125,7 +141,8 @@ Problem pose(const Grid& grid, const Options& options) {
                   .order = {},
                   .blocks = block_partition(nodes, grid.rows())};
   problem.training = problem.rows.choose_vertices(options.batches * options.batch);
-  if (options.order == "none") return problem;
+  if (options.order == "entries") problem.blocks = even_in_entries(problem.rows, nodes, grid.rows());
+  if (options.order != "planted") return problem;
   problem.order = planted_order(grid.world(), problem.rows, nodes, problem.training);
   problem.blocks = own_by(*problem.order, grid.rows());
   return problem;
@@ -134,7 +151,8 @@ Problem pose(const Grid& grid, const Options& options) {
 struct Made {
   DistCsr<Index> a;
   std::int64_t entries = 0;
-  double cut = 0;  // of them, the share that is between parts of `blocks`
+  double cut = 0;  // of them, the share that is between parts of `blocks`; of a vertex cut, the
+                   // block rows that hold some of a row, on average
 };
 
 // The rows of the vertices at `places` of a part.
@@ -156,8 +174,41 @@ RowsOfPart make_rows(const Problem& problem, const Ownership& ownership, int par
   return made;
 }
 
+float weight(std::int64_t v, std::int64_t u) {
+  return static_cast<float>(1 + (v * 31 + u * 17) % 8);
+}
+
+// Each rank of a process column makes an even range of the rows. An entry lies with the owner
+// of that of its ends which has fewer of them: the rows of hubs are spread over the parts of
+// their neighbours (degree-based hashing, Xie et al. 2014; with an order by communities instead
+// of a hash).
+Made deal_entries(const Grid& grid, const Options& options, const Problem& problem) {
+  const auto& column = grid.column_comm();
+  const auto mine = even_range(options.graph.nodes, column.size(), column.rank());
+  Csr<Index> rows;
+  Buffer<Index> sizes;
+  problem.rows.make(mine.begin, mine.end, sizes, rows.indices);
+  rows.rows = mine.size();
+  rows.columns = options.graph.nodes;
+  rows.indptr.resize(sizes.size() + 1);
+  std::inclusive_scan(sizes.begin(), sizes.end(), rows.indptr.begin() + 1, std::plus<>(), std::int64_t{0});
+  Buffer<std::uint16_t> parts;
+  for (auto v = mine.begin; v < mine.end; ++v)
+    for (const auto u : rows.row_indices(v - mine.begin)) {
+      const bool by_column = problem.rows.size_of(u) < problem.rows.size_of(v);
+      parts.push_back(static_cast<std::uint16_t>(problem.blocks.owner(by_column ? u : v)));
+      if (options.weighted) rows.values.push_back(weight(v, u));
+    }
+  const auto entries = column.all_reduce(rows.entries(), Reduction::kSum, "report");
+  auto a = deal_cut(grid, rows, problem.blocks, std::move(parts));
+  const auto copies = column.all_reduce(a.local.rows, Reduction::kSum, "report");
+  return {count_rows(std::move(a), options.weighted ? WholeRowFacts::kSupports : WholeRowFacts::kPlaces),
+          entries, static_cast<double>(copies) / static_cast<double>(options.graph.nodes)};
+}
+
 // The ranks that hold the same rows share the making of them.
 Made make_matrix(const Grid& grid, const Options& options, const Problem& problem) {
+  if (options.topology == "vertex-cut") return deal_entries(grid, options, problem);
   const bool replicated = options.topology == "replicated";
   auto a = empty_dist_csr<Index>(
       grid, replicated ? row_ranges(grid, options.graph.nodes, Topology::kReplicated) : problem.blocks);
@@ -172,6 +223,11 @@ Made make_matrix(const Grid& grid, const Options& options, const Problem& proble
   a.local.columns = options.graph.nodes;
   a.local.indptr.resize(static_cast<std::size_t>(rows) + 1);
   std::inclusive_scan(sizes.begin(), sizes.end(), a.local.indptr.begin() + 1, std::plus<>(), std::int64_t{0});
+  if (options.weighted)
+    a.for_each_row([&](std::int64_t row, std::int64_t v) {
+      for (const auto u : a.local.row_indices(row)) a.local.values.push_back(weight(v, u));
+    });
+  a.has_values = a.local.weighted = options.weighted;
   std::int64_t sums[] = {std::ssize(mine.columns), mine.cut};
   grid.world().all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, "report");
   return {std::move(a), sums[0], static_cast<double>(sums[1]) / static_cast<double>(sums[0])};
@@ -298,6 +354,8 @@ void run(const Communicator& world, const Options& options) {
   const auto sampler =
       make_sampler<Index>("graphsage", a,
                           {.fanout = options.fanout,
+                           .weighted = options.weighted,
+                           .draw = DrawLaw::kRace,
                            .schedule = schedule_of(options.schedule),
                            .batch_size = options.batch,
                            .batches_per_rank = static_cast<double>(plan.batches()) / grid.ranks()});

@@ -134,6 +134,7 @@ class GraphSageDraw final : public RowDraw<Index> {
         aggregation_(shape.aggregation) {}
 
   bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
+  bool scans() const override { return weighted_; }
   bool keeps_small_rows() const override { return !has_values(); }
 
   void draw(const Cpu&, const LayerDraw& layer, const Row* first_row, const RowKey* keys, std::int64_t count,

@@ -41,6 +41,8 @@ class RowDraw {
   virtual ~RowDraw() = default;
   /// Are values written beside the picks? If not, they are 1 / |picked|.
   virtual bool has_values() const = 0;
+  /// Does it read the weights of all entries of a row?
+  virtual bool scans() const { return false; }
   /// Are the picks of a row of no more entries than its fanout all of them, those of a longer one
   /// as many as the fanout, and all without values?
   virtual bool keeps_small_rows() const { return false; }

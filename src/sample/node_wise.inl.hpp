@@ -45,29 +45,37 @@ class DrawOperation final : public RowOperation<Index, Space> {
     } else {
       draw_rows(space, draw_, layer_, columns_, rows, keys, count, out);
     }
-    traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
+    count_draw(rows, count, out.entries());
   }
   JoinPieces join() const override { return columns_.begins == nullptr ? draw_.join() : JoinPieces::kNever; }
   void apply_to_pieces(const Space& space, const RowView<Index>* rows, const HeldWholeRows& whole,
                        const RowKey* keys, std::int64_t count, Entries<Index, Space>& out) const override {
     if constexpr (std::is_same_v<Space, Cpu>)
-      collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+      collect(space, rows, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
         draw_.draw_pieces(layer_, rows + first, whole, keys + first, last - first, piece);
       });
   }
   void merge(const Space& space, const RowView<Index>* rows, const RowSupport* supports, const RowKey* keys,
              std::int64_t count, Entries<Index, Space>& out) const override {
     if constexpr (std::is_same_v<Space, Cpu>)
-      collect(space, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
+      collect(space, rows, count, out, [&](std::int64_t first, std::int64_t last, Entries<Index>& piece) {
         draw_.merge(layer_, rows + first, supports + first, keys + first, last - first, piece);
       });
   }
 
  private:
+  // Of pieces, by each holder: places in the whole row are all drawn, those of others passed over.
   template <class Fill>
-  void collect(const Cpu& cpu, std::int64_t count, Entries<Index>& out, const Fill& fill) const {
+  void collect(const Cpu& cpu, const RowView<Index>* rows, std::int64_t count, Entries<Index>& out,
+               const Fill& fill) const {
     collect_rows(cpu, count, fill, out);
-    traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = out.entries()});
+    count_draw(rows, count, std::max(out.entries(), draw_.scans() ? 0 : count * layer_.fanout));
+  }
+  void count_draw(const RowView<Index>* rows, std::int64_t count, std::int64_t picks) const {
+    std::int64_t bytes = 0;
+    if (std::is_same_v<Space, Cpu> && draw_.scans())
+      for (std::int64_t r = 0; r < count; ++r) bytes += rows[r].size * std::int64_t{sizeof(float)};
+    traffic_.count(MemoryStep::kDraw, {.rows = count, .entries = picks, .bytes = bytes});
   }
 
   const RowDraw<Index, Space>& draw_;

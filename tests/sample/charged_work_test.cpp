@@ -3,7 +3,7 @@
 // Laws of charged computing (bench/simulated/memory_work.hpp): without rates nothing is charged;
 // gathers, bytes and launches are each charged at their own rate; what `push` charges over all
 // ranks is the same on every grid, as every row and pick is handled once wherever it lies;
-// `staged`, which copies whole rows, charges more.
+// `staged`, which copies whole rows, charges more. Draws by weight read all weights of a row.
 #include <gtest/gtest.h>
 
 #include "../../bench/simulated/memory_work.hpp"
@@ -63,10 +63,10 @@ struct Sampled {
   // Charged on all ranks, at 1 gather and 32 bytes a second; launches cost nothing.
   double seconds = 0;
   double rows = 0, picks = 0, vertices = 0, blocks = 0;
+  std::int64_t weight_bytes = 0, served_entries = 0;
 };
 
-Sampled sample_by(Schedule schedule, int copies) {
-  const Case c = cases().front();
+Sampled sample_by(Schedule schedule, int copies, const Case& c = cases().front()) {
   const Grid grid(test_world(), copies);
   const auto a = matrix_of<std::int32_t>(grid, c, Topology::kPartitioned);
   auto shape = c.shape;
@@ -75,6 +75,7 @@ Sampled sample_by(Schedule schedule, int copies) {
   const EpochPlan plan(training_vertices(), 10, grid.ranks(), grid.ranks(), 7, 1);
   std::vector<SeedBatch> mine;
   for (const auto b : plan.kept_by(grid.world().rank(), 0, plan.batches())) mine.push_back(plan.batch(b));
+  grid.traffic().clear();
   double sums[5] = {};
   {
     const Charges charges(WorkRates{1, 32, 0});
@@ -88,7 +89,17 @@ Sampled sample_by(Schedule schedule, int copies) {
     sums[0] = charges.seconds();
   }
   grid.world().all_reduce(std::span<double>(sums), Reduction::kSum, "test");
-  return {sums[0], sums[1], sums[2], sums[3], sums[4]};
+  const auto& traffic = grid.traffic();
+  const auto total = [&](std::int64_t count) {
+    return grid.world().all_reduce(count, Reduction::kSum, "test");
+  };
+  return {sums[0],
+          sums[1],
+          sums[2],
+          sums[3],
+          sums[4],
+          total(traffic.of(MemoryStep::kDraw).bytes),
+          total(traffic.served("sample").entries)};
 }
 
 // The table of docs/scaling.md: 6 gathers and 140 bytes for a row, 4 and 24 for a pick, 12 bytes
@@ -103,6 +114,16 @@ TEST(ChargedWork, PushChargesTheSameOnEveryGridAndCopyingRowsCostsMore) {
                 1e-9 * push.seconds)
         << "c " << copies;
     EXPECT_GT(sample_by(Schedule::kStaged, copies).seconds, push.seconds) << "c " << copies;
+  }
+}
+
+TEST(ChargedWork, DrawsByWeightReadTheWeightsOfAllEntriesAskedFor) {
+  for (const int copies : divisors(test_world().size())) {
+    if (copies == test_world().size()) continue;
+    const auto weighted = sample_by(Schedule::kPush, copies, cases()[2]);
+    EXPECT_GT(weighted.served_entries, 0);
+    EXPECT_EQ(weighted.weight_bytes, 4 * weighted.served_entries) << "c " << copies;
+    EXPECT_EQ(sample_by(Schedule::kPush, copies).weight_bytes, 0);
   }
 }
 

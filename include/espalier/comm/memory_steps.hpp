@@ -22,7 +22,7 @@ enum class MemoryStep {
   kWholeRows,      ///< rows: served whole; bytes: of them
   kSizes,          ///< rows: whose sizes are sent or received
   kInOrder,        ///< rows: answers put into the order of Q; bytes: of them
-  kDraw,           ///< rows; entries: picks
+  kDraw,           ///< rows; entries: picks; bytes: of weights, where all of a row are read
   kExtract,        ///< rows, entries, columns of blocks; words: of marks of all batches
   kGroupFeatures,  ///< rows: of H that are wanted; bytes: of their ids as they travel
   kReplyFeatures,  ///< rows: of H, copied for others; bytes: of them
