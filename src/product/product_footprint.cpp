@@ -9,15 +9,19 @@ Footprint entries_footprint(double rows, double entries, double id_bytes, double
 
 namespace {
 
-// fetch_rows.inl.hpp: rows from their owners, and as many packed for others.
+// fetch_rows.inl.hpp: rows from their owners, and as many packed for others; of a cut also joined.
 Footprint fetched_rows(const ProductShape& shape, const ProductWork& work) {
   const double away = crossing(shape.parts), id = shape.index_bytes;
   const auto packed =
       entries_footprint(work.distinct * away, work.distinct_entries * away, id, shape.value_bytes);
   const auto asking = IdMap::footprint(work.rows) +
                       Footprint().add(8 * work.distinct, 2).add(id * work.distinct).add(4 * work.distinct);
+  const auto joined = shape.cut
+                          ? entries_footprint(work.distinct, work.distinct_entries, id, shape.value_bytes)
+                          : Footprint();
   const auto fetching = Footprint().add(8 * work.rows) + packed + packed;
-  const auto working = Footprint().add(24 * work.distinct).add(24 * work.rows).add(16 * work.rows) + packed;
+  const auto working =
+      Footprint().add(24 * work.distinct).add(24 * work.rows).add(16 * work.rows) + packed + joined;
   return Footprint().add(8 * work.rows, 2) + larger(larger(asking, fetching), working);
 }
 
