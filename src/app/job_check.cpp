@@ -274,11 +274,10 @@ void parts_of_edges(const JobFacts& job) {
         "--parts {}`, or "
         "raise grid.replication",
         job.config.graph.cut, counted(parts, "part"), rows, 4 * rows);
-  if (size.gpu)
+  if (size.gpu && size.config.grid.schedule == "push")
     usage_error(
-        "grid.topology = \"vertex-cut\" is for CPUs, and this job computes {}; use \"partitioned\", or "
-        "run.device "
-        "= \"cpu\"",
+        "grid.schedule = \"push\" with grid.topology = \"vertex-cut\" draws from pieces of rows, which CPUs "
+        "do, and this job computes {}; use grid.schedule=pull, or run.device = \"cpu\"",
         job.device);
 }
 

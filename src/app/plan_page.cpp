@@ -183,7 +183,7 @@ std::string volumes(const Plan& plan) {
   } else {
     const auto& asked = plan.job.config.grid.schedule;
     for (const auto schedule : kMovingSchedules) {
-      if (plan.job.config.grid.cuts() && is_staged(schedule)) continue;
+      if (plan.job.config.grid.cuts() && !takes_pieces(schedule, plan.job.gpu)) continue;
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
       text += volume_line(fmt::format("sample  {}", name_of(schedule)), volume_of(sample_costs(plan, all)),
                           asked == name_of(schedule) ? "<- this job" : "");
@@ -294,7 +294,7 @@ std::string plan_json(const Plan& plan) {
   if (plan.epoch.holders) details["row_copies"] = plan.work.copies;
   if (moves_samples(plan)) {
     for (const auto schedule : kMovingSchedules) {
-      if (plan.job.config.grid.cuts() && is_staged(schedule)) continue;
+      if (plan.job.config.grid.cuts() && !takes_pieces(schedule, plan.job.gpu)) continue;
       const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
       details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(plan, all)));
     }

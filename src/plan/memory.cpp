@@ -164,7 +164,9 @@ static void add_cut(const JobSize& job, int rows, ResidentMemory& memory) {
   const auto nodes = static_cast<double>(job.graph.nodes), edges = static_cast<double>(job.graph.edges);
   const double share = largest_block_row(job.cut.entries, rows) / std::max(edges, 1.0);
   const double all = topology_bytes(job.graph, matrix_has_values(job.graph, job.config)) - 8 * nodes;
-  memory.owners += nodes * ((rows <= 8 ? 1.25 : 2.25) + 8.0 / rows);
+  const double codes_and_marks = nodes * (rows <= 8 ? 1.25 : 2.25);
+  memory.owners_on_device += codes_and_marks;
+  memory.owners += codes_and_marks + 8 * nodes / rows;
   memory.topology = share * all + 8 * std::min(nodes, share * edges);
 }
 
@@ -176,7 +178,8 @@ ResidentMemory resident_memory(const JobSize& job, std::int64_t replication) {
   const double of_graph = config.grid.replicates() ? 1 : even * std::max(part.vertices, part.edges);
   ResidentMemory memory;
   if (!config.graph.order.empty())
-    memory.owners = static_cast<double>(graph.nodes) * (job.ranks / replication <= 1 << 8 ? 1.25 : 2.25);
+    memory.owners = memory.owners_on_device =
+        static_cast<double>(graph.nodes) * (job.ranks / replication <= 1 << 8 ? 1.25 : 2.25);
   memory.topology = topology_bytes(graph, matrix_has_values(graph, config)) * of_graph;
   if (adds_self_loops(config)) memory.loading = topology_bytes(graph, graph.weighted) * of_graph;
   if (const auto rows = static_cast<int>(job.ranks / replication); config.grid.cuts() && rows > 1)
@@ -246,7 +249,7 @@ double rows_on_device(const JobSize& job, std::int64_t replication) {
                                 !job.graph.half_features && job.graph.pairs == 0
                             ? 0.5
                             : 1.0;
-  return memory.evaluation + memory.model + memory.of_parts().on_device +
+  return memory.owners_on_device + memory.evaluation + memory.model + memory.of_parts().on_device +
          (job.config.graph.features_on_host() ? 0 : narrow * memory.features);
 }
 
@@ -282,8 +285,8 @@ double bytes_on_host(const JobSize& job, std::int64_t replication) {
   if (!job.gpu) return memory.total();
   const double graph = memory.topology * (topology_fits_device(job, replication) ? 1 : 2),
                features = memory.features * (job.config.graph.features_on_host() ? 2 : 1);
-  return std::max(graph + features + memory.of_parts().on_host + memory.exchange,
-                  memory.topology + memory.loading);
+  return memory.owners + std::max(graph + features + memory.of_parts().on_host + memory.exchange,
+                                  memory.topology + memory.loading);
 }
 
 std::int64_t automatic_replication(const JobSize& job) {

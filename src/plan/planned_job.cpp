@@ -18,6 +18,7 @@ PlannedEpoch planned_epoch(const JobSize& job) {
                         .topology = config.grid.replicates() ? Topology::kReplicated
                                     : config.grid.cuts()     ? Topology::kCut
                                                              : Topology::kPartitioned,
+                        .on_gpu = job.gpu,
                         .sampler = config.sampler.kind,
                         .shape = sampler_shape(config, job.graph, job.ranks),
                         .batch_size = config.sampler.batch_size,

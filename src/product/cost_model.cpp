@@ -138,8 +138,7 @@ Schedule choose_schedule(const Link& link, const ProductShape& shape, const Prod
   auto best = Schedule::kPull;
   double least = -1;
   for (const auto schedule : {Schedule::kPush, Schedule::kPull, Schedule::kStaged}) {
-    // The others ask one rank for a whole row.
-    if (shape.cut && schedule == Schedule::kStaged) continue;  // which takes rows from one rank
+    if (shape.cut && !takes_pieces(schedule, shape.on_gpu)) continue;
     const auto cost = product_cost(schedule, shape, work);
     const double seconds = link.seconds(cost.messages, cost.bytes);
     if (least >= 0 && seconds >= least) continue;

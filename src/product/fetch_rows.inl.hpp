@@ -54,7 +54,8 @@ class FetchedRows {
               std::string label)
       : a_(a),
         label_(std::move(label)),
-        wanted_(a.cut ? find_pieces<Id, Index>(space, list, count, *a.cut, a.parts(), a.part)
+        wanted_(a.cut ? find_pieces<Id, Index>(space, list, count, a.rows(), a.cut_leaf.holders, a.parts(),
+                                               a.part)
                       : find_distinct<Id, Index>(space, list, count, a.owners, a.part)),
         begins_(begins_of(wanted_.groups.counts)),
         list_size_(count),
@@ -123,12 +124,11 @@ class FetchedRows {
   Array<Space, RowView<Index>> views(const Space& space) {
     Array<Space, RowView<Index>> rows(list_size_);
     const auto* distinct = views_.data();
-    if constexpr (std::is_same_v<Space, Cpu>)
-      if (a_.cut) {
-        joined_ = join_rows<Index>(space, std::span<const RowView<Index>>(views_),
-                                   wanted_.groups.order.data(), wanted_.rows, a_.has_values);
-        distinct = joined_.rows.data();
-      }
+    if (a_.cut) {
+      joined_ = join_rows<Index>(space, std::span<const RowView<Index>>(views_.data(), views_.size()),
+                                 wanted_.groups.order.data(), wanted_.rows, a_.has_values);
+      distinct = joined_.rows.data();
+    }
     take(space, distinct, wanted_.place_of.data(), list_size_, rows.data());
     a_.grid->traffic().count(MemoryStep::kTakeViews, {.rows = list_size_});
     return rows;
@@ -160,9 +160,9 @@ class FetchedRows {
   DistinctIds<Index, Space> wanted_;  // my own last
   std::vector<std::int64_t> begins_;  // [parts + 1] of the wanted ids of each owner, and my own
   std::int64_t list_size_;
-  Array<Space, RowView<Index>> views_;                         // [wanted]
-  std::vector<Entries<Index, Space>> fetched_;                 // what they refer to
-  ForSpace<Space, PiecedRows<Index>, std::monostate> joined_;  // of a cut matrix, whole rows
+  Array<Space, RowView<Index>> views_;          // [wanted]
+  std::vector<Entries<Index, Space>> fetched_;  // what they refer to
+  PiecedRows<Index, Space> joined_;             // of a cut matrix, whole rows
 };
 
 }  // namespace espalier

@@ -15,10 +15,10 @@
 namespace espalier {
 
 /// Rows, those of several pieces in arrays of their own.
-template <class Id>
+template <class Id, class Space = Cpu>
 struct PiecedRows {
-  Buffer<RowView<Id>> rows;  ///< [count]; of one piece: that piece, which must stay
-  Entries<Id> joined;        ///< what the others refer to
+  Array<Space, RowView<Id>> rows;  ///< [count]; of one piece: that piece, which must stay
+  Entries<Id, Space> joined;       ///< what the others refer to
 };
 
 namespace detail {
@@ -78,7 +78,11 @@ void merge_pieces(std::span<const RowView<Id>> pieces, Id* ids, float* values) {
 
 }  // namespace detail
 
-/// Piece j is of row row_of[j] of `rows`; a row without a piece is empty.
+/// Piece j is of row row_of[j] of `rows`; a row without a piece is empty. On a GPU the host waits
+/// once.
+template <class Id>
+PiecedRows<Id, Cuda> join_rows(const Cuda& cuda, std::span<const RowView<Id>> pieces,
+                               const std::int64_t* row_of, std::int64_t rows, bool values);
 template <class Id>
 PiecedRows<Id> join_rows(const Cpu& cpu, std::span<const RowView<Id>> pieces, const std::int64_t* row_of,
                          std::int64_t rows, bool values) {

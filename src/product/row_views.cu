@@ -111,38 +111,82 @@ void sum_sizes(const Cuda& cuda, const Size* sizes, std::int64_t rows, std::int6
   exclusive_sum(cuda, to, offsets, rows);
 }
 
-// The sorted list has one head for each different id, and the heads are grouped by owner.
-template <class From, class Index>
-DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
-                                       const OwnersOn<Cuda>& owners, int last) {
+namespace {
+
+// The different ids of a list, ascending, and which of them each is: the sorted list has one head
+// for each.
+struct NumberedIds {
+  DeviceArray<std::int64_t> distinct;
+  DeviceArray<std::int64_t> order;    // of the sorted list: its k-th is number order[k] of the list
+  DeviceArray<std::int64_t> numbers;  // and number numbers[k+1] - 1 of `distinct`
+};
+
+// Of list [count], ids below n.
+template <class From>
+NumberedIds number_ids(const Cuda& cuda, const From* list, std::int64_t count, std::int64_t n) {
+  NumberedIds found;
   DeviceArray<std::uint64_t> ids(count), sorted_ids(count);
-  DeviceArray<std::int64_t> places(count), order_of(count), heads(count), numbers(count + 1);
+  DeviceArray<std::int64_t> places(count), heads(count);
+  found.order.resize(count);
+  found.numbers.resize(count + 1);
   auto *const id = ids.data(), *const sorted = sorted_ids.data();
-  auto *const place = places.data(), *const order = order_of.data(), *const head = heads.data(),
-              *const number = numbers.data();
+  auto *const place = places.data(), *const head = heads.data(), *const number = found.numbers.data();
   for_each(cuda, "take_ids", count, [=] __device__(std::int64_t k) {
     id[k] = static_cast<std::uint64_t>(list[k]);
     place[k] = k;
   });
-  sort_pairs(cuda, id, sorted, place, order, count,
-             std::max<int>(1, std::bit_width(static_cast<std::uint64_t>(owners.bounds.back()))));
+  sort_pairs(cuda, id, sorted, place, found.order.data(), count,
+             std::max<int>(1, std::bit_width(static_cast<std::uint64_t>(n))));
   for_each(cuda, "find_heads", count,
            [=] __device__(std::int64_t j) { head[j] = j == 0 || sorted[j] != sorted[j - 1]; });
   exclusive_sum(cuda, head, number, count);
-  const auto distinct_count = download(cuda, number + count, 1)[0];
-  DeviceArray<std::int64_t> distinct(distinct_count), place_in_groups(distinct_count);
-  auto *const to = distinct.data(), *const in_groups = place_in_groups.data();
+  found.distinct.resize(download(cuda, number + count, 1)[0]);
+  auto* const to = found.distinct.data();
   for_each(cuda, "write_distinct", count, [=] __device__(std::int64_t j) {
     if (head[j] != 0) to[number[j]] = static_cast<std::int64_t>(sorted[j]);
   });
+  return found;
+}
+
+// place_of[k] = place[number of id k], or that number where `place` is null.
+void write_places(const Cuda& cuda, const NumberedIds& ids, const std::int64_t* place,
+                  DeviceArray<std::int64_t>& place_of) {
+  const auto count = static_cast<std::int64_t>(ids.order.size());
+  place_of.resize(count);
+  auto* const to = place_of.data();
+  const auto *const order = ids.order.data(), *const number = ids.numbers.data();
+  for_each(cuda, "write_places", count, [=] __device__(std::int64_t j) {
+    const auto k = number[j + 1] - 1;
+    to[order[j]] = place == nullptr ? k : place[k];
+  });
+}
+
+}  // namespace
+
+// The different ids are grouped by owner.
+template <class From, class Index>
+DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
+                                       const OwnersOn<Cuda>& owners, int last) {
+  const auto ids = number_ids(cuda, list, count, owners.bounds.back());
+  const auto distinct = static_cast<std::int64_t>(ids.distinct.size());
   DistinctIds<Index, Cuda> found;
-  group_by_owner(cuda, to, distinct_count, owners, found.groups, last);
+  group_by_owner(cuda, ids.distinct.data(), distinct, owners, found.groups, last);
+  DeviceArray<std::int64_t> place_in_groups(distinct);
+  auto* const in_groups = place_in_groups.data();
   const auto* const grouped = found.groups.order.data();
-  for_each(cuda, "invert", distinct_count, [=] __device__(std::int64_t j) { in_groups[grouped[j]] = j; });
-  found.place_of.resize(count);
-  auto* const place_of = found.place_of.data();
-  for_each(cuda, "write_places", count,
-           [=] __device__(std::int64_t j) { place_of[order[j]] = in_groups[number[j + 1] - 1]; });
+  for_each(cuda, "invert", distinct, [=] __device__(std::int64_t j) { in_groups[grouped[j]] = j; });
+  write_places(cuda, ids, in_groups, found.place_of);
+  return found;
+}
+
+template <class From, class Index>
+DistinctIds<Index, Cuda> find_pieces(const Cuda& cuda, const From* list, std::int64_t count, std::int64_t n,
+                                     const HoldersOf& holders, int parts, int last) {
+  const auto ids = number_ids(cuda, list, count, n);
+  DistinctIds<Index, Cuda> found;
+  found.rows = static_cast<std::int64_t>(ids.distinct.size());
+  group_by_holder(cuda, ids.distinct.data(), found.rows, holders, parts, found.groups, last);
+  write_places(cuda, ids, nullptr, found.place_of);
   return found;
 }
 
@@ -186,7 +230,9 @@ DeviceArray<Index> copy_lists(const Cuda& cuda, const Index* ids,
   template void view_rows(const Cuda&, const From*, std::int64_t, const Csr<Index, Cuda>&, PlaceOf,    \
                           RowView<Index>*);                                                            \
   template DistinctIds<Index, Cuda> find_distinct<From, Index>(const Cuda&, const From*, std::int64_t, \
-                                                               const OwnersOn<Cuda>&, int);
+                                                               const OwnersOn<Cuda>&, int);            \
+  template DistinctIds<Index, Cuda> find_pieces<From, Index>(const Cuda&, const From*, std::int64_t,   \
+                                                             std::int64_t, const HoldersOf&, int, int);
 #define ESPALIER_INSTANTIATE(Index)                                                                        \
   template void view_entries(const Cuda&, const Entries<Index, Cuda>&, bool, const std::int64_t*,          \
                              RowView<Index>*);                                                             \

@@ -136,21 +136,20 @@ DistinctIds<Index> find_distinct(const Cpu& cpu, const From* list, std::int64_t 
   for (auto& place : found.place_of) place = place_in_groups[place];
   return found;
 }
-/// The same of a matrix that is cut: a piece is asked of each part that holds some of a row.
+/// The same of a matrix that is cut, of n rows: a piece is asked of each part that holds some of a
+/// row.
 template <class From, class Index>
-DistinctIds<Index> find_pieces(const Cpu& cpu, const From* list, std::int64_t count, const CutRows& cut,
-                               int parts, int last) {
+DistinctIds<Index> find_pieces(const Cpu& cpu, const From* list, std::int64_t count, std::int64_t /*n*/,
+                               const HoldersOf& holders, int parts, int last) {
   DistinctIds<Index> found;
   const auto distinct = number_ids(list, count, found.place_of);
   found.rows = std::ssize(distinct);
-  group_by_holder(cpu, distinct.data(), found.rows, cut.holders->of(), parts, found.groups, last);
+  group_by_holder(cpu, distinct.data(), found.rows, holders, parts, found.groups, last);
   return found;
 }
 template <class From, class Index>
-DistinctIds<Index, Cuda> find_pieces(const Cuda&, const From*, std::int64_t, const CutRows&, int, int) {
-  ESPALIER_CHECK(false, "a matrix that is cut lies on CPUs{}", "");
-  return {};
-}
+DistinctIds<Index, Cuda> find_pieces(const Cuda& cuda, const From* list, std::int64_t count, std::int64_t n,
+                                     const HoldersOf& holders, int parts, int last);
 template <class From, class Index>
 DistinctIds<Index, Cuda> find_distinct(const Cuda& cuda, const From* list, std::int64_t count,
                                        const OwnersOn<Cuda>& owners, int last);

@@ -236,9 +236,10 @@ std::unique_ptr<Product<Index, Space>> open_product(const Space& space, const Fr
   const std::string name(label);
   if (a.parts() == 1 || schedule == Schedule::kPull)
     return std::make_unique<PulledProduct<Index, Space>>(space, q, a, name);
-  if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
   ESPALIER_CHECK(schedule != Schedule::kAuto, "a product needs a schedule, not {}", name_of(schedule));
-  ESPALIER_CHECK(!a.cut, "rows that are cut are not served by schedule {}", name_of(schedule));
+  ESPALIER_CHECK(!a.cut || takes_pieces(schedule, std::is_same_v<Space, Cuda>),
+                 "rows that are cut are not served by schedule {}", name_of(schedule));
+  if (schedule == Schedule::kPush) return std::make_unique<PushedProduct<Index, Space>>(space, q, a, name);
   return std::make_unique<StagedProduct<Index, Space>>(space, q, a, schedule == Schedule::kStagedOblivious,
                                                        name,
                                                        block_partition(a.parts(), a.grid->replication()));

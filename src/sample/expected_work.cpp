@@ -209,20 +209,7 @@ std::vector<Schedule> choose_schedules(const ProductShape& product, const Sample
   return schedules;
 }
 
-template <class Index>
-std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
-                                       const SamplerKind& kind) {
-  auto product = shape_of(a);
-  product.join = join_of_draws(shape, a.columns.typed());
-  return choose_schedules(product, shape, row_classes(a, shape), kind);
-}
-
-#define ESPALIER_INSTANTIATE(Index)                                                           \
-  template RowClasses row_classes(const DistCsr<Index>&, const SamplerShape&);                \
-  template std::vector<Schedule> choose_schedules(const DistCsr<Index>&, const SamplerShape&, \
-                                                  const SamplerKind&);
-ESPALIER_INSTANTIATE(std::int32_t)
-ESPALIER_INSTANTIATE(std::int64_t)
-#undef ESPALIER_INSTANTIATE
+template RowClasses row_classes(const DistCsr<std::int32_t>&, const SamplerShape&);
+template RowClasses row_classes(const DistCsr<std::int64_t>&, const SamplerShape&);
 
 }  // namespace espalier

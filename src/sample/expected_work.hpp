@@ -47,8 +47,12 @@ ExpectedLayers expected_layers(const RowClasses& rows, const SamplerKind& kind, 
 /// The schedule of each layer: the one that was asked for, or what the model chooses.
 std::vector<Schedule> choose_schedules(const ProductShape& product, const SamplerShape& shape,
                                        const RowClasses& rows, const SamplerKind& kind);
-template <class Index>
-std::vector<Schedule> choose_schedules(const DistCsr<Index>& a, const SamplerShape& shape,
-                                       const SamplerKind& kind);
+template <class Index, class Space>
+std::vector<Schedule> choose_schedules(const DistCsr<Index, Space>& a, const SamplerShape& shape,
+                                       const SamplerKind& kind) {
+  auto product = shape_of(a);
+  product.join = join_of_draws(shape, a.columns.typed());
+  return choose_schedules(product, shape, row_classes(a.on_host(), shape), kind);
+}
 
 }  // namespace espalier

@@ -47,7 +47,7 @@ class LayerWise final : public SamplerOn<Space> {
         m_(m),
         shape_(shape),
         distribution_(std::move(distribution)),
-        schedules_(choose_schedules(m.on_host(), shape, kind)) {}
+        schedules_(choose_schedules(m, shape, kind)) {}
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {

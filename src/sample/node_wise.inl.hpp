@@ -89,10 +89,7 @@ class NodeWise final : public SamplerOn<Space> {
  public:
   NodeWise(const SamplerKind& kind, const DistCsr<Index, Space>& a, const SamplerShape& shape,
            std::unique_ptr<RowDraw<Index, Space>> draw)
-      : a_(a),
-        shape_(shape),
-        draw_(std::move(draw)),
-        schedules_(choose_schedules(a.on_host(), shape, kind)) {}
+      : a_(a), shape_(shape), draw_(std::move(draw)), schedules_(choose_schedules(a, shape, kind)) {}
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {

@@ -20,6 +20,7 @@ inline ProductShape product_shape(const PlannedEpoch& job, double rows, double e
           .index_bytes = index_bytes,
           .value_bytes = value_bytes,
           .cut = job.topology == Topology::kCut,
+          .on_gpu = job.on_gpu,
           .join = join_of_draws(job.shape, !job.shape.relation_fanout.empty())};
 }
 

@@ -1,17 +1,19 @@
-"""Jobs whose entries of A lie by parts of edges (grid.topology = "vertex-cut").
+"""Jobs whose entries of A lie by parts of edges (grid.topology = "vertex-cut"), on CPUs and GPUs.
 
 Laws: a cut moves bytes and never bits: digests, losses, weights, scores and the rows of infer are those of block rows, for every grid,
 schedule, sampler and cut, folded, uneven or with empty parts, of typed graphs, too; a checkpoint goes on with another. The plan foretells
 the bytes. Who serves hubs has no more of the work than others. What does not fit together is refused in one message.
 """
 
+import json
 import re
 import unittest
 
 import h5py
 import numpy as np
 
-from tests.app.program import LONG, SHARED_DATA, ProgramTest, read, set_at, set_attributes, weigh_edges
+from tests.app.plan_test import MACHINE
+from tests.app.program import LONG, SHARED_DATA, ProgramTest, needs_emulation, on_gpus, read, set_at, set_attributes, weigh_edges
 
 DEBIAN = SHARED_DATA / "debian_bookworm"
 GENERATE = ("planted", "--nodes", 1500, "--degree", 12, "--classes", 6, "--features", 8)
@@ -123,6 +125,69 @@ class BytesNotBits(CutTest):
         last = self.run_job(saving, "train.epochs=3", ranks=2, overwrite=False)
         self.assertEqual(last["restart"]["epoch"], 3)
         self.assertEqual(self.bits(last), expected)
+
+
+@needs_emulation
+class OnGpus(CutTest):
+    """Samples are those of block rows on the CPU, losses and weights those of one GPU; rows come by pull."""
+
+    def on_gpus(self, *overrides, ranks, c=1):
+        keys = (*overrides, 'run.device="cuda"')
+        return self.run_job(*keys, *self.cut(parts=12), ranks=ranks, c=c, **on_gpus(ranks)), self.run_job(*keys, **on_gpus(1))
+
+    def expect(self, *job, **grid):
+        cpu = self.run_job(*job)
+        cut, whole = self.on_gpus(*job, **grid)
+        self.compare_devices(cut, cpu, same=("sample_digest", "sampled_edges", "input_rows"))
+        self.assertEqual(set(cut["schedules"]), {"pull"})
+        # Evaluation has chunks of another shape, so that cuBLAS may round otherwise: docs/gpu.md.
+        self.assertEqual([epoch["loss"] for epoch in cut["epochs"]], [epoch["loss"] for epoch in whole["epochs"]], job)
+        self.assertEqual(cut["weights_digest"], whole["weights_digest"])
+
+    def test_every_sampler(self):
+        jobs = [(), ("sampler.kind=labor",), ("sampler.kind=ladies", "sampler.fanout=[80, 60]"), ("model.kind=gcn", "sampler.kind=fastgcn", "sampler.fanout=[80, 60]"),
+                ("sampler.kind=subgraph", "sampler.fanout=[-1, -1]", "sampler.batch_size=300"), ("run.overlap=true", "graph.features_on=host")]
+        for number, job in enumerate(jobs):
+            for ranks, c in ((2, 1), (3, 1), (4, 2), (4, 1)) if LONG else ([(3, 1), (4, 2)][number % 2],):
+                self.expect(*job, ranks=ranks, c=c)
+
+    def test_weighted_draws(self):
+        weigh_edges(self.graph)
+        for job in (("sampler.weighted=true",), ("sampler.weighted=true", "sampler.draw=race", "model.kind=gcn")):
+            self.expect(*job, ranks=3)
+
+    def test_typed_graphs(self):
+        self.make_once(self.graph, ("generate", *TYPED))
+        self.expect("model.kind=rgat", ranks=3)
+
+    def test_links(self):
+        self.make_once(self.graph, ("generate", *GENERATE), ("prepare", None, "--split-links", "0.8,0.1,0.1"))
+        self.expect("train.task=links", "train.batches_per_step=6", ranks=2)
+
+    def test_infer(self):
+        self.run_job()
+        whole, cut = (self.inferred("--predictions", *keys, ranks=ranks, **on_gpus(ranks))[0]
+                      for keys, ranks in ((('run.device="cuda"',), 1), (('run.device="cuda"', *self.cut()), 3)))
+        for name in whole:
+            np.testing.assert_allclose(cut[name], whole[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+    def test_push_is_refused(self):
+        self.fail_with(2, ['grid.schedule = "push"', "vertex-cut", "which CPUs do", "grid.schedule=pull"], "train", self.config, *self.cut(),
+                       'run.device="cuda"', "grid.schedule=push", ranks=2, **on_gpus(2))
+
+    def test_the_plan_counts_holders_on_the_gpu(self):
+        """A code of a byte and a mark of a quarter for each vertex, and where pieces begin in place of rows."""
+        machine = self.folder / "gpus.toml"
+        machine.write_text(MACHINE.format(ranks=4, gemm="1").replace('"cpu"', '"cuda"').replace('"none"', '"1GB"'))
+        cut, said = self.cut(parts=4), {}
+        for name, keys in (("rows", ()), ("cut", cut)):
+            page = self.succeed("plan", self.config, "--ranks", 4, "--machine", machine, *keys, 'run.device="cuda"')
+            said[name] = 1024 * float(re.search(r"of its GPU ([\d.]+) KiB", page)[1])
+        plan = json.loads((self.output / "plan.json").read_text())
+        self.assertEqual((set(plan["plan"]["sample_by_schedule"]), set(plan["schedules"])), ({"pull"}, {"pull"}))
+        nodes, entries = len(read(self.graph, "graph/indptr")) - 1, read(self.folder / "expansion4.cut.h5", "entries")
+        rows, pieces = entries.sum() + 2 * nodes, 4 * entries.max() + 8 * min(nodes, entries.max())
+        self.assertAlmostEqual(said["cut"] - said["rows"], pieces - rows + 1.25 * nodes, delta=110)
 
 
 class Costs(CutTest):

@@ -1,5 +1,6 @@
 // Laws of a grouping by owner, for every space: the parts in their order, the order of the list
-// within a part, `last` after all others and not counted; every width of ids. The oracle looks for
+// within a part, `last` after all others and not counted; every width of ids; of holders each that
+// an id has. The oracle looks for
 // each part's ids in the whole list.
 #pragma once
 
@@ -140,6 +141,47 @@ void check_groups_by_ownership(const Space& space) {
             << "map " << ownership.is_map() << " parts " << parts.parts() << " last " << last;
       }
   }
+}
+
+/// By holders: an id goes to each of its parts, codes of one byte and of two.
+template <class Id, class Space>
+void check_groups_by_holder(const Space& space) {
+  for (const int parts : {1, 3, 8, 64})
+    for (const std::int64_t count : {0, 1, 300}) {
+      constexpr std::int64_t kVertices = 700;
+      const RandomStream stream = {.seed = test_seed(9), .batch = static_cast<std::uint64_t>(parts)};
+      SCOPED_TRACE(testing::Message() << "seed " << stream.seed << " parts " << parts << " ids " << count);
+      std::vector<std::uint64_t> sets;
+      for (std::uint64_t v = 0; v < kVertices; ++v)
+        sets.push_back(std::uint64_t{1} << random64(stream, v) % parts |
+                       (v % 3 == 0 ? random64(stream, 1000 + v) >> (64 - parts) : 0));
+      RowHolders holders(kVertices, parts);
+      holders.append(std::span(sets));
+      holders.finish();
+      Buffer<std::int64_t> list;
+      for (std::int64_t k = 0; k < count; ++k)
+        list.push_back(static_cast<std::int64_t>(random64(stream, 3000 + k) % kVertices));
+      const auto on_space = array_on(space, list);
+      const auto codes = holders.on(space);
+      for (int last = -1; last < parts; last += 1 + parts / 4) {
+        OwnerGroups<Id, Space> groups;
+        group_by_holder(space, on_space.data(), count, codes.leaf(), parts, groups, last);
+        HostGroups<Id> expected;
+        const auto take = [&](int part) {
+          const auto before = std::ssize(expected.ids);
+          for (std::int64_t k = 0; k < count; ++k)
+            if ((sets[list[k]] >> part & 1) != 0)
+              expected.ids.push_back(static_cast<Id>(list[k])), expected.order.push_back(k);
+          return std::ssize(expected.ids) - before;
+        };
+        for (int part = 0; part < parts; ++part) expected.counts.push_back(part == last ? 0 : take(part));
+        if (last >= 0) take(last);
+        EXPECT_EQ(
+            (HostGroups<Id>{array_from(space, groups.ids), array_from(space, groups.order), groups.counts}),
+            expected)
+            << "last " << last;
+      }
+    }
 }
 
 /// Ids become the places that the ownership says.

@@ -23,6 +23,11 @@ TEST(GroupByOwner, OfAnOwnershipEqualsASearchPartByPart) {
   check_groups_by_ownership<std::int64_t>(kCpu);
 }
 
+TEST(GroupByOwner, OfHoldersIsEachOfThem) {
+  check_groups_by_holder<std::int32_t>(kCpu);
+  check_groups_by_holder<std::int64_t>(kCpu);
+}
+
 TEST(GroupByOwner, IdsBecomePlaces) {
   check_places<std::int32_t>(kCpu);
   check_places<std::int64_t>(kCpu);

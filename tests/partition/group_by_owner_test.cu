@@ -24,6 +24,11 @@ TEST_F(GroupByOwnerCuda, OfAnOwnershipEqualsASearchPartByPart) {
   check_groups_by_ownership<std::int64_t>(gpu());
 }
 
+TEST_F(GroupByOwnerCuda, OfHoldersIsEachOfThem) {
+  check_groups_by_holder<std::int32_t>(gpu());
+  check_groups_by_holder<std::int64_t>(gpu());
+}
+
 TEST_F(GroupByOwnerCuda, IdsBecomePlaces) {
   check_places<std::int32_t>(gpu());
   check_places<std::int64_t>(gpu());

@@ -7,27 +7,14 @@
 #include <map>
 #include <set>
 
-#include "../../src/product/join_rows.hpp"
-#include "espalier/base/philox.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/partition/row_holders.hpp"
 #include "espalier/product/whole_rows.hpp"
 #include "mpi_test.hpp"
+#include "product/join_rows_cases.hpp"
 
 namespace espalier {
 namespace {
-
-class CutRandom {
- public:
-  explicit CutRandom(std::uint64_t seed) : stream_{.seed = seed} {}
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(random64(stream_, drawn_++) % static_cast<std::uint64_t>(n));
-  }
-
- private:
-  RandomStream stream_;
-  std::uint64_t drawn_ = 0;
-};
 
 TEST(RankLists, FindWhatIsInAListAndNothingElse) {
   CutRandom random(test_seed(31));
@@ -62,52 +49,8 @@ TEST(RankLists, FindWhatIsInAListAndNothingElse) {
   }
 }
 
-// Any number of pieces, of any lengths; rows without one.
 TEST(JoinRows, PiecesAreTheRow) {
-  CutRandom random(test_seed(32));
-  for (const bool values : {false, true})
-    for (const std::int64_t longest : {3, 60, 900}) {
-      constexpr std::int64_t kRows = 40;
-      std::vector<std::map<std::int32_t, float>> rows(kRows);
-      std::vector<Csr<std::int32_t>> held(12);
-      std::vector<std::int64_t> row_of;
-      Buffer<RowView<std::int32_t>> pieces;
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        const auto parts = random.below(static_cast<std::int64_t>(held.size()) + 1);
-        std::vector<std::map<std::int32_t, float>> of_part(parts);
-        for (std::int64_t k = random.below(longest); k > 0 && parts > 0; --k) {
-          const auto id = static_cast<std::int32_t>(random.below(5 * longest));
-          const auto value = static_cast<float>(random.below(1000));
-          if (rows[r].emplace(id, value).second) of_part[random.below(parts)].emplace(id, value);
-        }
-        for (std::int64_t p = 0; p < parts; ++p) {
-          for (const auto& [id, value] : of_part[p])
-            held[p].indices.push_back(id), held[p].values.push_back(value);
-          held[p].indptr.push_back(std::ssize(held[p].indices));
-          ++held[p].rows;
-        }
-        for (std::int64_t p = 0; p < parts; ++p) row_of.push_back(r);
-      }
-      std::vector<std::int64_t> next(held.size(), 0), seen(kRows, 0);
-      for (const auto r : row_of) {
-        auto& matrix = held[seen[r]];
-        if (!values) matrix.values.clear();
-        pieces.push_back(row_view(matrix, next[seen[r]]++));
-        ++seen[r];
-      }
-      const auto whole = join_rows<std::int32_t>(Cpu{2}, std::span<const RowView<std::int32_t>>(pieces),
-                                                 row_of.data(), kRows, values);
-      for (std::int64_t r = 0; r < kRows; ++r) {
-        const auto& row = whole.rows[r];
-        ASSERT_EQ(row.size, std::ssize(rows[r]));
-        std::int64_t k = 0;
-        for (const auto& [id, value] : rows[r]) {
-          EXPECT_EQ(row.indices[k], id);
-          if (values) EXPECT_EQ(row.values[k], value);
-          ++k;
-        }
-      }
-    }
+  check_joined_rows(Cpu{2});
 }
 
 TEST(RowHolders, AreThoseThatWereSaid) {

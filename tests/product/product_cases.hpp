@@ -11,6 +11,7 @@
 #include "espalier/product/product.hpp"
 #include "espalier/sparse/collect_rows.hpp"
 #include "mpi_test.hpp"
+#include "partition/cut.hpp"
 #include "partition/owned.hpp"
 #include "random_graph.hpp"
 #include "sparse/listed.hpp"

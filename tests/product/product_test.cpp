@@ -22,6 +22,13 @@ struct Grids {
       with(block_partition(whole.rows, 1), "replicated");
       for (const auto owned : kAllOwned)
         with(ownership_of(owned, whole.rows, grid.rows()), fmt::format("owned {}", static_cast<int>(owned)));
+      for (const auto cut : kAllCuts) {
+        auto a = count_rows(distribute_cut<Index>(grid, whole, block_partition(whole.rows, grid.rows()),
+                                                  parts_of_entries(cut, whole, grid.rows())),
+                            true);
+        a.has_values = has_values;
+        work(cpu, a, fmt::format("c {} cut {} {} threads", c, static_cast<int>(cut), cpu.threads));
+      }
     }
   }
 };

@@ -56,9 +56,10 @@ class DeviceProduct : public CudaTest {};
 using Transports = std::vector<bool>;  // by NCCL?
 
 /// Partitioned, in ranges and by a map in turn, on every grid by every transport; once also
-/// replicated and in pinned memory.
+/// replicated and in pinned memory; cut in every way, in turn.
 struct Grids {
   Transports ways;
+  mutable std::size_t cuts = 0;
 
   template <class Index, class Work>
   void for_each(const Csr<Index>& whole, bool has_values, const Work& work) const {
@@ -71,6 +72,12 @@ struct Grids {
         work(own_gpu(), to_device(own_gpu(), device, a, placement), where + how);
       };
       const auto ranges = block_partition(whole.rows, grid.rows());
+      const auto cut = kAllCuts[cuts++ % 4];
+      auto pieces = count_rows(
+          distribute_cut<Index>(grid, whole, ranges, parts_of_entries(cut, whole, grid.rows())), false);
+      pieces.has_values = has_values;
+      work(own_gpu(), to_device(own_gpu(), device, pieces),
+           fmt::format("{} cut {}", where, static_cast<int>(cut)));
       if (seen++ % 2 == 0)
         bring(ranges, Placement::kDevice, " in ranges");
       else
@@ -109,13 +116,18 @@ std::map<std::string, Ledger> ledgers_of(const Space& space, const DistCsr<Index
 }
 
 template <class Index>
-void expect_same_bookings(const Transports& ways, std::int64_t n, bool weighted) {
+void expect_same_bookings(const Transports& ways, std::int64_t n, bool weighted, Cut cut = Cut::kNone) {
   const auto whole = random_graph<Index>(n, 6, weighted, test_seed(3));
   const auto batches = batches_of(test_world().rank(), n);
   for_every_device_grid(ways, [&](const Grid& grid, const DeviceGrid& on_gpus, bool by_nccl) {
-    const auto a = distribute(grid, whole, Topology::kPartitioned);
+    const auto a = cut == Cut::kNone
+                       ? distribute(grid, whole, Topology::kPartitioned)
+                       : count_rows(distribute_cut<Index>(grid, whole, block_partition(n, grid.rows()),
+                                                          parts_of_entries(cut, whole, grid.rows())),
+                                    false);
     const auto on_device = to_device(own_gpu(), on_gpus, a);
     for (const auto schedule : kSchedules) {
+      if (a.cut && !takes_pieces(schedule, true)) continue;
       auto device = ledgers_of(own_gpu(), on_device, schedule, batches);
       for (const auto& [call, host] : ledgers_of(Cpu{1}, a, schedule, batches)) {
         SCOPED_TRACE(fmt::format("seed {} n {} values {} {} bytes {} c {} nccl {} {}", test_seed(3), n,
@@ -132,6 +144,7 @@ TEST_F(DeviceProduct, BooksWhatTheCpuBooks) {
   expect_same_bookings<std::int32_t>(transports(), 97, true);
   expect_same_bookings<std::int64_t>({transports().back()}, 60, false);
   expect_same_bookings<std::int32_t>({transports().front()}, 3, true);
+  expect_same_bookings<std::int32_t>({transports().back()}, 97, true, Cut::kAtRandom);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // ranks: 1 4
 // long ranks: 2 3 6
-// Law: on GPUs every sampler, on every grid and by every schedule, makes the minibatches that it
-// makes on the CPU, entry by entry, value bits and relations included, and moves the same messages
-// and bytes under the same labels; and they lose the same entries. Nothing is left to the CPU.
+// Law: on GPUs every sampler, on every grid, by every schedule and vertex cut, makes the
+// minibatches that it makes on the CPU, entry by entry, value bits and relations included, and
+// moves the same messages and bytes under the same labels; and they lose the same entries. Nothing
+// is left to the CPU.
 #include <fmt/format.h>
 
 #include "comm/device_transports.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "partition/cut.hpp"
 #include "partition/owned.hpp"
 #include "sample/device_layer_cases.hpp"
 #include "sample/uneven_batches.hpp"
@@ -99,14 +101,18 @@ void expect_same_without_some(std::vector<SeedBatch> batches, std::vector<Miniba
 
 template <class Index>
 void expect_samples_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, const Job& job,
-                              const Ownership& ownership, Schedule schedule) {
+                              const Ownership& ownership, Schedule schedule, Cut cut = Cut::kNone) {
   const auto schema = typed_schema(kSampledVertices);
-  auto a =
-      job.typed
-          ? typed_matrix(grid, schema, typed_graph<Index>(schema, 9, job.weighted, test_seed(9)), ownership)
-          : distribute(grid, random_graph<Index>(kSampledVertices, 7, job.weighted, test_seed(9)), ownership);
+  const auto whole = job.typed ? typed_graph<Index>(schema, 9, job.weighted, test_seed(9))
+                               : random_graph<Index>(kSampledVertices, 7, job.weighted, test_seed(9));
+  const auto parts =
+      cut == Cut::kNone ? std::vector<std::uint16_t>() : parts_of_entries(cut, whole, grid.rows());
+  auto a = job.typed       ? typed_matrix(grid, schema, whole, ownership, parts)
+           : parts.empty() ? distribute(grid, whole, ownership)
+                           : distribute_cut<Index>(grid, whole, ownership, parts);
   if (sampler_kind_of(job.sampler).layer_wise)
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
+  a = count_rows(std::move(a), false);
   auto shape = job.shape;
   shape.schedule = schedule;
   const UnevenBatches mine(kSampledVertices);
@@ -116,6 +122,7 @@ void expect_samples_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, c
   const auto expected = host_sampler->sample({1}, mine.batches, 5, 3);
   const auto expected_traffic = traffic.all();
   const auto copy = to_device(own_gpu(), device_grid, a);
+  if (cut != Cut::kNone) shape.schedule = Schedule::kAuto;  // which pulls
   const auto sampler = make_sampler(own_gpu(), job.sampler, copy, shape);
   EXPECT_EQ(sampler->schedules(), host_sampler->schedules());
   traffic.clear();
@@ -131,7 +138,7 @@ constexpr auto kSchedules = {Schedule::kPull, Schedule::kPush, Schedule::kStaged
 // and width of indices.
 template <class Index>
 void expect_on_every_grid(int stride) {
-  int turn = sizeof(Index) / 4;
+  int turn = sizeof(Index) / 4, cuts = turn;
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     const DeviceGrid device_grid(own_gpu(), grid);
@@ -142,6 +149,15 @@ void expect_on_every_grid(int stride) {
         expect_samples_as_on_cpu<Index>(
             grid, device_grid, job,
             ownership_of(kAllOwned[static_cast<int>(schedule) % 2], kSampledVertices, grid.rows()), schedule);
+      }
+      if (grid.rows() > 1 && (cuts++ % 2 == 0 || stride == 1)) {
+        const auto cut = kAllCuts[cuts / 2 % 4];
+        SCOPED_TRACE(
+            fmt::format("{} c {} cut {} {} bytes", job.sampler, c, static_cast<int>(cut), sizeof(Index)));
+        expect_samples_as_on_cpu<Index>(
+            grid, device_grid, job,
+            ownership_of(kAllOwned[static_cast<std::size_t>(cuts) % 3], kSampledVertices, grid.rows()),
+            Schedule::kPull, cut);
       }
       if (stride > 1 && c > 1) continue;  // nothing is sent: every grid does the same
       SCOPED_TRACE(fmt::format("{} c {} replicated {} bytes", job.sampler, c, sizeof(Index)));

@@ -31,10 +31,13 @@ void group_by_owner(const Cuda& cuda, const From* list, std::int64_t count, cons
                     OwnerGroups<Id, Cuda>& groups, int last = -1);
 
 /// The same by the parts that hold entries of the rows `list`: an id is of each of them, so there
-/// are as many ids as pieces.
+/// are as many ids as pieces. On a GPU the host waits twice.
 template <class From, class Id>
 void group_by_holder(const Cpu& cpu, const From* list, std::int64_t count, const HoldersOf& holders,
                      int parts, OwnerGroups<Id>& groups, int last = -1);
+template <class From, class Id>
+void group_by_holder(const Cuda& cuda, const From* list, std::int64_t count, const HoldersOf& holders,
+                     int parts, OwnerGroups<Id, Cuda>& groups, int last = -1);
 
 /// The same for points of an axis: part i owns bounds[i] .. bounds[i+1].
 void group_by_owner(const Cpu& cpu, const std::uint64_t* list, std::int64_t count,

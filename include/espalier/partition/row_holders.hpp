@@ -36,6 +36,16 @@ struct HoldersOf {
   }
 };
 
+/// The codes of rows and the sets that they stand for.
+template <class Space>
+struct HolderCodes {
+  OwnerBytes<Space> of_rows;
+  Array<Space, std::uint64_t> sets;
+
+  HoldersOf leaf() const& { return {of_rows.narrow.data(), of_rows.wide.data(), sets.data()}; }
+  void leaf() const&& = delete;
+};
+
 class RowHolders {
  public:
   /// Of `n` rows of a matrix in so many parts, 1 .. kMostHolders.
@@ -49,7 +59,13 @@ class RowHolders {
 
   int parts() const { return parts_; }
   std::int64_t size() const { return n_; }
-  HoldersOf of() const { return {codes_.narrow.data(), codes_.wide.data(), sets_.data()}; }
+  HoldersOf of() const { return codes_.leaf(); }
+  /// The same for leaves of a space, which reads them where this is, or from a copy.
+  const HolderCodes<Cpu>& on(const Cpu&) const { return codes_; }
+  HolderCodes<Cuda> on(const Cuda& cuda) const {
+    const auto& [narrow, wide] = codes_.of_rows;
+    return {{upload(cuda, narrow), upload(cuda, wide)}, upload(cuda, codes_.sets)};
+  }
   /// The rows that a part holds.
   PartMarks<Cpu> marks(int part) const;
   std::int64_t bytes() const;
@@ -57,8 +73,7 @@ class RowHolders {
  private:
   std::int64_t n_;
   int parts_;
-  OwnerBytes<Cpu> codes_;  // narrow from finish() on, where there are few sets
-  std::vector<std::uint64_t> sets_;
+  HolderCodes<Cpu> codes_;  // narrow from finish() on, where there are few sets
   std::unordered_map<std::uint64_t, std::uint16_t> code_of_;
 };
 

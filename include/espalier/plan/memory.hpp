@@ -56,7 +56,8 @@ struct LargestPart {
 
 /// Bytes on one rank, apart from minibatches.
 struct ResidentMemory {
-  double owners = 0;  ///< who owns which vertex, with graph.order
+  double owners = 0;            ///< who owns which vertex, with graph.order; who holds which row
+  double owners_on_device = 0;  ///< of them, what a GPU has a copy of
   double topology = 0;
   double features = 0;                 ///< and those of edges
   std::vector<KeptMemory> parts = {};  ///< of a step; of an inference, rows that were learnt

@@ -44,6 +44,13 @@ struct CutRows {
   std::int64_t size_of(std::int64_t k) const { return sizes[k] < kLong ? sizes[k] : long_rows.at(k); }
 };
 
+/// The same for leaves of a space.
+struct CutLeaf {
+  HoldersOf holders;
+  PlaceOf row_of;                           ///< of a vertex of which I hold entries, in the block
+  std::shared_ptr<const void> memory = {};  ///< of a GPU's
+};
+
 /// The columns of a matrix for leaves of a space: vertices, or (relation, source).
 template <class Space>
 struct ColumnsOn {
@@ -78,13 +85,12 @@ struct DistCsr {
   SharedList<std::int64_t, Space> type_ends = {};  ///< [types] ends; empty: one type
   bool adds_self = false;                          ///< is it made of A + I, (v, v) being v itself?
   std::shared_ptr<const CutRows> cut = {};         ///< null: rows lie whole with their owners
+  CutLeaf cut_leaf = {};
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }
   /// Row of `local` of a vertex of which I hold entries.
-  PlaceOf row_of(const Space& space) const {
-    return cut ? PlaceOf{cut->mine->words.data(), cut->mine->before.data()} : owners.places(space, part).leaf;
-  }
+  PlaceOf row_of(const Space& space) const { return cut ? cut_leaf.row_of : owners.places(space, part).leaf; }
   /// Entries of the row of ownership.vertex(part, k), wherever they lie. On the host.
   std::int64_t row_size(std::int64_t k) const { return cut ? cut->size_of(k) : local.row_size(k); }
   /// Calls use(row, vertex) for the rows of `local`, ascending. On the host.
@@ -110,6 +116,7 @@ ProductShape shape_of(const DistCsr<Index, Space>& a) {
           .index_bytes = sizeof(Index),
           .value_bytes = a.has_values ? 4 : 0,
           .cut = a.cut != nullptr,
+          .on_gpu = std::is_same_v<Space, Cuda>,
           .copies = a.cut ? a.cut->copies : 1};
 }
 
@@ -128,7 +135,8 @@ void set_schema(DistCsr<Index>& a, const Schema& schema, bool apart) {
 template <class Index>
 std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>& a);
 
-/// A copy of `a` whose block lies in memory of the GPU, or pinned memory; `a` must stay.
+/// A copy of `a` whose block lies in memory of the GPU, or pinned memory; `a` must stay. What
+/// leaves read of a cut lies in the GPU's.
 template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement = Placement::kDevice);

@@ -20,9 +20,10 @@ enum class Schedule { kAuto, kStaged, kStagedOblivious, kPull, kPush };
 /// "auto", "staged", "staged-oblivious", "pull", "push". Throws UserError(kUsage) for another name.
 Schedule schedule_of(const std::string& name);
 const char* name_of(Schedule schedule);
-/// Does it take whole rows from one rank?
-inline bool is_staged(Schedule schedule) {
-  return schedule == Schedule::kStaged || schedule == Schedule::kStagedOblivious;
+/// Does it bring rows that lie in pieces with several ranks? The staged ones take whole
+/// rows from one.
+inline bool takes_pieces(Schedule schedule, bool on_gpu) {
+  return schedule == Schedule::kPull || (schedule == Schedule::kPush && !on_gpu);
 }
 
 /// How results of an operation on the pieces of a row that is cut become those of the row.
@@ -53,6 +54,7 @@ struct ProductShape {
   int index_bytes = 4;
   int value_bytes = 0;  ///< of an entry of A: 0 or 4
   bool cut = false;     ///< may rows lie with several parts?
+  bool on_gpu = false;  ///< are they joined on GPUs?
   double copies = 1;    ///< then: with how many, those that are asked for
   JoinPieces join = JoinPieces::kConcatenate;
 };

@@ -35,6 +35,7 @@ inline constexpr std::array<Schedule, 4> kMovingSchedules = {Schedule::kPull, Sc
 struct PlannedEpoch {
   int ranks = 1, replication = 1;
   Topology topology = Topology::kPartitioned;
+  bool on_gpu = false;
   std::string sampler = "graphsage";
   SamplerShape shape;
   std::int64_t batch_size = 1024;  ///< examples; shape.batch_size is the seeds that they have
