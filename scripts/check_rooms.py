@@ -3,10 +3,10 @@
 
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
 only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
-leaves is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
+kernels is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
 trains calls exponentials and logarithms of the C library; what a training step is made of (pipeline, trainer, network, checkpoint,
-report) names none of its parts (train/step_part.hpp); no two headers have a type of one name in one namespace, of which the
+report) names none of its parts (train/step_hook.hpp); no two headers have a type of one name in one namespace, of which the
 linker would keep either.
 Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
@@ -38,10 +38,10 @@ LIBRARY_FUNCTION = re.compile(r"(?<![\w:])(?:std::)?(?:exp2?|expm1|log|log2|log1
 
 # The seam: files through which every step goes, and words of the mechanisms that are parts of it, beside their names in the table
 # of parts. Checkpoints call the list of past epochs "history", which is a name in their files; a network has running statistics.
-PART_TABLE = pathlib.Path("src/train/step_parts.inl.hpp")
+PART_TABLE = pathlib.Path("src/train/step_hooks.inl.hpp")
 SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
 PART_WORDS = r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|learnt|clip|average_"
-# Those that judge a job and plan it ask the same parts (train/planned_parts.hpp).
+# Those that judge a job and plan it ask the same parts (train/planned_hooks.hpp).
 PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "app": ("job", "job_check", "plan", "plan_page")}
 PLANNED_WORDS = r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_"
 EPOCHS_IN_FILE = '"history"'
@@ -61,7 +61,7 @@ def without_comments(text):
 def names_of_parts():
     """What matches a part of the table by its name."""
     names = re.findall(r"^  part\((\w+),", PART_TABLE.read_text(), re.M) if PART_TABLE.exists() else []
-    return "".join(rf"|\b(?:make_)?{name}(?:_part)?\b" for name in names if name != OF_NETWORKS)
+    return "".join(rf"|\b(?:make_)?{name}(?:_hook)?\b" for name in names if name != OF_NETWORKS)
 
 
 def problems_of(path, room, rooms, part_words, planned_words):
@@ -80,9 +80,9 @@ def problems_of(path, room, rooms, part_words, planned_words):
         if room in TRAINING_ROOMS and not path.stem.endswith("_work") and LIBRARY_FUNCTION.search(content):
             yield f"{path}:{line}: a function of the C library, whose bits differ between machines; base/elementary.hpp has our own"
         if path.name.partition(".")[0] in SEAM.get(room, ()) and (word := part_words.search(content.replace(EPOCHS_IN_FILE, ""))):
-            yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/step_part.hpp)"
+            yield f"{path}:{line}: names {word.group()}, a hook of a step; ask all parts (train/step_hook.hpp)"
         if path.name.partition(".")[0] in PLANNING_SEAM.get(room, ()) and (word := planned_words.search(content)):
-            yield f"{path}:{line}: names {word.group()}, a part of a step; ask all parts (train/planned_parts.hpp)"
+            yield f"{path}:{line}: names {word.group()}, a hook of a step; ask all parts (train/planned_hooks.hpp)"
         if hides_cuda(path, content):
             yield f"{path}:{line}: hides a test of whether CUDA was built; only .cpp files and their NAME_on_gpu.hpp may"
 

@@ -229,7 +229,7 @@ def unsaid(path):
         lines.append(f"features are standardised first: features/mean and features/deviation of {path}")
     bits = config.get("graph", {}).get("feature_bits", 32)
     if bits < 32:
-        lines.append(f"features have {bits} bits: numbers are rounded then, as include/espalier/feature/packed_rows.hpp says")
+        lines.append(f"features have {bits} bits: numbers are rounded then, as include/espalier/feature/quantised_rows.hpp says")
     return lines
 
 

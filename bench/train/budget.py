@@ -93,7 +93,7 @@ def main():
     for name, report in bars.items():
         assert [e["sample_digest"] for e in report["epochs"]] == [e["sample_digest"] for e in none["epochs"]], name
         assert not name.startswith("features") or report["weights_digest"] == none["weights_digest"], name
-    print(f"{'':28}{'bytes':>8}{'last':>8}{'kept rows served':>19}{'MiB':>8}{'history':>8}{'input rows':>12}")
+    print(f"{'':28}{'bytes':>8}{'last':>8}{'cached rows served':>19}{'MiB':>8}{'history':>8}{'input rows':>12}")
     for name, report in bars.items():
         last = report["epochs"][-1]
         shares = [ours / theirs for ours, theirs in zip(sent(report), sent(none))]

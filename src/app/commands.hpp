@@ -97,7 +97,7 @@ void prepare_command(const Communicator& world, const PrepareArguments& argument
 struct PartitionArguments {
   std::string file;
   std::string output;         ///< empty: the file's name, .order.h5 or .cut.h5 for .h5
-  std::string method;         ///< a name in order_methods() or edge_cut_methods(); empty:
+  std::string method;         ///< a name in partition_methods() or edge_cut_methods(); empty:
                               ///< the usual one
   std::int64_t clusters = 0;  ///< 0: kUsualClusters, or as many as vertices
   bool edges = false;         ///< parts of edges, not an order of vertices
@@ -171,7 +171,7 @@ struct InferArguments {
   std::string named_by;              ///< "ids" or "numbers": how both lists name vertices
   bool predictions = false;          ///< write predicted classes, too
   std::string csv;                   ///< write them as CSV, too; empty: do not
-  bool metrics = false;              ///< judge the splits
+  bool metrics = false;              ///< evaluate the splits
   std::string resume;                ///< a folder that keeps finished layers; empty: none are kept
   bool sampled = false;              ///< draw neighbours as training does, not take all
   bool half = false;                 ///< store rows as float16

@@ -9,7 +9,7 @@
 #include "espalier/base/nearest.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/partition/edge_parts.hpp"
-#include "espalier/partition/order_methods.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "import_formats.hpp"
 
@@ -113,7 +113,7 @@ every number of ranks: their parts are cuts of the sequence, even in vertices, e
 each split.
 
 The methods (--method):
-)" + list_of(order_methods()) +
+)" + list_of(partition_methods()) +
             R"(
 
 An order is HDF5; h5py can write one too:

@@ -27,7 +27,7 @@
 #include "job.hpp"
 #include "job_on_gpu.hpp"
 #include "kept_layers.hpp"
-#include "link_questions.hpp"
+#include "link_queries.hpp"
 #include "named_vertices.hpp"
 #include "row_tables.hpp"
 #include "trained_network.hpp"
@@ -292,13 +292,13 @@ void compute_and_keep(const Job& job, KeptLayers& kept, LayerwisePass& pass, Inp
                       const Network<float>& network, std::vector<RowSink*> sinks,
                       const std::function<void()>& check) {
   const int done = kept.done(), hidden = static_cast<int>(sinks.size()) - 1;
-  RowsByVertexOn<Cpu> keeper(
+  RowsByVertexOn<Cpu> rows_here(
       pass.shares(), job.grid->world().rank(),
       [&](std::int64_t vertex, const Matrix<float>& rows) { kept.take(vertex, rows); });
   std::vector<SeveralSinks<Cpu>> several(static_cast<std::size_t>(hidden));
   for (int l = done; l < hidden; ++l) {
     auto& sink = several[static_cast<std::size_t>(l)];
-    sink.add(keeper);
+    sink.add(rows_here);
     if (sinks[l] != nullptr) sink.add(*sinks[l]);
     sinks[l] = &sink;
   }
@@ -409,11 +409,11 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
     layers.back().add(listing);
   }
   std::unique_ptr<TaskOn<Space>> task;
-  std::unique_ptr<RowJudgeOn<Space>> judge;
+  std::unique_ptr<RowEvaluatorOn<Space>> evaluator;
   if (inference.targets) {
     task = make_task(space, *job.grid, *inference.targets, job.config.train);
-    judge = task->judge();
-    layers.back().add(*judge);  // the last of them: it may take the memory
+    evaluator = task->evaluator();
+    layers.back().add(*evaluator);  // the last of them: it may take the memory
   }
   std::vector<RowSinkOn<Space>*> sinks;
   for (auto& layer : layers) sinks.push_back(layer.or_null());
@@ -423,7 +423,7 @@ void infer(const Job& job, const Inference& inference, const Space& space, const
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kInferLabel).bytes_received;
   std::optional<Evaluation> found;
-  if (judge) found = judge->finish(space, network.task_tensors());
+  if (evaluator) found = evaluator->finish(space, network.task_tensors());
   file.commit([&](const hdf5::Handle& root) { return describe(root, job, inference, digest, found); });
   const auto moved = world.all_reduce(bytes, Reduction::kSum, "report");
   log::info("wrote   {}: {} in {:.1f} s, {:.1f} MB between ranks", arguments.output, shape.in_words(),
@@ -463,7 +463,7 @@ void infer_on_gpu(const Job& job, const Inference& inference, const DistCsr<Inde
 
 template <class Index>
 void run(Job& job, Inference& inference) {
-  // 1. The matrix on the grid, features as the network was trained on them, what to judge by.
+  // 1. The matrix on the grid, features as the network was trained on them, what to evaluate by.
   const auto a = read_model_matrix<Index>(job);
   auto features = read_job_features(job, inference.weights.standardization);
   auto edges = read_job_edges(job);
@@ -471,7 +471,7 @@ void run(Job& job, Inference& inference) {
   if (arguments.metrics) inference.targets = targets_of(job, inference);
   if (!arguments.links.empty()) {
     inference.known_links = read_links_to_ask(*job.grid, *job.file, job.graph, job.owners.blocks, job.config);
-    inference.links = read_link_questions(job, arguments.links, arguments.top > 0, arguments.named_by);
+    inference.links = read_link_queries(job, arguments.links, arguments.top > 0, arguments.named_by);
   }
   warn_of_another_graph(job, inference);
   const auto shape = rows_to_read(job, inference);
@@ -553,7 +553,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   if (arguments.sampled) check_sampled(config);
   auto job = open_job(
       world, config, JobKind::kInfer, of_weights,
-      {.judges = arguments.metrics, .answers = !arguments.links.empty(), .lists = !arguments.csv.empty()});
+      {.evaluates = arguments.metrics, .answers = !arguments.links.empty(), .lists = !arguments.csv.empty()});
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   if (!arguments.resume.empty() && job.device.gpu)
     usage_error("--resume {}: is for CPUs; use run.device = \"cpu\", or leave it out", arguments.resume);
@@ -562,7 +562,7 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
                 arguments.resume, config.model.jumping);
   check_trained_columns(job, weights.graph.feature_columns, arguments.checkpoint);
   auto network = trained_network(job, weights, arguments.checkpoint);
-  if (job.command.answers || (job.command.judges && !task_kind_of(config.train.task).of_labels))
+  if (job.command.answers || (job.command.evaluates && !task_kind_of(config.train.task).of_labels))
     settle_relations(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
   Inference inference{arguments, std::move(weights), std::move(network), layer};

@@ -37,7 +37,7 @@ Config load_job_config(const Communicator& world, const JobArguments& arguments)
   return config;
 }
 
-void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path) {
+void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path) {
   constexpr const char* kAgain = "make one of this graph with `espalier partition`";
   if (order.nodes != file.info().nodes)
     input_error("{}: the order is of a graph with {} vertices, and {} has {}; {}", path, order.nodes,
@@ -113,7 +113,7 @@ static bool reads_targets(const Job& job) {
   if (job.kind == JobKind::kWrite)
     return task_kind_of(job.config.train.task).of_labels && job.graph.has_labels;
   return job.kind == JobKind::kTrain ||
-         (job.kind == JobKind::kInfer && (job.command.judges || job.command.answers));
+         (job.kind == JobKind::kInfer && (job.command.evaluates || job.command.answers));
 }
 
 JobSize size_of(const Job& job, std::int64_t ranks) {
@@ -128,7 +128,7 @@ JobSize size_of(const Job& job, std::int64_t ranks) {
           .gpu = job.device.gpu != nullptr,
           .device_memory = job.device.memory,
           .samples_ahead = job.samples_ahead,
-          .order = job.owners.order.value_or(OrderInfo()),
+          .order = job.owners.order.value_or(VertexPartitionInfo()),
           .cut = job.owners.cut ? job.owners.cut->info : EdgePartsInfo(),
           .may_spill = job.kind == JobKind::kTrain && job.device.gpu == nullptr,
           .spills_unasked = job.config.run.spill.empty() && !job.spill.empty()};
@@ -166,7 +166,7 @@ std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {
 PassMemory pass_memory(const Job& job) {
   const auto size = size_of(job, job.grid->ranks());
   const bool held =
-      std::ranges::any_of(planned_parts(size, job.grid->replication()), &PlannedPart::holds_cache);
+      std::ranges::any_of(planned_hooks(size, job.grid->replication()), &PlannedHook::holds_cache);
   return {evaluation_memory(size, job.grid->replication()), job.spill,
           held ? 0 : cache_memory(job.config.run)};
 }
@@ -210,13 +210,13 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   note_activity("opening the graph file");
   auto view = view_of(config);
   view.target_by = weights.target_by;
-  const bool judges = kind != JobKind::kInfer || command.judges;
-  if (!judges) view.split.clear();
+  const bool evaluates = kind != JobKind::kInfer || command.evaluates;
+  if (!evaluates) view.split.clear();
   job.file = memory ? std::make_unique<GraphFile>(world, config.graph.file, memory->graph, view)
                     : std::make_unique<GraphFile>(world, config.graph.file, view);
   job.graph = job.file->info();
   if (weights.classes) job.graph.classes = *weights.classes;
-  if (!judges && !config.graph.split.empty()) {  // it is named where it is there
+  if (!evaluates && !config.graph.split.empty()) {  // it is named where it is there
     const auto found = std::ranges::find(job.graph.splits, config.graph.split, &SplitInfo::name);
     job.graph.split =
         found == job.graph.splits.end() ? -1 : static_cast<int>(found - job.graph.splits.begin());
@@ -229,7 +229,7 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   JobFacts facts = {.world = world,
                     .config = config,
                     .kind = kind,
-                    .judges = command.judges,
+                    .evaluates = command.evaluates,
                     .ranks = world.size(),
                     .file = job.file.get(),
                     .graph = &job.graph};
@@ -368,7 +368,7 @@ std::string sampler_in_words(const Config& config) {
 }
 
 // Where a step is no unbiased estimate of what evaluation computes: one line.
-static void say_what_is_biased(const Config& config, std::span<const PlannedPart> parts) {
+static void say_what_is_biased(const Config& config, std::span<const PlannedHook> parts) {
   const auto& sampler = sampler_kind_of(config.sampler.kind);
   const auto& model = config.model;
   const bool draws = sampler.induces || !config.sampler.relation_fanout.empty() ||
@@ -442,7 +442,7 @@ void warn_of_surprises(const Job& job) {
         "graph.cut = {} has {} of edges for {} block rows, entries of the largest over the mean {:.2f}; 4 or "
         "more for each are even on any grid (`espalier partition --edges --parts {}`)",
         config.graph.cut, counted(job.owners.cut->info.parts(), "part"), rows, cut_balance(job), 4 * rows);
-  const auto parts = planned_parts(size_of(job, ranks), job.grid->replication());
+  const auto parts = planned_hooks(size_of(job, ranks), job.grid->replication());
   if (training) say_what_is_biased(config, parts);
   if (job.device.sharers > 1)
     log::warning("{} ranks share a GPU; start one rank per GPU, or set run.device = \"cpu\"",

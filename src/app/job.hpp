@@ -43,16 +43,16 @@ struct MetricsFile {
 /// Who owns which vertex.
 struct VertexOwners {
   Ownership blocks;                           ///< a part for each block row
-  std::optional<OrderInfo> order;             ///< what they were cut from, with graph.order
+  std::optional<VertexPartitionInfo> order;   ///< what they were cut from, with graph.order
   std::optional<EdgeCut> cut;                 ///< which block row has which entry, with graph.cut
   std::shared_ptr<const BatchGroups> groups;  ///< of training examples, with local batches
 };
 
 /// What a command does beyond what its kind and config say.
 struct OfCommand {
-  bool judges = false;   ///< an inference that reads labels, or links, to judge by
-  bool answers = false;  ///< an inference that is asked about links
-  bool lists = false;    ///< an inference that keeps what it predicts, for a list
+  bool evaluates = false;  ///< an inference that reads labels, or links, to evaluate by
+  bool answers = false;    ///< an inference that is asked about links
+  bool lists = false;      ///< an inference that keeps what it predicts, for a list
 };
 
 struct Job {
@@ -91,7 +91,7 @@ GraphView view_of(const Config& config);
 
 /// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
 /// edges were read by digests that stand in the file.
-void check_order(const OrderInfo& order, const GraphFile& file, const std::string& path);
+void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path);
 
 /// The same of parts of edges, and Collective. graph.cut, with one.
 void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path);
@@ -224,7 +224,7 @@ template <class Space>
 std::unique_ptr<EmbeddingStoreOn<Space>> make_embeddings(const Job& job, const Space& space,
                                                          const GridOn<Space>& grid) {
   const auto tables = tables_of(job);
-  if (tables.empty() || !tables.back().learnt) return nullptr;
+  if (tables.empty() || !tables.back().trainable) return nullptr;
   const auto& train = job.config.train;
   return std::make_unique<EmbeddingStoreOn<Space>>(
       space, grid, job.owners.blocks, tables.back(), job.graph.schema,

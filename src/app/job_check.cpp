@@ -5,7 +5,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/train/planned_parts.hpp"
+#include "espalier/train/planned_hooks.hpp"
 #include "espalier/train/task.hpp"
 #include "job.hpp"
 
@@ -94,7 +94,7 @@ void relation_fanout(const JobFacts& job) {
 
 void embedding(const JobFacts& job) {
   if (job.config.model.embedding == 0) return;
-  if (!input_tables(*job.graph, job.config).back().learnt)
+  if (!input_tables(*job.graph, job.config).back().trainable)
     usage_error("model.embedding has no meaning for {}, {} features; leave it out", job.config.graph.file,
                 job.graph->types.size() > 1 ? "whose types all have" : "which has");
 }
@@ -233,7 +233,7 @@ void what_is_learnt(const JobFacts& job) {
   note_activity("checking what is learnt");
   const auto& task = task_kind_of(job.config.train.task);
   if (task.of_labels) {
-    if (job.judges && !job.graph->has_labels)
+    if (job.evaluates && !job.graph->has_labels)
       input_error("--metrics: {} has no labels (/nodes/labels) to judge by; leave --metrics out",
                   job.config.graph.file);
     check_labels(job.file->info(), job.config.graph.file, job.config.train.task);
@@ -306,8 +306,8 @@ void memory(const JobFacts& job) {
 
 // ---- all of them ----
 
-// Bit k: jobs of the k-th kind; kJudge: those that judge.
-enum Concerns : unsigned { kWrite = 2, kTrain = 4, kInfer = 8, kJudge = 16, kDraw = 7, kAll = 15 };
+// Bit k: jobs of the k-th kind; kEvaluate: those that evaluate.
+enum Concerns : unsigned { kWrite = 2, kTrain = 4, kInfer = 8, kEvaluate = 16, kDraw = 7, kAll = 15 };
 
 struct Check {
   Moment moment;
@@ -323,7 +323,7 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kWrite, written},
     {Moment::kGraph, kAll, copies},
     {Moment::kGraph, kDraw, target},
-    {Moment::kGraph, kDraw | kJudge, split},
+    {Moment::kGraph, kDraw | kEvaluate, split},
     {Moment::kGraph, kDraw, relation_fanout},
     {Moment::kGraph, kDraw, embedding},
     {Moment::kGraph, kDraw, mean_of_self},
@@ -335,8 +335,8 @@ constexpr Check kChecks[] = {
     {Moment::kGraph, kTrain | kInfer, features_on_disk},
     {Moment::kGraph, kAll, edge_features},
     {Moment::kGraph, kWrite, labels_to_write},
-    {Moment::kGraph, kTrain | kJudge, what_is_learnt},
-    {Moment::kGraph, kJudge, examples},
+    {Moment::kGraph, kTrain | kEvaluate, what_is_learnt},
+    {Moment::kGraph, kEvaluate, examples},
     {Moment::kGrid, kDraw, groups},
     {Moment::kGrid, kAll, parts_of_edges},
     {Moment::kGrid, kAll, keys_of_gpus},
@@ -346,7 +346,7 @@ constexpr Check kChecks[] = {
 }  // namespace
 
 void check_job(Moment moment, const JobFacts& facts) {
-  const unsigned concern = 1u << static_cast<int>(facts.kind) | (facts.judges ? kJudge : 0u);
+  const unsigned concern = 1u << static_cast<int>(facts.kind) | (facts.evaluates ? kEvaluate : 0u);
   for (const auto& check : kChecks)
     if (check.moment == moment && (check.concerns & concern) != 0) check.check(facts);
 }

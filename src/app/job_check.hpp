@@ -32,15 +32,15 @@ struct JobFacts {
   const Config& config;
   std::string source = {};  ///< the config's file; at kConfig
   JobKind kind = JobKind::kTrain;
-  bool judges = false;              ///< does `infer` compare with labels?
+  bool evaluates = false;           ///< does `infer` compare with labels?
   std::int64_t ranks = 1;           ///< of the job
   const GraphFile* file = nullptr;  ///< from kGraph on
   const GraphInfo* graph = nullptr;
-  const OrderInfo* order = nullptr;       ///< graph.order, with one; from kGrid on
-  const JobSize* size = nullptr;          ///< its config resolved
-  std::string device = {};                ///< where it computes: "on the CPU"
-  const PlannedJob* estimated = nullptr;  ///< at kMemory
-  MemoryOffer memory = {};                ///< of a rank
+  const VertexPartitionInfo* order = nullptr;  ///< graph.order, with one; from kGrid on
+  const JobSize* size = nullptr;               ///< its config resolved
+  std::string device = {};                     ///< where it computes: "on the CPU"
+  const PlannedJob* estimated = nullptr;       ///< at kMemory
+  MemoryOffer memory = {};                     ///< of a rank
 };
 
 /// Collective over facts.world. Throws the UserError, on every rank, of the first check of that

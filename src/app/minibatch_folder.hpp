@@ -31,7 +31,7 @@ class JobLabels {
   /// has let through; a graph may have no labels.
   explicit JobLabels(const Job& job);
 
-  /// The job's examples, whose tags of() reads.
+  /// The job's examples, whose label_indices of() reads.
   const ExampleSource& examples() const { return *examples_; }
   /// Of the seeds of a batch, as long as both live and until it is called again. Local.
   SeedLabels of(const SeedBatch& batch);

@@ -13,7 +13,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/degrees.hpp"
-#include "espalier/partition/order_quality.hpp"
+#include "espalier/partition/partition_quality.hpp"
 #include "info_pages.hpp"
 #include "job.hpp"
 
@@ -38,9 +38,9 @@ int clusters_of(const PartitionArguments& arguments, std::int64_t nodes) {
   return static_cast<int>(arguments.clusters > 0 ? arguments.clusters : std::min(kUsualClusters, nodes));
 }
 
-const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInfo& info) {
+const VertexPartitionMethod& method_of(const PartitionArguments& arguments, const GraphInfo& info) {
   const bool symmetric = info.directed && !*info.directed;
-  const auto& method = order_method(
+  const auto& method = partition_method(
       arguments.method.empty() ? default_order_method(info.nodes, symmetric ? info.edges : 2 * info.edges)
                                : arguments.method);
   if (method.check != nullptr) method.check(info.nodes, info.edges);
@@ -68,7 +68,7 @@ const OrderMethod& method_of(const PartitionArguments& arguments, const GraphInf
 
 // Collective. Of each of my vertices: 1, the entries of its row, whether it is in each part of
 // any split.
-std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask& task) {
+std::vector<ClusterWeights> read_weights(const GraphFile& file, const VertexPartitionTask& task) {
   const auto mine = task.mine();
   std::vector<ClusterWeights> weights(static_cast<std::size_t>(mine.size()), ClusterWeights{1});
   const auto read = [&](std::int64_t begin, std::int64_t end) {
@@ -85,7 +85,7 @@ std::vector<ClusterWeights> read_weights(const GraphFile& file, const OrderTask&
 }
 
 // Where the types end that parts are to have evenly; empty: none.
-std::vector<std::int64_t> balanced_types(const GraphInfo& info, const OrderMethod& method,
+std::vector<std::int64_t> balanced_types(const GraphInfo& info, const VertexPartitionMethod& method,
                                          const PartitionArguments& arguments) {
   constexpr std::size_t kMostTypes = 16;
   const auto& types = info.schema.types();
@@ -101,7 +101,7 @@ std::vector<std::int64_t> balanced_types(const GraphInfo& info, const OrderMetho
 }
 
 // Collective. The parts that vertices are to follow, and how many of them.
-void take_cut(OrderTask& task, const GraphFile& file, const PartitionArguments& arguments) {
+void take_cut(VertexPartitionTask& task, const GraphFile& file, const PartitionArguments& arguments) {
   task.by = EdgeCut{arguments.by, read_edge_parts_info(task.world, arguments.by)};
   check_cut(task.by->info, file, arguments.by);
   const auto parts = task.by->info.parts();
@@ -114,19 +114,19 @@ void take_cut(OrderTask& task, const GraphFile& file, const PartitionArguments& 
   };
 }
 
-OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderMethod& method,
-                  const PartitionArguments& arguments) {
+VertexPartitionTask task_of(const Communicator& world, const GraphFile& file,
+                            const VertexPartitionMethod& method, const PartitionArguments& arguments) {
   const auto& info = file.info();
-  OrderTask task{.world = world,
-                 .nodes = info.nodes,
-                 .edges = info.edges,
-                 .clusters = clusters_of(arguments, info.nodes),
-                 .seed = static_cast<std::uint64_t>(arguments.seed),
-                 .fast = arguments.fast,
-                 .weights = {},
-                 .read_rows = [&file](std::int64_t begin, std::int64_t end) {
-                   return file.read_rows<std::int64_t>(begin, end);
-                 }};
+  VertexPartitionTask task{.world = world,
+                           .nodes = info.nodes,
+                           .edges = info.edges,
+                           .clusters = clusters_of(arguments, info.nodes),
+                           .seed = static_cast<std::uint64_t>(arguments.seed),
+                           .fast = arguments.fast,
+                           .weights = {},
+                           .read_rows = [&file](std::int64_t begin, std::int64_t end) {
+                             return file.read_rows<std::int64_t>(begin, end);
+                           }};
   if (method.by_cut) take_cut(task, file, arguments);
   task.weights = read_weights(file, task);
   task.type_ends = balanced_types(info, method, arguments);
@@ -134,9 +134,10 @@ OrderTask task_of(const Communicator& world, const GraphFile& file, const OrderM
 }
 
 // Collective. What is to be said of the order with these clusters of my vertices.
-OrderInfo describe_order(const GraphFile& file, const OrderMethod& method, const OrderTask& task,
-                         std::span<const std::uint16_t> mine) {
-  OrderInfo order{task.nodes, method.name, pattern_digest(file.content()), weights_of_clusters(task, mine)};
+VertexPartitionInfo describe_order(const GraphFile& file, const VertexPartitionMethod& method,
+                                   const VertexPartitionTask& task, std::span<const std::uint16_t> mine) {
+  VertexPartitionInfo order{task.nodes, method.name, pattern_digest(file.content()),
+                            weights_of_clusters(task, mine)};
   if (method.by_cut) order.weights.resize(task.clusters);  // parts that own nothing stay parts
   if (!task.type_ends.empty()) {
     for (const auto& type : file.info().schema.types()) order.types.push_back(type.name);

@@ -91,15 +91,15 @@ double bytes_to_count(const Plan& plan) {
 template <class Index>
 DiskReadModel::Job disk_reads(const Plan& plan, const DistCsr<Index>& a) {
   const auto& config = plan.job.config;
-  const auto rule = row_rule_of(config.run.cache_policy);
+  const auto rule = cache_rule_of(config.run.cache_policy);
   const auto memory = cache_memory(config.run);
   return {.tables = input_tables(plan.job.graph, config),
           .blocks = plan.epoch.blocks(a.rows()),
           .replication = plan.epoch.replication,
           .rule = rule,
           .memory = memory,
-          .by_degree = memory > 0 && rule == RowRule::kDegree ? rows_by_degree(a, a.rows())
-                                                              : std::vector<std::int64_t>(),
+          .by_degree = memory > 0 && rule == CacheRule::kDegree ? rows_by_degree(a, a.rows())
+                                                                : std::vector<std::int64_t>(),
           .batches = batches_of_epoch(plan.job.graph, config),
           .batches_per_step = plan.epoch.batches_per_step,
           .bulk = plan.epoch.bulk};
@@ -115,9 +115,9 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
                             .read_examples(world, file, plan.job.config, plan.epoch.groups.get());
   std::optional<DiskReadModel> reads;
   InputVisit visit;
-  const auto parts = planned_parts(plan.job, plan.epoch.replication);
+  const auto parts = planned_hooks(plan.job, plan.epoch.replication);
   if (plan.job.training && plan.job.config.graph.features_on_disk() &&
-      std::ranges::none_of(parts, &PlannedPart::holds_cache)) {
+      std::ranges::none_of(parts, &PlannedHook::holds_cache)) {
     reads.emplace(disk_reads(plan, a));
     visit = [&](auto batch, int rank, auto vertices) { reads->add(batch, rank, vertices); };
   }
@@ -125,8 +125,8 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
   if (reads && plan.work.drawn == plan.work.batches) plan.disk = reads->counts();
   const auto blocks = plan.epoch.blocks(a.rows());
   for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    plan.judged[static_cast<std::size_t>(split)] =
-        count_judged(file.read_split(split), blocks, plan.epoch.replication);
+    plan.evaluated[static_cast<std::size_t>(split)] =
+        count_evaluated(file.read_split(split), blocks, plan.epoch.replication);
   // A relation that is left out is so in all layers.
   const auto& fanouts = plan.epoch.shape.relation_fanout;
   const std::span<const std::int64_t> left_out =
@@ -140,7 +140,7 @@ void count(Plan& plan, const Communicator& world, const GraphFile& file, std::in
     before = limit;
     plan.evaluations.push_back(
         as_before ? plan.evaluations.back()
-                  : count_evaluation(a.local, blocks, plan.epoch.replication, limit, a.columns.leaf(),
+                  : count_evaluation(a.local, blocks, plan.epoch.replication, limit, a.columns.view(),
                                      layer == 1 ? plan.epoch.tables : std::vector{HeldTypes()}, left_out));
   }
 }
@@ -152,7 +152,7 @@ void take_estimates(Plan& plan, const PlannedJob& estimated) {
   const auto& graph = plan.job.graph;
   const auto sizes = task_kind_of(plan.job.config.train.task).splits(graph);
   for (std::size_t split = 0; split < sizes.size(); ++split)
-    plan.judged[split].assign(plan.epoch.ranks, static_cast<double>(sizes[split]) / plan.epoch.ranks);
+    plan.evaluated[split].assign(plan.epoch.ranks, static_cast<double>(sizes[split]) / plan.epoch.ranks);
 }
 
 // ---- memory ----

@@ -200,8 +200,8 @@ std::string volumes(const Plan& plan) {
                           : plan.job.config.train.eval_every == 1
                               ? ""
                               : fmt::format("every {} epochs", plan.job.config.train.eval_every));
-  for (const auto& part : planned_parts(plan.job, plan.epoch.replication))
-    if (!part.not_foreseen.empty()) text += fmt::format("  (without {})\n", part.not_foreseen);
+  for (const auto& part : planned_hooks(plan.job, plan.epoch.replication))
+    if (!part.not_prefetched.empty()) text += fmt::format("  (without {})\n", part.not_prefetched);
   if (plan.job.config.graph.nodes_share_features() && !plan.job.gpu)
     text +=
         "  (without graph.features_on = \"node\", which leaves out what ranks of one node fetch from each "

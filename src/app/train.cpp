@@ -91,7 +91,7 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
       counted(parameters, "parameter"), sampler_in_words(config), config.sampler.batch_size,
       job.batches_per_step(), job.bulk(), schedules_in_words(job, schedules));
   say_how_disks_are_read(job);
-  if (const auto tables = tables_of(job); tables.back().learnt) {
+  if (const auto tables = tables_of(job); tables.back().trainable) {
     std::int64_t rows = 0;
     std::string types;
     for (const auto& type : embedded_types(tables.back().held, job.graph.schema)) {

@@ -49,7 +49,7 @@ Network<float> trained_network(const Job& job, const TrainedWeights& weights, co
   Network<float> network(network_of_task(job, trained), 0);
   take_tensors(job.cpu, weights.tensors, path, network);
   const auto columns = std::ssize(weights.standardization.mean);
-  // Without learnt rows.
+  // Without trainable embeddings.
   const auto features = input_shape(job.graph, sees_relations(job.config), input_tables(job.graph, 0)).width;
   if (columns > 0 && columns != features)
     input_error("{}: features/mean has {} columns, and {} has {} features", path, columns,

@@ -70,7 +70,7 @@ void train_on_gpu(const Job& job, const DistCsr<Index>& a, std::vector<RowStore>
 template <class Index>
 void warn_of_silence(const Job& job, const DistCsr<Index>& a, const Targets& targets) {
   if (job.config.model.layers == 0) return;
-  const auto columns = a.columns.leaf();
+  const auto columns = a.columns.view();
   const bool of_labels = task_kind_of(job.config.train.task).of_labels;
   std::int64_t reached = 0;
   a.for_each_row([&](std::int64_t row, std::int64_t v) {

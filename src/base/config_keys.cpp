@@ -159,7 +159,8 @@ std::vector<Key> bind_keys(Config& c) {
           "attention (gat, rgat, hgt) reads the features of edges, too"}
           .with({kLayers}),
       Key{"model.embedding", kShape, &c.model.embedding,
-          "width of a learnt row for each vertex of types without features; 0: one row for all of a type"}
+          "width of a trainable embedding for each vertex of types without features; 0: one row for all of a "
+          "type"}
           .between(0, 65536),
       Key{"model.aggregator", kMeaning, &c.model.aggregator, "what sage makes of the neighbours"}
           .among({"mean", "max", "sum"})
@@ -275,12 +276,14 @@ std::vector<Key> bind_keys(Config& c) {
           .between(0, 1)
           .with({kSteps}),
       Key{"train.clip_norm", kTrajectory, &c.train.clip_norm,
-          "the longest that the gradient of all weights, but for learnt rows, may be; longer ones are scaled "
+          "the longest that the gradient of all weights, but for trainable embeddings, may be; longer ones "
+          "are scaled "
           "down; 0: any length"}
           .from(0),
       Key{"train.average_weights", kTrajectory, &c.train.average_weights,
-          "evaluations judge, and the best epoch keeps, an exponential average of weights, but for learnt "
-          "rows, that keeps this share of itself in a step, as 0.999; 0: the weights themselves"}
+          "evaluations use, and the best epoch keeps, an exponential average of weights, but for "
+          "trainable embeddings, that keeps this share of itself in a step, as 0.999; 0: the weights "
+          "themselves"}
           .between(0, 0.999999),
       Key{"train.weight_decay", kTrajectory, &c.train.weight_decay,
           "L2 penalty added to the gradient of weight matrices"}

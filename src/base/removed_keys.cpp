@@ -18,7 +18,7 @@ const std::vector<Removed>& table() {
       {"history.lag", "", "1", "leave it out: a step reads what was there two steps before"},
       {"history.layers", "", "[]", "leave it out: rows of all hidden layers are kept"},
       {"history.saved", "", "", "leave it out: checkpoints hold the cache"},
-      {"history.audit", "", "", "leave it out: kept rows are not compared with exact ones any more"},
+      {"history.audit", "", "", "leave it out: cached rows are not compared with exact ones any more"},
       {"sampler.batches", "", "",
        "sampler.groups says it: 0 (the default) for uniform batches, as many groups as there were (64, where "
        "none were given) for local ones"},

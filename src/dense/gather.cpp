@@ -41,9 +41,9 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 ESPALIER_INSTANTIATE(Half)
 #undef ESPALIER_INSTANTIATE
-template void copy_rows<PackedWord>(const Cpu&, ConstMatrixView<PackedWord>, const std::int32_t*,
-                                    std::int64_t, MatrixView<PackedWord>);
-template void copy_rows<PackedWord>(const Cpu&, ConstMatrixView<PackedWord>, const std::int64_t*,
-                                    std::int64_t, MatrixView<PackedWord>);
+template void copy_rows<QuantisedWord>(const Cpu&, ConstMatrixView<QuantisedWord>, const std::int32_t*,
+                                       std::int64_t, MatrixView<QuantisedWord>);
+template void copy_rows<QuantisedWord>(const Cpu&, ConstMatrixView<QuantisedWord>, const std::int64_t*,
+                                       std::int64_t, MatrixView<QuantisedWord>);
 
 }  // namespace espalier

@@ -113,9 +113,9 @@ ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(Half)
 ESPALIER_INSTANTIATE(BFloat16)
 #undef ESPALIER_INSTANTIATE
-template void copy_rows<PackedWord>(const Cuda&, ConstMatrixView<PackedWord, Cuda>, const std::int32_t*,
-                                    std::int64_t, MatrixView<PackedWord, Cuda>);
-template void copy_rows<PackedWord>(const Cuda&, ConstMatrixView<PackedWord, Cuda>, const std::int64_t*,
-                                    std::int64_t, MatrixView<PackedWord, Cuda>);
+template void copy_rows<QuantisedWord>(const Cuda&, ConstMatrixView<QuantisedWord, Cuda>, const std::int32_t*,
+                                       std::int64_t, MatrixView<QuantisedWord, Cuda>);
+template void copy_rows<QuantisedWord>(const Cuda&, ConstMatrixView<QuantisedWord, Cuda>, const std::int64_t*,
+                                       std::int64_t, MatrixView<QuantisedWord, Cuda>);
 
 }  // namespace espalier

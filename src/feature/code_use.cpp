@@ -6,17 +6,17 @@
 
 namespace espalier {
 
-CodeUse::CodeUse(const Packing& packing)
+CodeUse::CodeUse(const Quantisation& packing)
     : columns_(packing.columns),
       bits_(packing.bits),
       seen_(static_cast<std::size_t>(columns_ << bits_), 0),
       numbers_(static_cast<std::size_t>(columns_)) {}
 
-void CodeUse::add(ConstMatrixView<float> rows, ConstMatrixView<PackedWord> packed) {
+void CodeUse::add(ConstMatrixView<float> rows, ConstMatrixView<QuantisedWord> packed) {
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(packed.row(i));
     for (std::int64_t j = 0; j < columns_; ++j) {
-      seen_[(j << bits_) + packed_code(bytes, j, bits_)] = 1;
+      seen_[(j << bits_) + quantised_code(bytes, j, bits_)] = 1;
       auto& numbers = numbers_[j];
       if (std::ssize(numbers) > kMostNumbers) continue;
       const auto at = std::ranges::lower_bound(numbers, rows.row(i)[j]);

@@ -9,7 +9,7 @@ namespace espalier {
 
 DiskReadModel::DiskReadModel(Job job) : job_(std::move(job)) {
   for (const auto& table : job_.tables) {
-    if (table.learnt) continue;
+    if (table.trainable) continue;
     auto& of = tables_.emplace_back(OfTable{table, table.held.owners(job_.blocks), {}, {}});
     for (const auto& type : table.held.types())
       if (type.held) of.ends.push_back(type.end - type.shift);
@@ -56,23 +56,23 @@ void DiskReadModel::add(std::int64_t batch, int rank, std::span<const std::int64
 // Steps whose batches are all there, as a rank takes them.
 void DiskReadModel::window_is_there() {
   for (; step_ * job_.batches_per_step < job_.batches && step_end(step_) <= added_; ++step_) {
-    if (foreseen_ < added_) foresee();
+    if (prefetched_ < added_) prefetch();
     take_step(step_);
   }
 }
 
-void DiskReadModel::foresee() {
-  foreseen_ = added_;
-  if (job_.rule != RowRule::kBelady) return fresh_.clear();
+void DiskReadModel::prefetch() {
+  prefetched_ = added_;
+  if (job_.rule != CacheRule::kBelady) return fresh_.clear();
   const std::int64_t reads = has_all() ? 1 : 2;
   for (std::size_t k = 0; k < tables_.size(); ++k)
     for (int rank = 0; rank < ranks(); ++rank) {
       auto& policy = tables_[k].policies[static_cast<std::size_t>(rank)];
       for (const auto& [step, wanted] : fresh_) {
-        if (!has_all()) policy.foresee(2 * step, read_by(wanted, k, rank, /*for_others=*/true));
-        policy.foresee(reads * (step + 1) - 1, read_by(wanted, k, rank, false));
+        if (!has_all()) policy.prefetch(2 * step, read_by(wanted, k, rank, /*for_others=*/true));
+        policy.prefetch(reads * (step + 1) - 1, read_by(wanted, k, rank, false));
       }
-      policy.settle();
+      policy.end_prefetch();
     }
   fresh_.clear();
 }

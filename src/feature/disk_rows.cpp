@@ -156,15 +156,15 @@ class DiskRows::Reading {
   }
 
   // A piece that was read, checked, to the places that want it; or what is wrong with it. The only
-  // words are those of packed rows.
+  // words are those of quantised rows.
   const char* take(Piece& piece) const {
     const auto as = [&]<class S>(S) {
       const auto* const what = check_chunks<S>(piece);
       if (what == nullptr) take_rows<S>(piece);
       return what;
     };
-    if constexpr (std::is_same_v<T, PackedWord>)
-      return as(PackedWord{});
+    if constexpr (std::is_same_v<T, QuantisedWord>)
+      return as(QuantisedWord{});
     else
       return piece.part->number_bytes == 2 ? as(Half{}) : as(float{});
   }
@@ -201,7 +201,7 @@ class DiskRows::Reading {
       for (const auto place : wanted) copy(place, to_.row(place));
       return;
     }
-    if constexpr (!std::is_same_v<T, PackedWord>) {
+    if constexpr (!std::is_same_v<T, QuantisedWord>) {
       Matrix<T> rows(std::ssize(wanted), width);
       for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
       StoredRows<Cpu> normalized(std::move(rows));
@@ -260,7 +260,7 @@ template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, 
 template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
                                      MatrixView<Half>) const;
 template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
-                                     MatrixView<PackedWord>) const;
+                                     MatrixView<QuantisedWord>) const;
 
 void DiskRows::normalize(const Communicator& comm, const std::string& norm, Standardization& standard) {
   if (norm == "standard" && standard.mean.empty()) {

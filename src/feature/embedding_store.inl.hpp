@@ -1,5 +1,5 @@
 // What EmbeddingStoreOn does, for every space: embedding_store.cpp and embedding_store.cu
-// instantiate it and define the leaves that are declared here.
+// instantiate it and define the kernels that are declared here.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace espalier {
 
-// ---- The leaves ---------------------------------------------------------------------------------
+// ---- The kernels --------------------------------------------------------------------------------
 
 /// The numbers of a step that all rows share.
 struct RowStep {

@@ -10,13 +10,13 @@ namespace {
 std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
   if (graph.features > 0)
     return {{.width = graph.features, .pairs = graph.pairs, .half = graph.half_features, .bits = bits}};
-  if (embedding > 0) return {{.width = embedding, .learnt = true}};
+  if (embedding > 0) return {{.width = embedding, .trainable = true}};
   return {};
 }
 
 // Types share a table where their rows are as wide, all kept in pairs or none; but not codes.
 bool may_share(const InputTable& table, const VertexInfo& type) {
-  return !table.packed() && table.width == type.features && (table.pairs > 0) == (type.pairs > 0);
+  return !table.quantised() && table.width == type.features && (table.pairs > 0) == (type.pairs > 0);
 }
 
 HeldTypes types_where(const GraphInfo& graph, auto holds) {
@@ -47,16 +47,16 @@ std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedd
     tables[t].held = types_where(graph, [&](std::size_t type) { return table_of[type] == t; });
   const bool some_without = std::ranges::find(table_of, -1) != table_of.end();
   if (some_without && embedding > 0)
-    tables.push_back({.width = embedding, .learnt = true, .held = types_where(graph, [&](std::size_t type) {
-                                                            return table_of[type] < 0;
-                                                          })});
+    tables.push_back({.width = embedding,
+                      .trainable = true,
+                      .held = types_where(graph, [&](std::size_t type) { return table_of[type] < 0; })});
   return tables;
 }
 
-double table_bytes(std::span<const InputTable> tables, std::int64_t vertices, bool learnt) {
+double table_bytes(std::span<const InputTable> tables, std::int64_t vertices, bool trainable) {
   double sum = 0;
   for (const auto& table : tables)
-    if (table.learnt == learnt)
+    if (table.trainable == trainable)
       sum += static_cast<double>(table.held.count(vertices)) * static_cast<double>(table.row_bytes());
   return sum;
 }

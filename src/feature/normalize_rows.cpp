@@ -24,7 +24,7 @@ void with_numbers(Rows& rows, Use use) {
   std::visit(
       [&](auto& local) {
         if constexpr (requires { local.packing; })
-          ESPALIER_CHECK(false, "packed rows are not normalised{}", "");
+          ESPALIER_CHECK(false, "quantised rows are not normalised{}", "");
         else
           use(local);
       },

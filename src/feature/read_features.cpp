@@ -97,15 +97,15 @@ template <class Use>
 auto packed_pieces(const TableReading& of, Standardization& standard, Use use) {
   const auto pieces = normalized_pieces(of, standard);
   const auto bits = static_cast<int>(of.table.bits);
-  PackedRows form;
+  QuantisedRows form;
   form.packing = measure_packing(pieces, of.table.width, bits, of.grid.column_comm());
-  form.resize(0, words_of_packed(of.table.width, bits));
+  form.resize(0, words_of_quantised(of.table.width, bits));
   CodeUse codes(form.packing);
   auto result = use(form, [&](const auto& take) {
-    Matrix<PackedWord> packed;
+    Matrix<QuantisedWord> packed;
     pieces([&](const Matrix<float>& rows) {
       packed.resize(rows.rows, form.columns);
-      pack_rows(form.packing, rows, packed);
+      quantise_rows(form.packing, rows, packed);
       codes.add(rows, packed);
       take(packed);
     });
@@ -139,7 +139,7 @@ auto half_pieces(const TableReading& of, Standardization& standard, Use use) {
 
 template <class Use>
 auto pieces_in_fewer_bits(const TableReading& of, Standardization& standard, Use use) {
-  return of.table.packed() ? packed_pieces(of, standard, use) : half_pieces(of, standard, use);
+  return of.table.quantised() ? packed_pieces(of, standard, use) : half_pieces(of, standard, use);
 }
 
 StoredRows<Cpu> read_table(const TableReading& of, Standardization& standard) {
@@ -192,7 +192,7 @@ InputFeatures read_features(const Grid& grid, const GraphFile& file, const Owner
   // Who keeps rows on disk has little memory for a piece of them.
   const auto piece_bytes = std::int64_t{on_disk ? 8 : 64} << 20;
   for (const auto& table : tables) {
-    if (table.learnt) continue;
+    if (table.trainable) continue;
     const auto owners = table.held.owners(ownership);
     const TableReading of = {grid,  file,         owners,
                              table, feature_norm, OwnedReader(grid, file, owners, piece_bytes)};

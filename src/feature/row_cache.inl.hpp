@@ -9,7 +9,7 @@
 
 namespace espalier {
 
-// ---- The leaves of a cache ----------------------------------------------------------------------
+// ---- The kernels of a cache ---------------------------------------------------------------------
 
 // to[k] = the row in slots[k].
 void read_cached(const Cpu& cpu, const CachedRows& rows, const Buffer<std::int32_t>& slots, std::byte* to);
@@ -110,7 +110,7 @@ void RowCacheOn<Space>::end(const Space& space, std::span<const std::int64_t> mi
 }
 
 template <class Space>
-void RowCacheOn<Space>::take_up(const Space& space, std::span<const RowPolicy::Admission> admitted,
+void RowCacheOn<Space>::take_up(const Space& space, std::span<const CachePolicy::Admission> admitted,
                                 const std::byte* from, std::span<const std::int64_t> places) {
   if (admitted.empty()) return;
   std::vector<std::int64_t> which;

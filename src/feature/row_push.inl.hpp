@@ -1,5 +1,5 @@
 // Gradients of rows on their way to the owners of these, for every space: embedding_store.cpp and
-// embedding_store.cu instantiate it and define the leaves. All lists, one after another, are
+// embedding_store.cu instantiate it and define the kernels. All lists, one after another, are
 // grouped by owner and sent to them: ids, numbers of minibatches, rows. What arrives is in the
 // order of (row, minibatch, place in the list), whoever sent it, as a minibatch is of one rank and
 // groups keep order.
@@ -10,7 +10,7 @@
 
 namespace espalier {
 
-// ---- The leaves of this room --------------------------------------------------------------------
+// ---- The kernels of this room -------------------------------------------------------------------
 
 // all = values[m] counts[m] times, for all m.
 void repeat(const Cpu&, const std::vector<std::int64_t>& counts, std::span<const std::int64_t> values,

@@ -23,7 +23,7 @@
 
 namespace espalier {
 
-// ---- The leaves of this room --------------------------------------------------------------------
+// ---- The kernels of this room -------------------------------------------------------------------
 
 // all = the lists one after another.
 void concatenate(const Cpu&, IdLists lists, std::int64_t* all);
@@ -116,7 +116,7 @@ void RowStoreOn<Space>::note_changes(const Space& space, const Array<Space, std:
   mark_changed(space, places, ++version_, changed_);
 }
 
-// What leaves read, brought to them once.
+// What kernels read, brought to them once.
 template <class Space>
 const OwnersOn<Space>& RowStoreOn<Space>::owners(const Space& space) const {
   if (!owners_) owners_.emplace(space, storage_.reach(), storage_.part());
@@ -140,13 +140,13 @@ template <class Id>
 std::int64_t RowStoreOn<Space>::to_rows(const Space& space, Id* ids, std::int64_t count) const {
   const auto& owned = owners(space);
   if (!entries_) return to_places(space, owned, storage_.part(), ids, count);
-  find_entries(space, *entries_, owned.my_places.leaf, ids, count);
+  find_entries(space, *entries_, owned.my_places.view, ids, count);
   return 0;
 }
 
 template <class Space>
 void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-                              std::string_view label, KeptCopiesOn<Space> copies) const {
+                              std::string_view label, CachedCopiesOn<Space> copies) const {
   begin_counts(space, lists, fetch_, label, copies);
   advance(space, fetch_, FetchMove::kRows, label);
   finish_fetch(space, fetch_, rows);
@@ -154,7 +154,7 @@ void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Mat
 
 template <class Space>
 void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                     std::string_view label, KeptCopiesOn<Space> copies) const {
+                                     std::string_view label, CachedCopiesOn<Space> copies) const {
   if (fetch.reading_) fetch.reading_->wait();
   fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.exchange_.finish();
@@ -186,7 +186,7 @@ std::int64_t RowStoreOn<Space>::count_remote(const Space& space, IdLists lists) 
   if (storage_.has_all()) return 0;
   take_up(space, lists, fetch_);
   return with_index_type(ids(), [&]<class Id>(Id) {
-    auto& wanted = fetch_.template question<Id>().wanted;
+    auto& wanted = fetch_.template request<Id>().wanted;
     group(space, fetch_.source_, wanted);
     return total(wanted.counts);
   });
@@ -212,8 +212,8 @@ void RowStoreOn<Space>::gather_lists(const Space& space, ConstMatrixView<T, Spac
   const auto* source = fetch.source_.data();
   for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
     rows[m].resize(fetch.sizes_[m], storage_.width());
-    if constexpr (std::is_same_v<T, PackedWord>)
-      unpack_rows(space, *storage_.packing(), from, own, source, rows[m]);
+    if constexpr (std::is_same_v<T, QuantisedWord>)
+      dequantise_rows(space, *storage_.packing(), from, own, source, rows[m]);
     else
       gather_rows<T>(space, from, own, source, rows[m]);
     source += rows[m].rows;
@@ -239,7 +239,7 @@ template <class Space>
 template <class Id>
 void RowStoreOn<Space>::send_counts(const Space& space, PendingFetchOn<Space>& fetch,
                                     std::string_view label) const {
-  auto& wanted = fetch.template question<Id>().wanted;
+  auto& wanted = fetch.template request<Id>().wanted;
   group(space, fetch.source_, wanted);
   const auto others = total(wanted.counts);
   if (fetch.cache_ != nullptr) fetch.cache_->begin(space, wanted, others, fetch.missed_, fetch.arrived_);
@@ -256,7 +256,7 @@ void RowStoreOn<Space>::send_counts(const Space& space, PendingFetchOn<Space>& f
 template <class Space>
 template <class Id>
 void RowStoreOn<Space>::send_ids(PendingFetchOn<Space>& fetch, std::string_view label) const {
-  auto& [wanted, asked] = fetch.template question<Id>();
+  auto& [wanted, asked] = fetch.template request<Id>();
   fetch.counts_exchange_.finish();
   asked.resize(total(fetch.asked_counts_));
   fetch.exchange_ = grid_->column_comm().begin_all_to_all_v(wanted.ids.data(), wanted.counts, asked.data(),
@@ -268,7 +268,7 @@ template <class Space>
 template <class T, class Id>
 void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> own,
                                   PendingFetchOn<Space>& fetch, std::string_view label) const {
-  auto& [wanted, asked] = fetch.template question<Id>();
+  auto& [wanted, asked] = fetch.template request<Id>();
   fetch.exchange_.finish();
   const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
   fetch.reply_.resize(asked.size() * row_bytes);
@@ -316,7 +316,7 @@ template <class Space>
 template <class Id>
 void RowStoreOn<Space>::send_changed(const Space& space, ConstMatrixView<float, Space> own,
                                      PendingFetchOn<Space>& fetch, std::string_view label) const {
-  auto& [wanted, asked] = fetch.template question<Id>();
+  auto& [wanted, asked] = fetch.template request<Id>();
   const auto& column = grid_->column_comm();
   const auto ranks = fetch.asked_counts_.size();
   // asked holds places already, but for what to_places has subtracted.

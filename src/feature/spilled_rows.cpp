@@ -57,7 +57,7 @@ void SpilledRows::write(std::int64_t first, std::type_identity_t<ConstMatrixView
 
 template void SpilledRows::write<float>(std::int64_t, ConstMatrixView<float>);
 template void SpilledRows::write<Half>(std::int64_t, ConstMatrixView<Half>);
-template void SpilledRows::write<PackedWord>(std::int64_t, ConstMatrixView<PackedWord>);
+template void SpilledRows::write<QuantisedWord>(std::int64_t, ConstMatrixView<QuantisedWord>);
 
 void SpilledRows::read(std::int64_t first, MatrixView<float> rows) const {
   const auto bytes = 4 * rows.rows * width_;

@@ -22,11 +22,11 @@ StoredRows<Cuda> on_device(const Cuda& cuda, const StoredRows<Cpu>& block, Place
           matrix.data = upload(cuda, data, placement);
           return matrix;
         };
-        if constexpr (std::is_same_v<Rows, PackedRows>) {
+        if constexpr (std::is_same_v<Rows, QuantisedRows>) {
           // What codes stand for is read again and again.
           const auto& of = own.packing;
-          return PackedRowsOn<Cuda>{copied(own.data),
-                                    {of.columns, of.bits, upload(cuda, of.least), upload(cuda, of.step)}};
+          return QuantisedRowsOn<Cuda>{copied(own.data),
+                                       {of.columns, of.bits, upload(cuda, of.least), upload(cuda, of.step)}};
         } else {
           if constexpr (std::is_same_v<Rows, Matrix<float>>)
             if (narrow) return copied(narrowed(own.data));

@@ -20,11 +20,11 @@ Buffer<std::int64_t> entries_beside(const Communicator& comm, const LinkChoice& 
   constexpr const char* kLabel = "edges beside links";
   const auto& schema = choice.schema();
   // Is there a link in this row and column?
-  struct Question {
+  struct Request {
     std::int64_t row, column, asker;
   };
   Buffer<std::int64_t> found;
-  exchange_entries<Question>(
+  exchange_entries<Request>(
       comm, schema.nodes(), rows, kLabel,
       [&](std::int64_t row, std::int64_t e, auto& asked) {
         const int r = schema.relation_of(rows.indices[e]);
@@ -37,8 +37,8 @@ Buffer<std::int64_t> entries_beside(const Communicator& comm, const LinkChoice& 
       },
       [&](const auto& asked, const auto& counts, const auto& got) {
         Buffer<std::uint8_t> said, answers;
-        for (const Question& question : got.data) {
-          const auto place = place_of(rows, question.row - range.begin, question.column);
+        for (const Request& request : got.data) {
+          const auto place = place_of(rows, request.row - range.begin, request.column);
           said.push_back(place >= 0 && is_hidden(place));
         }
         comm.all_to_all_v(std::span<const std::uint8_t>(said), got.counts, counts, answers, kLabel);

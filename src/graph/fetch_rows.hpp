@@ -53,14 +53,14 @@ Matrix<T> fetch_rows(const Communicator& comm, std::span<const std::int64_t> sta
     });
     Buffer<std::int64_t> asked;
     for (const auto& wish : wishes) asked.push_back(wish.row);
-    auto questions = comm.all_to_all_v(std::span<const std::int64_t>(asked), counts, kLabel);
-    Matrix<T> answers(std::ssize(questions.data), columns);
+    auto requests = comm.all_to_all_v(std::span<const std::int64_t>(asked), counts, kLabel);
+    Matrix<T> answers(std::ssize(requests.data), columns);
     for (std::int64_t k = 0; k < answers.rows; ++k)
-      std::copy_n(mine.row(questions.data[k] - starts[comm.rank()]), columns, answers.row(k));
-    for (auto* list : {&counts, &questions.counts})
+      std::copy_n(mine.row(requests.data[k] - starts[comm.rank()]), columns, answers.row(k));
+    for (auto* list : {&counts, &requests.counts})
       for (auto& count : *list) count *= columns;
     Matrix<T> got(std::ssize(wishes), columns);
-    comm.all_to_all_v(answers.data.data(), questions.counts, got.data.data(), counts, kLabel);
+    comm.all_to_all_v(answers.data.data(), requests.counts, got.data.data(), counts, kLabel);
     for (std::int64_t k = 0; k < got.rows; ++k) std::copy_n(got.row(k), columns, found.row(wishes[k].place));
   }
   return found;

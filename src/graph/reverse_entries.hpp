@@ -31,7 +31,7 @@ Reverses find_reverses(const Communicator& comm, const Schema& schema, const Row
                        const std::vector<int>& asked) {
   constexpr const char* kLabel = "reverse edges";
   // Is there an entry in this row and column of the wide matrix?
-  struct Question {
+  struct Request {
     Index row, column;
     std::int32_t relation;  // of the entry that it is the reverse of
   };
@@ -48,21 +48,21 @@ Reverses find_reverses(const Communicator& comm, const Schema& schema, const Row
     in_itself[r] = of.source == of.target;
     in_inverse[r] = of.inverse >= 0 && of.inverse != r && entries[r] == entries[of.inverse];
   }
-  exchange_entries<Question>(
+  exchange_entries<Request>(
       comm, schema.nodes(), rows, kLabel,
-      [&](std::int64_t row, std::int64_t e, auto& questions) {
+      [&](std::int64_t row, std::int64_t e, auto& requests) {
         const int r = schema.relation_of(rows.indices[e]);
         const auto v = range.begin + row, u = schema.vertex_of(rows.indices[e]);
         const auto ask = [&](int relation) {
-          questions.push_back({static_cast<Index>(u), static_cast<Index>(schema.column(relation, v)), r});
+          requests.push_back({static_cast<Index>(u), static_cast<Index>(schema.column(relation, v)), r});
         };
         if (in_itself[r] && u != v) ask(r);
         if (in_inverse[r]) ask(schema.relations()[r].inverse);
       },
       // An inverse in which an entry has no reverse is not asked for any more.
-      [&](const auto&, const auto&, const auto& questions) {
+      [&](const auto&, const auto&, const auto& requests) {
         std::vector<std::int32_t> missing(relations, 0);
-        for (const auto& of : questions.data) {
+        for (const auto& of : requests.data) {
           const bool is_there = std::ranges::binary_search(rows.row_indices(of.row - range.begin), of.column);
           if (schema.relation_of(of.column) == of.relation) {
             ++found.edges[of.relation];

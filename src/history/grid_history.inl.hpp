@@ -129,7 +129,7 @@ void GridHistoryOn<Space>::find(const Space& space, std::span<const MinibatchOn<
                  [&](int l, std::int64_t i) { return (of_list[i] >> (l - 1) & 1) != 0 ? 0 : -1; }));
     for (auto& slots : found.back().slots) slots.clear();
   }
-  const auto cost = history_question_cost(world.size(), static_cast<double>(asked.keys.size()), 1);
+  const auto cost = history_request_cost(world.size(), static_cast<double>(asked.keys.size()), 1);
   grid_->traffic().predict(label, cost.messages, cost.bytes);
 }
 
@@ -167,8 +167,8 @@ void GridHistoryOn<Space>::read(const Space& space, std::span<const HistoryReadO
     rows.resize(std::ssize(places), shape().width);
     read_rows(space, shape().precision, arrived.data(), words, from.data(), nullptr, rows);
   }
-  const auto cost = history_question_cost(world.size(), static_cast<double>(asked.keys.size()),
-                                          4.0 * static_cast<double>(words));
+  const auto cost = history_request_cost(world.size(), static_cast<double>(asked.keys.size()),
+                                         4.0 * static_cast<double>(words));
   grid_->traffic().predict(label, cost.messages, cost.bytes);
 }
 

@@ -13,7 +13,7 @@
 
 namespace espalier {
 
-// ---- The leaves of this room --------------------------------------------------------------------
+// ---- The kernels of this room -------------------------------------------------------------------
 
 // to [count, words] = rows[which[k]] of float32 as they are kept. which: memory of the space.
 void keep_rows(const Cpu&, HistoryPrecision precision, ConstMatrixView<float> rows, const std::int64_t* which,

@@ -88,7 +88,7 @@ ESPALIER_HD inline void deal_row(const ListView& list, std::int64_t column, cons
   lists[2][number] = column;
 }
 
-// ---- The leaves of this room --------------------------------------------------------------------
+// ---- The kernels of this room -------------------------------------------------------------------
 
 // states [block.columns] = those of the rows of H[l] that the rows of B[l+1] with state kComputed
 // (above; null: all) need. hits: null, or [block.columns].

@@ -153,11 +153,11 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
     most = larger(most, live + fetching);
     if (layer == 1) of_features = fetching;
   }
-  return larger(most, Footprint().add(of.kept).add(of.judging));
+  return larger(most, Footprint().add(of.kept).add(of.evaluating));
 }
 
-std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,
-                                 int replication) {
+std::vector<double> count_evaluated(std::span<const std::int64_t> vertices, const Ownership& blocks,
+                                    int replication) {
   const auto shares = blocks.cut(replication);
   std::vector<double> counts(static_cast<std::size_t>(shares.parts()));
   for (const auto vertex : vertices) ++counts[static_cast<std::size_t>(shares.owner(vertex))];

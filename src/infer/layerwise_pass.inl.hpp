@@ -59,7 +59,7 @@ void LayerwisePassOn<Space>::make_caches(const Space& space, const InputStoresOn
     if (!table.storage().on_disk()) continue;
     const auto share = static_cast<double>(table.storage().rows_here() * table.width()) / all;
     auto& cache = *scratch.caches.emplace_back(
-        std::make_unique<RowCacheOn<Space>>(RowRule::kDegree, table.storage().row_bytes()));
+        std::make_unique<RowCacheOn<Space>>(CacheRule::kDegree, table.storage().row_bytes()));
     cache.set_memory(space, static_cast<std::int64_t>(share * static_cast<double>(memory_.cache_bytes)));
     if constexpr (std::is_same_v<Space, Cpu>)
       cache.policy().set_list(rows_by_entries(table, entries_, cache.policy().slots()));

@@ -1,5 +1,5 @@
-// Sums of a warp's lanes; the twin of interleaved_sum.hpp: the same bits by a warp. For .cu
-// files only.
+// Sums of a warp's lanes; the CUDA implementation of interleaved_sum.hpp: the same bits by a warp.
+// For .cu files only.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // The sum of one number for each of many things, as one thread of the CPU has it.
 //
-// A warp of a GPU has as many lanes as there are sums here: its twin (device_interleaved_sum.hpp)
-// gives the same bits. Registers of any width hold the sums side by side.
+// A warp of a GPU has as many lanes as there are sums here: its counterpart
+// (device_interleaved_sum.hpp) gives the same bits. Registers of any width hold the sums
+// side by side.
 #pragma once
 
 #include <cstdint>

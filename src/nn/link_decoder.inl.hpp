@@ -1,4 +1,4 @@
-// Decoders of links (espalier/nn/link_decoder.hpp), composed of leaves that every space has.
+// Decoders of links (espalier/nn/link_decoder.hpp), composed of kernels that every space has.
 #pragma once
 
 #include "espalier/base/arrays.hpp"

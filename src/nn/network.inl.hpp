@@ -1,4 +1,4 @@
-// What a network does (espalier/nn/network.hpp), for every space: it composes leaves, which have a
+// What a network does (espalier/nn/network.hpp), for every space: it composes kernels, which have a
 // version for each. Included by the one source file per space that instantiates it, network.cpp and
 // network.cu.
 #pragma once

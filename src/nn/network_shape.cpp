@@ -16,7 +16,7 @@ InputShape input_shape(const GraphInfo& graph, bool apart, const std::vector<Inp
   InputShape input;
   for (const auto& table : tables) {
     input.width = std::max(input.width, table.width);
-    input.learnt |= table.learnt;
+    input.trainable |= table.trainable;
     input.pairs.push_back(table.pairs);
   }
   input.edge_features = edge_table(graph).width;
@@ -50,7 +50,7 @@ NetworkShape network_shape(const ModelConfig& model, const InputShape& input, st
       .aggregator = model.aggregator,
       .residual = model.residual,
       .jumping = model.jumping,
-      .input_gradient = input.learnt,
+      .input_gradient = input.trainable,
       .types = input.types,
       .pairs = input.pairs,
       .relations = input.relations,

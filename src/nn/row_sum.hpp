@@ -23,7 +23,7 @@ template <class T>
 void sum_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& sum);
 
 /// gradient_ij = update(i, j, gradient_ij); unless `sums` [1, columns] is null, it becomes the sums
-/// over the rows. The twin is in device_row_sum.hpp.
+/// over the rows. The CUDA implementation is in device_row_sum.hpp.
 template <class T, class Update>
 void update_and_sum(const Cpu& cpu, MatrixView<T> gradient, Matrix<T>* sums, const Update& update) {
   for_each_in_rows(cpu, "update", gradient.rows, gradient.columns,

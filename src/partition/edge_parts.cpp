@@ -8,7 +8,7 @@
 #include "cut_by.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/partition/order.hpp"
-#include "order_pattern.hpp"
+#include "partition_pattern.hpp"
 #include "proposals.hpp"
 #include "sidecar.hpp"
 

@@ -70,7 +70,7 @@ class Evening {
   bool may_give(int part) const { return aim_ == Aim::kCopies || excess(part) > 0; }
   bool may_take(int part) const { return aim_ == Aim::kCopies || excess(part) < 0; }
 
-  struct Question {
+  struct Request {
     std::int64_t row, asker;
   };
   struct Answer {
@@ -125,7 +125,7 @@ class Evening {
     constexpr std::int64_t kAtATime = std::int64_t{1} << 19;
     std::vector<std::uint64_t> all(movers_.size());
     Buffer<std::int64_t> place(static_cast<std::size_t>(rows_.rows));
-    Buffer<Question> asked;
+    Buffer<Request> asked;
     Buffer<Answer> answers;
     for (int begin = 0; begin < task_.parts; begin += 64) {
       std::int64_t next = 0;
@@ -137,7 +137,7 @@ class Evening {
           all[next] = aim_ == Aim::kCopies ? word_of(v, begin) : ~std::uint64_t{0};
           each_entry(movers_[next], [&](auto e) { asked.push_back({rows_.indices[e], first_ + v}); });
         }
-        deliver(task_, asked, [&](const Question& of) {
+        deliver(task_, asked, [&](const Request& of) {
           answers.push_back({of.asker, word_of(of.row - first_, begin)});
         });
         deliver(task_, answers, [&](const Answer& of) { all[place[of.row - first_]] &= of.parts; });

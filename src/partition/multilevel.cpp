@@ -10,9 +10,9 @@
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
 #include "level_graph.hpp"
-#include "order_by.hpp"
-#include "order_pattern.hpp"
+#include "partition_by.hpp"
 #include "partition_coarsest.hpp"
+#include "partition_pattern.hpp"
 #include "refine_clusters.hpp"
 
 namespace espalier {
@@ -118,7 +118,7 @@ std::vector<std::uint16_t> cluster_by_multilevel(const Communicator& comm, Csr<s
   }
 }
 
-Buffer<std::uint16_t> order_by_multilevel(const OrderTask& task) {
+Buffer<std::uint16_t> partition_by_multilevel(const VertexPartitionTask& task) {
   Buffer<ClusterWeights> weights(task.weights.begin(), task.weights.end());
   const auto clusters = cluster_by_multilevel(task.world, symmetric_rows(task), std::move(weights),
                                               {.clusters = task.clusters, .seed = task.seed});

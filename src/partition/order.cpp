@@ -14,7 +14,7 @@ namespace espalier {
 
 namespace {
 
-constexpr const char* kOrderLabel = "order";
+constexpr const char* kPartitionLabel = "order";
 constexpr const char* kFormat = "espalier-order";
 constexpr std::int64_t kVersion = 1;
 constexpr auto kWeights = static_cast<std::int64_t>(kBalances);
@@ -36,20 +36,20 @@ std::optional<std::uint64_t> pattern_digest(const ContentDigests& content) {
 
 // ---- writing ----
 
-void write_order(const Communicator& comm, const OutputFile& output_file, const OrderInfo& info,
+void write_order(const Communicator& comm, const OutputFile& output_file, const VertexPartitionInfo& info,
                  std::span<const std::uint16_t> mine) {
   const auto range = even_range(info.nodes, comm.size(), comm.rank());
   ESPALIER_CHECK(std::ssize(mine) == range.size(), "{} clusters for {} vertices", mine.size(), range.size());
   hdf5::Output output(comm, output_file);
-  write_rows<std::uint16_t>(output, "/cluster", {info.nodes}, 1, range.begin, mine, kOrderLabel);
+  write_rows<std::uint16_t>(output, "/cluster", {info.nodes}, 1, range.begin, mine, kPartitionLabel);
   // The weights are the same on every rank; rank 0 writes them.
   const auto weights = comm.rank() == 0 ? numbers_of(info.weights) : std::span<const std::int64_t>();
   write_rows<std::int64_t>(output, "/weights", {info.clusters(), kWeights}, kWeights, 0, weights,
-                           kOrderLabel);
+                           kPartitionLabel);
   if (const auto kinds = 2 * std::ssize(info.types); kinds > 0)
     write_rows<std::int64_t>(
         output, "/type_weights", {info.clusters(), kinds}, kinds, 0,
-        comm.rank() == 0 ? std::span(info.type_weights) : std::span<const std::int64_t>(), kOrderLabel);
+        comm.rank() == 0 ? std::span(info.type_weights) : std::span<const std::int64_t>(), kPartitionLabel);
   const auto& root = output.file();
   bool good = hdf5::write_text_attribute(root, "format", kFormat);
   good = hdf5::write_integer_attribute(root, "version", kVersion) && good;
@@ -65,9 +65,9 @@ void write_order(const Communicator& comm, const OutputFile& output_file, const 
 
 namespace {
 
-class OrderReader {
+class VertexPartitionReader {
  public:
-  explicit OrderReader(const std::string& path)
+  explicit VertexPartitionReader(const std::string& path)
       : sidecar_("order", path, "make one with `espalier partition GRAPH -o ORDER`") {}
 
   Order read() {
@@ -83,7 +83,7 @@ class OrderReader {
 
  private:
   // What is wrong with the structure, or nothing.
-  std::string look(OrderInfo& info) {
+  std::string look(VertexPartitionInfo& info) {
     if (auto wrong = read_types(info); !wrong.empty()) return wrong;
     cluster_ = hdf5::open_dataset(sidecar_.file(), "/cluster");
     weights_ = hdf5::open_dataset(sidecar_.file(), "/weights");
@@ -92,7 +92,7 @@ class OrderReader {
     return check_type_weights(info);
   }
 
-  std::string read_types(OrderInfo& info) {
+  std::string read_types(VertexPartitionInfo& info) {
     std::string names;
     if (!hdf5::read_text_attribute(sidecar_.file(), "types", names)) return "";
     for (std::size_t begin = 0; begin <= names.size();) {
@@ -105,7 +105,7 @@ class OrderReader {
                : "";
   }
 
-  std::string check_type_weights(OrderInfo& info) {
+  std::string check_type_weights(VertexPartitionInfo& info) {
     const auto kinds = 2 * std::ssize(info.types);
     if (!type_weights_.exists()) return "has types, but there is no dataset /type_weights";
     if (!hdf5::text_attribute_is_sound(type_weights_.handle, "digest"))
@@ -118,7 +118,7 @@ class OrderReader {
     return "";
   }
 
-  std::string check_shapes(OrderInfo& info) {
+  std::string check_shapes(VertexPartitionInfo& info) {
     for (const auto* dataset : {&cluster_, &weights_})
       if (auto wrong = sidecar_.check_integers(*dataset); !wrong.empty()) return wrong;
     if (cluster_.shape.size() != 1 || cluster_.type_size != 2 || cluster_.type_signed)
@@ -175,20 +175,20 @@ void share(const Communicator& comm, Order& order) {
   auto& info = order.info;
   std::array<std::int64_t, 4> head = {info.nodes, info.clusters(), info.pattern.has_value(),
                                       static_cast<std::int64_t>(info.pattern.value_or(0))};
-  comm.broadcast(head.data(), std::ssize(head), 0, kOrderLabel);
+  comm.broadcast(head.data(), std::ssize(head), 0, kPartitionLabel);
   info.nodes = head[0];
-  info.method = comm.broadcast_text(info.method, 0, kOrderLabel);
+  info.method = comm.broadcast_text(info.method, 0, kPartitionLabel);
   if (head[2] != 0) info.pattern = static_cast<std::uint64_t>(head[3]);
   info.weights.resize(static_cast<std::size_t>(head[1]));
   order.cluster.resize(static_cast<std::size_t>(head[0]));
-  comm.broadcast(std::span(info.weights), 0, kOrderLabel);
+  comm.broadcast(std::span(info.weights), 0, kPartitionLabel);
   auto types = static_cast<std::int64_t>(info.types.size());
-  comm.broadcast(&types, 1, 0, kOrderLabel);
+  comm.broadcast(&types, 1, 0, kPartitionLabel);
   info.types.resize(static_cast<std::size_t>(types));
-  for (auto& name : info.types) name = comm.broadcast_text(name, 0, kOrderLabel);
+  for (auto& name : info.types) name = comm.broadcast_text(name, 0, kPartitionLabel);
   info.type_weights.resize(info.weights.size() * 2 * info.types.size());
-  if (types > 0) comm.broadcast(std::span(info.type_weights), 0, kOrderLabel);
-  comm.broadcast(std::span(order.cluster), 0, kOrderLabel);
+  if (types > 0) comm.broadcast(std::span(info.type_weights), 0, kPartitionLabel);
+  comm.broadcast(std::span(order.cluster), 0, kPartitionLabel);
 }
 
 }  // namespace
@@ -197,7 +197,7 @@ Order read_order(const Communicator& comm, const std::string& path) {
   hdf5::silence();
   Order order;
   agree(comm, [&] {
-    if (comm.rank() == 0) order = OrderReader(path).read();
+    if (comm.rank() == 0) order = VertexPartitionReader(path).read();
   });
   share(comm, order);
   return order;

@@ -119,7 +119,7 @@ template <class Id>
 std::int64_t to_places(const Cpu& cpu, const OwnersOn<Cpu>& owners, int part, Id* ids, std::int64_t count) {
   if (!owners.is_map()) return owners.bounds[part];
   const auto places = owners.places(cpu, part);
-  for (std::int64_t k = 0; k < count; ++k) ids[k] = static_cast<Id>(places.leaf(ids[k]));
+  for (std::int64_t k = 0; k < count; ++k) ids[k] = static_cast<Id>(places.view(ids[k]));
   return 0;
 }
 template std::int64_t to_places(const Cpu&, const OwnersOn<Cpu>&, int, std::int32_t*, std::int64_t);

@@ -8,7 +8,7 @@ std::int64_t to_places(const Cuda& cuda, const OwnersOn<Cuda>& owners, int part,
                        std::int64_t count) {
   if (!owners.is_map()) return owners.bounds[part];
   const auto places = owners.places(cuda, part);
-  const auto place = places.leaf;
+  const auto place = places.view;
   for_each(cuda, "to_places", count,
            [=] __device__(std::int64_t k) { ids[k] = static_cast<Id>(place(ids[k])); });
   return 0;

@@ -15,7 +15,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/mix.hpp"
 #include "espalier/comm/agree.hpp"
-#include "order_pattern.hpp"
+#include "partition_pattern.hpp"
 
 namespace espalier {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cut_by.hpp"
-#include "order_pattern.hpp"
+#include "partition_pattern.hpp"
 #include "proposals.hpp"
 
 namespace espalier {

@@ -100,7 +100,7 @@ double rows_of_input(const GraphInfo& graph, const Config& config, double of_ver
     features = of_vertices * table_bytes(tables, graph.nodes, false);
   } else {
     for (const auto& table : tables) {
-      if (table.learnt) continue;
+      if (table.trainable) continue;
       const auto rows = static_cast<double>(table.held.count(graph.nodes));
       features += DiskRows::memory_bytes(table.in_fewer_bits() ? of_vertices * rows : rows,
                                          static_cast<double>(table.row_bytes()));
@@ -115,7 +115,7 @@ void add_training(const JobSize& job, std::int64_t replication, double even, Lar
   const auto& config = job.config;
   const double share = even * part.vertices;
   memory.features = rows_of_input(graph, config, share, even * part.edges);
-  for (auto& planned : planned_parts(job, replication))
+  for (auto& planned : planned_hooks(job, replication))
     std::ranges::move(planned.kept, std::back_inserter(memory.parts));
   const auto network = network_shape(graph, config);
   const auto copies = static_cast<double>(replication);
@@ -213,7 +213,7 @@ LargestPart largest_part(const JobSize& job, std::int64_t replication) {
   return {balances[0], balances[1]};
 }
 
-std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replication, double rows_ahead) {
+std::vector<PlannedHook> planned_hooks(const JobSize& job, std::int64_t replication, double rows_ahead) {
   if (!job.training || job.inference) return {};
   const auto& graph = job.graph;
   const auto& config = job.config;
@@ -223,7 +223,7 @@ std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replicat
                mean_degree = static_cast<double>(graph.edges) / nodes + (adds_self_loops(config) ? 1 : 0),
                seeds = static_cast<double>(
                    std::min(seeds_of_batch(graph, config), seeds_of_epoch(graph, config)));
-  return planned_parts(
+  return planned_hooks(
       {.graph = graph,
        .config = config,
        .ranks = ranks,
@@ -321,7 +321,7 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication) {
   const auto& sampler = job.config.sampler;
   const auto batches = batches_of_epoch(job.graph, job.config);
   // Where a step draws its own minibatches, windows beyond it would be drawn in vain.
-  if (std::ranges::any_of(planned_parts(job, replication), &PlannedPart::draws))
+  if (std::ranges::any_of(planned_hooks(job, replication), &PlannedHook::draws))
     return std::min(resolved_batches_per_step(job.graph, job.config, job.ranks), batches);
   if (sampler.bulk.value) return std::min(*sampler.bulk.value, batches);
   const auto block_rows = job.config.grid.replicates() ? 1 : job.ranks / replication;

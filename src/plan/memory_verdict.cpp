@@ -31,7 +31,7 @@ void add_kept_by_inference(const JobSize& job, std::int64_t replication, std::ve
     const auto& task = task_kind_of(job.config.train.task);
     const TaskSize size = {job.graph, job.config, static_cast<int>(job.ranks),
                            static_cast<int>(job.ranks / replication)};
-    const auto judging = task.judging_bytes == nullptr ? 0 : task.judging_bytes(size);
+    const auto judging = task.evaluation_bytes == nullptr ? 0 : task.evaluation_bytes(size);
     items.push_back({"labels, splits", task.label_bytes(size) + judging});
     if (task.kept_bytes != nullptr) items.push_back({"rows of the last layer", part * task.kept_bytes(size)});
   }
@@ -102,7 +102,7 @@ std::string cures_of(const PlannedJob& planned, double bytes) {
   cures += of_steps ? " or model.hidden" : ", a smaller model.hidden";
   if (ranking_fewer_helps(planned)) cures += fmt::format(", train.ranked_against = {}", kFewCandidates);
   if (spilling_fits(planned, bytes)) cures += ", run.spill = a folder on a disk";
-  for (const auto& part : planned_parts(job, replication)) cures += part.cures;
+  for (const auto& part : planned_hooks(job, replication)) cures += part.cures;
   return cures;
 }
 

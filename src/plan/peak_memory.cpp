@@ -81,7 +81,7 @@ Footprint input_rows(const Estimate& e, bool as_floats = true) {
     sum += fetch_footprint(lists, rows, lists * rows * e.remote(), e.id(),
                            static_cast<double>(e.tables[k].row_bytes()),
                            as_floats ? static_cast<double>(e.tables[k].fetched_width()) : 0);
-    if (e.on_disk() && !e.tables[k].learnt)
+    if (e.on_disk() && !e.tables[k].trainable)
       sum +=
           disk_read_footprint(lists * rows * (1 - e.remote()), static_cast<double>(e.tables[k].row_bytes()));
   }
@@ -94,7 +94,7 @@ Footprint input_rows(const Estimate& e, bool as_floats = true) {
 }
 
 Footprint embedding_update(const Estimate& e) {
-  if (e.tables.empty() || !e.tables.back().learnt) return {};
+  if (e.tables.empty() || !e.tables.back().trainable) return {};
   return row_update_footprint(e.minibatches_per_step(), e.work.largest.fetched.back(),
                               static_cast<double>(e.tables.back().row_bytes()), e.epoch.replication);
 }
@@ -148,7 +148,7 @@ Footprint evaluation(const Estimate& e) {
       .reads_disk = e.on_disk(),
       .spills = e.job.spills(),
       .kept = bytes_of(task.kept_bytes) * largest_part(e.job, e.epoch.replication).vertices,
-      .judging = bytes_of(task.judging_bytes),
+      .evaluating = bytes_of(task.evaluation_bytes),
       .reads_edges = !e.epoch.edges.empty(),
       .edge_row_bytes = static_cast<double>(edges.row_bytes()),
       .edge_width = static_cast<double>(edges.width)};
@@ -201,7 +201,7 @@ ChunkLimit evaluation_chunks(const JobSize& job, std::int64_t replication, std::
   bool features = false;
   for (const auto& table : input_tables(job.graph, job.config)) {
     widest = std::max(widest, table.fetched_width());
-    features = features || !table.learnt;
+    features = features || !table.trainable;
   }
   const bool on_disk = layer == 1 ? features && job.config.graph.features_on_disk() : job.spills();
   return chunk_limit(layer == 1 ? widest : job.config.model.hidden,
@@ -244,7 +244,7 @@ PeakMemory peak_memory(const PlannedJob& planned) {
     phases.keep("features", Footprint().add(resident.features));
     phases.keep("network and optimiser", network(e));
     const double rows_ahead = static_cast<double>(work.stacked) * work.mean.rows[0];
-    for (const auto& part_of_step : planned_parts(job, epoch.replication, rows_ahead))
+    for (const auto& part_of_step : planned_hooks(job, epoch.replication, rows_ahead))
       for (const auto& kept : part_of_step.kept)
         phases.keep(kept.name, Footprint().add(job.gpu ? kept.on_host : kept.all()));
   }

@@ -28,7 +28,7 @@ PlannedEpoch planned_epoch(const JobSize& job) {
   epoch.tables.clear();
   for (const auto& table : tables) epoch.tables.push_back(table.held);
   if (job.training && config.model.edge_features) epoch.edges = edge_table(job.graph).held;
-  epoch.learns_rows = network_shape(job.graph, config).input_gradient;
+  epoch.trains_embeddings = network_shape(job.graph, config).input_gradient;
   epoch.steps_late = config.run.overlap ? std::max<std::int64_t>(1, config.run.prefetch_steps - 1) : 0;
   return epoch;
 }

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "espalier/base/index_type.hpp"
+#include "espalier/feature/cache_policy.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/feature/row_choice.hpp"
 #include "espalier/nn/network_work.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
@@ -79,13 +79,13 @@ std::vector<Cost> foretelling_costs(const PlannedJob& in) {
   const int rows = in.epoch.rows();
   std::vector<Cost> costs;
   if (rows == 1 || !config.graph.features_on_disk() || cache_memory(config.run) == 0 ||
-      row_rule_of(config.run.cache_policy) != RowRule::kBelady)
+      cache_rule_of(config.run.cache_policy) != CacheRule::kBelady)
     return costs;
   costs.resize(in.epoch.ranks);
   const auto told = foretellings(in);
   const auto tables = tables_of(in);
   for (std::size_t k = 0; k < tables.size(); ++k)
-    for (std::size_t rank = 0; rank < costs.size() && !tables[k].learnt; ++rank)
+    for (std::size_t rank = 0; rank < costs.size() && !tables[k].trainable; ++rank)
       costs[rank] +=
           foretelling_cost(rows, in.work.remote_input_rows[k][rank], id_bytes(in), told.steps, told.times);
   return costs;
@@ -106,7 +106,7 @@ std::vector<Cost> fetch_costs(const PlannedJob& in) {
   };
   const auto tables = tables_of(in);
   for (std::size_t k = 0; k < tables.size(); ++k) {
-    if (tables[k].learnt && in.epoch.ranks > 1) {
+    if (tables[k].trainable && in.epoch.ranks > 1) {
       const double steps = steps_of(in),
                    sent = in.work.mean.fetched[k] * static_cast<double>(in.work.batches) / in.epoch.ranks;
       for (auto& cost : costs) cost += steps * update_cost(in, tables[k], sent / steps);
@@ -163,7 +163,7 @@ std::vector<Cost> evaluate_costs(const PlannedJob& in) {
       same.bytes += bytes(work.remote_rows / p);
       most.bytes += bytes(work.most_remote_rows - work.remote_rows / p);
     }
-    if (c > 1 && layer < in.evaluations.size()) {  // rows of the last stay where they are judged
+    if (c > 1 && layer < in.evaluations.size()) {  // rows of the last stay where they are evaluated
       const double block = static_cast<double>(in.job.graph.nodes) / rows;
       same += Cost{1.0 * (c - 1), 4 * block * crossing(c) * width_of(in, layer), 1};
     }
@@ -171,7 +171,7 @@ std::vector<Cost> evaluate_costs(const PlannedJob& in) {
   std::vector<Cost> costs(p, same);
   const auto& task = task_kind_of(in.job.config.train.task);
   for (int rank = 0; rank < p; ++rank)
-    costs[rank] += task.judging({in.job.graph, in.job.config, p, rows, in.judged}, rank);
+    costs[rank] += task.evaluating({in.job.graph, in.job.config, p, rows, in.evaluated}, rank);
   // The total is exact; one rank stands for the fullest.
   if (p > 1 && most.bytes > 0) {
     costs[0].bytes += most.bytes;
@@ -208,7 +208,7 @@ StageCosts stage_costs(const PlannedJob& in) {
   costs["fetch"] = fetch_costs(in);
   if (const auto told = foretelling_costs(in); !told.empty()) {
     for (std::size_t rank = 0; rank < told.size(); ++rank) costs["fetch"][rank] += told[rank];
-    costs[kForeseen] = told;
+    costs[kPrefetched] = told;
   }
   costs["reduce"].assign(in.epoch.ranks, reduce_cost(in));
   costs["evaluate"] = evaluate_costs(in);

@@ -14,7 +14,8 @@ constexpr Named<Schedule> kSchedules[] = {{"auto", Schedule::kAuto},
                                           {"pull", Schedule::kPull},
                                           {"push", Schedule::kPush}};
 
-// With how many others a keeper exchanges answers: along a row at most as many serve as block rows.
+// With how many others an owner rank exchanges answers: along a row at most as many serve as
+// block rows.
 double servers(int group, const ProductShape& shape) {
   return std::min(group, shape.parts) * crossing(group);
 }
@@ -23,7 +24,7 @@ double servers(int group, const ProductShape& shape) {
 Cost serve_cost(int group, bool whole_rows, const ProductShape& shape, const ProductWork& work) {
   const double rows = work.rows * shape.copies;
   whole_rows = whole_rows || (shape.cut && shape.join == JoinPieces::kNever);
-  Cost cost = inquiry_cost(group, work.batches, rows, shape);
+  Cost cost = request_cost(group, work.batches, rows, shape);
   if (work.picks > 0) {
     cost += sums_cost(group, work.batches, work.sums, shape);
     cost += picks_cost(group, work.batches, work.picks, shape);
@@ -84,7 +85,7 @@ Cost merge_cost(int group, double rows, const ProductShape& shape) {
           rounds_in(group, 1)};
 }
 
-Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape) {
+Cost request_cost(int group, double batches, double rows, const ProductShape& shape) {
   return {
       (group - 1) + 2.0 * servers(group, shape),
       8.0 * (group - 1) + 16 * batches * servers(group, shape) + crossing(group) * rows * shape.index_bytes,

@@ -23,7 +23,7 @@ Cost rows_cost(int group, double rows, double entries, int id_bytes, int value_b
 /// Of so many rows what a merge of candidates needs beside them.
 Cost merge_cost(int group, double rows, const ProductShape& shape);
 /// Ids sorted by batch: how many, a line for each batch and rank, the ids.
-Cost inquiry_cost(int group, double batches, double rows, const ProductShape& shape);
+Cost request_cost(int group, double batches, double rows, const ProductShape& shape);
 /// `sums` entries (column, sum) of partial sums, by batch; nothing when there are none.
 Cost sums_cost(int group, double batches, double sums, const ProductShape& shape);
 /// The columns to select, of every batch to every rank.

@@ -92,7 +92,7 @@ void add_sizes(const DistCsr<Index>& a, const ColumnsOf& columns, std::int64_t r
 template <class Index>
 void for_each_whole_row(const DistCsr<Index>& a,
                         const std::function<void(std::span<const std::int64_t>)>& use) {
-  const auto columns = a.columns.leaf();
+  const auto columns = a.columns.view();
   const auto relations = static_cast<std::size_t>(a.columns.relations());
   Buffer<std::int64_t> sizes;
   if (!a.cut) {
@@ -161,7 +161,7 @@ class PiecesOfRows {
 
   // Puts the sum of whole rows to each segment of the pieces that I hold.
   void sum(Buffer<double>& sums, const std::vector<std::int64_t>& first_segment) const {
-    const auto columns = a_.columns.leaf();
+    const auto columns = a_.columns.view();
     // 1. Of the segments of whole rows.
     const auto relations = a_.columns.relations();
     Buffer<double> of_rows(std::ssize(places_) * relations, 0.0);
@@ -304,7 +304,7 @@ template <class Index>
 Buffer<double> segment_sums(const DistCsr<Index>& a) {
   Buffer<double> sums;
   std::vector<std::int64_t> first_segment(a.local.rows + 1, 0);
-  for_each_segment(a.local, a.columns.leaf(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
+  for_each_segment(a.local, a.columns.view(), [&](std::int64_t row, std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (auto k = begin; k < end; ++k) sum += a.local.values[k];
     sums.push_back(sum);

@@ -66,7 +66,7 @@ void scale_columns(DistCsr<Index>& a, const Buffer<double>& row_sum, int part,
     for (auto k = a.local.row_begin(row); k < a.local.row_end(row); ++k) {
       const auto column = a.local.indices[k];
       if (owner(column) != part) continue;
-      const double d_v = row_sum[row], d_u = column_sum[places.leaf(column)];
+      const double d_v = row_sum[row], d_u = column_sum[places.view(column)];
       float& value = a.local.values[k];
       value = static_cast<float>(static_cast<double>(value) / std::sqrt(d_v * d_u));
     }
@@ -139,7 +139,7 @@ DistCsr<Index> normalize_rows(DistCsr<Index> a, bool self_loops, bool weighted) 
   a.adds_self = self_loops;
   const auto sums = segment_sums(a);
   auto sum = sums.begin();
-  for_each_segment(a.local, a.columns.leaf(), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  for_each_segment(a.local, a.columns.view(), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     if (const double of_segment = *sum++; of_segment > 0)
       for (auto k = begin; k < end; ++k)
         a.local.values[k] = static_cast<float>(static_cast<double>(a.local.values[k]) / of_segment);

@@ -3,14 +3,14 @@
 
 namespace espalier {
 
-static CutLeaf to_device(const Cuda& cuda, const CutRows& cut) {
+static CutView to_device(const Cuda& cuda, const CutRows& cut) {
   struct OnDevice {
     HolderCodes<Cuda> holders;
     PartMarks<Cuda> mine;
   };
   const auto there = std::make_shared<const OnDevice>(
       cut.holders->on(cuda), PartMarks<Cuda>{upload(cuda, cut.mine->words), upload(cuda, cut.mine->before)});
-  return {there->holders.leaf(), {there->mine.words.data(), there->mine.before.data()}, there};
+  return {there->holders.view(), {there->mine.words.data(), there->mine.before.data()}, there};
 }
 
 template <class Index>
@@ -34,7 +34,7 @@ DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const D
           list(a.type_ends),
           a.adds_self,
           a.cut,
-          a.cut ? to_device(cuda, *a.cut) : CutLeaf()};
+          a.cut ? to_device(cuda, *a.cut) : CutView()};
 }
 
 template DistCsr<std::int32_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int32_t>&,

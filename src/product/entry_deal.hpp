@@ -59,7 +59,7 @@ class EntryDeal {
     const auto marks = std::make_shared<const PartMarks<Cpu>>(holders->marks(a_.part));
     a_.local.rows = std::ssize(a_.local.indptr) - 1;
     a_.cut = std::make_shared<const CutRows>(CutRows{holders, marks});
-    a_.cut_leaf = {holders->of(), {marks->words.data(), marks->before.data()}};
+    a_.cut_view = {holders->of(), {marks->words.data(), marks->before.data()}};
     return std::move(a_);
   }
 

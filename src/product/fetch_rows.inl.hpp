@@ -1,7 +1,7 @@
 // Rows between the ranks of a group, for every space: entries sent field by field, and whole rows
 // of A fetched from the ranks of a process column that hold them, each distinct row once.
 //
-//   keeper                             owner (same process column)
+//   owner rank of a batch              owner of rows (same process column)
 //   distinct remote ids, by owner  ──► ids                               label/ids
 //   row sizes, then rows           ◄── those rows, one after another     label/rows
 #pragma once
@@ -54,7 +54,7 @@ class FetchedRows {
               std::string label)
       : a_(a),
         label_(std::move(label)),
-        wanted_(a.cut ? find_pieces<Id, Index>(space, list, count, a.rows(), a.cut_leaf.holders, a.parts(),
+        wanted_(a.cut ? find_pieces<Id, Index>(space, list, count, a.rows(), a.cut_view.holders, a.parts(),
                                                a.part)
                       : find_distinct<Id, Index>(space, list, count, a.owners, a.part)),
         begins_(begins_of(wanted_.groups.counts)),
@@ -116,7 +116,7 @@ class FetchedRows {
     const auto count = wanted_.groups.counts[stage];
     Array<Space, RowView<Index>> wanted(count);
     const auto places = a_.owners.places(space, stage);
-    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, places.leaf, wanted.data());
+    view_rows(space, wanted_.groups.ids.data() + begins_[stage], count, block, places.view, wanted.data());
     keep(space, stage, copy_rows(space, wanted.data(), count, a_.has_values));
   }
 

@@ -29,7 +29,7 @@ Footprint fetched_rows(const ProductShape& shape, ProductWork work) {
   return Footprint().add(8 * work.rows, 2) + larger(larger(asking, fetching), working) + joined;
 }
 
-// inquiry.inl.hpp: a frontier asked of its servers; answers are made and received.
+// row_request.inl.hpp: a frontier asked of its servers; answers are made and received.
 Footprint served_rows(const ProductShape& shape, double rows, const Footprint& answers) {
   return Footprint().add(8 * rows, 2).add(shape.index_bytes * rows, 2).add(16 * rows).add(24 * rows) +
          answers + answers;

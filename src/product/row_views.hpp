@@ -1,4 +1,4 @@
-// The leaves under every schedule: keys, views of rows, copies of rows. Arrays are of the space.
+// The kernels under every schedule: keys, views of rows, copies of rows. Arrays are of the space.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The schedules behind open_product, for every space: product.cpp and product.cu instantiate them.
 #pragma once
 
-#include "inquiry.inl.hpp"
+#include "row_request.inl.hpp"
 
 namespace espalier {
 
@@ -57,27 +57,27 @@ class ServedProduct : public Product<Index, Space> {
                 const std::string& label_back)
       : a_(a),
         q_(q),
-        inquiry_(space, group, q, servers, a.cut.get(), shape_of(a), label),
-        served_{{}, inquiry_.segments(), a.local.columns, a.has_values},
+        request_(space, group, q, servers, a.cut.get(), shape_of(a), label),
+        served_{{}, request_.segments(), a.local.columns, a.has_values},
         label_(label),
         label_back_(label_back) {}
 
   void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) final {
-    inquiry_.reduce(space, stack_sums(space, served_, weight), a_.local.columns, visit);
+    request_.reduce(space, stack_sums(space, served_, weight), a_.local.columns, visit);
   }
 
   Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
                                        const SharedList<std::int64_t, Space>& offsets) final {
-    const auto picks = inquiry_.send_picks(space, columns, offsets);
+    const auto picks = request_.send_picks(space, columns, offsets);
     const auto met = select_columns(space, served_, picks.ids.data(), picks.offsets);
     a_.grid->traffic().serve(label_, {.picks = met.entries()});
-    return in_order(space, inquiry_.send_back(space, met, a_.has_values, label_back_), a_.has_values);
+    return in_order(space, request_.send_back(space, met, a_.has_values, label_back_), a_.has_values);
   }
 
  protected:
   std::int64_t served_rows() const { return static_cast<std::int64_t>(served_.rows.size()); }
 
-  /// Answers, in the order of the question, put into the order of Q's rows.
+  /// Answers, in the order of the request, put into the order of Q's rows.
   template <class Id>
   Entries<Id, Space> in_order(const Space& space, const Entries<Id, Space>& answers, bool values) const {
     const auto ordered = in_order_of_q(space, answers, values);
@@ -97,19 +97,19 @@ class ServedProduct : public Product<Index, Space> {
         Buffer<RowView<Id>> pieces(answers.rows());
         view_entries(space, answers, values, nullptr, pieces.data());
         auto whole =
-            join_rows<Id>(space, std::span<const RowView<Id>>(pieces), inquiry_.order(), q_.rows(), values);
+            join_rows<Id>(space, std::span<const RowView<Id>>(pieces), request_.order(), q_.rows(), values);
         return {std::move(whole.rows), std::move(whole.joined)};
       }
     OrderedRows<Id> ordered = {Array<Space, RowView<Id>>(q_.rows())};
-    view_entries(space, answers, values, inquiry_.order(), ordered.rows.data());
+    view_entries(space, answers, values, request_.order(), ordered.rows.data());
     return ordered;
   }
   /// The operation where the batches are kept, on whole rows that come from who serves them.
-  Entries<Index, Space> apply_at_keeper(const Space& space,
-                                        const RowOperation<Index, Space>& operation) const {
+  Entries<Index, Space> apply_at_owner_rank(const Space& space,
+                                            const RowOperation<Index, Space>& operation) const {
     const auto whole = copy_rows(space, served_.rows.data(), served_rows(), a_.has_values);
     a_.grid->traffic().count(MemoryStep::kWholeRows, {.rows = served_rows(), .bytes = whole.bytes()});
-    const auto mine = inquiry_.send_back(space, whole, a_.has_values, label_back_);
+    const auto mine = request_.send_back(space, whole, a_.has_values, label_back_);
     const auto ordered = in_order_of_q(space, mine, a_.has_values);
     const auto keys = make_keys(space, q_.vertices.data(), q_.offsets, q_.numbers);
     Entries<Index, Space> out;
@@ -119,7 +119,7 @@ class ServedProduct : public Product<Index, Space> {
 
   const DistCsr<Index, Space>& a_;
   const FrontierOn<Space>& q_;
-  Inquiry<Index, Space> inquiry_;
+  RowRequest<Index, Space> request_;
   SegmentedRows<Index, Space> served_;  // the rows asked of me, set by the schedule
   std::string label_, label_back_;
 };
@@ -134,7 +134,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
   PushedProduct(const Space& space, const FrontierOn<Space>& q, const DistCsr<Index, Space>& a,
                 const std::string& label)
       : ServedProduct<Index, Space>(space, a.grid->column_comm(), q, a.owners, a, label, label + "/rows") {
-    const auto& asked = this->inquiry_.asked();
+    const auto& asked = this->request_.asked();
     this->served_.rows.resize(asked.size());
     view_rows(space, asked.data(), this->served_rows(), a.local, a.row_of(space), this->served_.rows.data());
     a.grid->traffic().count(MemoryStep::kViewRows, {.rows = this->served_rows()});
@@ -147,8 +147,8 @@ class PushedProduct final : public ServedProduct<Index, Space> {
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
     const bool cut = this->a_.cut != nullptr;
     if (cut && (operation.join() == JoinPieces::kNever || !this->a_.cut->whole))
-      return this->apply_at_keeper(space, operation);
-    const auto keys = this->inquiry_.keys(space);
+      return this->apply_at_owner_rank(space, operation);
+    const auto keys = this->request_.keys(space);
     Entries<Index, Space> results;
     if constexpr (std::is_same_v<Space, Cpu>) {
       if (cut)
@@ -159,7 +159,7 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     if (!cut) operation.apply(space, this->served_.rows.data(), keys.data(), this->served_rows(), results);
     const bool values = operation.has_values();
     this->a_.grid->traffic().serve(this->label_, {.picks = results.entries()});
-    auto mine = this->inquiry_.send_back(space, results, values, this->label_back_);
+    auto mine = this->request_.send_back(space, results, values, this->label_back_);
     if constexpr (std::is_same_v<Space, Cpu>)
       if (cut && operation.join() == JoinPieces::kMerge) return merge(space, operation, mine);
     return this->in_order(space, mine, values);
@@ -176,9 +176,9 @@ class PushedProduct final : public ServedProduct<Index, Space> {
     };
     const HeldWholeRows whole = {this->a_.cut->whole.get(), this->a_.row_of(cpu)};
     Buffer<RowSupport> sent, supports(this->q_.rows(), RowSupport());
-    for (const auto vertex : this->inquiry_.asked())
+    for (const auto vertex : this->request_.asked())
       if (sends(vertex, this->a_.part)) sent.push_back(*whole(vertex, 0).support);
-    this->inquiry_.send_back_some(sent, sends, this->label_back_, supports);
+    this->request_.send_back_some(sent, sends, this->label_back_, supports);
     const bool values = operation.has_values();
     const auto ordered = this->in_order_of_q(cpu, candidates, values);
     const auto keys = make_keys(cpu, this->q_.vertices.data(), this->q_.offsets, this->q_.numbers);
@@ -213,7 +213,7 @@ class StagedProduct final : public ServedProduct<Index, Space> {
                 bool oblivious, const std::string& label, const RowPartition& stages)
       : ServedProduct<Index, Space>(space, a.grid->row_comm(), q, a.owners.grouped(space, stages), a, label,
                                     label + "/reduction"),
-        fetched_(space, this->inquiry_.asked().data(), std::ssize(this->inquiry_.asked()), a, label) {
+        fetched_(space, this->request_.asked().data(), std::ssize(this->request_.asked()), a, label) {
     const int first = stages.begin(a.grid->column()), last = stages.end(a.grid->column());
     for (int stage = first; stage < last; ++stage)
       oblivious ? fetched_.receive_block(space, stage) : fetched_.fetch(space, stage, stage + 1);
@@ -222,7 +222,7 @@ class StagedProduct final : public ServedProduct<Index, Space> {
   }
 
   Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) override {
-    return this->apply_at_keeper(space, operation);
+    return this->apply_at_owner_rank(space, operation);
   }
 
  private:

@@ -1,4 +1,4 @@
-// Questions to whoever has the answer, all of a rank at once.
+// Requests to whoever has the answer, all of a rank at once.
 #pragma once
 
 #include <numeric>
@@ -11,26 +11,26 @@
 
 namespace espalier {
 
-/// Collective; each rank its own list. Answers to questions, each from the rank that
-/// owner(question) names, where answer(question) is called; they stand beside the questions.
-/// `weight`: that the traffic's prediction gives a question; 1 where owners are spread evenly.
-template <class Answer, class Question, class Owner, class Say>
-Buffer<Answer> ask_owners(const Communicator& comm, std::span<const Question> questions, const Owner& owner,
+/// Collective; each rank its own list. Answers to requests, each from the rank that
+/// owner(request) names, where answer(request) is called; they stand beside the requests.
+/// `weight`: that the traffic's prediction gives a request; 1 where owners are spread evenly.
+template <class Answer, class Request, class Owner, class Say>
+Buffer<Answer> ask_owners(const Communicator& comm, std::span<const Request> requests, const Owner& owner,
                           const Say& answer, std::string_view label, double weight = 1) {
-  std::vector<std::int64_t> places(questions.size());
+  std::vector<std::int64_t> places(requests.size());
   std::iota(places.begin(), places.end(), std::int64_t{0});
   const auto counts =
-      group_stably(places, comm.size(), [&](std::int64_t place) { return owner(questions[place]); });
-  std::vector<Question> sent;
-  for (const auto place : places) sent.push_back(questions[place]);
-  const auto asked = comm.all_to_all_v(std::span<const Question>(sent), counts, label);
+      group_stably(places, comm.size(), [&](std::int64_t place) { return owner(requests[place]); });
+  std::vector<Request> sent;
+  for (const auto place : places) sent.push_back(requests[place]);
+  const auto asked = comm.all_to_all_v(std::span<const Request>(sent), counts, label);
   Buffer<Answer> said(asked.data.size()), arrived;
   for (std::size_t k = 0; k < said.size(); ++k) said[k] = answer(asked.data[k]);
   comm.all_to_all_v(std::span<const Answer>(said), asked.counts, counts, arrived, label);
-  predict(comm.traffic(), label,
-          ask_cost(comm.size(), weight * static_cast<double>(questions.size()), sizeof(Question),
-                   sizeof(Answer)));
-  Buffer<Answer> answers(questions.size());
+  predict(
+      comm.traffic(), label,
+      ask_cost(comm.size(), weight * static_cast<double>(requests.size()), sizeof(Request), sizeof(Answer)));
+  Buffer<Answer> answers(requests.size());
   for (std::size_t k = 0; k < places.size(); ++k) answers[places[k]] = arrived[k];
   return answers;
 }

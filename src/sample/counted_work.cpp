@@ -19,8 +19,8 @@ namespace espalier {
 
 namespace {
 
-// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie
-// in another block row than the keeper's; another rank of its process row serves "foreign" ones.
+// Counts of one rank's window and one layer, as far as minibatches were drawn. "Remote" ids lie in
+// another block row than the owner rank's; another rank of its process row serves "foreign" ones.
 // Of a row that is cut there is a piece with each holder, as if its entries were spread evenly
 // over them.
 struct LayerCount {
@@ -33,7 +33,7 @@ struct LayerCount {
   double foreign_rows = 0, foreign_entries = 0, foreign_results = 0, foreign_sums = 0;
 };
 
-// The same of a process row's window: what the keepers of a row want together, each id once.
+// The same of a process row's window: what the owner ranks of a row want together, each id once.
 struct UnionCount {
   double remote = 0, remote_entries = 0;
 };
@@ -94,7 +94,7 @@ class EpochCount {
         blocks_(job.blocks(a.rows())),
         parts_(job.matrix_parts(a.rows())),
         servers_(block_partition(job.parts(), job.replication)),
-        keeper_marks_(layers_, Marks(a.rows())),
+        rank_marks_(layers_, Marks(a.rows())),
         row_marks_(layers_, Marks(a.rows())),
         sum_marks_(a.local.columns),
         sampler_(make_sampler(cpu, job.sampler, a, job.shape)) {
@@ -114,7 +114,7 @@ class EpochCount {
     work_.mean.fetched = work_.largest.fetched = std::vector<double>(tables, 0);
     fetched_rows_.resize(tables);
     work_.remote_edges.assign(static_cast<std::size_t>(job_.ranks), 0);
-    if (job_.learns_rows)
+    if (job_.trains_embeddings)
       times_read_.assign(static_cast<std::size_t>(job_.tables.back().count(a_.rows())), 0);
     work_.window.assign(layers_, {});
     size_products(work_, job_);
@@ -158,7 +158,7 @@ class EpochCount {
     std::vector<std::vector<LayerCount>> counts;
     const int first = row * job_.replication, c = job_.replication;
     for (int rank = first; rank < first + c; ++rank)
-      counts.push_back(count_keeper(rank, batches_of(window, rank), together));
+      counts.push_back(count_rank(rank, batches_of(window, rank), together));
     for (int rank = first; rank < first + c; ++rank) {
       const auto kept = std::ssize(batches_of(window, rank));
       const auto& of_rank = counts[rank - first];
@@ -173,11 +173,11 @@ class EpochCount {
   }
 
   // Draws batches of one rank's window, some at a time, and counts them.
-  std::vector<LayerCount> count_keeper(int rank, const std::vector<std::int64_t>& batches,
-                                       std::vector<UnionCount>& together) {
+  std::vector<LayerCount> count_rank(int rank, const std::vector<std::int64_t>& batches,
+                                     std::vector<UnionCount>& together) {
     constexpr std::size_t kAtOnce = 8;
     std::vector<LayerCount> counts(layers_);
-    for (auto& marks : keeper_marks_) marks.begin();
+    for (auto& marks : rank_marks_) marks.begin();
     for (std::size_t from = 0; from < batches.size(); from += kAtOnce) {
       note_movement();
       const auto numbers = std::span(batches).subspan(from, std::min(kAtOnce, batches.size() - from));
@@ -195,7 +195,7 @@ class EpochCount {
         if (job_.parts() == 1) continue;
         for (std::size_t k = 0; k < products_; ++k) count_layer(minibatch, k, rank, counts[k], together[k]);
       }
-      leave_out(cpu_, some, minibatches);
+      exclude_edges(cpu_, some, minibatches);
       totals_.add(cpu_, minibatches);
     }
     count_draws(batches);
@@ -229,7 +229,7 @@ class EpochCount {
       for (const auto v : minibatch.vertices) {
         if (!job_.tables[table].holds(v)) continue;
         ++fetched;
-        if (job_.learns_rows && table + 1 == job_.tables.size())
+        if (job_.trains_embeddings && table + 1 == job_.tables.size())
           ++times_read_[static_cast<std::size_t>(job_.tables[table].number(v))];
         remote += blocks_.owner(v) != row;
       }
@@ -264,7 +264,7 @@ class EpochCount {
     work_.largest.edges = std::max(work_.largest.edges, all);
   }
 
-  // Where a row lies, as a keeper in block row `row` sees it.
+  // Where a row lies, as an owner rank in block row `row` sees it.
   struct Pieces {
     double all = 1, remote = 0;
     bool first_is_remote = false;
@@ -309,7 +309,7 @@ class EpochCount {
         count.foreign_entries += entries;
         count.foreign_results += results;
       }
-      if (keeper_marks_[k].add(v)) {
+      if (rank_marks_[k].add(v)) {
         count.distinct += 1;
         count.distinct_entries += entries;
         count.distinct_pieces += pieces.all;
@@ -328,7 +328,7 @@ class EpochCount {
 
   // Columns of a minibatch's vertices, in all relations.
   double count_own_columns(const Minibatch& minibatch) {
-    const auto columns = a_.columns.leaf();
+    const auto columns = a_.columns.view();
     if (columns.begins == nullptr) return static_cast<double>(std::ssize(minibatch.vertices));
     std::int64_t count = 0;
     for (int r = 0; r < columns.relations; ++r)
@@ -418,7 +418,7 @@ class EpochCount {
     staged.row_entries = count.foreign_entries / along;
     staged.results = count.foreign_results / along;
     staged.sums = count.foreign_sums / along;
-    // The c ranks of a process row fetch what its keepers want, each from its own stages.
+    // The c ranks of a process row fetch what its owner ranks want, each from its own stages.
     staged.distinct = together.remote / down / job_.replication;
     staged.distinct_entries = together.remote_entries / down / job_.replication;
     return {pull, push, staged, staged};
@@ -449,7 +449,7 @@ class EpochCount {
     mean_.assign(layers_, {});
     std::vector<std::int64_t> some;
     for (std::int64_t k = 0; k < draw; ++k) some.push_back(k * plan_.batches() / draw);
-    mean_ = count_keeper(0, some, together);
+    mean_ = count_rank(0, some, together);
     for (auto& count : mean_)
       for (double* number : {&count.rows, &count.entries, &count.results, &count.picks, &count.pieces,
                              &count.merged, &count.sums, &count.served_sums})
@@ -556,7 +556,7 @@ class EpochCount {
   EpochPlan plan_;
   Ownership blocks_, parts_;  // of features, of the matrix
   RowPartition servers_;      // of parts over a row's columns
-  std::vector<Marks> keeper_marks_, row_marks_;
+  std::vector<Marks> rank_marks_, row_marks_;
   Marks sum_marks_;
   std::vector<std::vector<std::span<const Index>>> by_part_;
   std::unique_ptr<Sampler> sampler_;

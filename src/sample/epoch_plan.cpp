@@ -19,13 +19,13 @@ EpochPlan::EpochPlan(std::shared_ptr<const Examples> examples, const EpochShape&
 // With groups: ranks keep equal stretches of a step's batches in the order of their groups.
 void EpochPlan::deal() {
   const auto groups = examples_->groups();
-  keepers_.resize(groups.size());
+  owner_ranks_.resize(groups.size());
   for (std::int64_t step = 0; step < steps(); ++step) {
     std::vector<std::int64_t> of_step(step_end(step) - step_begin(step));
     std::iota(of_step.begin(), of_step.end(), step_begin(step));
     std::ranges::stable_sort(of_step, {}, [&](std::int64_t batch) { return groups[batch]; });
     for (std::int64_t k = 0; k < std::ssize(of_step); ++k)
-      keepers_[of_step[k]] = static_cast<std::int32_t>(k * ranks_ / std::ssize(of_step));
+      owner_ranks_[of_step[k]] = static_cast<std::int32_t>(k * ranks_ / std::ssize(of_step));
   }
 }
 

@@ -40,7 +40,7 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     std::vector<SeedBatch> mine;
     for (const auto batch : kept) mine.push_back(plan_.batch(batch));
     window_ = sampler_.sample(on, mine, plan_.seed(), plan_.epoch());
-    leave_out<Space>(on, mine, window_);
+    exclude_edges<Space>(on, mine, window_);
     counts_.add(on, window_);
   };
   if (ahead_ == nullptr) return sample(space);

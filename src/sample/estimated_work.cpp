@@ -57,7 +57,7 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
         job.rows() > 1 ? share * work.input_rows * crossing(job.rows()) / job.ranks : 0);
   }
   work.largest.fetched = work.mean.fetched;
-  if (job.learns_rows) {
+  if (job.trains_embeddings) {
     const auto learnt = static_cast<double>(job.tables.back().count(n));
     expect_changes(work.mean.fetched.back() / std::max(learnt, 1.0), job, work, learnt);
   }
@@ -78,7 +78,7 @@ EpochWork estimate_epoch(const DegreeHistogram& degrees, int value_bytes, const 
   work.stacked = count_batches(std::min(job.bulk, work.batches), job.ranks);
   size_products(work, job);
   const auto of_window = layers_of(all / windows / job.ranks).work;
-  // Schedule staged: the c keepers of a process row fetch together.
+  // Schedule staged: the c owner ranks of a process row fetch together.
   const auto of_row = layers_of(all / windows / job.rows()).work;
   work.window = of_window;
   for (std::size_t k = 0; k < of_window.size(); ++k) {

@@ -18,13 +18,13 @@ namespace {
 
 class ShuffledExamples final : public Examples {
  public:
-  ShuffledExamples(const LearntVertices& learnt, const EpochShape& shape)
+  ShuffledExamples(const TrainingVertices& learnt, const EpochShape& shape)
       : order_(learnt.vertices.begin(), learnt.vertices.end()),
-        tags_(learnt.tags.begin(), learnt.tags.end()),
+        label_indices_(learnt.label_indices.begin(), learnt.label_indices.end()),
         batches_(std::ssize(order_), shape.batch_size),
         stream_{.seed = shape.seed, .purpose = Purpose::kShuffle, .epoch = shape.epoch} {
-    ESPALIER_CHECK(tags_.empty() || tags_.size() == order_.size(), "{} tags of {} training vertices",
-                   tags_.size(), order_.size());
+    ESPALIER_CHECK(label_indices_.empty() || label_indices_.size() == order_.size(),
+                   "{} label indices of {} training vertices", label_indices_.size(), order_.size());
     if (shape.groups == nullptr)
       shuffle(0, std::ssize(order_), 0);
     else
@@ -39,7 +39,8 @@ class ShuffledExamples final : public Examples {
     const auto from = batches_.begin(k);
     const auto size = static_cast<std::size_t>(batches_.begin(k + 1) - from);
     return {k, std::span(order_).subspan(from, size),
-            tags_.empty() ? std::span<const std::int32_t>() : std::span(tags_).subspan(from, size)};
+            label_indices_.empty() ? std::span<const std::int32_t>()
+                                   : std::span(label_indices_).subspan(from, size)};
   }
   std::span<const std::int32_t> groups() const override { return batches_.groups(); }
 
@@ -48,7 +49,7 @@ class ShuffledExamples final : public Examples {
   void gather(const BatchGroups& groups);
 
   Buffer<std::int64_t> order_;
-  Buffer<std::int32_t> tags_;  // beside order_, or empty
+  Buffer<std::int32_t> label_indices_;  // beside order_, or empty
   EpochBatches batches_;
   RandomStream stream_;
 };
@@ -60,19 +61,19 @@ void ShuffledExamples::shuffle(std::int64_t begin, std::int64_t end, std::uint64
   stream.row = row;
   RandomWords words(stream);
   auto* const order = order_.data() + begin;
-  auto* const tags = tags_.empty() ? nullptr : tags_.data() + begin;
+  auto* const label_indices = label_indices_.empty() ? nullptr : label_indices_.data() + begin;
   std::array<std::size_t, 32> chosen;
   for (auto left = static_cast<std::size_t>(end - begin); left > 1;) {
     const auto swaps = std::min(chosen.size(), left - 1);
     for (std::size_t k = 0; k < swaps; ++k) {
       chosen[k] = mulhi(words.next(), left - k);
       __builtin_prefetch(&order[chosen[k]], 1);
-      if (tags != nullptr) __builtin_prefetch(&tags[chosen[k]], 1);
+      if (label_indices != nullptr) __builtin_prefetch(&label_indices[chosen[k]], 1);
     }
     for (std::size_t k = 0; k < swaps; ++k) {
       --left;
       std::swap(order[left], order[chosen[k]]);
-      if (tags != nullptr) std::swap(tags[left], tags[chosen[k]]);
+      if (label_indices != nullptr) std::swap(label_indices[left], label_indices[chosen[k]]);
     }
   }
 }
@@ -90,23 +91,25 @@ void ShuffledExamples::gather(const BatchGroups& groups) {
     for (std::size_t k = 0; k < list.size(); ++k) list[k] = before[places[k]];
   };
   take_in_order(order_);
-  take_in_order(tags_);
+  take_in_order(label_indices_);
 
   for (std::int32_t group = 0; group < groups.count; ++group)
     shuffle(begins[group], begins[group + 1], static_cast<std::uint64_t>(group) + 1);
   const auto seeds = order_;
-  const auto tags = tags_;
+  const auto label_indices = label_indices_;
   std::int64_t k = 0;
   for (const auto& batch : batches_.order_by_group(begins, stream_)) {
     const auto to = batches_.begin(k++);
     std::copy(seeds.begin() + batch.begin, seeds.begin() + batch.end, order_.begin() + to);
-    if (!tags.empty()) std::copy(tags.begin() + batch.begin, tags.begin() + batch.end, tags_.begin() + to);
+    if (!label_indices.empty())
+      std::copy(label_indices.begin() + batch.begin, label_indices.begin() + batch.end,
+                label_indices_.begin() + to);
   }
 }
 
 class VertexPartition final : public Examples {
  public:
-  VertexPartition(const LearntVertices& learnt, const EpochShape& shape)
+  VertexPartition(const TrainingVertices& learnt, const EpochShape& shape)
       : n_(shape.population),
         batches_(count_batches(n_, std::max<std::int64_t>(1, shape.batch_size))),
         learnt_(learnt),
@@ -119,19 +122,19 @@ class VertexPartition final : public Examples {
   SeedBatch batch(std::int64_t k) const override {
     struct Memory {
       Buffer<std::int64_t> seeds;
-      Buffer<std::int32_t> tags;
+      Buffer<std::int32_t> label_indices;
     };
     const auto memory = std::make_shared<Memory>();
     for (auto place = batch_begin(k); place < batch_begin(k + 1); ++place)
       memory->seeds.push_back(permutation_(place));
     std::ranges::sort(memory->seeds);
-    if (!learnt_.tags.empty())
+    if (!learnt_.label_indices.empty())
       for (auto at = learnt_.vertices.begin(); const auto v : memory->seeds) {
         at = std::lower_bound(at, learnt_.vertices.end(), v);
         const bool known = at != learnt_.vertices.end() && *at == v;
-        memory->tags.push_back(known ? learnt_.tags[at - learnt_.vertices.begin()] : -1);
+        memory->label_indices.push_back(known ? learnt_.label_indices[at - learnt_.vertices.begin()] : -1);
       }
-    return {k, memory->seeds, memory->tags, memory};
+    return {k, memory->seeds, memory->label_indices, memory};
   }
   std::int64_t population() const override { return n_; }
 
@@ -141,7 +144,7 @@ class VertexPartition final : public Examples {
   }
 
   std::int64_t n_, batches_;
-  LearntVertices learnt_;
+  TrainingVertices learnt_;
   KeyedPermutation permutation_;
 };
 

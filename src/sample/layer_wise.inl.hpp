@@ -83,7 +83,7 @@ class LayerWise final : public SamplerOn<Space> {
  private:
   void read_fanouts(const Space& space) {
     for (std::size_t k = 0; k < shape_.fanout.size(); ++k) {
-      fanouts_.push_back({shape_.fanout[k], {}, m_.columns.leaf()});
+      fanouts_.push_back({shape_.fanout[k], {}, m_.columns.view()});
       if (!shape_.relation_fanout.empty()) fanouts_[k].of_relations = {space, shape_.relation_fanout[k]};
     }
   }
@@ -101,8 +101,8 @@ class LayerWise final : public SamplerOn<Space> {
     Array<Space, Index> vertices;
     Array<Space, std::uint8_t> relations;
     if (typed) {
-      vertices = vertices_of(space, m_.columns.leaf(), picks.columns);
-      relations = relations_of(space, m_.columns.leaf(), entries, offsets, picks);
+      vertices = vertices_of(space, m_.columns.view(), picks.columns);
+      relations = relations_of(space, m_.columns.view(), entries, offsets, picks);
     }
     auto next = extend(space, m_.rows(), frontier, (typed ? vertices : picks.columns).data(), picks.offsets,
                        local.data());

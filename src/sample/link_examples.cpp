@@ -283,12 +283,12 @@ LinkBatch KeyedLinks::make_batch(std::span<const LinkTriple> links,
     for (const bool reversed : {false, true}) {
       const auto of = reversed ? ends.backward : ends.forward;
       if (of < 0) continue;
-      if (!reversed || ends.both_ways) made.left_out.push_back({tail, head, of});
-      if (reversed || ends.both_ways) made.left_out.push_back({head, tail, of});
+      if (!reversed || ends.both_ways) made.excluded_edges.push_back({tail, head, of});
+      if (reversed || ends.both_ways) made.excluded_edges.push_back({head, tail, of});
     }
   }
-  std::ranges::sort(made.left_out);
-  made.left_out.erase(std::ranges::unique(made.left_out).begin(), made.left_out.end());
+  std::ranges::sort(made.excluded_edges);
+  made.excluded_edges.erase(std::ranges::unique(made.excluded_edges).begin(), made.excluded_edges.end());
   for (const auto& link : negatives) {
     made.negative_heads.push_back(place_of(link.head));
     made.negative_tails.push_back(place_of(link.tail));
@@ -302,7 +302,7 @@ SeedBatch::SeedBatch(std::int64_t number_, const std::shared_ptr<const LinkBatch
     : number(number_),
       digest(links->digest()),
       seeds_(links->seeds),
-      left_out_(links->left_out),
+      excluded_edges_(links->excluded_edges),
       links_(links.get()),
       memory_(links) {}
 
@@ -405,9 +405,9 @@ double share_of_others(int ranks, std::int64_t groups, std::int64_t batches_per_
   const auto n = std::max<std::int64_t>(1, batches_per_step);
   double own = 0;
   for (std::int64_t k = 0; k < n; ++k) {
-    const auto keeper = static_cast<double>(k * ranks / n), all = static_cast<double>(n);
-    const double begin = std::max(static_cast<double>(k) / all, keeper / ranks),
-                 end = std::min(static_cast<double>(k + 1) / all, (keeper + 1) / ranks);
+    const auto owner_rank = static_cast<double>(k * ranks / n), all = static_cast<double>(n);
+    const double begin = std::max(static_cast<double>(k) / all, owner_rank / ranks),
+                 end = std::min(static_cast<double>(k + 1) / all, (owner_rank + 1) / ranks);
     own += std::max(0.0, end - begin);
   }
   return 1 - own;
@@ -431,9 +431,9 @@ Cost negatives_cost(int ranks, const Negatives& negatives, double links, double 
     asked += drawn * again;
   }
   Cost cost;
-  const auto ask = [&](std::size_t question, std::size_t answer) {
-    cost += ask_cost(ranks, asked, question, answer);
-    cost += (rounds - 1) * ask_cost(ranks, 0, question, answer);
+  const auto ask = [&](std::size_t request, std::size_t answer) {
+    cost += ask_cost(ranks, asked, request, answer);
+    cost += (rounds - 1) * ask_cost(ranks, 0, request, answer);
   };
   if (by_degree) ask(sizeof(std::int64_t), sizeof(std::int64_t));
   if (!negatives.filtered) return cost;

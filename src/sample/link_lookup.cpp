@@ -98,11 +98,11 @@ std::vector<std::int64_t> DegreeWeights::vertices_of(const Communicator& comm,
   return {vertices.begin(), vertices.end()};
 }
 
-Cost ask_cost(int ranks, double questions, std::size_t question_bytes, std::size_t answer_bytes) {
+Cost ask_cost(int ranks, double requests, std::size_t request_bytes, std::size_t answer_bytes) {
   if (ranks == 1) return {};
   const double others = ranks - 1;
   return {3 * others,
-          8 * others + questions * others / ranks * static_cast<double>(question_bytes + answer_bytes), 3};
+          8 * others + requests * others / ranks * static_cast<double>(request_bytes + answer_bytes), 3};
 }
 
 }  // namespace espalier

@@ -25,7 +25,7 @@ void draw_in_place(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<Index>
         rows[k] = row_view(a.local, vertices[at]);
         keys[k] = {vertices[at], number};
       }
-      draw_rows(Cpu{1}, draw, layer, a.columns.leaf(), rows.data(), keys.data(), count, out);
+      draw_rows(Cpu{1}, draw, layer, a.columns.view(), rows.data(), keys.data(), count, out);
     }
   };
   collect_rows(cpu, std::ssize(vertices), draw_rows_of, picks);
@@ -60,7 +60,7 @@ Minibatch sample_batch(const Cpu& cpu, const DistCsr<Index>& a, const RowDraw<In
     const auto* sources = &picks.ids;
     blocks.typed = a.columns.typed();
     if (blocks.typed) {
-      read_columns(inner, a.columns.leaf(), blocks.offsets, picks.ids, read, blocks.relations, means);
+      read_columns(inner, a.columns.view(), blocks.offsets, picks.ids, read, blocks.relations, means);
       sources = &read;
     } else if (means != nullptr) {
       *means = mean_values(inner, blocks.offsets, picks.entries());

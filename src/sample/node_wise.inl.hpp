@@ -146,7 +146,7 @@ class NodeWise final : public SamplerOn<Space> {
     const auto& frontier = window.frontier();
     auto picks =
         open_product(space, frontier, a_, schedule, shape_.label)
-            ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.columns.leaf(), a_.grid->traffic()));
+            ->apply(space, DrawOperation<Index, Space>(*draw_, layer, a_.columns.view(), a_.grid->traffic()));
     const SharedList<std::int64_t, Space> entries(
         space, read_at(space, picks.offsets.data(), frontier.offsets.host()));
     LayerOn<Space> blocks;
@@ -156,7 +156,7 @@ class NodeWise final : public SamplerOn<Space> {
     blocks.typed = a_.columns.typed();
     if (blocks.typed) {
       Array<Space, Index> vertices;
-      read_columns(space, a_.columns.leaf(), picks.offsets, picks.ids, vertices, blocks.relations, means);
+      read_columns(space, a_.columns.view(), picks.offsets, picks.ids, vertices, blocks.relations, means);
       picks.ids = std::move(vertices);
     } else if (means != nullptr) {
       *means = mean_values(space, picks.offsets, entries.back());

@@ -38,7 +38,8 @@ inline void size_products(EpochWork& work, const PlannedEpoch& job) {
     of_schedule.assign(job.shape.fanout.size(), std::vector<Cost>(job.ranks));
 }
 
-/// What becomes in a step of `rows` learnt rows that each minibatch reads with this probability.
+/// What becomes in a step of `rows` trainable embeddings that each minibatch reads with this
+/// probability.
 inline void expect_changes(double probability, const PlannedEpoch& job, EpochWork& work, double rows = 1) {
   const auto one_of = [&](double minibatches) {
     return -std::expm1(minibatches * std::log1p(-std::min(probability, 1 - 1e-12)));

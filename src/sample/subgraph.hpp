@@ -42,7 +42,7 @@ class InducedSubgraph final : public LayerDistribution<Index, Space> {
                                 const LayerInputOn<Space>& input) override {
     const auto& frontier = input.frontier;
     auto vertices = copy_from(space, frontier.vertices);
-    const auto columns_of = m_.on_host().columns.leaf();
+    const auto columns_of = m_.on_host().columns.view();
     std::vector<Index> columns;
     std::vector<double> factors;
     std::vector<std::int64_t> offsets = {0};

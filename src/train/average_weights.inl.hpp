@@ -1,11 +1,11 @@
-// The part of a step that keeps an exponential average of the weights (train.average_weights),
-// which evaluations judge and the best epoch keeps (Polyak and Juditsky 1992; as networks use it,
+// The hook of a step that keeps an exponential average of the weights (train.average_weights),
+// which evaluations use and the best epoch keeps (Polyak and Juditsky 1992; as networks use it,
 // Tarvainen and Valpola 2017). After step t, from 0:
 //
 //     average = d average + (1 - d) weights       d = min(decay, (1 + t) / (10 + t))
 //
 // Early in training the average forgets faster, as weights change faster then. Running statistics,
-// and rows that are learnt, are those of the moment.
+// and trainable embeddings, are those of the moment.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/dense/tensor_updates.hpp"
-#include "espalier/train/planned_parts.hpp"
-#include "espalier/train/step_part.hpp"
+#include "espalier/train/planned_hooks.hpp"
+#include "espalier/train/step_hook.hpp"
 
 namespace espalier {
 
 template <class Space>
-class AverageWeightsOn final : public StepPartOn<Space> {
+class AverageWeightsOn final : public StepHookOn<Space> {
  public:
   AverageWeightsOn(const Space& space, double decay, const Network<float, Space>& network)
       : decay_(decay), network_(network) {
@@ -73,12 +73,12 @@ class AverageWeightsOn final : public StepPartOn<Space> {
 };
 
 template <class Space>
-std::unique_ptr<StepPartOn<Space>> make_average_weights(const PartsOfJob<Space>& of) {
+std::unique_ptr<StepHookOn<Space>> make_average_weights(const HooksOfJob<Space>& of) {
   const double decay = of.job.config.train.average_weights;
   return decay > 0 ? std::make_unique<AverageWeightsOn<Space>>(of.space, decay, of.network) : nullptr;
 }
 
-inline PlannedPart plan_average_weights(const PlannedTraining& training, double) {
+inline PlannedHook plan_average_weights(const PlannedTraining& training, double) {
   if (training.config.train.average_weights == 0) return {};
   return {.kept = {{"average of the weights", 4 * training.parameters}}};
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr MetricKind kClassMetrics[] = {{"accuracy", "accuracy"}, {"macro_f1", "macro-F1"}};
 
-// A label of each vertex that a rank judges.
+// A label of each vertex that a rank evaluates.
 double judged_bytes(const TaskSize& size) {
   return 4.0 * static_cast<double>(size.graph.nodes) / size.ranks;
 }
@@ -18,8 +18,8 @@ std::unique_ptr<Targets> read_class_targets(const Grid& grid, const GraphFile& f
   auto targets = std::make_unique<ClassTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
-  targets->judged_labels = OwnedReader(grid, file, blocks).labels();
-  targets->train_labels = gather_for_training(grid, *targets, targets->judged_labels, 1);
+  targets->evaluated_labels = OwnedReader(grid, file, blocks).labels();
+  targets->train_labels = gather_for_training(grid, *targets, targets->evaluated_labels, 1);
   return targets;
 }
 
@@ -37,8 +37,8 @@ constinit const TaskKind kClassesKind = {
     .read_targets = read_class_targets,
     .label_bytes = [](const TaskSize& size) { return example_bytes(size, 4) + judged_bytes(size); },
     // Three counts of each class, of three splits.
-    .judging = [](const TaskSize& size,
-                  int) { return all_reduce_cost(72 * size.graph.classes, size.ranks); }};
+    .evaluating = [](const TaskSize& size,
+                     int) { return all_reduce_cost(72 * size.graph.classes, size.ranks); }};
 
 std::vector<double> balanced_weights(std::span<const std::int32_t> labels, std::int64_t classes) {
   std::vector<double> counts(static_cast<std::size_t>(classes), 0.0);

@@ -20,9 +20,9 @@ inline constexpr std::int64_t kMostConfusedClasses = 512;
 
 // Counts, chunk by chunk; one reduction for all splits.
 template <class Space>
-class ClassJudge final : public RowJudgeOn<Space> {
+class ClassEvaluator final : public RowEvaluatorOn<Space> {
  public:
-  ClassJudge(const Communicator& world, const ClassTargets& targets)
+  ClassEvaluator(const Communicator& world, const ClassTargets& targets)
       : world_(world),
         targets_(targets),
         counts_(static_cast<std::size_t>(9 * targets.outputs)),
@@ -31,10 +31,10 @@ class ClassJudge final : public RowJudgeOn<Space> {
 
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
     for (std::size_t split = 0; split < 3; ++split) {
-      const auto places = targets_.judged_among(split, first, rows.rows);
+      const auto places = targets_.evaluated_among(split, first, rows.rows);
       if (places.empty()) continue;
       labels_.assign(static_cast<std::size_t>(rows.rows), -1);  // -1: not of the split
-      for (const auto place : places) labels_[place - first] = targets_.judged_labels[place];
+      for (const auto place : places) labels_[place - first] = targets_.evaluated_labels[place];
       add(class_counts(space, rows, labels_), of_split(split));
       if (split == static_cast<std::size_t>(Split::kTest) && !confusion_.empty())
         add(confusion_counts(space, rows, labels_), confusion_);
@@ -56,10 +56,10 @@ class ClassJudge final : public RowJudgeOn<Space> {
   }
 
   static Metrics metrics_of(std::span<const std::int64_t> counts) {
-    std::int64_t judged = 0;
+    std::int64_t evaluated = 0;
     // tp + fn
-    for (std::size_t c = 0; c < counts.size(); c += 3) judged += counts[c] + counts[c + 2];
-    return {{{"accuracy", accuracy(counts)}, {"macro_f1", macro_f1(counts)}}, judged};
+    for (std::size_t c = 0; c < counts.size(); c += 3) evaluated += counts[c] + counts[c + 2];
+    return {{{"accuracy", accuracy(counts)}, {"macro_f1", macro_f1(counts)}}, evaluated};
   }
 
   const Communicator& world_;
@@ -85,7 +85,7 @@ class ClassesOn : public VertexTaskOn<Space> {
   void loss(const Space& space, const EpochPlan& plan, std::int64_t batch, const Matrix<float, Space>& logits,
             const TaskTensorsOn<Space>&, double scale, Matrix<float, Space>& dlogits, double* loss) override {
     const auto examples = plan.batch(batch);
-    const auto labels = examples.tags();
+    const auto labels = examples.label_indices();
     const bool plain = !weighted_ && smoothing_ == 0;
     if constexpr (std::is_same_v<Space, Cpu>) {
       *loss = plain ? softmax_cross_entropy(space, logits, labels, scale, dlogits)
@@ -100,8 +100,8 @@ class ClassesOn : public VertexTaskOn<Space> {
     }
   }
 
-  std::unique_ptr<RowJudgeOn<Space>> judge() const override {
-    return std::make_unique<ClassJudge<Space>>(this->world(), targets_);
+  std::unique_ptr<RowEvaluatorOn<Space>> evaluator() const override {
+    return std::make_unique<ClassEvaluator<Space>>(this->world(), targets_);
   }
 
  private:

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kBlockThreads) visit(Tensors<T> tensors, Funct
     function(tensor.number, tensor.at + k, tensor.data[k]);
 }
 
-/// The CPU's twin.
+/// As on the CPU.
 template <class T, class Function>
 void for_each_element(const Cuda& cuda, const char* name, const std::vector<Tensor<T>>& tensors,
                       const Function& function) {

@@ -1,5 +1,5 @@
 // What GradientReductionOn does, for every space: gradient_reduction.cpp and gradient_reduction.cu
-// instantiate it and define the leaves that are declared here. A flat array holds tensors one
+// instantiate it and define the kernels that are declared here. A flat array holds tensors one
 // after another.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "history_part.inl.hpp"
+#include "history_hook.inl.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,14 +95,14 @@ std::string history_lines(std::span<const EpochReport> epochs) {
                          : "what they alone need was not drawn");
 }
 
-PlannedPart plan_history(const PlannedTraining& training, double) {
+PlannedHook plan_history(const PlannedTraining& training, double) {
   const auto& history = training.config.history;
   if (history.kind == "none") return {};
-  PlannedPart part = {
+  PlannedHook part = {
       .kept = {kept_by_history(training)},
       .draws = history.draw == "needed",
       .bias = "rows of history, of earlier steps",
-      .not_foreseen = fmt::format(
+      .not_prefetched = fmt::format(
           "history.kind = \"{}\", which spares some of it: how much shows when training", history.kind),
       .warning = warning_of(history, training.steps(), training.config.train.epochs)};
   part.rows_kept = part.kept[0].all();

@@ -23,9 +23,9 @@ double labels_bytes(const TaskSize& size) {
   const auto& graph = size.graph;
   const double labels = static_cast<double>(graph.classes), train = static_cast<double>(graph.train),
                nodes = static_cast<double>(graph.nodes),
-               judged = train + static_cast<double>(graph.valid + graph.test);
+               evaluated = train + static_cast<double>(graph.valid + graph.test);
   return example_bytes(size, 4) + (labels + 8) * train  // and places, how many are known
-         + labels * nodes / size.ranks + columns_of(size, 0) * judged;
+         + labels * nodes / size.ranks + columns_of(size, 0) * evaluated;
 }
 
 // Of the vertices in splits, float32.
@@ -46,9 +46,9 @@ double split_bytes(const TaskSize& size) {
   return most;
 }
 
-Cost judging_labels(const TaskSize& size, int rank) {
+Cost cost_of_evaluating_labels(const TaskSize& size, int rank) {
   auto cost = all_reduce_cost(3 * 48 * size.graph.classes, size.ranks);
-  for (const auto& split : size.judged) {
+  for (const auto& split : size.evaluated) {
     const double all = std::accumulate(split.begin(), split.end(), 0.0), mine = split[rank];
     cost.bytes += 4 * (all - mine) * columns_of(size, rank);
     cost.rounds += size.ranks > 1;
@@ -83,7 +83,7 @@ std::vector<std::int32_t> label_facts(const Communicator& comm, const GraphFile&
   return facts;
 }
 
-// Something can be learnt of each label, and where "best" is judged by a ranking something is
+// Something can be learnt of each label, and where "best" is evaluated by a ranking something is
 // ranked on the validation split.
 void check_columns(const Communicator& comm, const GraphFile& file, const Config& config) {
   const auto& info = file.info();
@@ -111,11 +111,11 @@ std::unique_ptr<Targets> read_label_targets(const Grid& grid, const GraphFile& f
   auto targets = std::make_unique<LabelTargets>();
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
-  targets->judged_labels = OwnedReader(grid, file, blocks).multi_labels();
+  targets->evaluated_labels = OwnedReader(grid, file, blocks).multi_labels();
   auto& train = targets->train_labels;
   train.rows = std::ssize(targets->train);
   train.columns = targets->outputs;
-  train.data = gather_for_training(grid, *targets, targets->judged_labels.data, train.columns);
+  train.data = gather_for_training(grid, *targets, targets->evaluated_labels.data, train.columns);
   return targets;
 }
 
@@ -132,8 +132,8 @@ constinit const TaskKind kLabelsKind = {.name = "labels",
                                         .read_targets = read_label_targets,
                                         .label_bytes = labels_bytes,
                                         .kept_bytes = kept_label_rows,
-                                        .judging_bytes = split_bytes,
-                                        .judging = judging_labels,
+                                        .evaluation_bytes = split_bytes,
+                                        .evaluating = cost_of_evaluating_labels,
                                         .check = check_columns};
 
 TrainingPlaces::TrainingPlaces(const Targets& targets) : places(targets.train.size()) {

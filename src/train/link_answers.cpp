@@ -56,15 +56,15 @@ std::vector<LinkAnswer> best_tails(const Cpu& cpu, const Grid& grid, const LinkT
     std::vector<LinkAnswer> mine;
     std::vector<std::int32_t> places;
     for (const auto& of : some) {
-      const auto range =
-          places_of(targets.judges, world.rank(), own.rows, targets.train_links->ends()[of.relation].tails);
+      const auto range = places_of(targets.evaluated_by, world.rank(), own.rows,
+                                   targets.train_links->ends()[of.relation].tails);
       places.resize(static_cast<std::size_t>(range.size()));
       std::iota(places.begin(), places.end(), static_cast<std::int32_t>(range.begin));
       const auto found = scores(rows, of.relation,
                                 static_cast<std::int32_t>(own.rows) + fetched.place(of.head), places, false);
       std::vector<LinkAnswer> best;
       for (std::size_t n = 0; n < found.size(); ++n) {
-        const auto vertex = targets.judges.vertex(world.rank(), places[n]);
+        const auto vertex = targets.evaluated_by.vertex(world.rank(), places[n]);
         if (vertex != of.head)
           best.push_back({vertex, std::isnan(found[n]) ? -std::numeric_limits<float>::infinity() : found[n]});
       }

@@ -53,19 +53,19 @@ void LinkCandidates::leave_out(const KnownLinks& known, std::vector<End> ends) {
   for (const auto& end : ends) open.push_back({end, 0, against_});
   std::int64_t poor = 0, fewest = against_;
   while (world.all_reduce(std::ssize(open), Reduction::kMax, "setup") > 0) {
-    std::vector<LinkTriple> questions;
+    std::vector<LinkTriple> requests;
     std::vector<std::int64_t> ask;
     for (const auto& of : open) {
       const auto vertices = others(of.end);
       ask.push_back(std::min({std::max(of.missing, of.asked), vertices.count() - of.asked,
-                              kAskedAtOnce - std::ssize(questions)}));
+                              kAskedAtOnce - std::ssize(requests)}));
       const auto& [split, k, end] = of.end;
       for (std::int64_t j = 0; j < ask.back(); ++j) {
-        questions.push_back(targets_.links(split).link(k));
-        (end == LinkEnd::kHead ? questions.back().head : questions.back().tail) = vertices(of.asked + j);
+        requests.push_back(targets_.links(split).link(k));
+        (end == LinkEnd::kHead ? requests.back().head : requests.back().tail) = vertices(of.asked + j);
       }
     }
-    const auto answers = known.are_known(world, questions);
+    const auto answers = known.are_known(world, requests);
     std::int64_t at = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {
       auto& of = open[i];
@@ -75,7 +75,7 @@ void LinkCandidates::leave_out(const KnownLinks& known, std::vector<End> ends) {
           if (of.asked < against_) filtered_ends_[of.end].links.push_back(of.asked);
         } else if (of.missing > 0) {
           --of.missing;
-          const auto& link = questions[at];
+          const auto& link = requests[at];
           if (of.asked >= against_)
             filtered_ends_[of.end].more.push_back(end == LinkEnd::kHead ? link.head : link.tail);
         }

@@ -37,10 +37,10 @@ std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const Ro
   return found;
 }
 
-RowRange places_of(const Ownership& judges, int rank, std::int64_t rows, const RowRange& ids) {
+RowRange places_of(const Ownership& evaluated_by, int rank, std::int64_t rows, const RowRange& ids) {
   const auto first_from = [&](std::int64_t id) -> std::int64_t {
     const auto all = std::views::iota(std::int64_t{0}, rows);
-    const auto vertex_at = [&](std::int64_t place) { return judges.vertex(rank, place); };
+    const auto vertex_at = [&](std::int64_t place) { return evaluated_by.vertex(rank, place); };
     return std::ranges::lower_bound(all, id, {}, vertex_at) - all.begin();
   };
   return {first_from(ids.begin), first_from(ids.end)};

@@ -1,4 +1,4 @@
-// What ranking links and answering questions about them have in common.
+// What ranking links and answering requests about them have in common.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +89,7 @@ class Scorer {
   std::string bad_;  ///< the first score that is not finite, in words
 };
 
-/// Collective. The rows of the vertices that ranks judge, of all vertices, to be fetched.
+/// Collective. The rows of the vertices that ranks evaluate, of all vertices, to be fetched.
 RowStore store_of_rows(const Grid& grid, const Ownership& blocks, ConstMatrixView<float> own,
                        std::string_view label);
 
@@ -100,6 +100,6 @@ std::vector<float> score_each(const Cpu& cpu, const Communicator& comm, const Ro
                               const std::string& label);
 
 /// Where my rows are that are of a range of ids; all of them ascend.
-RowRange places_of(const Ownership& judges, int rank, std::int64_t rows, const RowRange& ids);
+RowRange places_of(const Ownership& evaluated_by, int rank, std::int64_t rows, const RowRange& ids);
 
 }  // namespace espalier

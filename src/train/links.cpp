@@ -193,14 +193,14 @@ double loss_bytes(const GraphInfo& graph, const Config& config) {
                              4 * link_network_numbers(link_score_of(config.train), outputs(graph, config)));
 }
 
-// The rows that this rank judges.
+// The rows that this rank evaluates.
 double kept_rows_bytes(const TaskSize& size) {
   return 4.0 * static_cast<double>(outputs(size.graph, size.config)) * static_cast<double>(size.graph.nodes) /
          size.ranks;
 }
 
-// Rows of the block row, and of all that this rank judges beside those that it ranks them for; or
-// those of candidates.
+// Rows of the block row, and of all that this rank evaluates beside those that it ranks them for;
+// or those of candidates.
 double ranks_bytes(const TaskSize& size) {
   const double rows = static_cast<double>(size.graph.nodes),
                row = 4 * static_cast<double>(outputs(size.graph, size.config));
@@ -223,7 +223,7 @@ Cost preparing(const TaskSize& size, double windows) {
   return cost;
 }
 
-Cost judging_links(const TaskSize& size, int) {
+Cost cost_of_evaluating_links(const TaskSize& size, int) {
   const double width = static_cast<double>(outputs(size.graph, size.config)),
                vertices = static_cast<double>(size.graph.nodes);
   const int copies = size.ranks / size.rows;
@@ -325,9 +325,9 @@ constinit const TaskKind kLinksKind = {.name = "links",
                                        .label_bytes = links_bytes,
                                        .loss_bytes = loss_bytes,
                                        .kept_bytes = kept_rows_bytes,
-                                       .judging_bytes = ranks_bytes,
+                                       .evaluation_bytes = ranks_bytes,
                                        .preparing = preparing,
-                                       .judging = judging_links,
+                                       .evaluating = cost_of_evaluating_links,
                                        .check_keys = check_link_keys,
                                        .check = check_file};
 

@@ -1,6 +1,6 @@
 // The task "links", for every space. Scores of a batch's
 // links and negatives (nn/link_decoder.hpp), a loss of both (nn/link_losses.hpp), averaged over the
-// links of a step; ranks on the host (link_judge.hpp).
+// links of a step; ranks on the host (link_evaluator.hpp).
 #pragma once
 
 #include "espalier/base/arrays.hpp"
@@ -8,7 +8,7 @@
 #include "espalier/nn/link_losses.hpp"
 #include "espalier/train/links.hpp"
 #include "espalier/train/on_host.hpp"
-#include "link_judge.hpp"
+#include "link_evaluator.hpp"
 
 namespace espalier {
 
@@ -17,10 +17,10 @@ LinkLoss link_loss_of(const TrainConfig& train);
 
 // Keeps all rows: any vertex may be a candidate.
 template <class Space>
-class JudgedLinkRows final : public RowJudgeOn<Space> {
+class EvaluatedLinkRows final : public RowEvaluatorOn<Space> {
  public:
-  JudgedLinkRows(const LinkTargets& targets, const LinkJudge& judge)
-      : judge_(judge), kept_(targets.judged_rows(), targets.outputs) {}
+  EvaluatedLinkRows(const LinkTargets& targets, const LinkEvaluator& evaluator)
+      : evaluator_(evaluator), kept_(targets.evaluated_rows(), targets.outputs) {}
 
   void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
     kept_.take(space, first, rows);
@@ -29,12 +29,12 @@ class JudgedLinkRows final : public RowJudgeOn<Space> {
     Buffer<float> copy;
     const auto rows = kept_.release();
     const TensorsOnHost<Space> on_host(space, tensors);
-    return judge_.judge(Cpu{host_threads(space)}, {rows.rows, rows.columns, rows_on_host(space, rows, copy)},
-                        on_host.views());
+    return evaluator_.evaluate(Cpu{host_threads(space)},
+                               {rows.rows, rows.columns, rows_on_host(space, rows, copy)}, on_host.views());
   }
 
  private:
-  const LinkJudge& judge_;
+  const LinkEvaluator& evaluator_;
   KeptRowsOn<Space> kept_;
 };
 
@@ -47,7 +47,7 @@ class LinksOn final : public TaskOn<Space> {
         decoder_(make_link_decoder(space, score_)),
         loss_(link_loss_of(train)),
         negatives_(train.negatives),
-        judge_(grid, targets, train) {}
+        evaluator_(grid, targets, train) {}
 
   std::int64_t outputs() const override { return targets_.outputs; }
   std::vector<TensorShape> tensors() const override {
@@ -97,8 +97,8 @@ class LinksOn final : public TaskOn<Space> {
                        tensors.gradients);
   }
 
-  std::unique_ptr<RowJudgeOn<Space>> judge() const override {
-    return std::make_unique<JudgedLinkRows<Space>>(targets_, judge_);
+  std::unique_ptr<RowEvaluatorOn<Space>> evaluator() const override {
+    return std::make_unique<EvaluatedLinkRows<Space>>(targets_, evaluator_);
   }
 
  private:
@@ -110,7 +110,7 @@ class LinksOn final : public TaskOn<Space> {
   std::unique_ptr<LinkDecoder<Space>> decoder_;
   LinkLoss loss_;
   std::int64_t negatives_;
-  LinkJudge judge_;
+  LinkEvaluator evaluator_;
   // Of the batch under way.
   Buffer<std::int32_t> host_;
   Array<Space, std::int32_t> ends_;

@@ -118,7 +118,7 @@ Evenness evenness_of(const Communicator& comm, std::int64_t mine) {
                        : largest / static_cast<double>(least)};
 }
 
-// Into a group of an epoch for each part of a step.
+// Into a group of an epoch for each hook of a step.
 void add_counters(const EpochReport& epoch, Json& json) {
   for (const auto& counter : epoch.counters.all())
     if (const auto value = epoch.counters.find(counter.group, counter.name))
@@ -294,10 +294,10 @@ std::map<std::string, StageVolume> volumes_from(const Json& json) {
   return volumes;
 }
 
-// Of a split, and how many vertices were judged; epochs of earlier versions have no "train".
-std::optional<Metrics> metrics_from(const Json& json, const char* split, const char* judged) {
+// Of a split, and how many vertices were evaluated; epochs of earlier versions have no "train".
+std::optional<Metrics> metrics_from(const Json& json, const char* split, const char* evaluated) {
   if (!json.contains(split)) return {};
-  Metrics metrics{{}, json.at(judged)};
+  Metrics metrics{{}, json.at(evaluated)};
   for (const auto& [name, value] : json.at(split).items()) metrics.scores.push_back({name, value});
   return metrics;
 }

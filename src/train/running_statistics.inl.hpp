@@ -1,16 +1,16 @@
-// The part of a step for batch normalisation: running means and variances, by the rows of all of a
+// The hook of a step for batch normalisation: running means and variances, by the rows of all of a
 // step's minibatches, over all ranks.
 #pragma once
 
 #include "espalier/train/gradient_reduction.hpp"
-#include "espalier/train/step_part.hpp"
+#include "espalier/train/step_hook.hpp"
 
 namespace espalier {
 
 template <class Space>
-class RunningStatisticsOn final : public StepPartOn<Space> {
-  using typename StepPartOn<Space>::Pass;
-  using typename StepPartOn<Space>::Tensors;
+class RunningStatisticsOn final : public StepHookOn<Space> {
+  using typename StepHookOn<Space>::Pass;
+  using typename StepHookOn<Space>::Tensors;
 
  public:
   RunningStatisticsOn(const Space& space, const TrainingJobOn<Space>& job,
@@ -51,7 +51,7 @@ class RunningStatisticsOn final : public StepPartOn<Space> {
 };
 
 template <class Space>
-std::unique_ptr<StepPartOn<Space>> make_running_statistics(const PartsOfJob<Space>& of) {
+std::unique_ptr<StepHookOn<Space>> make_running_statistics(const HooksOfJob<Space>& of) {
   if (of.network.running_statistics().empty()) return nullptr;
   return std::make_unique<RunningStatisticsOn<Space>>(of.space, of.job, of.network);
 }

@@ -36,8 +36,8 @@ StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Curso
 
 template <class Space>
 StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
-                                      const StepPartsOn<Space>& parts, StageClock<Space>& clock)
-    : space_(space), job_(job), parts_(parts), clock_(clock) {
+                                      const StepHooksOn<Space>& parts, StageClock<Space>& clock)
+    : space_(space), job_(job), hooks_(parts), clock_(clock) {
   if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->world());
 }
 
@@ -89,7 +89,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
     job_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
     step.remote_rows = begun.pending.remote_rows().asked;
-    for (const auto& part : parts_) part->arrived(begun.pending);
+    for (const auto& part : hooks_) part->arrived(begun.pending);
     idle_.push_back(std::move(begun.pending));
   }
   if (begun.step.drawn) drawn_.add(*begun.step.drawn);
@@ -125,8 +125,8 @@ typename StepPipelineOn<Space>::Epoch* StepPipelineOn<Space>::epoch_of_next_step
 
 // Who draws the minibatches of a step, if not the sampler.
 template <class Space>
-StepPartOn<Space>* StepPipelineOn<Space>::drawer_of(std::int64_t step) const {
-  for (const auto& part : parts_)
+StepHookOn<Space>* StepPipelineOn<Space>::drawer_of(std::int64_t step) const {
+  for (const auto& part : hooks_)
     if (const auto first = part->draws_from(); first && step >= *first) return part.get();
   return nullptr;
 }
@@ -153,10 +153,10 @@ bool StepPipelineOn<Space>::begin_step() {
     idle_.pop_back();
   }
   booked_to(epoch, [&] {
-    for (const auto& part : parts_) part->begin(space_, step);
+    for (const auto& part : hooks_) part->begin(space_, step);
     job_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
   });
-  for (const auto& part : parts_) part->asked(space_, step, pending);
+  for (const auto& part : hooks_) part->asked(space_, step, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
 }
@@ -169,8 +169,8 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] {
     epoch.sampler.sample_until(space_, end);
-    for (const auto& part : parts_)
-      part->foresee(space_, step, epoch.sampler.waiting(), epoch.sampler.sampled());
+    for (const auto& part : hooks_)
+      part->prefetch(space_, step, epoch.sampler.waiting(), epoch.sampler.sampled());
   });
   step.minibatches = step.sampled = epoch.sampler.take(begin, end);
   constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
@@ -178,7 +178,7 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
 }
 
 template <class Space>
-void StepPipelineOn<Space>::draw_by(Part& part, Epoch& epoch, Upcoming& step) {
+void StepPipelineOn<Space>::draw_by(Hook& part, Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] {
     part.draw(space_, job_.sampler, step);

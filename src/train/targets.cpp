@@ -9,10 +9,10 @@ namespace espalier {
 void place_targets(const Grid& grid, const Ownership& blocks,
                    const std::array<Buffer<std::int64_t>, 3>& splits, Targets& targets) {
   targets.train = splits[static_cast<std::size_t>(Split::kTrain)];
-  targets.judges = blocks.cut(grid.replication());
+  targets.evaluated_by = blocks.cut(grid.replication());
   targets.rank = grid.world().rank();
   for (std::size_t s = 0; s < splits.size(); ++s)
-    targets.judged[s] = targets.judges.places_of(targets.rank, splits[s]);
+    targets.evaluated[s] = targets.evaluated_by.places_of(targets.rank, splits[s]);
 }
 
 void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task) {
@@ -41,17 +41,17 @@ void read_splits(const Grid& grid, const GraphFile& file, const Ownership& block
 }
 
 template <class T>
-Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& judged,
+Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& evaluated,
                               std::int64_t width) {
   Buffer<T> mine;
   Buffer<std::int64_t> ids;
-  for (const auto place : targets.judged[static_cast<std::size_t>(Split::kTrain)]) {
-    mine.insert(mine.end(), judged.begin() + place * width, judged.begin() + (place + 1) * width);
-    if (targets.judges.is_map()) ids.push_back(targets.judges.vertex(targets.rank, place));
+  for (const auto place : targets.evaluated[static_cast<std::size_t>(Split::kTrain)]) {
+    mine.insert(mine.end(), evaluated.begin() + place * width, evaluated.begin() + (place + 1) * width);
+    if (targets.evaluated_by.is_map()) ids.push_back(targets.evaluated_by.vertex(targets.rank, place));
   }
   auto all = grid.world().all_gather_v(std::span<const T>(mine), "setup");
   // Ranges and split are both ascending, so the ranks' answers one after another are the answer.
-  if (!targets.judges.is_map()) return all;
+  if (!targets.evaluated_by.is_map()) return all;
   const auto from = grid.world().all_gather_v(std::span<const std::int64_t>(ids), "setup");
   Buffer<T> in_order(all.size());
   for (std::int64_t k = 0; k < std::ssize(from); ++k) {

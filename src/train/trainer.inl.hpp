@@ -1,5 +1,5 @@
 // What TrainerOn does, for every space: trainer.cpp and trainer.cu instantiate it, with
-// trainer_restart.inl.hpp, which leaves it and goes on with it. The few leaves that only training
+// trainer_restart.inl.hpp, which leaves it and goes on with it. The few kernels that only training
 // needs are declared here and defined there.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "espalier/train/learning_rate.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/trainer.hpp"
-#include "step_parts.inl.hpp"
+#include "step_hooks.inl.hpp"
 #include "step_pipeline.inl.hpp"
 
 namespace espalier {
@@ -52,11 +52,11 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
                  network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       clock_(space, timers_),
-      pipeline_(space, job_, parts_, clock_) {
+      pipeline_(space, job_, hooks_, clock_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   diverged_ = copy_to<int>(space, std::vector<int>{0});
-  make_step_parts(space, job_, network_, parts_);
+  make_step_hooks(space, job_, network_, hooks_);
 }
 
 // Is there nothing left to train?
@@ -115,7 +115,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   grid_.traffic().clear();
   report.resumed_step = cursor_.step;
   edges_done_ = rows_done_ = remote_rows_done_ = 0;
-  for (const auto& part : parts_) part->clear_counters();
+  for (const auto& part : hooks_) part->clear_counters();
   const StageTimers::Scope time(timers_, "total");
 
   pipeline_.enter(cursor_);
@@ -138,7 +138,7 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();
-  for (const auto& part : parts_) part->report(space_, next_step(), report);
+  for (const auto& part : hooks_) part->report(space_, next_step(), report);
   const auto losses = copy_from(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -188,18 +188,18 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale);
   {
     const Scope time(clock_, kFetch);
-    for (const auto& part : parts_) part->end(space_, work.number);
+    for (const auto& part : hooks_) part->end(space_, work.number);
   }
   {
     const Scope time(clock_, "reduce");
     reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
     if (note_divergence(space_, gradients_, diverged_.data())) diverge("gradient", step + 1);
-    for (const auto& part : parts_) part->reduced(space_, end - begin, gradients_);
+    for (const auto& part : hooks_) part->reduced(space_, end - begin, gradients_);
   }
   const Scope time(clock_, kOptimizer);
   optimizer_.step(space_, rate_of_epoch(job_.config.train, job_.config.train.learning_rate, cursor_.epoch),
                   gradients_, network_.parameters());
-  for (const auto& part : parts_) part->update(space_, cursor_.epoch, network_);
+  for (const auto& part : hooks_) part->update(space_, cursor_.epoch, network_);
 }
 
 template <class Space>
@@ -211,7 +211,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   for (const auto& table : inputs_) rows.push_back(&table[number]);
   MinibatchPassOn<Space> joining = {.step = work.number, .place = number, .minibatch = minibatch};
   joining.row_gradients.resize(rows.size(), nullptr);
-  for (const auto& part : parts_) part->join(joining);
+  for (const auto& part : hooks_) part->join(joining);
   const InputRows<float, Space> input(std::move(rows));
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
@@ -227,7 +227,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     const Scope time(clock_, "backward");
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(joining.row_gradients));
-    for (const auto& part : parts_) part->note(space_, joining, network_);
+    for (const auto& part : hooks_) part->note(space_, joining, network_);
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
   }
   pipeline_.progress();
@@ -237,11 +237,11 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
 template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
-  for (const auto& part : parts_) part->before_evaluation(space_, network_);
+  for (const auto& part : hooks_) part->before_evaluation(space_, network_);
   const auto result = evaluate(progress.goes_on);
   if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
-  if (result) judge(*result, report);
-  for (const auto& part : parts_) part->after_evaluation(space_, network_);
+  if (result) note_evaluation(*result, report);
+  for (const auto& part : hooks_) part->after_evaluation(space_, network_);
   if (!result) save_unevaluated(progress, report);
   return result.has_value();
 }
@@ -258,12 +258,12 @@ std::optional<Evaluation> TrainerOn<Space>::evaluate(const std::function<bool()>
 
 // Are these the best weights so far? Then they are kept.
 template <class Space>
-void TrainerOn<Space>::judge(const Evaluation& evaluation, EpochReport& report) {
+void TrainerOn<Space>::note_evaluation(const Evaluation& evaluation, EpochReport& report) {
   if (evaluation.train.vertices > 0) report.train = evaluation.train;
   if (evaluation.valid.vertices > 0) report.valid = evaluation.valid;
-  const bool judged = evaluation.valid.vertices > 0;
+  const bool evaluated = evaluation.valid.vertices > 0;
   const double metric = evaluation.valid.find(metric_of(job_.config.train).name).value_or(0);
-  const bool better = !judged || metric > best_metric_;
+  const bool better = !evaluated || metric > best_metric_;
   evaluations_without_gain_ = better ? 0 : evaluations_without_gain_ + 1;
   if (!better) return;
   keep_best();
@@ -292,7 +292,7 @@ void TrainerOn<Space>::check_weights() {
     if (first_not_finite(space_, place.tensor->data.data(), place.tensor->rows * place.tensor->columns) >= 0)
       bad = place.name;
   std::vector<StateTensor> rows;
-  for (const auto& part : parts_) part->weights(space_, /*best=*/false, rows);
+  for (const auto& part : hooks_) part->weights(space_, /*best=*/false, rows);
   for (const auto& tensor : rows)
     tensor.for_each_piece_of_mine([&](RowRange, const Buffer<float>& numbers) {
       if (first_not_finite(Cpu{}, numbers.data(), std::ssize(numbers)) >= 0) bad = tensor.name;
@@ -310,7 +310,7 @@ void TrainerOn<Space>::check_weights() {
 template <class Space>
 void TrainerOn<Space>::keep_best() {
   check_weights();
-  for (const auto& part : parts_) part->keep_best(space_);
+  for (const auto& part : hooks_) part->keep_best(space_);
   best_.clear();
   for (const auto& place : weights()) {
     const auto& tensor = *place.tensor;
@@ -329,7 +329,7 @@ void TrainerOn<Space>::restore_best() {
     const auto all = grid_.world().all_gather_v(std::span<const float>(*from++), "best weights");
     copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
   }
-  for (const auto& part : parts_) part->restore_best(space_);
+  for (const auto& part : hooks_) part->restore_best(space_);
 }
 
 }  // namespace espalier

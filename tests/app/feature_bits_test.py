@@ -1,7 +1,7 @@
 """Features in fewer bits (graph.feature_bits).
 
 Law: a run has, bit for bit, the losses and weights of one without the key on a file whose numbers NumPy has rounded by the formula of
-include/espalier/feature/packed_rows.hpp: on every grid, with rows that are kept, shared or on the way while others compute, with several
+include/espalier/feature/quantised_rows.hpp: on every grid, with rows that are kept, shared or on the way while others compute, with several
 types. What is fetched falls as it should, to the byte, and `plan` foresees it.
 """
 

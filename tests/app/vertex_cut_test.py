@@ -96,7 +96,7 @@ class BytesNotBits(CutTest):
                 got = self.bits(self.run_job(*job, *self.cut(parts=12), f"grid.schedule={schedule}", ranks=4, c=1))
                 self.assertEqual(got, expected, (job, schedule))
 
-    def test_parts_of_a_step(self):
+    def test_hooks_of_a_step(self):
         """Hidden rows of the past, rows kept by degree, windows ahead, an order beside the cut."""
         self.succeed("-q", "partition", self.graph, "--method", "streaming", "--clusters", 64, "-o", self.folder / "order.h5")
         jobs = (("history.kind=replace", "history.t_stale=5", "train.epochs=2"), ("run.overlap=true", "run.cache_memory=40KiB", "run.cache_policy=degree"),

@@ -184,17 +184,17 @@ std::vector<std::vector<std::int64_t>> reads_of(const Grid& grid, const RowStora
 }
 
 /// How many rows a cache of so many has, where reads begin and end one after another.
-std::int64_t hits_of_reads(const std::vector<std::vector<std::int64_t>>& reads, RowRule rule,
+std::int64_t hits_of_reads(const std::vector<std::vector<std::int64_t>>& reads, CacheRule rule,
                            std::int64_t slots, const std::vector<std::int64_t>& list, std::int64_t window) {
-  RowPolicy policy(rule);
+  CachePolicy policy(rule);
   policy.set_list(list);
   policy.resize(slots);
   std::int64_t hits = 0;
   for (std::int64_t t = 0; t < std::ssize(reads); ++t) {
-    if (policy.foresees() && t % window == 0) {
+    if (policy.prefetches() && t % window == 0) {
       for (auto coming = t; coming < std::min(t + window, std::ssize(reads)); ++coming)
-        policy.foresee(coming, reads[coming]);
-      policy.settle();
+        policy.prefetch(coming, reads[coming]);
+      policy.end_prefetch();
     }
     std::vector<std::int32_t> slots_of(reads[t].size());
     policy.begin(reads[t], slots_of);
@@ -207,7 +207,7 @@ std::int64_t hits_of_reads(const std::vector<std::vector<std::int64_t>>& reads, 
 }
 
 /// Rows are those without copies, and of what is read as many are kept as `rule` keeps.
-void expect_copies(const Grid& grid, const InputStores& memory, const InputStores& input, RowRule rule,
+void expect_copies(const Grid& grid, const InputStores& memory, const InputStores& input, CacheRule rule,
                    double share, std::size_t under_way) {
   SCOPED_TRACE(testing::Message() << "rule " << static_cast<int>(rule) << " share " << share << " under way "
                                   << under_way);
@@ -237,11 +237,11 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
     EXPECT_LE(caches.bytes(), bytes);
   };
   for (std::int64_t step = 0; step < kDiskSteps; ++step) {
-    if (caches.foresees() && step % kDiskWindow == 0) {
-      std::vector<ForeseenStepOn<Cpu>> coming;
+    if (caches.prefetches() && step % kDiskWindow == 0) {
+      std::vector<PrefetchedStepOn<Cpu>> coming;
       for (auto ahead = step; ahead < std::min(step + kDiskWindow, kDiskSteps); ++ahead)
         coming.push_back({ahead, step_of(rank, ahead)});
-      caches.foresee(cpu, coming, "foreseen");
+      caches.prefetch(cpu, coming, "prefetched");
     }
     fetches.emplace_back();
     input.begin_counts(cpu, step_of(rank, step), fetches.back(), "disk", caches.of_tables());
@@ -272,7 +272,7 @@ TEST(DiskRows, CopiesAreTheRowsAndAsManyAreKeptAsTheRuleKeeps) {
       SCOPED_TRACE(testing::Message() << "c " << c << ", map " << owned.is_map());
       const InputStores memory(read_features(grid, file, owned, tables, "row").stores),
           disk(read_features(grid, file, owned, tables, "row", {}, true).stores);
-      for (const auto rule : {RowRule::kDegree, RowRule::kLru, RowRule::kBelady})
+      for (const auto rule : {CacheRule::kDegree, CacheRule::kLru, CacheRule::kBelady})
         for (const double share : {0.1, 0.5, 1.2})
           for (const std::size_t under_way : {1, 3}) {
             if (under_way == 3 && share != 0.1) continue;

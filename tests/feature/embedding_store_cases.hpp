@@ -17,7 +17,7 @@ inline Schema embedded_schema() {
   return Schema({{"a", 0, 5}, {"b", 5, 25}, {"c", 25, 66}}, {{"to", 0, 1}, {"of", 2, 1}});
 }
 inline InputTable embedded_table(std::int64_t width) {
-  return {.width = width, .learnt = true, .held = HeldTypes(embedded_schema(), {true, false, true})};
+  return {.width = width, .trainable = true, .held = HeldTypes(embedded_schema(), {true, false, true})};
 }
 inline constexpr std::int64_t kEmbedded = 46;
 

@@ -40,7 +40,7 @@ inline std::int64_t bytes_of_all(std::int64_t row_bytes) {
 /// `under_way` fetches at a time. Returns the rows that the cache had, on this rank.
 template <class Space>
 std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, const RowStoreOn<Space>& store,
-                              RowRule rule, std::int64_t bytes, std::size_t under_way, bool changes) {
+                              CacheRule rule, std::int64_t bytes, std::size_t under_way, bool changes) {
   constexpr std::uint64_t kSteps = 12, kWindow = 4;
   RowCacheOn<Space> cache(rule, store.storage().row_bytes(), kCachedPiece);
   auto& policy = cache.policy();
@@ -74,13 +74,13 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
       cache.set_memory(space, limit = step % 2 == 0 ? bytes : bytes / 3);
       EXPECT_LE(cache.bytes(), limit);
     }
-    if (step % kWindow == 0 && policy.foresees()) {
+    if (step % kWindow == 0 && policy.prefetches()) {
       for (auto ahead = step; ahead < step + kWindow; ++ahead)
         for (auto list : cached_lists(rank, ahead)) {
           std::erase_if(list, [&](auto v) { return store.storage().has(v); });
-          policy.foresee(static_cast<std::int64_t>(ahead), list);
+          policy.prefetch(static_cast<std::int64_t>(ahead), list);
         }
-      policy.settle();
+      policy.end_prefetch();
     }
     const auto lists = cached_lists(rank, step);
     for (const auto& list : lists)
@@ -111,7 +111,7 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
 template <class Space>
 void expect_cached_fetches(const Space& space, const GridOn<Space>& grid, const RowStoreOn<Space>& store,
                            bool thorough) {
-  for (const auto rule : {RowRule::kDegree, RowRule::kLru, RowRule::kBelady})
+  for (const auto rule : {CacheRule::kDegree, CacheRule::kLru, CacheRule::kBelady})
     for (const std::size_t under_way : {1, 2, 3})
       for (const bool changes : {false, true}) {
         if (!thorough && under_way != 1 + static_cast<std::size_t>(rule) % 3) continue;

@@ -50,7 +50,7 @@ TEST(RowCache, TheModelExpectsWhatIsLeft) {
     const Grid grid(test_world(), c);
     const auto partition = block_partition(kVertices, grid.rows());
     const RowStore store(grid, partition, cached_block<float>(partition, grid.row(), kWidth));
-    RowCache cache(RowRule::kDegree, store.storage().row_bytes(), 1);
+    RowCache cache(CacheRule::kDegree, store.storage().row_bytes(), 1);
     cache.set_memory(Cpu{1}, (grid.rows() - 1) * (store.storage().row_bytes() + RowCache::kFoundBy));
     std::vector<std::int64_t> ids(kVertices), first;
     for (int part = 0; part < grid.rows(); ++part)
@@ -78,7 +78,7 @@ TEST(RowCache, AFetchThatIsGivenUp) {
   const Grid grid(test_world(), 1);
   const auto partition = block_partition(kCachedVertices, grid.rows());
   const RowStore store(grid, partition, cached_block<float>(partition, grid.row(), 4));
-  RowCache cache(RowRule::kDegree, store.storage().row_bytes(), 1);
+  RowCache cache(CacheRule::kDegree, store.storage().row_bytes(), 1);
   cache.set_memory(Cpu{1}, bytes_of_all(store.storage().row_bytes()));
   std::vector<std::int64_t> ids = {0, 17, 40, 89};
   const std::vector<std::span<const std::int64_t>> lists = {ids};

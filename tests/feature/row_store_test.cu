@@ -33,14 +33,14 @@ RowStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool n
 
 // The numbers of `entry` in codes.
 template <>
-RowStore host_store<PackedWord>(const Grid& grid, std::int64_t n, std::int64_t width, bool) {
+RowStore host_store<QuantisedWord>(const Grid& grid, std::int64_t n, std::int64_t width, bool) {
   constexpr int kBits = 4;
   const auto partition = block_partition(n, grid.rows());
   const auto numbers = stored_rows<float>(partition, grid.row(), width, entry);
-  PackedRows rows;
+  QuantisedRows rows;
   rows.packing = {width, kBits, Buffer<double>(width, -3.0), Buffer<double>(width, 10.0 / 15)};
-  rows.resize(numbers.rows, words_of_packed(width, kBits));
-  pack_rows(rows.packing, numbers, rows);
+  rows.resize(numbers.rows, words_of_quantised(width, kBits));
+  quantise_rows(rows.packing, numbers, rows);
   return RowStore(grid, partition, std::move(rows));
 }
 
@@ -123,7 +123,7 @@ TEST_F(RowStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
   for_every_case([](const Grid& grid, const DeviceGrid& device, const Case& of) {
     expect_fetch<float>(grid, device, of);
     expect_fetch<Half>(grid, device, of);
-    expect_fetch<PackedWord>(grid, device, of);
+    expect_fetch<QuantisedWord>(grid, device, of);
     expect_fetch<float>(grid, device, of, true);
   });
 }

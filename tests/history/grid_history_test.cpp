@@ -57,8 +57,8 @@ TEST(GridHistory, PredictsWhatItMoves) {
   cache.end({}, 2, "evict");
   const double n = kVertices;
   const std::vector<std::pair<std::string, Cost>> steps = {
-      {"find", history_question_cost(p, n, 1)},
-      {"read", history_question_cost(p, n, 4 * kWidth)},
+      {"find", history_request_cost(p, n, 1)},
+      {"read", history_request_cost(p, n, 4 * kWidth)},
       {"end", history_write_cost(p, n, n / p, 0, 4 * kWidth)},
       {"evict", history_write_cost(p, 0, 0, n, 4 * kWidth)}};
   for (const auto& [label, cost] : steps) {

@@ -1,6 +1,6 @@
 // Laws of a network that reads some rows of its hidden layers from history: without hits it does
 // what it does without history, bit for bit; rows that are as they would be computed change no
-// logit; gradients are those of the loss as a function of weights, kept rows fixed, and with some
+// logit; gradients are those of the loss as a function of weights, cached rows fixed, and with some
 // rows computed by a draw they are unbiased; and the derivatives that the policy judges by are
 // those by the rows.
 #include <gtest/gtest.h>
@@ -170,7 +170,7 @@ TEST(NetworkHistory, GradientsAreThoseOfTheLossWithKeptRowsFixed) {
   }
 }
 
-// Where kept rows are as they would be computed, all outcomes of the draws, each as likely as it
+// Where cached rows are as they would be computed, all outcomes of the draws, each as likely as it
 // is, have the gradients without history as their mean.
 TEST(NetworkHistory, GradientsOfDrawnRowsAreUnbiased) {
   constexpr double kShare = 0.25;

@@ -11,7 +11,7 @@
 
 #include "../../src/partition/cluster_vertices.hpp"
 #include "../../src/partition/contract.hpp"
-#include "../../src/partition/order_pattern.hpp"
+#include "../../src/partition/partition_pattern.hpp"
 #include "mpi_test.hpp"
 #include "whole_graph.hpp"
 

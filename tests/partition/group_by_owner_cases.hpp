@@ -165,7 +165,7 @@ void check_groups_by_holder(const Space& space) {
       const auto codes = holders.on(space);
       for (int last = -1; last < parts; last += 1 + parts / 4) {
         OwnerGroups<Id, Space> groups;
-        group_by_holder(space, on_space.data(), count, codes.leaf(), parts, groups, last);
+        group_by_holder(space, on_space.data(), count, codes.view(), parts, groups, last);
         HostGroups<Id> expected;
         const auto take = [&](int part) {
           const auto before = std::ssize(expected.ids);

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "../../src/partition/refine_clusters.hpp"
-#include "espalier/partition/order_methods.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "mpi_test.hpp"
 #include "whole_graph.hpp"
 

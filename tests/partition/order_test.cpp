@@ -251,7 +251,7 @@ TEST(CutOrder, NoCutHasLessExcess) {
   const auto seed = test_seed(11);
   SCOPED_TRACE(fmt::format("ESPALIER_TEST_SEED={}", seed));
   for (std::uint64_t trial = 0; trial < 150; ++trial) {
-    OrderInfo order;
+    VertexPartitionInfo order;
     const auto& weights = order.weights = random_weights(1 + static_cast<int>(trial % 9), seed + trial);
     // Every other one has two types.
     for (std::uint64_t k = 0; k < 4 * weights.size() && trial % 2 == 1; ++k)
@@ -291,7 +291,7 @@ TEST(CutOrder, IsEvenAlsoWhereOneClusterIsLarge) {
 }
 
 TEST(CutOrder, BalancesOfTypesAreLargestOverMean) {
-  OrderInfo order;
+  VertexPartitionInfo order;
   order.weights.resize(3);
   order.type_weights = {1, 0, 5, 7, 2, 0, 5, 0, 3, 0, 0, 0};
   EXPECT_EQ(balances_of(order, RowPartition({0, 1, 3})),

@@ -58,7 +58,7 @@ std::vector<Seen> draw_blocks(Sampler& sampler, const LawInput& in, const Ids& s
   }
   EpochShape shape = {.batch_size = in.batch, .seed = seed, .population = kVertices};
   for (shape.epoch = 0; shape.epoch < static_cast<std::uint64_t>(draws); ++shape.epoch) {
-    const EpochPlan plan(LearntVertices{}, shape);
+    const EpochPlan plan(TrainingVertices{}, shape);
     std::vector<SeedBatch> batches;
     for (const auto b : plan.kept_by(0, 0, plan.batches())) batches.push_back(plan.batch(b));
     for (const auto& minibatch : sampler.sample({1}, batches, shape.seed, shape.epoch)) add(minibatch);

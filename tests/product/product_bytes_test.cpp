@@ -54,8 +54,8 @@ TEST(ProductBytes, RowsThatAllRanksHoldSendNothing) {
   }
 }
 
-// What a rank of a group receives when keepers ask it for rows, by hand: `server` is the place in
-// the group of the rank that serves a vertex, `ranks` are the group's.
+// What a rank of a group receives when owner ranks ask it for rows, by hand: `server` is the place
+// in the group of the rank that serves a vertex, `ranks` are the group's.
 template <class Index>
 struct ServedBytes {
   std::int64_t ids = 0, rows = 0, kept = 0, sums = 0, picks = 0, met = 0;
@@ -172,7 +172,7 @@ TEST(ProductBytes, PushMovesIdsLinesAndResults) {
   });
 }
 
-// Rows come down the column once per process row, and go to the keeper of their batch only.
+// Rows come down the column once per process row, and go to the owner rank of their batch only.
 TEST(ProductBytes, StagedFetchesWhatItsRowNeedsAndSendsEachKeeperItsOwn) {
   for_every_partitioned([]<class Index>(const Grid& grid, const Csr<Index>& whole, const DistCsr<Index>& a) {
     const int c = grid.replication(), parts = grid.rows();

@@ -1,6 +1,7 @@
 // ranks: 1 2 3 4 6
 // long ranks: 8
 // The laws of the distributed product on the CPU, for every number of threads.
+#include "distribute_cut.hpp"
 #include "product/product_laws.hpp"
 
 namespace espalier {
@@ -25,7 +26,7 @@ struct Grids {
       for (const auto cut : kAllCuts) {
         auto a = count_rows(distribute_cut<Index>(grid, whole, block_partition(whole.rows, grid.rows()),
                                                   parts_of_entries(cut, whole, grid.rows())),
-                            true);
+                            WholeRowFacts::kPlaces);
         a.has_values = has_values;
         work(cpu, a, fmt::format("c {} cut {} {} threads", c, static_cast<int>(cut), cpu.threads));
       }

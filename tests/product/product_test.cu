@@ -4,6 +4,7 @@
 // the GPU or pinned; and every call books the messages, bytes and predictions that the CPU's books,
 // under the same labels.
 #include "comm/device_transports.hpp"
+#include "distribute_cut.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
 #include "product/product_laws.hpp"
@@ -73,8 +74,9 @@ struct Grids {
       };
       const auto ranges = block_partition(whole.rows, grid.rows());
       const auto cut = kAllCuts[cuts++ % 4];
-      auto pieces = count_rows(
-          distribute_cut<Index>(grid, whole, ranges, parts_of_entries(cut, whole, grid.rows())), false);
+      auto pieces =
+          count_rows(distribute_cut<Index>(grid, whole, ranges, parts_of_entries(cut, whole, grid.rows())),
+                     WholeRowFacts::kNone);
       pieces.has_values = has_values;
       work(own_gpu(), to_device(own_gpu(), device, pieces),
            fmt::format("{} cut {}", where, static_cast<int>(cut)));
@@ -124,7 +126,7 @@ void expect_same_bookings(const Transports& ways, std::int64_t n, bool weighted,
                        ? distribute(grid, whole, Topology::kPartitioned)
                        : count_rows(distribute_cut<Index>(grid, whole, block_partition(n, grid.rows()),
                                                           parts_of_entries(cut, whole, grid.rows())),
-                                    false);
+                                    WholeRowFacts::kNone);
     const auto on_device = to_device(own_gpu(), on_gpus, a);
     for (const auto schedule : kSchedules) {
       if (a.cut && !takes_pieces(schedule, true)) continue;

@@ -15,7 +15,7 @@ inline std::vector<std::int64_t> seeds_of(const EpochPlan& plan, std::int64_t nu
 
 inline std::vector<std::int32_t> tags_of(const EpochPlan& plan, std::int64_t number) {
   const auto batch = plan.batch(number);
-  return {batch.tags().begin(), batch.tags().end()};
+  return {batch.label_indices().begin(), batch.label_indices().end()};
 }
 
 }  // namespace espalier

@@ -209,7 +209,7 @@ TEST(Weights, FarBelowTheHeaviestOfTheirRowAreDrawnByWhatTheyAre) {
 
 // Multiplies each row, or each relation's part of one, by a power of two of its own.
 SparseMatrix scaled_by_parts(SparseMatrix a) {
-  const auto columns = a.columns.leaf();
+  const auto columns = a.columns.view();
   for (std::int64_t v = 0; v < a.local.rows; ++v)
     for (auto k = a.local.row_begin(v); k < a.local.row_end(v); ++k) {
       const auto part = a.columns.typed() ? columns.relation(a.local.indices[k]) : 0;

@@ -42,7 +42,8 @@ TEST(CountedWork, AnEstimateFromDegreesAgreesWithTheCountOnARegularGraph) {
   job.batches_per_step = 8;
   job.bulk = 16;
   job.shape = {.fanout = {5, 3}, .batch_size = 50, .batches_per_rank = 2};
-  const auto counted = count_epoch(Cpu{1}, a, job, VertexSource(LearntVertices{.vertices = training}), 1000);
+  const auto counted =
+      count_epoch(Cpu{1}, a, job, VertexSource(TrainingVertices{.vertices = training}), 1000);
   const auto estimated =
       estimate_epoch({{.degree = kDegree, .vertices = kVertices}}, 0, job, std::ssize(training));
   EXPECT_EQ(counted.batches, 40);

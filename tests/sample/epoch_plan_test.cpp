@@ -1,9 +1,9 @@
 // ranks: 1
 // Laws: every training vertex is in one batch of an epoch, and every batch is on one rank; batches
-// do not depend on ranks or steps; tags go with their vertices. With groups: a batch is of one
-// group; batches of a group are as even as can be; a step has groups that are spread evenly, all of
-// them equally often where it has as many batches; ranks keep equal stretches of a step, and with
-// as many parts as ranks each what lies in its part.
+// do not depend on ranks or steps; label_indices go with their vertices. With groups: a batch is of
+// one group; batches of a group are as even as can be; a step has groups that are spread evenly,
+// all of them equally often where it has as many batches; ranks keep equal stretches of a step, and
+// with as many parts as ranks each what lies in its part.
 #include "espalier/sample/epoch_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -29,10 +29,10 @@ concept ShowsLists = requires(Batch&& batch) {
   std::forward<Batch>(batch).seeds();
 }
 || requires(Batch&& batch) {
-  std::forward<Batch>(batch).tags();
+  std::forward<Batch>(batch).label_indices();
 }
 || requires(Batch&& batch) {
-  std::forward<Batch>(batch).left_out();
+  std::forward<Batch>(batch).excluded_edges();
 }
 || requires(Batch&& batch) {
   std::forward<Batch>(batch).links();
@@ -68,12 +68,12 @@ TEST(EpochPlan, EveryVertexOnceAndEveryBatchOnOneRank) {
 
 TEST(EpochPlan, TagsGoWithTheirVertices) {
   const auto training = training_vertices();
-  std::vector<std::int32_t> tags;
-  for (const auto vertex : training) tags.push_back(static_cast<std::int32_t>(1000 - vertex));
-  const EpochPlan plan(training, 10, 3, 2, 1, 1, tags), without(training, 10, 3, 2, 1, 1);
+  std::vector<std::int32_t> label_indices;
+  for (const auto vertex : training) label_indices.push_back(static_cast<std::int32_t>(1000 - vertex));
+  const EpochPlan plan(training, 10, 3, 2, 1, 1, label_indices), without(training, 10, 3, 2, 1, 1);
   for (std::int64_t b = 0; b < plan.batches(); ++b) {
     const auto seeds = seeds_of(plan, b);
-    EXPECT_TRUE(std::ranges::equal(seeds, seeds_of(without, b))) << "tags change no batch";
+    EXPECT_TRUE(std::ranges::equal(seeds, seeds_of(without, b))) << "label_indices change no batch";
     ASSERT_EQ(tags_of(plan, b).size(), seeds.size());
     for (std::size_t k = 0; k < seeds.size(); ++k) EXPECT_EQ(tags_of(plan, b)[k], 1000 - seeds[k]);
   }
@@ -111,10 +111,10 @@ std::int32_t group_of_batch(const EpochPlan& plan, const BatchGroups& groups, st
 
 TEST(LocalBatches, EveryVertexOnceInABatchOfItsGroup) {
   const auto training = vertices_of(1000);
-  std::vector<std::int32_t> tags;
-  for (const auto vertex : training) tags.push_back(static_cast<std::int32_t>(5000 - vertex));
+  std::vector<std::int32_t> label_indices;
+  for (const auto vertex : training) label_indices.push_back(static_cast<std::int32_t>(5000 - vertex));
   const auto groups = uneven_groups(1000, 7);
-  const EpochPlan plan(training, 16, 5, 3, 1, 1, tags, &groups);
+  const EpochPlan plan(training, 16, 5, 3, 1, 1, label_indices, &groups);
   std::multiset<std::int64_t> seen;
   std::map<std::int32_t, std::set<std::size_t>> sizes;
   std::map<std::int32_t, std::int64_t> batches, members;
@@ -232,8 +232,8 @@ TEST(LocalBatches, DrawABatchUniformly) {
 
 TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
   const std::vector<std::int64_t> learnt = {0, 7, 40, 99, 156};
-  const std::vector<std::int32_t> tags = {5, 4, 0, 2, 9};
-  const EpochPlan plan({learnt, tags},
+  const std::vector<std::int32_t> label_indices = {5, 4, 0, 2, 9};
+  const EpochPlan plan({learnt, label_indices},
                        {.batch_size = 20, .batches_per_step = 3, .ranks = 2, .population = 157});
   EXPECT_EQ(plan.batches(), 8);
   EXPECT_EQ(plan.examples().population(), 157);
@@ -246,9 +246,9 @@ TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
     EXPECT_TRUE(batch.seeds().size() == 19 || batch.seeds().size() == 20) << batch.seeds().size();
     EXPECT_TRUE(std::ranges::is_sorted(batch.seeds()));
     seen.insert(batch.seeds().begin(), batch.seeds().end());
-    ASSERT_EQ(batch.tags().size(), batch.seeds().size());
+    ASSERT_EQ(batch.label_indices().size(), batch.seeds().size());
     for (std::size_t k = 0; k < batch.seeds().size(); ++k)
-      if (batch.tags()[k] >= 0) tagged[batch.seeds()[k]] = batch.tags()[k];
+      if (batch.label_indices()[k] >= 0) tagged[batch.seeds()[k]] = batch.label_indices()[k];
   }
   EXPECT_EQ(plan.examples().count_seeds(0, plan.batches()), 157);
   ASSERT_EQ(seen.size(), 157u);
@@ -259,7 +259,7 @@ TEST(VertexPartition, EveryVertexOnceInEvenBatchesThatAscend) {
 
 TEST(VertexPartition, BatchesDependOnSeedAndEpochAlone) {
   const auto seeds_with = [](const EpochShape& shape) {
-    return seeds_of(EpochPlan(LearntVertices{}, shape), 1);
+    return seeds_of(EpochPlan(TrainingVertices{}, shape), 1);
   };
   const EpochShape shape = {
       .batch_size = 20, .batches_per_step = 3, .ranks = 2, .seed = 1, .epoch = 1, .population = 157};
@@ -280,7 +280,7 @@ TEST(VertexPartition, AnyTwoVerticesMeetEquallyOften) {
   SCOPED_TRACE(random);
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> met;
   for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
-    const EpochPlan plan(LearntVertices{},
+    const EpochPlan plan(TrainingVertices{},
                          {.batch_size = 4, .seed = random, .epoch = epoch, .population = kVertices});
     ASSERT_EQ(plan.batches(), 3);
     for (std::int64_t b = 0; b < 3; ++b) {

@@ -425,8 +425,8 @@ TEST(EverySampler, BlocksWithoutEntriesHaveTheValuesAndRelationsOfOthers) {
         auto drawn = sampler->sample(Cpu{1}, {&batch, 1}, 7, 1);
         expect_values(drawn, relations);
         const auto pairs = pairs_of(drawn[0]);
-        batch.leave_out(pairs);
-        leave_out(Cpu{1}, {&batch, 1}, drawn);
+        batch.exclude_edges(pairs);
+        exclude_edges(Cpu{1}, {&batch, 1}, drawn);
         expect_values(drawn, relations);
       }
     }

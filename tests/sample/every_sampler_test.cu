@@ -92,10 +92,10 @@ void expect_same_without_some(std::vector<SeedBatch> batches, std::vector<Miniba
         if (block.indices[e] < block.rows && e % 2 == 0)
           pairs[b].push_back({row, block.indices[e], block.relation(e)});
     std::ranges::sort(pairs[b]);
-    batches[b].leave_out(pairs[b]);
+    batches[b].exclude_edges(pairs[b]);
   }
-  leave_out(Cpu{1}, batches, cpu);
-  leave_out(own_gpu(), batches, gpu);
+  exclude_edges(Cpu{1}, batches, cpu);
+  exclude_edges(own_gpu(), batches, gpu);
   expect_equal_minibatches(own_gpu(), gpu, cpu);
 }
 
@@ -112,7 +112,7 @@ void expect_samples_as_on_cpu(const Grid& grid, const DeviceGrid& device_grid, c
                            : distribute_cut<Index>(grid, whole, ownership, parts);
   if (sampler_kind_of(job.sampler).layer_wise)
     a = normalize_rows(std::move(a), job.shape.mode == SamplerMode::kReference, job.weighted);
-  a = count_rows(std::move(a), false);
+  a = count_rows(std::move(a), WholeRowFacts::kNone);
   auto shape = job.shape;
   shape.schedule = schedule;
   const UnevenBatches mine(kSampledVertices);

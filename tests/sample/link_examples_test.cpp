@@ -129,7 +129,7 @@ TEST(LinkExamples, ABatchIsTheSameOnEveryGrid) {
       const auto batch = plan.batch(b), other = expected.batch(b);
       EXPECT_EQ(batch.digest, other.digest);
       EXPECT_TRUE(std::ranges::equal(batch.seeds(), other.seeds()));
-      EXPECT_TRUE(std::ranges::equal(batch.left_out(), other.left_out()));
+      EXPECT_TRUE(std::ranges::equal(batch.excluded_edges(), other.excluded_edges()));
       EXPECT_EQ(links_of(plan).links(b).negative_heads, links_of(expected).links(b).negative_heads);
       plan.examples().release(b);
       EXPECT_EQ(batch.seeds().size(), other.seeds().size()) << "kept by the batch";
@@ -444,7 +444,7 @@ void expect_links_to_be_left_out(const BlocksCase& c, int replication) {
   for (const auto b : mine) batches.push_back(plan.batch(b));
   const auto before = sampler->sample(Cpu{1}, batches, 7, 1);
   auto after = before;
-  leave_out(Cpu{2}, batches, after);
+  exclude_edges(Cpu{2}, batches, after);
   std::int64_t removed = 0, loops = 0;
   for (std::size_t m = 0; m < batches.size(); ++m) {
     // Whatever joins the two, in the link's relation or its inverse; in the other direction, too,

@@ -47,23 +47,23 @@ class JobChecks(RoomsTest):
             self.caught({path: f"// A file.\nvoid planted() {{\n  {line}\n}}\n"}, f"src/{path}:3", words)
 
     def test_the_seam_names_no_part(self):
-        line, ask_all = "  if (job_.config.history.kind != \"none\") begin_history();", "; ask all parts (train/planned_parts.hpp)"
+        line, ask_all = "  if (job_.config.history.kind != \"none\") begin_history();", "; ask all parts (train/planned_hooks.hpp)"
         for words, paths in (
             ("", ("train/trainer.inl.hpp", "train/step_pipeline.hpp", "train/checkpoint.cpp", "train/report.cpp", "nn/network.inl.hpp")),
             (ask_all, ("plan/memory.cpp", "plan/peak_memory.cpp", "app/job.cpp", "app/plan_page.cpp")),
         ):
             for path in paths:
-                self.caught({path: f"void planted() {{\n{line}\n}}\n"}, f"src/{path}:2: names history, a part of a step{words}")
-        for path, text in (("train/history_part.inl.hpp", line), ("train/checkpoint.cpp", 'write("history", epochs);'),
+                self.caught({path: f"void planted() {{\n{line}\n}}\n"}, f"src/{path}:2: names history, a hook of a step{words}")
+        for path, text in (("train/history_hook.inl.hpp", line), ("train/checkpoint.cpp", 'write("history", epochs);'),
                            ("train/trainer.cpp", "// what history is"), ("feature/network.cpp", line)):
             self.fine({path: text + "\n"})
 
     def test_the_table_of_parts_says_their_names(self):
-        table = {"train/step_parts.inl.hpp": "#define PARTS(part) \\\n  part(running_statistics, nullptr) \\\n  part(gradient_noise, nullptr)\n"}
+        table = {"train/step_hooks.inl.hpp": "#define PARTS(part) \\\n  part(running_statistics, nullptr) \\\n  part(gradient_noise, nullptr)\n"}
         for path in ("train/trainer.inl.hpp", "nn/network.cpp", "plan/memory.cpp", "app/job.cpp"):
             for line in ("add(make_gradient_noise(job));", "gradient_noise.add(job);"):
                 self.fine({path: line + "\n"})
-                self.caught({path: line + "\n", **table}, "gradient_noise, a part of a step")
+                self.caught({path: line + "\n", **table}, "gradient_noise, a hook of a step")
             self.fine({path: "network.running_statistics();\n", **table})
 
     def test_two_types_of_one_name_are_caught(self):

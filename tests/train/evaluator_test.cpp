@@ -1,6 +1,6 @@
 // ranks: 1 2 3 4 6
 // Laws: exact evaluation is the network's formula over the dense matrix of the whole graph,
-// whatever the grid and however many chunks; each split is judged once, by its own vertices
+// whatever the grid and however many chunks; each split is evaluated once, by its own vertices
 // and labels.
 #include "espalier/train/evaluator.hpp"
 
@@ -73,7 +73,7 @@ TEST(Evaluator, IsDensePropagationOnEveryGridInAnyChunks) {
     SCOPED_TRACE(fmt::format("{} {} {}", kind, layers, normalize));
     const auto network = network_of({kind, layers, 7, layers == 2 ? 5 : 9, 4, 0.5, 0.5, normalize}, random);
     const auto predictions = predict(dense_layers(problem, network).back());
-    // Two of three labels are right; vertices on the edge between two classes are not judged.
+    // Two of three labels are right; vertices on the edge between two classes are not evaluated.
     for (std::size_t v = 0; v < predictions.size(); ++v)
       problem.labels[v] =
           random() % 3 == 0 ? static_cast<std::int32_t>(random() % 4) : std::max(predictions[v], 0);

@@ -79,14 +79,14 @@ void expect_scores(const Metrics& found, const LabelScores& expected) {
 }
 
 // Of rows that come out of a pass so many at a time.
-Evaluation judged(const Task& task, const Cpu& cpu, const Matrix<float>& rows, std::int64_t at_once) {
-  const auto judge = task.judge();
+Evaluation evaluated(const Task& task, const Cpu& cpu, const Matrix<float>& rows, std::int64_t at_once) {
+  const auto evaluator = task.evaluator();
   for (std::int64_t from = 0; from < rows.rows; from += at_once) {
     Matrix<float> chunk(std::min(at_once, rows.rows - from), rows.columns);
     std::copy_n(rows.row(from), chunk.data.size(), chunk.data.begin());
-    judge->take(cpu, from, chunk);
+    evaluator->take(cpu, from, chunk);
   }
-  return judge->finish(cpu, {});
+  return evaluator->finish(cpu, {});
 }
 
 TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGridInAnyChunks) {
@@ -107,9 +107,9 @@ TEST(Labels, ScoresAreThoseOfAllVerticesOnEveryGridInAnyChunks) {
       const Grid grid(test_world(), c);
       const auto targets = small_labels(grid, problem);
       const auto task = make_task(Cpu{1}, grid, *targets, labels_config());
-      const auto mine = rows_of_part(logits, targets->judges, targets->rank);
+      const auto mine = rows_of_part(logits, targets->evaluated_by, targets->rank);
       for (const int threads : {1, 3}) {
-        const auto found = judged(*task, Cpu{threads}, mine, threads == 1 ? n : 7);
+        const auto found = evaluated(*task, Cpu{threads}, mine, threads == 1 ? n : 7);
         expect_scores(found.train, plain_scores(problem, problem.train, logits));
         expect_scores(found.valid, plain_scores(problem, problem.valid, logits));
         if (n == 5)
@@ -135,7 +135,7 @@ TEST(Labels, ARankingThatValidationDoesNotDefineIsLeftOut) {
   const Grid grid(test_world(), 1);
   const auto targets = small_labels(grid, problem);
   const auto task = make_task(Cpu{1}, grid, *targets, labels_config("micro_f1"));
-  const auto found = judged(*task, Cpu{1}, filled_matrix(targets->judged_rows(), 3, 0.0f), 4);
+  const auto found = evaluated(*task, Cpu{1}, filled_matrix(targets->evaluated_rows(), 3, 0.0f), 4);
   EXPECT_EQ(found.valid.find("roc_auc"), std::nullopt);
   EXPECT_EQ(found.valid.find("micro_f1"), 0) << "a score of 0 predicts 0";
 }

@@ -74,9 +74,9 @@ inline std::unique_ptr<ClassTargets> small_classes(const Grid& grid, const Small
   targets->outputs = problem.classes;
   for (const auto v : problem.train)
     targets->train_labels.push_back(problem.labels[static_cast<std::size_t>(v)]);
-  for (std::int64_t k = 0; k < targets->judged_rows(); ++k)
-    targets->judged_labels.push_back(
-        problem.labels[static_cast<std::size_t>(targets->judges.vertex(targets->rank, k))]);
+  for (std::int64_t k = 0; k < targets->evaluated_rows(); ++k)
+    targets->evaluated_labels.push_back(
+        problem.labels[static_cast<std::size_t>(targets->evaluated_by.vertex(targets->rank, k))]);
   return targets;
 }
 
@@ -89,10 +89,10 @@ inline std::unique_ptr<LabelTargets> small_labels(const Grid& grid, const SmallP
   for (std::size_t i = 0; i < problem.train.size(); ++i)
     std::copy_n(labels.row(problem.train[i]), labels.columns,
                 targets->train_labels.row(static_cast<std::int64_t>(i)));
-  targets->judged_labels.resize(targets->judged_rows(), labels.columns);
-  for (std::int64_t k = 0; k < targets->judged_rows(); ++k)
-    std::copy_n(labels.row(targets->judges.vertex(targets->rank, k)), labels.columns,
-                targets->judged_labels.row(k));
+  targets->evaluated_labels.resize(targets->evaluated_rows(), labels.columns);
+  for (std::int64_t k = 0; k < targets->evaluated_rows(); ++k)
+    std::copy_n(labels.row(targets->evaluated_by.vertex(targets->rank, k)), labels.columns,
+                targets->evaluated_labels.row(k));
   return targets;
 }
 

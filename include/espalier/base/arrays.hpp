@@ -23,7 +23,7 @@ Array<Space, T> copy_to(const Space& space, std::span<const T> from) {
   return to;
 }
 
-/// Every element becomes 0. Its twin for a GPU stands in device_array.hpp.
+/// Every element becomes 0. The CUDA implementation stands in device_array.hpp.
 template <class T>
 void fill_zero(const Cpu&, Buffer<T>& array) {
   std::ranges::fill(array, T{});

@@ -107,7 +107,7 @@ struct TrainConfig {
   std::int64_t lr_step = 30;
   double lr_decay = 0.1;
   double clip_norm = 0;        ///< 0: gradients stay as they are
-  double average_weights = 0;  ///< 0: weights are judged as they are
+  double average_weights = 0;  ///< 0: weights are evaluated as they are
   double weight_decay = 0.0;
   std::string weight_decay_on = "all";
   std::int64_t early_stop = 0;

@@ -1,7 +1,7 @@
-// Execution spaces: the first argument of every leaf operation says where it runs.
+// Execution spaces: the first argument of every kernel says where it runs.
 // `op(const Cpu&, ...)` and `op(const Cuda&, ...)` are declared side by side in one header. Data
 // structures are templates over the space that their memory belongs to, Cpu where nothing is said;
-// callers of leaves are templates over it too.
+// callers of kernels are templates over it too.
 #pragma once
 
 #include <type_traits>
@@ -10,12 +10,12 @@
 
 namespace espalier {
 
-/// Runs on this process's cores. `threads` is the number of OpenMP threads a leaf may use.
+/// Runs on this process's cores. `threads` is the number of OpenMP threads a kernel may use.
 struct Cpu {
   int threads = 1;
 };
 
-/// Runs on this process's GPU, on its stream: a leaf returns before its work is done
+/// Runs on this process's GPU, on its stream: a kernel returns before its work is done
 /// (base/cuda.hpp).
 class Cuda;
 

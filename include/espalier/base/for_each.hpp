@@ -1,5 +1,6 @@
 // Work on elements that every space does alike, so that its body is written once, in a file that a
-// .cpp and a .cu include: the CPU's twins of for_each and for_each_in_rows (base/launch.hpp).
+// .cpp and a .cu include: the CPU implementations of for_each and for_each_in_rows
+// (base/launch.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A short list that the host and the leaves of a space both read: where batches begin, how many
+// A short list that the host and the kernels of a space both read: where batches begin, how many
 // rows a rank has. On a GPU it is kept twice.
 #pragma once
 
@@ -25,7 +25,7 @@ class SharedList {
       upload(space, std::span<const T>(lists_->host), lists_->device);
   }
 
-  /// For leaves of the space.
+  /// For kernels of the space.
   const T* data() const& {
     if (lists_ == nullptr) return nullptr;
     if constexpr (std::is_same_v<Space, Cuda>)

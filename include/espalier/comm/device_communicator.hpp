@@ -1,4 +1,4 @@
-// Collectives of device memory: the twin of Communicator.
+// Collectives of device memory: the CUDA implementation of Communicator.
 //
 // Two ways. Where every rank of the job has a GPU of its own, NCCL moves the data from GPU to GPU:
 // an all-to-all-v is one group of sends and receives, or, where GPUs share PCIe links, a group for

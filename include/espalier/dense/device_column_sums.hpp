@@ -1,5 +1,5 @@
-// The twin of sum_over_rows (dense/column_sums.hpp) on a GPU, with its chunks and its order: the
-// same bits where the numbers are the same. For .cu files only.
+// The CUDA implementation of sum_over_rows (dense/column_sums.hpp) on a GPU, with its chunks and
+// its order: the same bits where the numbers are the same. For .cu files only.
 #pragma once
 
 #include "espalier/base/device_array.hpp"

@@ -14,14 +14,14 @@
 
 namespace espalier {
 
-/// Two bytes of a row that is moved as it is (feature/packed_rows.hpp); no number.
-struct PackedWord {
+/// Two bytes of a row that is moved as it is (feature/quantised_rows.hpp); no number.
+struct QuantisedWord {
   std::uint16_t bits = 0;
 };
 
-/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float, Half or PackedWord,
-/// on the CPU also double, on a GPU also BFloat16; ids [rows], of int32_t or int64_t, memory of the
-/// space; to [rows, f].
+/// to[k] = from[ids[k] - first], in the type they have. from [any, f] of float, Half or
+/// QuantisedWord, on the CPU also double, on a GPU also BFloat16; ids [rows], of int32_t or
+/// int64_t, memory of the space; to [rows, f].
 template <class S, class Id>
 void copy_rows(const Cpu&, ConstMatrixView<S> from, const Id* ids, std::int64_t first, MatrixView<S> to);
 template <class S, class Id>

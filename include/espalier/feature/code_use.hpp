@@ -1,11 +1,11 @@
-// What codes (packed_rows.hpp) leave of the numbers of a column. One number that is far from all
+// What codes (quantised_rows.hpp) leave of the numbers of a column. One number that is far from all
 // others takes the range for itself: of 200 others 199 may get one code, and are one number then.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "espalier/feature/packed_rows.hpp"
+#include "espalier/feature/quantised_rows.hpp"
 
 namespace espalier {
 
@@ -23,9 +23,9 @@ class CodeUse {
  public:
   static constexpr std::int64_t kMostNumbers = 256;
 
-  explicit CodeUse(const Packing& packing);
-  /// Some of this rank's rows, and what pack_rows() made of them.
-  void add(ConstMatrixView<float> rows, ConstMatrixView<PackedWord> packed);
+  explicit CodeUse(const Quantisation& packing);
+  /// Some of this rank's rows, and what quantise_rows() made of them.
+  void add(ConstMatrixView<float> rows, ConstMatrixView<QuantisedWord> packed);
   /// Collective over `comm`, whose ranks have all rows together. Ascending; of one bit none.
   std::vector<PoorColumn> poor_columns(const Communicator& comm) const;
 

@@ -24,7 +24,7 @@ class DiskReadModel {
     std::vector<InputTable> tables;
     Ownership blocks;     ///< of the vertices, by block rows
     int replication = 1;  ///< of the grid
-    RowRule rule = RowRule::kDegree;
+    CacheRule rule = CacheRule::kDegree;
     std::int64_t memory = 0;              ///< run.cache_memory
     std::vector<std::int64_t> by_degree;  ///< rows_by_degree, as many as `memory` is enough for
     std::int64_t batches = 0, batches_per_step = 1, bulk = 1;
@@ -42,9 +42,9 @@ class DiskReadModel {
   // Of a table, on every rank of a grid.
   struct OfTable {
     InputTable table;
-    Ownership owners;                 // of its rows
-    std::vector<std::int64_t> ends;   // of each type's rows, which have chunks of their own
-    std::vector<RowPolicy> policies;  // [ranks]
+    Ownership owners;                   // of its rows
+    std::vector<std::int64_t> ends;     // of each type's rows, which have chunks of their own
+    std::vector<CachePolicy> policies;  // [ranks]
   };
   // [asking rank][table] numbers of rows that a step's minibatches want.
   using Wanted = std::vector<std::vector<std::vector<std::int64_t>>>;
@@ -53,7 +53,7 @@ class DiskReadModel {
   int ranks() const { return job_.blocks.parts() * job_.replication; }
   std::int64_t step_end(std::int64_t step) const;
   void window_is_there();
-  void foresee();
+  void prefetch();
   void take_step(std::int64_t step);
   std::vector<std::int64_t> read_by(const Wanted& wanted, std::size_t table, int rank, bool for_others) const;
   int part_of(int rank) const { return rank / job_.replication; }
@@ -63,7 +63,7 @@ class DiskReadModel {
   Job job_;
   std::vector<OfTable> tables_;
   std::int64_t added_ = 0;                          // batches that are there
-  std::int64_t foreseen_ = 0;                       // of those, that policies were told of
+  std::int64_t prefetched_ = 0;                     // of those, that policies were told of
   std::int64_t step_ = 0;                           // to be taken next
   std::map<std::int64_t, Wanted> waiting_, fresh_;  // by step: all, and what no policy was told of
   DiskCounts counts_;

@@ -120,7 +120,7 @@ EdgeStore read_edges(const Grid& grid, const GraphFile& file, const Ownership& o
 EdgeStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const EdgeStore& host,
                             const Schema& schema, Placement placement);
 
-// ---- the leaves of this room ----
+// ---- the kernels of this room ----
 
 /// Adds the numbers of a block's entries whose columns are held to `numbers`, from place `from` on,
 /// and which entries these are to `entries`, likewise; both have room for all. How many there were.

@@ -16,7 +16,7 @@ inline Cost feature_fetch_cost(int parts, double wanted, double id_bytes, double
 }
 
 /// Under which traffic is counted of what ranks tell each other of coming fetches.
-inline constexpr const char* kForeseen = "fetch/foreseen";
+inline constexpr const char* kPrefetched = "fetch/foreseen";
 
 /// What a rank of a process column of so many parts receives where it hears ahead, `times` times,
 /// which ids it will be asked for, in so many fetches, and every rank will ask others for `asked`.
@@ -71,7 +71,7 @@ inline Footprint edge_fetch_footprint(double lists, double entries, double remot
       .add(4 * entries, lists);
 }
 
-/// What a step of rows that are learnt holds (embedding_store.inl.hpp): gradients of `lists`
+/// What a step of trainable embeddings holds (embedding_store.inl.hpp): gradients of `lists`
 /// minibatches of `rows` rows each; listed, by owner, come down the column, and with copies those
 /// along the row; their order.
 inline Footprint row_update_footprint(double lists, double rows, double row_bytes, int copies) {

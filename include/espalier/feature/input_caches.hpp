@@ -19,7 +19,7 @@ namespace espalier {
 
 /// The minibatches of a coming step.
 template <class Space>
-struct ForeseenStepOn {
+struct PrefetchedStepOn {
   std::int64_t fetch;  ///< the number of its fetch, of all that this run begins
   std::vector<MinibatchOn<Space>> minibatches;
 };
@@ -31,7 +31,7 @@ class InputCachesOn {
   InputCachesOn() = default;
   /// `by_degree`: vertices, the largest degree first; any others may be left out. `input` must
   /// outlive it.
-  InputCachesOn(const InputStoresOn<Space>& input, RowRule rule, std::span<const std::int64_t> by_degree)
+  InputCachesOn(const InputStoresOn<Space>& input, CacheRule rule, std::span<const std::int64_t> by_degree)
       : input_(&input), copies_(input.features().size()) {
     for (std::size_t k = 0; k < copies_.size(); ++k) {
       const auto& storage = input.table(k).storage();
@@ -42,11 +42,11 @@ class InputCachesOn {
   }
 
   bool empty() const { return others_.empty() && disk_.empty(); }
-  bool foresees() const {
-    return !empty() && (disk_.empty() ? others_ : disk_).front().cache->policy().foresees();
+  bool prefetches() const {
+    return !empty() && (disk_.empty() ? others_ : disk_).front().cache->policy().prefetches();
   }
   /// One for each table.
-  std::span<const KeptCopiesOn<Space>> of_tables() const& { return copies_; }
+  std::span<const CachedCopiesOn<Space>> of_tables() const& { return copies_; }
   void of_tables() const&& = delete;
 
   /// All together take no more from now on: those of rows on disk, then those of rows of others,
@@ -66,19 +66,20 @@ class InputCachesOn {
 
   /// These will be fetched, each together. Collective over the process column, with the same steps
   /// on every rank. On a GPU the host waits. What ranks tell each other is counted under `label`.
-  void foresee(const Space& space, const std::vector<ForeseenStepOn<Space>>& steps, std::string_view label) {
+  void prefetch(const Space& space, const std::vector<PrefetchedStepOn<Space>>& steps,
+                std::string_view label) {
     for (const auto& one : others_)
       for (const auto& step : steps)
         each_list(space, one.table, step, [&](std::span<const std::int64_t> ids) {
           const auto& storage = input_->table(one.table).storage();
           std::vector<std::int64_t> elsewhere;
           std::ranges::copy_if(ids, std::back_inserter(elsewhere), [&](auto id) { return !storage.has(id); });
-          one.cache->policy().foresee(step.fetch, elsewhere);
+          one.cache->policy().prefetch(step.fetch, elsewhere);
         });
     if constexpr (std::is_same_v<Space, Cpu>)
-      for (const auto& one : disk_) foresee_reads(space, one, steps, label);
+      for (const auto& one : disk_) predict_reads(space, one, steps, label);
     for (const auto* list : {&others_, &disk_})
-      for (const auto& one : *list) one.cache->policy().settle();
+      for (const auto& one : *list) one.cache->policy().end_prefetch();
   }
 
  private:
@@ -88,7 +89,7 @@ class InputCachesOn {
     CacheSize size;
   };
 
-  RowCacheOn<Space>* make(std::vector<OfTable>& list, RowRule rule, std::size_t k,
+  RowCacheOn<Space>* make(std::vector<OfTable>& list, CacheRule rule, std::size_t k,
                           std::vector<std::int64_t> by_degree) {
     const auto& storage = input_->table(k).storage();
     const auto rows = &list == &disk_ ? storage.rows_here() : storage.rows_elsewhere();
@@ -122,7 +123,7 @@ class InputCachesOn {
   }
 
   template <class Visit>
-  void each_list(const Space& space, std::size_t k, const ForeseenStepOn<Space>& step, Visit visit) const {
+  void each_list(const Space& space, std::size_t k, const PrefetchedStepOn<Space>& step, Visit visit) const {
     input_->with_lists(space, k, step.minibatches, [&](IdLists lists) {
       std::vector<std::int64_t> ids;
       for (const auto& list : lists) {
@@ -135,7 +136,7 @@ class InputCachesOn {
 
   // A fetch reads rows of this rank twice, unless every rank has all: those that others ask for,
   // then those of its own minibatches.
-  void foresee_reads(const Space& space, const OfTable& of, const std::vector<ForeseenStepOn<Space>>& steps,
+  void predict_reads(const Space& space, const OfTable& of, const std::vector<PrefetchedStepOn<Space>>& steps,
                      std::string_view label) {
     const auto& table = input_->table(of.table);
     const auto& storage = table.storage();
@@ -148,17 +149,17 @@ class InputCachesOn {
         std::vector<std::int64_t> mine;
         for (const auto id : ids)
           storage.has(id) ? mine.push_back(id) : asked[s][storage.reach().owner(id)].push_back(id);
-        policy.foresee(reads * (steps[s].fetch + 1) - 1, mine);
+        policy.prefetch(reads * (steps[s].fetch + 1) - 1, mine);
       });
     }
     if (reads == 1) return;
     const auto others = table.tell_owners(asked, label);
-    for (std::size_t s = 0; s < steps.size(); ++s) policy.foresee(2 * steps[s].fetch, others[s]);
+    for (std::size_t s = 0; s < steps.size(); ++s) policy.prefetch(2 * steps[s].fetch, others[s]);
   }
 
   const InputStoresOn<Space>* input_ = nullptr;
   std::vector<OfTable> others_, disk_;
-  std::vector<KeptCopiesOn<Space>> copies_;
+  std::vector<CachedCopiesOn<Space>> copies_;
 };
 
 }  // namespace espalier

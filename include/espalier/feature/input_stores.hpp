@@ -82,12 +82,12 @@ class InputStoresOn {
   /// Collective over the process column. The rows of the vertices of minibatches; not of edges.
   /// `copies`: of each table of features; none at all: without.
   void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
-             std::string_view label, std::span<const KeptCopiesOn<Space>> copies = {}) const;
+             std::string_view label, std::span<const CachedCopiesOn<Space>> copies = {}) const;
 
   /// The same move by move (RowStoreOn); `minibatches` are not used after the call.
   void begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                     PendingInputOn<Space>& pending, std::string_view label,
-                    std::span<const KeptCopiesOn<Space>> copies = {}) const;
+                    std::span<const CachedCopiesOn<Space>> copies = {}) const;
   /// Calls use(lists) with what table k would be asked for.
   template <class Use>
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
@@ -167,11 +167,11 @@ void InputStoresOn<Space>::with_lists(const Space& space, std::size_t k,
 template <class Space>
 void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                  InputMatrices<Space>& rows, std::string_view label,
-                                 std::span<const KeptCopiesOn<Space>> copies) const {
+                                 std::span<const CachedCopiesOn<Space>> copies) const {
   rows.resize(tables());
   std::vector<Array<Space, std::int64_t>> numbers;
   for (std::size_t k = 0; k < tables(); ++k) {
-    const auto kept = k < copies.size() ? copies[k] : KeptCopiesOn<Space>();
+    const auto kept = k < copies.size() ? copies[k] : CachedCopiesOn<Space>();
     with_lists(space, k, minibatches, numbers,
                [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label, kept); });
   }
@@ -180,12 +180,12 @@ void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn
 template <class Space>
 void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                         PendingInputOn<Space>& pending, std::string_view label,
-                                        std::span<const KeptCopiesOn<Space>> copies) const {
+                                        std::span<const CachedCopiesOn<Space>> copies) const {
   while (pending.fetches.size() < tables())
     pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
   std::vector<Array<Space, std::int64_t>> of_features;
   for (std::size_t k = 0; k < tables(); ++k) {
-    const auto kept = k < copies.size() ? copies[k] : KeptCopiesOn<Space>();
+    const auto kept = k < copies.size() ? copies[k] : CachedCopiesOn<Space>();
     with_lists(space, k, minibatches, k < features_.size() ? of_features : pending.embedded,
                [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, kept); });
   }

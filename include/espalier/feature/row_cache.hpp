@@ -1,6 +1,6 @@
 // Copies of rows of features that other ranks own, or that lie on this rank's disk, so that they
 // need not be asked for, or read, again: a bounded number of bytes, in memory of the space and in
-// the type in which the store keeps them. Which rows: row_choice.hpp.
+// the type in which the store keeps them. Which rows: cache_policy.hpp.
 //
 //     begin_counts     rows that are held are copied behind where those that were asked for will
 //                      arrive; their owners are not asked
@@ -24,12 +24,12 @@
 #include <vector>
 
 #include "espalier/base/host_device.hpp"
-#include "espalier/feature/row_choice.hpp"
+#include "espalier/feature/cache_policy.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 
 namespace espalier {
 
-/// Where rows lie, for leaves: in pieces, of which each has so many slots.
+/// Where rows lie, for kernels: in pieces, of which each has so many slots.
 struct CachedRows {
   std::byte* const* pieces;  ///< memory of the space, as they are
   std::int64_t piece_rows, row_bytes;
@@ -48,10 +48,10 @@ class RowCacheOn {
   static constexpr std::int64_t kFoundBy = 32;
 
   /// `row_bytes`: of a row as it is stored; even. Memory is taken in pieces of `piece_rows` rows.
-  RowCacheOn(RowRule rule, std::int64_t row_bytes, std::int64_t piece_rows = kPieceRows)
+  RowCacheOn(CacheRule rule, std::int64_t row_bytes, std::int64_t piece_rows = kPieceRows)
       : policy_(rule), row_bytes_(row_bytes), piece_rows_(piece_rows) {}
 
-  RowPolicy& policy() { return policy_; }
+  CachePolicy& policy() { return policy_; }
   std::int64_t row_bytes() const { return row_bytes_; }
 
   /// How many rows fit into so many bytes, in whole pieces.
@@ -90,10 +90,10 @@ class RowCacheOn {
   CachedRows rows() const { return {pieces_on_space_.data(), piece_rows_, row_bytes_}; }
   void have_pieces(const Space& space, std::int64_t slots);
   /// Of those admitted the row `missed` is at places[missed] of `from`; no places: at that itself.
-  void take_up(const Space& space, std::span<const RowPolicy::Admission> admitted, const std::byte* from,
+  void take_up(const Space& space, std::span<const CachePolicy::Admission> admitted, const std::byte* from,
                std::span<const std::int64_t> places = {});
 
-  RowPolicy policy_;
+  CachePolicy policy_;
   std::int64_t row_bytes_, piece_rows_;
   std::vector<Array<Space, std::byte>> pieces_;
   Array<Space, std::byte*> pieces_on_space_;
@@ -121,9 +121,9 @@ inline CacheBytes cache_bytes(double rows, double bytes_of_rows, double memory) 
 
 /// What a fetch looks into for rows of a table; null: nothing is kept.
 template <class Space>
-struct KeptCopiesOn {
+struct CachedCopiesOn {
   RowCacheOn<Space>* of_others = nullptr;  ///< before it asks for them
-  RowCacheOn<Space>* of_disk = nullptr;    ///< before it reads them, or others' question does
+  RowCacheOn<Space>* of_disk = nullptr;    ///< before it reads them, or others' request does
 };
 
 }  // namespace espalier

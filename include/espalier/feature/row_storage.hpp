@@ -15,7 +15,7 @@
 #include "espalier/base/half.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/feature/packed_rows.hpp"
+#include "espalier/feature/quantised_rows.hpp"
 #include "espalier/partition/ownership.hpp"
 
 namespace espalier {
@@ -23,8 +23,8 @@ namespace espalier {
 /// Rows in one of the forms that a space stores: numbers, or codes of numbers.
 template <class Space>
 using StoredRows = ForSpace<
-    Space, std::variant<Matrix<float>, Matrix<Half>, PackedRows>,
-    std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>, PackedRowsOn<Cuda>>>;
+    Space, std::variant<Matrix<float>, Matrix<Half>, QuantisedRows>,
+    std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>, QuantisedRowsOn<Cuda>>>;
 
 class DiskRows;
 template <class Space>
@@ -98,9 +98,9 @@ class RowStorageOn {
     if (const auto* const codes = packing()) return codes->columns;
     return std::visit([](const auto& rows) { return rows.columns; }, rows_);
   }
-  /// Of packed rows what their codes stand for; else null.
-  const PackingOn<Space>* packing() const {
-    const auto* const packed = std::get_if<PackedRowsOn<Space>>(&rows_);
+  /// Of quantised rows what their codes stand for; else null.
+  const QuantisationOn<Space>* packing() const {
+    const auto* const packed = std::get_if<QuantisedRowsOn<Space>>(&rows_);
     return packed == nullptr ? nullptr : &packed->packing;
   }
   /// Of a row, as it is stored.
@@ -118,7 +118,7 @@ class RowStorageOn {
                   DiskRead& read) const requires std::is_same_v<Space, Cpu>;
 
   /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
-  /// reach(); on disk with none, in the type that they have. T of packed rows: PackedWord.
+  /// reach(); on disk with none, in the type that they have. T of quantised rows: QuantisedWord.
   template <class Visit>
   void with_rows(Visit visit) const {
     std::visit(

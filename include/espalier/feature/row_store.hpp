@@ -67,15 +67,15 @@ class PendingFetchOn {
   /// Ids as they travel: those that I want, grouped by owner, my own last, and those that others
   /// want of me.
   template <class Id>
-  struct Question {
+  struct Request {
     OwnerGroups<Id, Space> wanted;
     Array<Space, Id> asked;
   };
   /// Of the width of one store; a fetch that served a store of another begins anew.
   template <class Id>
-  Question<Id>& question() {
-    if (!std::holds_alternative<Question<Id>>(question_)) question_.template emplace<Question<Id>>();
-    return std::get<Question<Id>>(question_);
+  Request<Id>& request() {
+    if (!std::holds_alternative<Request<Id>>(request_)) request_.template emplace<Request<Id>>();
+    return std::get<Request<Id>>(request_);
   }
 
   FetchMove done_ = FetchMove::kRows;
@@ -88,7 +88,7 @@ class PendingFetchOn {
   Buffer<std::int64_t> asked_counts_;  // rows that each rank of the process column wants of me
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
-  std::variant<Question<std::int32_t>, Question<std::int64_t>> question_;
+  std::variant<Request<std::int32_t>, Request<std::int64_t>> request_;
   Array<Space, std::byte> reply_, arrived_;  // rows as they are stored, in the order of asked
                                              // and of wanted, those of a cache last
   Array<Space, std::byte> read_;             // my rows, where they are on disk
@@ -133,7 +133,7 @@ class RowStoreOn {
   /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H, distinct ids
   /// in one list; a rank may pass none. `rows` grows to the number of lists, and keeps its memory.
   void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-             std::string_view label, KeptCopiesOn<Space> copies = {}) const;
+             std::string_view label, CachedCopiesOn<Space> copies = {}) const;
 
   /// The same move by move, so that each exchange has time to travel: begins with the first, of
   /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
@@ -142,7 +142,7 @@ class RowStoreOn {
   /// or read, and those that arrive may be taken up: of caches of this store's rows, which must
   /// stay and do not change.
   void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
-                    KeptCopiesOn<Space> copies = {}) const;
+                    CachedCopiesOn<Space> copies = {}) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                std::string_view label) const;
 

@@ -92,7 +92,7 @@ inline constexpr double kHistoryKeyBytes = 8, kHistoryWriteBytes = 24;
 
 /// Of distinct items that go to their shards' ranks, and of what comes back for each: counts,
 /// items, answers. To find, an id goes and a byte comes; to read, a key goes and a row comes.
-inline Cost history_question_cost(int ranks, double items, double answer_bytes) {
+inline Cost history_request_cost(int ranks, double items, double answer_bytes) {
   const double others = ranks - 1;
   return {3 * others, 8 * others + items * others / ranks * (kHistoryKeyBytes + answer_bytes),
           ranks > 1 ? 3.0 : 0.0};

@@ -52,17 +52,17 @@ struct EvaluatedRows {
   bool reads_disk = false;      ///< for its input
   bool spills = false;          ///< rows of hidden layers to a file (feature/spilled_rows.hpp)
   double kept = 0;              ///< bytes of the rows of the last layer that its sink keeps,
-  double judging = 0;           ///< and what is held beside them when the last chunk is done
+  double evaluating = 0;        ///< and what is held beside them when the last chunk is done
   bool reads_edges = false;     ///< features of its entries, with so many bytes and numbers each
   double edge_row_bytes = 0, edge_width = 0;
 };
 
-/// While all layers are computed and judged; `layers[l]`: the work of layer l + 1.
+/// While all layers are computed and evaluated; `layers[l]`: the work of layer l + 1.
 Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows& of,
                                std::span<const EvaluationWork> layers);
 
-/// How many of these vertices each rank of such a grid judges.
-std::vector<double> count_judged(std::span<const std::int64_t> vertices, const Ownership& blocks,
-                                 int replication);
+/// How many of these vertices each rank of such a grid evaluates.
+std::vector<double> count_evaluated(std::span<const std::int64_t> vertices, const Ownership& blocks,
+                                    int replication);
 
 }  // namespace espalier

@@ -94,7 +94,7 @@ class LayerwisePassOn {
     std::shared_ptr<const EdgeStoreOn<Space>> edge_store;  ///< that every layer reads, or null
     LayerScratch<float, Space> layer;
     std::vector<std::unique_ptr<RowCacheOn<Space>>> caches;
-    std::vector<KeptCopiesOn<Space>> copies;  ///< of the layer's input
+    std::vector<CachedCopiesOn<Space>> copies;  ///< of the layer's input
   };
 
   /// The blocks of a layer for a chunk, of this rank's chunk or none.

@@ -2,7 +2,7 @@
 // (layerwise_pass.hpp).
 //
 // A sink is given all rows of this rank's share, ascending, chunk by chunk. What it does with them
-// is its own: it keeps them, judges them, writes them to a file.
+// is its own: it keeps them, evaluates them, writes them to a file.
 #pragma once
 
 #include <cstdint>

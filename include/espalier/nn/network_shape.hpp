@@ -26,7 +26,7 @@ struct InputShape {
   std::vector<std::int64_t> pairs = {};  ///< of a row of each table; 0: its rows come as they are
                                          ///< (dense/paired_rows.hpp); may be empty: so do all
   std::int64_t relations = 1;
-  bool learnt = false;             ///< are there embeddings among the rows?
+  bool trainable = false;          ///< are there embeddings among the rows?
   std::int64_t edge_features = 0;  ///< of edges, as wide as the relation with most
 
   InputShape() = default;
@@ -56,8 +56,8 @@ struct NetworkShape {
   std::vector<std::int64_t> pairs = {};      ///< InputShape::pairs
   std::int64_t relations = 1, bases = 1;
   std::int64_t edge_features = 0;              ///< numbers that edges bring
-  std::vector<TensorShape> task_tensors = {};  ///< of what its result is judged by: kept, trained
-                                               ///< and saved with its own, as "task.NAME"
+  std::vector<TensorShape> task_tensors = {};  ///< of what its result is evaluated by: kept,
+                                               ///< trained and saved with its own, as "task.NAME"
 };
 
 /// Of a config, with what "auto" stands for in it. Without layers: of one that gives each vertex

@@ -52,7 +52,7 @@ inline ClusterWeights& operator-=(ClusterWeights& sum, const ClusterWeights& les
 
 inline constexpr std::int64_t kMostClusters = 1 << 16;
 
-struct OrderInfo {
+struct VertexPartitionInfo {
   std::int64_t nodes = 0;
   std::string method;                           ///< how it was made
   std::optional<std::uint64_t> pattern;         ///< digest of the graph's edges, where known
@@ -64,7 +64,7 @@ struct OrderInfo {
 };
 
 struct Order {
-  OrderInfo info;
+  VertexPartitionInfo info;
   std::vector<std::uint16_t> cluster;  ///< [n] of each vertex
 };
 
@@ -73,21 +73,21 @@ std::optional<std::uint64_t> pattern_digest(const ContentDigests& content);
 
 /// Collective. Writes an order; `mine`: the clusters of even_range(nodes, comm.size(),
 /// comm.rank()). UserError(kUsage) on every rank when the disk refuses.
-void write_order(const Communicator& comm, const OutputFile& output, const OrderInfo& info,
+void write_order(const Communicator& comm, const OutputFile& output, const VertexPartitionInfo& info,
                  std::span<const std::uint16_t> mine);
 
 /// Collective. The whole order on every rank. UserError(kInput) on every rank for a file that is
 /// none, or in which clusters are missing.
 Order read_order(const Communicator& comm, const std::string& path);
 
-/// What is in the clusters of a sequence, as OrderInfo says it. The arrays must stay.
+/// What is in the clusters of a sequence, as VertexPartitionInfo says it. The arrays must stay.
 struct ClusterContents {
   std::span<const ClusterWeights> weights;
   std::span<const std::int64_t> of_types;
 
   ClusterContents(const std::vector<ClusterWeights>& all) : weights(all) {}
   ClusterContents(std::span<const ClusterWeights> all) : weights(all) {}
-  ClusterContents(const OrderInfo& order) : weights(order.weights), of_types(order.type_weights) {}
+  ClusterContents(const VertexPartitionInfo& order) : weights(order.weights), of_types(order.type_weights) {}
 
   /// Those of kBalanceNames; then, where there are several types, two of each.
   std::size_t kinds() const { return kBalances + (weights.empty() ? 0 : of_types.size() / weights.size()); }

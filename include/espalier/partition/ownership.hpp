@@ -81,14 +81,14 @@ struct OwnerOf {
   }
 };
 
-/// The places of a part for leaves of a space; they stay as long as this.
+/// The places of a part for kernels of a space; they stay as long as this.
 template <class Space>
 struct PartPlaces {
-  PlaceOf leaf;
+  PlaceOf view;
   std::shared_ptr<const PartMarks<Space>> marks;  ///< with a map
 };
 
-/// What leaves of a space read of an ownership. Copies share the memory.
+/// What kernels of a space read of an ownership. Copies share the memory.
 template <class Space>
 struct OwnersOn {
   SharedList<std::int64_t, Space> bounds;          ///< [parts + 1] where each part's range begins

@@ -42,8 +42,8 @@ struct HolderCodes {
   OwnerBytes<Space> of_rows;
   Array<Space, std::uint64_t> sets;
 
-  HoldersOf leaf() const& { return {of_rows.narrow.data(), of_rows.wide.data(), sets.data()}; }
-  void leaf() const&& = delete;
+  HoldersOf view() const& { return {of_rows.narrow.data(), of_rows.wide.data(), sets.data()}; }
+  void view() const&& = delete;
 };
 
 class RowHolders {
@@ -59,8 +59,8 @@ class RowHolders {
 
   int parts() const { return parts_; }
   std::int64_t size() const { return n_; }
-  HoldersOf of() const { return codes_.leaf(); }
-  /// The same for leaves of a space, which reads them where this is, or from a copy.
+  HoldersOf of() const { return codes_.view(); }
+  /// The same for kernels of a space, which reads them where this is, or from a copy.
   const HolderCodes<Cpu>& on(const Cpu&) const { return codes_; }
   HolderCodes<Cuda> on(const Cuda& cuda) const {
     const auto& [narrow, wide] = codes_.of_rows;

@@ -13,7 +13,7 @@
 #include "espalier/partition/edge_parts_file.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sample/sampler.hpp"
-#include "espalier/train/planned_parts.hpp"
+#include "espalier/train/planned_hooks.hpp"
 
 namespace espalier {
 
@@ -93,7 +93,7 @@ struct JobSize {
   bool gpu = false;                ///< does a GPU compute?
   std::int64_t device_memory = 0;  ///< bytes per rank of its memory
   bool samples_ahead = false;      ///< are two windows of minibatches in memory?
-  OrderInfo order = {};            ///< graph.order, with one
+  VertexPartitionInfo order = {};  ///< graph.order, with one
   EdgePartsInfo cut = {};          ///< graph.cut, with one
   bool may_spill = false;          ///< can hidden rows of evaluation go to files where run.spill
                                    ///< has no folder,
@@ -114,9 +114,9 @@ LargestPart largest_part(const JobSize& job, std::int64_t replication);
 /// layer needs beyond the features.
 ResidentMemory resident_memory(const JobSize& job, std::int64_t replication);
 
-/// What the parts of a step answer beforehand; none without training. `rows_ahead`:
+/// What the hooks of a step answer beforehand; none without training. `rows_ahead`:
 /// PlannedTraining.
-std::vector<PlannedPart> planned_parts(const JobSize& job, std::int64_t replication, double rows_ahead = 0);
+std::vector<PlannedHook> planned_hooks(const JobSize& job, std::int64_t replication, double rows_ahead = 0);
 
 /// Bytes of a rank in memory of the host, and in its GPU, from beginning to end, without
 /// minibatches and activations. The graph lies in the GPU where half of the memory is left to

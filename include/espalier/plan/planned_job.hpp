@@ -24,8 +24,9 @@ struct PlannedJob {
   JobSize job;  ///< its config resolved: replication, bulk and batches_per_step are numbers
   PlannedEpoch epoch;
   EpochWork work;
-  std::vector<EvaluationWork> evaluations;         ///< [l]: of layer l + 1; empty without training
-  std::array<std::vector<double>, 3> judged = {};  ///< vertices of each split, by rank
+  std::vector<EvaluationWork> evaluations;            ///< [l]: of layer l + 1; empty
+                                                      ///< without training
+  std::array<std::vector<double>, 3> evaluated = {};  ///< vertices of each split, by rank
   int threads = 1;
   double program = 0;  ///< bytes of the program, its libraries and MPI
 };

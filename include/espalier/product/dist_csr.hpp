@@ -44,14 +44,14 @@ struct CutRows {
   std::int64_t size_of(std::int64_t k) const { return sizes[k] < kLong ? sizes[k] : long_rows.at(k); }
 };
 
-/// The same for leaves of a space.
-struct CutLeaf {
+/// The same for kernels of a space.
+struct CutView {
   HoldersOf holders;
   PlaceOf row_of;                           ///< of a vertex of which I hold entries, in the block
   std::shared_ptr<const void> memory = {};  ///< of a GPU's
 };
 
-/// The columns of a matrix for leaves of a space: vertices, or (relation, source).
+/// The columns of a matrix for kernels of a space: vertices, or (relation, source).
 template <class Space>
 struct ColumnsOn {
   SharedList<std::int64_t, Space> begins, shifts;  ///< as ColumnsOf; both empty: vertices
@@ -65,17 +65,17 @@ struct ColumnsOn {
   /// Do columns say a relation?
   bool typed() const { return begins.size() > 0; }
   int relations() const { return typed() ? static_cast<int>(shifts.size()) : 1; }
-  ColumnsOf leaf() const& {
+  ColumnsOf view() const& {
     return typed() ? ColumnsOf{begins.data(), shifts.data(), relations()} : ColumnsOf{};
   }
-  void leaf() const&& = delete;
+  void view() const&& = delete;
 };
 
 template <class Index, class Space = Cpu>
 struct DistCsr {
   const GridOn<Space>* grid = nullptr;
   Ownership ownership;                             ///< of the rows: grid rows parts, or one
-  OwnersOn<Space> owners;                          ///< the same for leaves
+  OwnersOn<Space> owners;                          ///< the same for kernels
   Csr<Index, Space> local;                         ///< row k: of ownership.vertex(part, k); cut:
                                                    ///< of the k-th vertex of cut->mine
   int part = 0;                                    ///< which part is mine
@@ -85,12 +85,12 @@ struct DistCsr {
   SharedList<std::int64_t, Space> type_ends = {};  ///< [types] ends; empty: one type
   bool adds_self = false;                          ///< is it made of A + I, (v, v) being v itself?
   std::shared_ptr<const CutRows> cut = {};         ///< null: rows lie whole with their owners
-  CutLeaf cut_leaf = {};
+  CutView cut_view = {};
 
   std::int64_t rows() const { return ownership.rows(); }
   int parts() const { return ownership.parts(); }
   /// Row of `local` of a vertex of which I hold entries.
-  PlaceOf row_of(const Space& space) const { return cut ? cut_leaf.row_of : owners.places(space, part).leaf; }
+  PlaceOf row_of(const Space& space) const { return cut ? cut_view.row_of : owners.places(space, part).view; }
   /// Entries of the row of ownership.vertex(part, k), wherever they lie. On the host.
   std::int64_t row_size(std::int64_t k) const { return cut ? cut->size_of(k) : local.row_size(k); }
   /// Calls use(row, vertex) for the rows of `local`, ascending. On the host.

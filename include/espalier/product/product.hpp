@@ -2,7 +2,7 @@
 //
 // Q stacks the frontiers of many batches: hypersparse, each rank passes the rows of the batches it
 // keeps, A is a DistCsr on the same grid. A sampler needs three results of such a product, and a
-// schedule is one way of bringing them to the keepers:
+// schedule is one way of bringing them to the owner ranks:
 //
 //     apply     one row of P per frontier vertex v: row v of A, with an operation on the finished
 //               row (nothing, or a draw), which may run where the row lies
@@ -10,13 +10,13 @@
 //     columns   A(F, C) batch by batch: the entries of the frontier's rows in some columns
 //               (block diagonal)
 //
-//     pull      the keeper asks the owners in its process column for whole rows, each
+//     pull      the owner rank asks the owners in its process column for whole rows, each
 //               distinct row once
 //     push      ids travel to the owners, who apply, sum and select; only results travel back
 //     staged    Algorithm 2 of Tripathy et al. 2024: P(i,j) serves the batches of its process row
 //               from the block rows of its stages, fetched stage by stage down the column,
-//               sparsity-aware; partial results are reduced along the row, to the keeper of each
-//               batch only (a reduce-scatter, right for any c)
+//               sparsity-aware; partial results are reduced along the row, to the owner rank of
+//               each batch only (a reduce-scatter, right for any c)
 //     staged-oblivious   the same with whole block rows broadcast instead of the rows
 //                        that are needed
 //

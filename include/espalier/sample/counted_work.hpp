@@ -46,7 +46,7 @@ struct PlannedEpoch {
   Ownership map = {};  ///< who owns which vertex, where an order says so; else ranges
   std::shared_ptr<const RowHolders> holders = {};  ///< of rows that are cut, where they are known
   std::vector<HeldTypes> tables = {HeldTypes()};   ///< whose rows a step fetches, from each table
-  bool learns_rows = false;                        ///< of the last table
+  bool trains_embeddings = false;                  ///< of the last table
   std::vector<std::uint8_t> edges = {};            ///< [relations] 1: with features to read
   std::int64_t steps_late = 0;                     ///< from sending a row to its use
 

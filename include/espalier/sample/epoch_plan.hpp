@@ -25,12 +25,13 @@ class EpochPlan {
   EpochPlan(const ExampleSource& source, const EpochShape& shape)
       : EpochPlan(source.of_epoch(shape), shape) {}
   /// Of these vertices, as VertexSource has them.
-  EpochPlan(const LearntVertices& learnt, const EpochShape& shape) : EpochPlan(VertexSource(learnt), shape) {}
+  EpochPlan(const TrainingVertices& learnt, const EpochShape& shape)
+      : EpochPlan(VertexSource(learnt), shape) {}
   /// Shuffled examples.
   EpochPlan(std::span<const std::int64_t> vertices, std::int64_t batch_size, std::int64_t batches_per_step,
-            int ranks, std::uint64_t seed, std::uint64_t epoch, std::span<const std::int32_t> tags = {},
-            const BatchGroups* groups = nullptr)
-      : EpochPlan({vertices, tags}, {batch_size, batches_per_step, ranks, seed, epoch, groups}) {}
+            int ranks, std::uint64_t seed, std::uint64_t epoch,
+            std::span<const std::int32_t> label_indices = {}, const BatchGroups* groups = nullptr)
+      : EpochPlan({vertices, label_indices}, {batch_size, batches_per_step, ranks, seed, epoch, groups}) {}
 
   std::uint64_t seed() const { return seed_; }
   std::uint64_t epoch() const { return epoch_; }
@@ -46,7 +47,7 @@ class EpochPlan {
     return std::min((step + 1) * batches_per_step_, batches());
   }
   int rank_of(std::int64_t batch) const {
-    return keepers_.empty() ? static_cast<int>(batch % batches_per_step_ % ranks_) : keepers_[batch];
+    return owner_ranks_.empty() ? static_cast<int>(batch % batches_per_step_ % ranks_) : owner_ranks_[batch];
   }
   /// Batches [begin, end) that `rank` keeps.
   std::vector<std::int64_t> kept_by(int rank, std::int64_t begin, std::int64_t end) const;
@@ -59,7 +60,7 @@ class EpochPlan {
   int ranks_;
   std::uint64_t seed_;
   std::uint64_t epoch_;
-  std::vector<std::int32_t> keepers_;  ///< [batches] with groups
+  std::vector<std::int32_t> owner_ranks_;  ///< [batches] with groups
 };
 
 }  // namespace espalier

@@ -110,14 +110,14 @@ class EpochSamplerOn {
 
 using EpochSampler = EpochSamplerOn<Cpu>;
 
-/// Entries between seeds (SeedBatch::left_out) leave the blocks of `minibatches`, which belong to
-/// `batches`; their digests then say so. Values of a row and relation that are left grow so that
-/// their sum is what it was: a mean stays one. Of a matrix of A + I the vertex itself always stays,
-/// as it is. Lists of vertices stay, too. On a GPU the host waits once for a block that loses
-/// entries.
+/// Entries between seeds (SeedBatch::excluded_edges) leave the blocks of `minibatches`, which
+/// belong to `batches`; their digests then say so. Values of a row and relation that are left grow
+/// so that their sum is what it was: a mean stays one. Of a matrix of A + I the vertex itself
+/// always stays, as it is. Lists of vertices stay, too. On a GPU the host waits once for a block
+/// that loses entries.
 template <class Space>
-void leave_out(const Space& space, std::span<const SeedBatch> batches,
-               std::vector<MinibatchOn<Space>>& minibatches);
+void exclude_edges(const Space& space, std::span<const SeedBatch> batches,
+                   std::vector<MinibatchOn<Space>>& minibatches);
 
 /// How many minibatches to sample at once: the most that fit in `bytes` on one rank when batches
 /// are dealt out evenly over `ranks`, at least one per rank, at most the epoch's. A frontier is

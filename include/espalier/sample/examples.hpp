@@ -44,8 +44,9 @@ struct Order;      // partition/order.hpp
 struct LinkBatch;  // link_examples.hpp
 
 /// A batch: its number, and the distinct vertices that it begins with, as the logits' rows stand.
-/// Its lists may lie in memory of its own, so they are asked of a batch that has a name: what
-/// plan.batch(k).tags() could show would be gone at the semicolon. Copies share the memory.
+/// Its lists may lie in memory of its own, so they are asked of a batch that has a name:
+/// what plan.batch(k).label_indices() could show would be gone at the semicolon. Copies
+/// share the memory.
 class SeedBatch {
  public:
   std::int64_t number = 0;
@@ -54,30 +55,30 @@ class SeedBatch {
   SeedBatch() = default;
   /// `memory` keeps the lists, where nobody else does.
   SeedBatch(std::int64_t number_, std::span<const std::int64_t> seeds,
-            std::span<const std::int32_t> tags = {}, std::shared_ptr<const void> memory = {})
-      : number(number_), seeds_(seeds), tags_(tags), memory_(std::move(memory)) {}
+            std::span<const std::int32_t> label_indices = {}, std::shared_ptr<const void> memory = {})
+      : number(number_), seeds_(seeds), label_indices_(label_indices), memory_(std::move(memory)) {}
   /// Of links.
   SeedBatch(std::int64_t number_, const std::shared_ptr<const LinkBatch>& links);
 
   std::span<const std::int64_t> seeds() const& { return seeds_; }
   /// Beside the seeds what their task knows them by; -1: a vertex that is no example. Or empty.
-  std::span<const std::int32_t> tags() const& { return tags_; }
+  std::span<const std::int32_t> label_indices() const& { return label_indices_; }
   /// Entries of A between seeds that its blocks must not have, ascending; or none.
-  std::span<const SeedPair> left_out() const& { return left_out_; }
+  std::span<const SeedPair> excluded_edges() const& { return excluded_edges_; }
   /// Where its examples are links; or null.
   const LinkBatch* links() const& { return links_; }
   void seeds() const&& = delete;
-  void tags() const&& = delete;
-  void left_out() const&& = delete;
+  void label_indices() const&& = delete;
+  void excluded_edges() const&& = delete;
   void links() const&& = delete;
 
   /// Its blocks must not have these, which must outlive it.
-  void leave_out(std::span<const SeedPair> pairs) { left_out_ = pairs; }
+  void exclude_edges(std::span<const SeedPair> pairs) { excluded_edges_ = pairs; }
 
  private:
   std::span<const std::int64_t> seeds_;
-  std::span<const std::int32_t> tags_;
-  std::span<const SeedPair> left_out_;
+  std::span<const std::int32_t> label_indices_;
+  std::span<const SeedPair> excluded_edges_;
   const LinkBatch* links_ = nullptr;
   std::shared_ptr<const void> memory_;
 };
@@ -100,9 +101,9 @@ BatchGroups group_spread_batches(const Communicator& comm, const Order& order,
                                  std::span<const std::int64_t> vertices, std::int32_t count);
 
 /// Vertices that are learnt, with what their task knows each by.
-struct LearntVertices {
-  std::span<const std::int64_t> vertices;   ///< ascending
-  std::span<const std::int32_t> tags = {};  ///< beside them, or empty
+struct TrainingVertices {
+  std::span<const std::int64_t> vertices;            ///< ascending
+  std::span<const std::int32_t> label_indices = {};  ///< beside them, or empty
 };
 
 class Examples {
@@ -147,7 +148,7 @@ class ExampleSource {
 class VertexSource final : public ExampleSource {
  public:
   /// The vertices must outlive it.
-  explicit VertexSource(const LearntVertices& learnt) : learnt_(learnt) {}
+  explicit VertexSource(const TrainingVertices& learnt) : learnt_(learnt) {}
   explicit VertexSource(Buffer<std::int64_t> vertices)
       : own_(std::move(vertices)), learnt_{.vertices = own_} {}
   VertexSource(const VertexSource&) = delete;
@@ -156,7 +157,7 @@ class VertexSource final : public ExampleSource {
 
  private:
   Buffer<std::int64_t> own_;
-  LearntVertices learnt_;
+  TrainingVertices learnt_;
 };
 
 }  // namespace espalier

@@ -74,7 +74,7 @@ struct LinkBatch {
   Buffer<std::int64_t> seeds;
   Buffer<std::int32_t> heads, tails, relations;         ///< [links]
   Buffer<std::int32_t> negative_heads, negative_tails;  ///< [links, per_link]
-  Buffer<SeedPair> left_out;
+  Buffer<SeedPair> excluded_edges;
 
   std::int64_t links() const { return std::ssize(heads); }
   /// Of all that it is beside its seeds.

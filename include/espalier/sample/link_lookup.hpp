@@ -1,4 +1,4 @@
-// What ranks ask each other about links as a whole, many questions at once: is this one of them,
+// What ranks ask each other about links as a whole, many requests at once: is this one of them,
 // and which vertex does a number stand for that was drawn in proportion to degrees?
 //
 // Both are spread by vertices, rank r has even_range(n, p, r) of them: of the heads of links, and
@@ -60,8 +60,8 @@ class DegreeWeights {
   std::vector<std::int64_t> bounds_, at_;  ///< and the numbers there
 };
 
-/// What a rank receives that asks so many questions of the ranks that have the answers, which lie
-/// evenly, as many as each of them asks: how many, the questions, the answers.
-Cost ask_cost(int ranks, double questions, std::size_t question_bytes, std::size_t answer_bytes);
+/// What a rank receives that asks so many requests of the ranks that have the answers, which lie
+/// evenly, as many as each of them asks: how many, the requests, the answers.
+Cost ask_cost(int ranks, double requests, std::size_t request_bytes, std::size_t answer_bytes);
 
 }  // namespace espalier

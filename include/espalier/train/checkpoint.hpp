@@ -6,7 +6,7 @@
 //                         program's version), epoch, step, ranks, seed, optimizer_steps,
 //                         best_epoch, best_metric, evaluations_without_gain, test_accuracy,
 //                         test_macro_f1, test_vertices (with a best epoch), sample_digest,
-//                         batches, sampled_edges, input_rows and what parts of a step count
+//                         batches, sampled_edges, input_rows and what hooks of a step count
 //                         (of the epoch under way), config (TOML), history (the epochs before) and
 //                         graph (JSON)
 //     /weights/NAME       float32 [rows, columns]: parameters as they are; /statistics/LAYER.mean
@@ -14,7 +14,7 @@
 //                         earlier versions)
 //     /best/...           the same of the best epoch, once one was evaluated
 //     /optimizer/NAME     the state of the optimiser
-//     /history/...        of parts of a step, as they say
+//     /history/...        of hooks of a step, as they say
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
 //     /nodes/TYPE/feature_names, feature_scales, /edges/RELATION/..   as in the graph file, where

@@ -9,8 +9,8 @@
 namespace espalier {
 
 struct ClassTargets : Targets {
-  Buffer<std::int32_t> train_labels;   ///< beside train
-  Buffer<std::int32_t> judged_labels;  ///< of the vertices that I judge; -1: none
+  Buffer<std::int32_t> train_labels;      ///< beside train
+  Buffer<std::int32_t> evaluated_labels;  ///< of the vertices that I evaluate; -1: none
 };
 
 /// Weights of the classes [classes] by which each class counts alike: n / (k count of the class),

@@ -28,7 +28,7 @@ struct Score {
 
 struct Metrics {
   std::vector<Score> scores;  ///< of all metrics of the task, in their order
-  std::int64_t vertices = 0;  ///< how many were judged; 0: the split is empty
+  std::int64_t vertices = 0;  ///< how many were evaluated; 0: the split is empty
 
   /// Nothing where it is not defined.
   std::optional<double> find(std::string_view name) const {

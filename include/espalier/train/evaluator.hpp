@@ -1,7 +1,7 @@
 // Exact evaluation: the network over the whole graph, layer by layer, without sampling.
 //
 // A layer-wise pass (infer/layerwise_pass.hpp) gives the logits of all vertices, chunk by chunk;
-// every rank judges its share of them as they come. Metrics do not depend on the grid.
+// every rank evaluates its share of them as they come. Metrics do not depend on the grid.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ class EvaluatorOn {
   /// together; where it says false, on all of them, evaluation is given up, and there is no result.
   std::optional<Evaluation> evaluate(const Space& space, const Network<float, Space>& network,
                                      const std::function<bool()>& goes_on) const {
-    const auto judge = task_.judge();
+    const auto evaluator = task_.evaluator();
     std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
-    sinks.back() = judge.get();
+    sinks.back() = evaluator.get();
     if (!pass_.run(space, network, input_, sinks, goes_on)) return {};
-    return judge->finish(space, network.task_tensors());
+    return evaluator->finish(space, network.task_tensors());
   }
   /// The same, to its end.
   Evaluation evaluate(const Space& space, const Network<float, Space>& network) const {

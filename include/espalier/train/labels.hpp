@@ -6,8 +6,9 @@
 namespace espalier {
 
 struct LabelTargets : Targets {
-  Matrix<std::uint8_t> train_labels;   ///< [train, outputs]: 0, 1 or kUnknownLabel
-  Matrix<std::uint8_t> judged_labels;  ///< [judged_rows(), outputs]: of the vertices that I judge
+  Matrix<std::uint8_t> train_labels;      ///< [train, outputs]: 0, 1 or kUnknownLabel
+  Matrix<std::uint8_t> evaluated_labels;  ///< [evaluated_rows(), outputs]: of the vertices that
+                                          ///< I evaluate
 };
 
 extern const TaskKind kLabelsKind;

@@ -2,9 +2,9 @@
 // (sample/link_examples.hpp), by a score of the rows that the network gives their two ends
 // (nn/link_scores.hpp); a relation may have a trained row of its own.
 //
-// A link is judged by its rank among candidates, which replace one of its ends: those that the file
-// gives, some that are drawn (link_candidates.hpp), or all vertices that the relation allows there.
-// With g of them above its score and e equal to it,
+// A link is evaluated by its rank among candidates, which replace one of its ends: those that the
+// file gives, some that are drawn (link_candidates.hpp), or all vertices that the relation allows
+// there. With g of them above its score and e equal to it,
 //
 //     rank = 1 + g + e / 2,     MRR = mean of 1 / rank,     Hits@k = share with rank <= k,
 //     AUC  = mean of 1 - (g + e / 2) / candidates
@@ -61,7 +61,7 @@ std::unique_ptr<LinkTargets> read_links_to_ask(const Grid& grid, const GraphFile
                                                const Config& config);
 
 /// Collective. The scores of links, which every rank has all of, the same on every grid. `own`:
-/// rows of the vertices that this rank judges; `tensors`: those of the task. Throws
+/// rows of the vertices that this rank evaluates; `tensors`: those of the task. Throws
 /// UserError(kDiverged), on every rank, where a score is not finite.
 std::vector<float> score_links(const Cpu& cpu, const Grid& grid, const LinkTargets& targets,
                                const TrainConfig& train, ConstMatrixView<float> own,

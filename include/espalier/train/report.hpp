@@ -61,7 +61,7 @@ struct ServedBalance {
   Evenness rows, entries, picks;
 };
 
-/// What a part of a step says of an epoch beside its counters: a key of a group of report.json, and
+/// What a hook of a step says of an epoch beside its counters: a key of a group of report.json, and
 /// its value, as JSON.
 struct Remark {
   std::string group, name, json;
@@ -86,7 +86,7 @@ struct EpochReport {
   std::optional<Metrics> train, valid;  ///< where the epoch was evaluated; valid: unless that
                                         ///< split is empty
   SampleCounts counts;
-  Counters counters = {};                       ///< of the parts of a step, of the whole epoch
+  Counters counters = {};                       ///< of the hooks of a step, of the whole epoch
   std::vector<Remark> remarks = {};             ///< and what they say beside
   std::optional<WorkBalance> work_balance;      ///< of training on several ranks, as
                                                 ///< seconds and bytes

@@ -8,7 +8,7 @@
 //
 //     while step t computes    rows of t + 1 .. t + k - 1, ids of t + k, counts of t + k + 1
 //
-// The parts of a step (step_part.hpp) have a word in what its minibatches are before their rows are
+// The hooks of a step (step_hook.hpp) have a word in what its minibatches are before their rows are
 // asked for. Which exchanges are begun when depends on the plan only, so their order is the same on
 // every rank. What is computed from what does not depend on k.
 #pragma once
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
-#include "espalier/train/step_part.hpp"
+#include "espalier/train/step_hook.hpp"
 #include "espalier/train/training_job.hpp"
 #include "espalier/train/training_state.hpp"
 
@@ -42,7 +42,7 @@ template <class Space>
 class StepPipelineOn {
  public:
   /// Everything must outlive it.
-  StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, const StepPartsOn<Space>& parts,
+  StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, const StepHooksOn<Space>& parts,
                  StageClock<Space>& clock);
 
   /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
@@ -66,7 +66,7 @@ class StepPipelineOn {
   void leave();
 
  private:
-  using Part = StepPartOn<Space>;
+  using Hook = StepHookOn<Space>;
   using Upcoming = UpcomingStepOn<Space>;
 
   /// The batches of an epoch and the sampler that draws them.
@@ -86,16 +86,16 @@ class StepPipelineOn {
   std::unique_ptr<Epoch> open(const Cursor& start);
   Epoch* epoch_of_next_step();
   bool begin_step();
-  Part* drawer_of(std::int64_t step) const;
+  Hook* drawer_of(std::int64_t step) const;
   void take_sampled(Epoch& epoch, Upcoming& step);
-  void draw_by(Part& part, Epoch& epoch, Upcoming& step);
+  void draw_by(Hook& part, Epoch& epoch, Upcoming& step);
   void sample_ahead(Epoch& epoch);
   void look_ahead();
   std::int64_t depth() const;
 
   Space space_;
   const TrainingJobOn<Space>& job_;
-  const StepPartsOn<Space>& parts_;
+  const StepHooksOn<Space>& hooks_;
   StageClock<Space>& clock_;
   std::optional<SampleAhead> ahead_;  ///< with a sampling grid of its own
   /// The next one when something of it was begun.

@@ -2,7 +2,7 @@
 // become.
 //
 // Every rank holds the training vertices and what is to be learnt of them. What is known of others
-// stays with the rank that judges them.
+// stays with the rank that evaluates them.
 #pragma once
 
 #include <algorithm>
@@ -27,36 +27,37 @@ struct Targets {
 
   std::int64_t outputs = 0;    ///< columns of the logits
   Buffer<std::int64_t> train;  ///< ascending ids, whole, on every rank
-  Ownership judges;            ///< part r: the vertices that rank r judges; each has one rank
+  Ownership evaluated_by;      ///< part r: the vertices that rank r evaluates; each has one rank
   int rank = 0;                ///< this one
   /// Of each split, in the order of Split, the places among my vertices of those that are in it;
   /// ascending.
-  std::array<std::vector<std::int64_t>, 3> judged;
+  std::array<std::vector<std::int64_t>, 3> evaluated;
 
-  std::int64_t judged_rows() const { return judges.size(rank); }
+  std::int64_t evaluated_rows() const { return evaluated_by.size(rank); }
   /// Those of a split among my vertices first .. first + count.
-  std::span<const std::int64_t> judged_among(std::size_t split, std::int64_t first,
-                                             std::int64_t count) const& {
-    const auto& places = judged[split];
+  std::span<const std::int64_t> evaluated_among(std::size_t split, std::int64_t first,
+                                                std::int64_t count) const& {
+    const auto& places = evaluated[split];
     return {std::ranges::lower_bound(places, first), std::ranges::lower_bound(places, first + count)};
   }
 };
 
-/// Fills in the training vertices and who judges which of the others, the ranks of a process row
+/// Fills in the training vertices and who evaluates which of the others, the ranks of a process row
 /// each a share of the block row that `blocks` gives them.
 void place_targets(const Grid& grid, const Ownership& blocks,
                    const std::array<Buffer<std::int64_t>, 3>& splits, Targets& targets);
 
-/// Collective over the grid. The splits, which check_splits has let through, and who judges what.
+/// Collective over the grid. The splits, which check_splits has let through, and who
+/// evaluates what.
 void read_splits(const Grid& grid, const GraphFile& file, const Ownership& blocks, Targets& targets);
 
 /// Collective over the grid. What is to be learnt of each training vertex, in their order, on every
-/// rank. `judged`: `width` values for each vertex that I judge.
+/// rank. `evaluated`: `width` values for each vertex that I evaluate.
 template <class T>
-Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& judged,
+Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& evaluated,
                               std::int64_t width);
 
-/// Collective over the grid. What the task of a config trains and judges by, of a file that
+/// Collective over the grid. What the task of a config trains and evaluates by, of a file that
 /// check_labels, check_splits and the task's own check have let through. `groups`: of local
 /// batches, or null.
 std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, const Ownership& blocks,

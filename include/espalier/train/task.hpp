@@ -1,4 +1,4 @@
-// A task: what a network is trained for, and what it is judged by.
+// A task: what a network is trained for, and what it is evaluated by.
 //
 // A task says where the training examples of an epoch come from; what the loss of a batch is and
 // its gradient by the rows that the network gives, which we call logits whatever they are; what a
@@ -37,10 +37,11 @@ struct TaskTensorsOn {
   std::span<Matrix<float, Space>> gradients = {};
 };
 
-/// Takes the rows of one pass over the whole graph as they come out of it, those of the vertices
-/// that this rank judges in the order of Targets::judges, and keeps of them what scores need.
+/// Takes the rows of one pass over the whole graph as they come out of it, those of the
+/// vertices that this rank evaluates in the order of Targets::evaluated_by, and keeps of them
+/// what scores need.
 template <class Space>
-class RowJudgeOn : public RowSinkOn<Space> {
+class RowEvaluatorOn : public RowSinkOn<Space> {
  public:
   /// Collective. The scores of the splits, once all rows were taken; the task's tensors. Results
   /// are the same on every grid, in whatever chunks rows came.
@@ -72,7 +73,7 @@ class TaskOn {
                     Matrix<float, Space>& dlogits, double* loss) = 0;
 
   /// Of one pass. The task must outlive it.
-  virtual std::unique_ptr<RowJudgeOn<Space>> judge() const = 0;
+  virtual std::unique_ptr<RowEvaluatorOn<Space>> evaluator() const = 0;
 };
 
 using Task = TaskOn<Cpu>;
@@ -87,8 +88,8 @@ struct TaskSize {
   const GraphInfo& graph;
   const Config& config;
   int ranks = 1, rows = 1;  ///< of the grid: all ranks, block rows
-  /// How many vertices of each split each rank judges.
-  std::array<std::vector<double>, 3> judged = {};
+  /// How many vertices of each split each rank evaluates.
+  std::array<std::vector<double>, 3> evaluated = {};
 };
 
 /// What the rest of the program must know of a task.
@@ -125,17 +126,17 @@ struct TaskKind {
   /// Rows that a rank keeps of those that come out of an evaluation, and what it holds beside them
   /// when all have come; nullptr: little.
   double (*kept_bytes)(const TaskSize& size) = nullptr;
-  double (*judging_bytes)(const TaskSize& size) = nullptr;
+  double (*evaluation_bytes)(const TaskSize& size) = nullptr;
   /// What a rank receives in an epoch for its examples, which it asks for in so many windows;
   /// nullptr: nothing.
   Cost (*preparing)(const TaskSize& size, double windows) = nullptr;
-  /// What judging all splits makes a rank receive.
-  Cost (*judging)(const TaskSize& size, int rank);
+  /// What evaluating all splits makes a rank receive.
+  Cost (*evaluating)(const TaskSize& size, int rank);
   /// Throws UserError(kUsage) for keys that do not go with it; nullptr: all do.
   void (*check_keys)(const Config& config) = nullptr;
-  /// Collective. Throws UserError(kInput), on every rank, where a file has not what is to be learnt
-  /// or judged by; of tasks of labels what check_labels and check_splits let through. nullptr: it
-  /// has.
+  /// Collective. Throws UserError(kInput), on every rank, where a file has not what is to be
+  /// learnt or evaluated by; of tasks of labels what check_labels and check_splits let through.
+  /// nullptr: it has.
   void (*check)(const Communicator& comm, const GraphFile& file, const Config& config) = nullptr;
 
   /// Those that are learnt.
@@ -153,7 +154,7 @@ std::span<const TaskKind* const> task_kinds();
 /// The task of a name. Throws UserError(kUsage) that lists the names when there is none.
 const TaskKind& task_kind_of(const std::string& name);
 
-/// The metric that "best" is judged by: train.metric, or the task's usual one. Throws
+/// The metric that "best" is evaluated by: train.metric, or the task's usual one. Throws
 /// UserError(kUsage) when it is another task's.
 const MetricKind& metric_of(const TrainConfig& train);
 

@@ -75,7 +75,7 @@ class TrainerOn {
 
   /// Collective. Goes on from here instead of from the beginning; reads the tensors of the state.
   /// Throws UserError(kInput), on every rank, when the state is not one of this network and
-  /// optimiser, or cannot be read. What parts of a step missed there, and go on without, in words.
+  /// optimiser, or cannot be read. What hooks of a step missed there, and go on without, in words.
   std::vector<std::string> restore(const TrainingState& state);
 
   /// Collective. Trains all epochs that are left (or stops early, or diverges), leaves the best
@@ -113,7 +113,7 @@ class TrainerOn {
                      double scale);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
   std::optional<Evaluation> evaluate(const std::function<bool()>& goes_on);
-  void judge(const Evaluation& evaluation, EpochReport& report);
+  void note_evaluation(const Evaluation& evaluation, EpochReport& report);
   void save_unevaluated(const TrainingProgress& progress, const EpochReport& report);
   std::int64_t next_step() const;
   /// The trained tensors, and the optimiser's, with their names in a checkpoint.
@@ -133,7 +133,7 @@ class TrainerOn {
   Network<float, Space> network_;
   Optimizer<float, Space> optimizer_;
   GradientReductionOn<Space> reduction_;
-  StepPartsOn<Space> parts_;
+  StepHooksOn<Space> hooks_;
   std::vector<Matrix<float, Space>> gradients_;
   /// By the logits of the minibatch under way.
   Matrix<float, Space> loss_gradient_;

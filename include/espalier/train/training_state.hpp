@@ -35,7 +35,7 @@ inline bool is_done(const TrainConfig& train, const Cursor& cursor, std::int64_t
 struct TrainingState {
   Cursor cursor;
   /// weights/ and statistics/ (of batch normalisation), the same with best/ before it once an epoch
-  /// was evaluated, optimizer/; of parts of a step what they say.
+  /// was evaluated, optimizer/; of hooks of a step what they say.
   std::vector<StateTensor> tensors;
   std::int64_t optimizer_steps = 0;
 

@@ -57,7 +57,7 @@ struct TrainedWeights {
 
 /// FNV-1a over the bits of all that is called weights/..., in this order.
 std::uint64_t weights_digest(std::span<const NamedTensor> tensors);
-/// Collective. The same with the rows that are learnt, if any: `weights_digest` of a report. The
+/// Collective. The same with the trainable embeddings, if any: `weights_digest` of a report. The
 /// embeddings are those of a run, each rank's as it would save them.
 std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights);
 
