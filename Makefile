@@ -4,7 +4,7 @@
 
 # The rooms of the source in reading order. A room includes itself and rooms to its left (make
 # check-rooms).
-ROOMS := base comm file sparse dense graph partition product sample feature nn infer history train plan app
+ROOMS := base comm file sparse dense graph partition product sample feature nn infer history train plan job app
 
 # All cores, unless -j says how many or several goals are to be done one after the other
 # (`make clean test`, `make test bench`): then one. Each compiler takes up to 0.75 GiB.
@@ -79,8 +79,8 @@ WITH_METIS := $(addprefix partition/,partition_by_metis partition_coarsest)
 # Of vector registers, written out: more than -O2 makes nothing faster, and takes six times as long.
 WRITTEN_OUT := $(addprefix dense/,gemm gemm_tn)
 BY_ITSELF  := $(patsubst %,src/%.cpp,app/main base/parallel_reads $(FULL_SPEED) $(WITH_METIS) $(WRITTEN_OUT))
-# Those of app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
-GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/app/*.cpp)
+# Those of job/ and app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
+GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/job/*.cpp src/app/*.cpp)
 # The others so many of a room at a time: IN_graph/files_1 and so on. What is compiled for GPUs once more is apart: IN_app/on_gpu_1.
 FILES_AT_ONCE ?= 12
 first         = $(wordlist 1,$(FILES_AT_ONCE),$(1))
@@ -129,7 +129,7 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 
 # Rooms that read arguments, write pages and put leaves in order: a third less to compile, and no time of a job is spent there.
 # The last -O counts; leaves keep theirs.
-$(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/app/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
+$(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/%.cpp.o job/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
 $(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
 $(WRITTEN_OUT:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O2
 

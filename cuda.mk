@@ -7,7 +7,7 @@
 #                    the CPU: how nvcc's work is tested where there is no GPU.
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
-# All take the objects of the CPU build. What tests in app/ whether CUDA was built is compiled once more, for all of them.
+# All take the objects of the CPU build. What tests in job/ and app/ whether CUDA was built is compiled once more, for all of them.
 # A .cu file without kernels (one that composes leaves; most tests) is plain C++: the C++ compiler
 # reads it once, for all builds, and nvcc never.
 #
@@ -153,7 +153,7 @@ $(filter $(BUILD)/obj/with_cuda/app/on_gpu_%,$(GPU_APP_OBJECTS)): $(BUILD)/obj/w
 	@mkdir -p $(@D) && echo "c++    $(call said,$<) (with CUDA)"
 	@$(COMPILE_BATCH) -DESPALIER_WITH_CUDA -c -o $@ $<
 
-$(BUILD)/obj/with_cuda/app/%.cpp.o: src/app/%.cpp | deps
+$(BUILD)/obj/with_cuda/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"
 	@$(MPICXX) $(CPPFLAGS) -DESPALIER_WITH_CUDA $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
@@ -161,7 +161,7 @@ define CUDA_BUILD  # its name, the build that compiles its .cu files, its librar
 build/$(1)/libespalier.a: $(call cuda_objects,$(2)) $(4)
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 
-# Named one by one, those of app/ come before their namesakes of the CPU's library, whichever is asked for first.
+# Named one by one, those of job/ and app/ come before their namesakes of the CPU's library, whichever is asked for first.
 build/$(1)/espalier: $(BUILD)/obj/app/main.cpp.o $(GPU_APP_OBJECTS) build/$(1)/libespalier.a $(LIBRARY)
 	@echo "link   $$@"
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)

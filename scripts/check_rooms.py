@@ -2,16 +2,16 @@
 """Checks the rooms of the source: check_rooms.py ROOM... (in reading order).
 
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
-only app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
+only job/ and app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
 kernels is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
 trains calls exponentials and logarithms of the C library; what a training step is made of (pipeline, trainer, network, checkpoint,
 report) names none of its parts (train/step_hook.hpp); no two headers have a type of one name in one namespace, of which the
 linker would keep either.
-Of app/, its .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
+Of job/ and app/, .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 
-What a job is refused for stands in one table, src/app/job_check.cpp: in the rooms where jobs run no other file may ask the checks
+What a job is refused for stands in one table, src/job/job_check.cpp: in the rooms where jobs run no other file may ask the checks
 of a graph's data or memory, or say that splits, labels, features or memory are not as a job needs them.
 """
 
@@ -21,9 +21,9 @@ import sys
 
 TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
-             (TESTS_CUDA, "app", "tests whether CUDA was built")]
+             (TESTS_CUDA, ("job", "app"), "tests whether CUDA was built")]
 JOB_CHECK = "job_check.cpp"
-JOB_ROOMS = ("feature", "nn", "history", "train", "infer", "plan", "app")
+JOB_ROOMS = ("feature", "nn", "history", "train", "infer", "plan", "job", "app")
 NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "typed_page.cpp")  # commands that look at files alone
 DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
 OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
@@ -42,7 +42,7 @@ PART_TABLE = pathlib.Path("src/train/step_hooks.inl.hpp")
 SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
 PART_WORDS = r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|learnt|clip|average_"
 # Those that judge a job and plan it ask the same parts (train/planned_hooks.hpp).
-PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "app": ("job", "job_check", "plan", "plan_page")}
+PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "job": ("job", "job_check"), "app": ("job_in_words", "plan", "plan_page")}
 PLANNED_WORDS = r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_"
 EPOCHS_IN_FILE = '"history"'
 OF_NETWORKS = "running_statistics"
@@ -71,7 +71,7 @@ def problems_of(path, room, rooms, part_words, planned_words):
         if included and rooms.index(included.group(1)) > rooms.index(room):
             yield f"{path}:{line}: room {room}/ includes {included.group(1)}/, which comes after it"
         for pattern, owner, what in FORBIDDEN:
-            if room != owner and pattern.search(content):
+            if room not in ([owner] if isinstance(owner, str) else owner) and pattern.search(content):
                 yield f"{path}:{line}: {what}; only {owner}/ may"
         if room not in ("base", "comm") and DEVICE_TYPE.search(content):
             yield f"{path}:{line}: a type for GPUs alone; make it a template over the space"

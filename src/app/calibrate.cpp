@@ -25,6 +25,7 @@
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/row_store.hpp"
 #include "espalier/file/content_digest.hpp"
+#include "espalier/job/threads.hpp"
 #include "espalier/nn/dropout.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory.hpp"
@@ -33,7 +34,6 @@
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
 #include "replaceable.hpp"
-#include "threads.hpp"
 
 namespace espalier {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "changed_keys.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
+#include "espalier/job/changed_keys.hpp"
 #include "espalier/train/weights_file.hpp"
 
 namespace espalier {

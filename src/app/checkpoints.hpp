@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "espalier/base/config.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/checkpoint_folder.hpp"
 #include "espalier/train/save_policy.hpp"
-#include "job.hpp"
 #include "run_output.hpp"
 
 namespace espalier {

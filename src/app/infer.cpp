@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "changed_keys.hpp"
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
@@ -18,14 +17,17 @@
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/infer/prediction_list.hpp"
 #include "espalier/infer/row_file.hpp"
+#include "espalier/job/changed_keys.hpp"
+#include "espalier/job/job.hpp"
+#include "espalier/job/job_on_gpu.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/on_host.hpp"
 #include "espalier/train/task.hpp"
 #include "espalier/train/weights_file.hpp"
-#include "job.hpp"
-#include "job_on_gpu.hpp"
+#include "job_config.hpp"
+#include "job_in_words.hpp"
 #include "kept_layers.hpp"
 #include "link_queries.hpp"
 #include "named_vertices.hpp"

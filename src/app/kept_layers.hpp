@@ -16,7 +16,7 @@
 
 #include "espalier/feature/row_store.hpp"
 #include "espalier/infer/row_file.hpp"
-#include "job.hpp"
+#include "espalier/job/job.hpp"
 
 namespace espalier {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "espalier/job/job.hpp"
 #include "espalier/train/links.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

@@ -16,11 +16,11 @@
 
 #include "espalier/base/output_lock.hpp"
 #include "espalier/base/temporary_file.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/sample/examples.hpp"
 #include "espalier/sample/minibatch_file.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/targets.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

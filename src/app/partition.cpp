@@ -13,9 +13,9 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/degrees.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/partition/partition_quality.hpp"
 #include "info_pages.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

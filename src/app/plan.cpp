@@ -1,5 +1,6 @@
 // espalier plan CONFIG --ranks P: memory, bytes, messages and seconds of a job, without running it.
 #include "plan.hpp"
+#include "job_config.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,9 +14,9 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/disk_read_model.hpp"
 #include "espalier/feature/rows_by_degree.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
-#include "job.hpp"
 #include "replaceable.hpp"
 
 namespace espalier {

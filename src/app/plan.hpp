@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "espalier/feature/row_storage.hpp"
+#include "espalier/job/threads.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory_verdict.hpp"
 #include "espalier/plan/stage_model.hpp"
-#include "threads.hpp"
 
 namespace espalier {
 

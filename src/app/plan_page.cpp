@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "espalier/base/counted.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
-#include "job.hpp"
+#include "job_in_words.hpp"
 #include "plan.hpp"
 
 namespace espalier {

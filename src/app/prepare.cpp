@@ -22,8 +22,8 @@
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/clean_graph.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/partition/order.hpp"
-#include "job.hpp"
 #include "number_option.hpp"
 
 namespace espalier {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "espalier/infer/row_file.hpp"
-#include "job.hpp"
+#include "espalier/job/job.hpp"
 
 namespace espalier {
 

@@ -12,9 +12,9 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/output_lock.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/weights_file.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

@@ -1,5 +1,7 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
 #include "espalier/train/trainer.hpp"
+#include "job_config.hpp"
+#include "job_in_words.hpp"
 
 #include <unistd.h>
 
@@ -16,10 +18,10 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/job/job.hpp"
+#include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/network_tensors.hpp"
-#include "job.hpp"
 #include "run_output.hpp"
-#include "training_on_gpu.hpp"
 
 namespace espalier {
 
@@ -270,8 +272,8 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   const auto check = [&] {
     if (restart) check_same_content(job, job.file->content(), *restart);
   };
-  with_training(job, check,
-                [&](const auto& space, const auto& training) { train(job, restart, space, training); });
+  const auto training = open_training(job, check);
+  std::visit([&](const auto& set) { train(job, restart, set->space(), set->lent()); }, training);
 }
 
 }  // namespace espalier

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "changed_keys.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/job/changed_keys.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/task.hpp"

@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "espalier/job/job.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/train/weights_file.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

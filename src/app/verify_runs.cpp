@@ -12,10 +12,10 @@
 #include "espalier/base/mix.hpp"
 #include "espalier/base/temporary_file.hpp"
 #include "espalier/graph/generate.hpp"
+#include "espalier/job/sampling_on_gpu.hpp"
+#include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/trainer.hpp"
-#include "sampling_on_gpu.hpp"
-#include "training_on_gpu.hpp"
 
 namespace espalier {
 
@@ -221,13 +221,10 @@ std::string VerifyRuns::train(bool typed, std::int64_t copies, const Keys& keys,
   auto job = open(JobKind::kTrain, typed, copies, keys);
   std::function<void(const TrainingState&)> keep_of_job;
   if (keep) keep_of_job = [&](const TrainingState& now) { keep(job, now); };
-  std::string found;
-  with_training(
-      job, [] {},
-      [&](const auto& space, const auto& training) {
-        found = espalier::train(space, training, state, keep_of_job, losses);
-      });
-  return found;
+  const auto training = open_training(job, [] {});
+  return std::visit(
+      [&](const auto& set) { return espalier::train(set->space(), set->lent(), state, keep_of_job, losses); },
+      training);
 }
 
 void VerifyRuns::training(const std::string& group, const std::string& name, bool typed, const Keys& keys,

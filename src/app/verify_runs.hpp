@@ -9,9 +9,9 @@
 
 #include "commands.hpp"
 #include "espalier/file/hdf5_memory.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/train/training_state.hpp"
-#include "job.hpp"
 #include "verify_lines.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-// What `sample`, `train` and `infer` set up alike: config, grid, graph, and the numbers that "auto"
+// A job, opened of a config and a communicator: grid, graph, and the numbers that "auto"
 // stands for.
 #pragma once
 
@@ -6,8 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "commands.hpp"
-#include "device.hpp"
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/index_type.hpp"
@@ -18,20 +16,17 @@
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
+#include "espalier/job/device.hpp"
+#include "espalier/job/job_check.hpp"
+#include "espalier/job/threads.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/plan/model_matrix.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
-#include "job_check.hpp"
-#include "threads.hpp"
 
 namespace espalier {
-
-/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this
-/// program cannot do (check_job, Moment::kConfig).
-Config load_job_config(const Communicator& world, const JobArguments& arguments);
 
 /// metrics.csv of the run, on rank 0 (run_output.hpp).
 struct MetricsFile {
@@ -75,6 +70,7 @@ struct Job {
   Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
   VertexOwners owners;
+  bool sees_no_neighbours = false;       ///< kTrain: does no message reach a training vertex?
   std::vector<std::int64_t> by_degree;   ///< vertices, with run.cache_memory (rows_by_degree)
   std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
                                          ///< (run.overlap), or null
@@ -153,49 +149,7 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   return a;
 }
 
-/// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank (OMP_NUM_THREADS),
-/// on the CPU".
-std::string grid_in_words(const Job& job);
-
-/// "debian.order.h5: 1024 clusters by metis; largest part over the mean: vertices 1.01, edges 1.02,
-/// train 1.01; batches of 64 groups". With graph.order.
-std::string order_in_words(const Job& job);
-
-/// "graph.cut.h5: 64 parts of edges by expansion; entries of the largest block row over the mean
-/// 1.02". With graph.cut.
-std::string cut_in_words(const Job& job);
-
-/// "128 features", or of a graph with types "12 features of paper, 4 of author".
-std::string inputs_in_words(const GraphInfo& graph);
-
-/// "; 2 types (author 300, paper 800), target paper"; nothing of a graph without types.
-std::string types_in_words(const Job& job);
-
-/// " of split NAME", where the one that counts has a name.
-std::string split_in_words(const GraphInfo& graph, const Config& config);
-
-/// Says of a network that ignores types that it does, where the graph has some. From rank 0.
-void note_ignored_types(const Job& job);
-
-/// Says of a job that reads rows from disks by what means it does, and which it writes first. From
-/// rank 0.
-void say_how_disks_are_read(const Job& job);
-
-/// "ladies (debiased) fanout 512,512".
-std::string sampler_in_words(const Config& config);
-/// "3 layers of sage, WIDTHS".
-std::string layers_in_words(const Config& config, const std::string& widths);
-
-/// What a user may not have meant: one warning each, from rank 0.
-void warn_of_surprises(const Job& job);
-
-/// Of a graph whose training vertices have no neighbours: what that means, and why it may be.
-std::string no_message_in_words(const Job& job);
-
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules);
-
-/// "schedule push, push, pull": one per layer, first: next to the batch.
-std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules);
 
 /// The parts of a report that are known before the first epoch.
 RunReport start_report(const Job& job, const char* command, const std::vector<Schedule>& schedules);
@@ -209,6 +163,8 @@ JobSize size_of(const Job& job, std::int64_t ranks);
 /// What exact evaluation, or an inference, may hold.
 PassMemory pass_memory(const Job& job);
 
+/// Do ranks of a node read each other's features?
+bool shares_features(const Job& job);
 /// With GPUs: does the block of the matrix, or of the features, go to the memory of the GPU?
 /// Otherwise kernels read it in pinned memory of the host.
 bool topology_on_device(const Job& job);

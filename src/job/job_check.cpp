@@ -1,13 +1,13 @@
-#include "job_check.hpp"
+#include "espalier/job/job_check.hpp"
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/train/planned_hooks.hpp"
 #include "espalier/train/task.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

@@ -1,4 +1,4 @@
-#include "device.hpp"
+#include "espalier/job/device.hpp"
 
 #include <fmt/format.h>
 

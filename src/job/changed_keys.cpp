@@ -1,11 +1,11 @@
-#include "changed_keys.hpp"
+#include "espalier/job/changed_keys.hpp"
 
 #include <algorithm>
 #include <tuple>
 
 #include "espalier/base/error.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/plan/model_matrix.hpp"
-#include "job.hpp"
 
 namespace espalier {
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "espalier/base/progress.hpp"
+#include "espalier/job/job.hpp"
+#include "espalier/job/job_on_gpu.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "job.hpp"
-#include "job_on_gpu.hpp"
 
 namespace espalier {
 
@@ -16,12 +16,10 @@ namespace espalier {
 template <class Use>
 void with_matrix(const Job& job, Use use) {
   with_index_type(job.graph.columns, [&](auto index) {
-    const auto a = read_model_matrix<decltype(index)>(job);
+    auto a = read_model_matrix<decltype(index)>(job);
 #ifdef ESPALIER_WITH_CUDA
-    if (const auto& gpu = job.device.gpu) {
-      const DeviceGrid grid(*gpu, *job.grid);
-      return use(*gpu, place_matrix(job, grid, a));
-    }
+    if (const auto& gpu = job.device.gpu)
+      return use(*gpu, PlacedMatrix<decltype(index), Cuda>(job, std::move(a)).matrix);
 #endif
     use(job.cpu, a);
   });

@@ -1,4 +1,4 @@
-#include "threads.hpp"
+#include "espalier/job/threads.hpp"
 
 #include <algorithm>
 #include <charconv>

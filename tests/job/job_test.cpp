@@ -1,0 +1,90 @@
+// ranks: 1 2 4
+// Laws of a job as an object: whoever has a config and a communicator can open it, several at
+// once, one after another, whatever becomes of the others; each trains as if it were alone, on
+// every grid.
+#include <gtest/gtest.h>
+
+#include <variant>
+
+#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/graph/generate.hpp"
+#include "espalier/job/sampling_on_gpu.hpp"
+#include "espalier/job/training_on_gpu.hpp"
+#include "espalier/train/trainer.hpp"
+#include "mpi_test.hpp"
+
+namespace espalier {
+namespace {
+
+// The graph, in memory, the same on every rank.
+hdf5::WrittenBytes small_graph() {
+  hdf5::WrittenBytes graph;
+  const auto self = test_world().split(test_world().rank(), 0);
+  generate_planted(self, {.nodes = 300, .degree = 6, .homophily = 0.8},
+                   {.features = 5, .classes = 3, .seed = 2}, graph);
+  return graph;
+}
+
+Config small_config(std::int64_t copies, const std::string& sampler = "graphsage") {
+  return parse_config("", "a test",
+                      {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=1", "model.hidden=8",
+                       "model.layers=2", "sampler.fanout=[4, 3]", "sampler.batch_size=20", "train.epochs=2",
+                       "train.batches_per_step=4", "train.reproducible=true",
+                       fmt::format("sampler.kind={}", sampler), fmt::format("grid.replication={}", copies)});
+}
+
+struct OpenJob {
+  Job job;
+  TrainingSet training;
+  OpenJob(const Config& config, hdf5::WrittenBytes& graph)
+      : job(open(config, graph)), training(open_training(job, [] {})) {}
+  std::uint64_t train() {
+    return std::visit(
+        [](const auto& set) {
+          TrainerOn trainer(set->space(), set->lent());
+          trainer.train({});
+          return trainer.weights_digest();
+        },
+        training);
+  }
+  static Job open(const Config& config, hdf5::WrittenBytes& graph) {
+    const InMemory memory = {graph};
+    return open_job(test_world(), config, JobKind::kTrain, {}, {}, &memory);
+  }
+};
+
+TEST(Job, SeveralAreOpenAtOnceAndTrainAsIfAlone) {
+  auto graph = small_graph();
+  const auto alone = OpenJob(small_config(1), graph).train(),
+             other_alone = OpenJob(small_config(1, "labor"), graph).train();
+  EXPECT_NE(alone, other_alone);
+  for (const int copies : divisors(test_world().size())) {
+    OpenJob one(small_config(copies), graph);
+    auto between = std::make_unique<OpenJob>(small_config(copies, "labor"), graph);
+    EXPECT_EQ(between->train(), other_alone) << copies;
+    between.reset();
+    EXPECT_EQ(one.train(), alone) << copies;
+  }
+}
+
+TEST(Job, SaysWhatItFoundOutOnTheWay) {
+  auto graph = small_graph();
+  OpenJob open(small_config(1), graph);
+  EXPECT_FALSE(open.job.sees_no_neighbours);
+  EXPECT_EQ(open.job.config.train.batches_per_step.value, 4);
+  EXPECT_TRUE(open.job.asked.sampler.bulk.is_auto());
+  EXPECT_TRUE(open.job.config.sampler.bulk.value.has_value());
+}
+
+// A job that is refused leaves nothing that the next one meets.
+TEST(Job, ARefusedOneIsAnErrorAndNoMore) {
+  auto graph = small_graph();
+  auto config = small_config(1);
+  const auto expected = OpenJob(config, graph).train();
+  config.grid.replication = parse_config("", "a test", {"grid.replication=3"}).grid.replication;
+  if (test_world().size() % 3 != 0) EXPECT_THROW(OpenJob(config, graph), UserError);
+  EXPECT_EQ(OpenJob(small_config(1), graph).train(), expected);
+}
+
+}  // namespace
+}  // namespace espalier
