@@ -102,7 +102,8 @@ const char* what_it_breaks(KeyEffect effect) {
 
 }  // namespace
 
-std::optional<Restart> find_restart(const Communicator& world, Config& config, const OutputFolder& output) {
+std::optional<Restart> find_restart(const Communicator& world, const Config& config,
+                                    const OutputFolder& output) {
   Candidates candidates;
   agree(world, [&] {
     if (world.rank() == 0 && !(output.replaced && config.run.restart == "auto"))
@@ -121,8 +122,6 @@ std::optional<Restart> find_restart(const Communicator& world, Config& config, c
     usage_error("{} was saved in training with {}, which was removed; {}", restart->path, saved.removed,
                 restart->anew);
   restart->config = saved.config;
-  if (config.train.batches_per_step.is_auto())
-    config.train.batches_per_step = restart->config.train.batches_per_step;
   return restart;
 }
 

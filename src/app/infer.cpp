@@ -535,7 +535,7 @@ void with_remedy(const Inference& inference, Work work) {
 }  // namespace
 
 void infer_command(const Communicator& world, const InferArguments& arguments) {
-  auto config = load_job_config(world, arguments.job);
+  const auto config = load_job_config(world, arguments.job);
   agree(world, [&] {
     if (world.rank() == 0) check_place(arguments, config);
   });
@@ -545,16 +545,14 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   note_consequence("nothing was written; the same command starts again");
   auto weights = read_named_weights(world, arguments.checkpoint);
   // A graph without labels does not say which type the network was trained for; its weights do.
-  OfWeights of_weights{.classes = weights.graph.classes};
-  if (config.graph.target.empty()) {
-    config.graph.target = parse_saved_config(weights.config, arguments.checkpoint).config.graph.target;
-    of_weights.target_by = arguments.checkpoint;
-  }
+  EarlierRun earlier{.path = arguments.checkpoint, .classes = weights.graph.classes};
+  if (config.graph.target.empty())
+    earlier.target = parse_saved_config(weights.config, arguments.checkpoint).config.graph.target;
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
   if (arguments.sampled) check_sampled(config);
   auto job = open_job(
-      world, config, JobKind::kInfer, of_weights,
+      world, config, JobKind::kInfer, earlier,
       {.evaluates = arguments.metrics, .answers = !arguments.links.empty(), .lists = !arguments.csv.empty()});
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   if (!arguments.resume.empty() && job.device.gpu)

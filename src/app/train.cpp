@@ -246,8 +246,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
 }  // namespace
 
 void train_command(const Communicator& world, const JobArguments& arguments) {
-  const auto asked = load_job_config(world, arguments);
-  auto config = asked;
+  const auto config = load_job_config(world, arguments);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
@@ -260,8 +259,9 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   auto restart = find_restart(world, config, output);
   if (!restart || !restart->in_output) refuse_to_replace(output, config);
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
-  auto job = open_job(world, config, JobKind::kTrain);
-  job.asked = asked;
+  EarlierRun earlier;
+  if (restart) earlier.batches_per_step = restart->config.train.batches_per_step;
+  auto job = open_job(world, config, JobKind::kTrain, earlier);
   job.begins_anew = config.run.restart == "never" || (output.replaced && !restart);
   if (restart) check_restart(job, *restart);
   if (restart && restart->in_output && output.whole && !output.replaced && is_done(job, *restart)) {

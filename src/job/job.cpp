@@ -172,12 +172,21 @@ static PlannedJob fit_job(const Communicator& world, const Job& job, JobSize ask
   return fitted;
 }
 
-Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights,
+// As the file and the command line say, and where they do not, an earlier run.
+static Config with_earlier(Config config, const EarlierRun& earlier) {
+  if (config.graph.target.empty()) config.graph.target = earlier.target;
+  if (config.train.batches_per_step.is_auto()) config.train.batches_per_step = earlier.batches_per_step;
+  return config;
+}
+
+Job open_job(const Communicator& world, const Config& asked, JobKind kind, const EarlierRun& earlier,
              const OfCommand& command, const InMemory* memory) {
   Job job;
   set_memory_advice(
       "use more ranks, a smaller grid.replication, sampler.bulk, sampler.batch_size or model.hidden");
-  job.asked = job.config = config;
+  const auto config = with_earlier(asked, earlier);
+  job.asked = asked;
+  job.config = config;
   job.kind = kind;
   job.command = command;
   const auto node = place_on_node(world);
@@ -192,13 +201,13 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
 
   note_activity("opening the graph file");
   auto view = view_of(config);
-  view.target_by = weights.target_by;
+  if (asked.graph.target.empty()) view.target_by = earlier.path;
   const bool evaluates = kind != JobKind::kInfer || command.evaluates;
   if (!evaluates) view.split.clear();
   job.file = memory ? std::make_unique<GraphFile>(world, config.graph.file, memory->graph, view)
                     : std::make_unique<GraphFile>(world, config.graph.file, view);
   job.graph = job.file->info();
-  if (weights.classes) job.graph.classes = *weights.classes;
+  if (earlier.classes) job.graph.classes = *earlier.classes;
   if (!evaluates && !config.graph.split.empty()) {  // it is named where it is there
     const auto found = std::ranges::find(job.graph.splits, config.graph.split, &SplitInfo::name);
     job.graph.split =
@@ -220,15 +229,15 @@ Job open_job(const Communicator& world, const Config& config, JobKind kind, cons
   const auto order = memory && memory->order ? *memory->order : read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
   job.owners.cut = read_job_cut(world, config, *job.file);
-  const auto asked = size_of(job, world.size());
-  auto size = asked;
+  const auto asked_size = size_of(job, world.size());
+  auto size = asked_size;
   resolve(size, job.cpu.threads);
   facts.order = order ? &order->info : nullptr;
   facts.size = &size;
   facts.device = job.device.words;
   check_job(Moment::kGrid, facts);
   facts.memory = offered_memory(world, config, node.ranks);
-  const auto fitted = fit_job(world, job, asked, facts.memory);
+  const auto fitted = fit_job(world, job, asked_size, facts.memory);
   facts.estimated = &fitted;
   facts.size = &fitted.job;
   check_job(Moment::kMemory, facts);

@@ -114,15 +114,20 @@ struct InMemory {
   const Order* order = nullptr;  ///< null: the config's
 };
 
-/// What weights say of the graph that a job reads with them.
-struct OfWeights {
+/// What an earlier run says to a job that reads its weights, or goes on from its checkpoint.
+struct EarlierRun {
+  std::string path = {};                     ///< of the file
   std::optional<std::int64_t> classes = {};  ///< of the network; the graph may name fewer, or none
-  std::string target_by = {};                ///< their file, where graph.target is theirs
+  // What counts where the config does not say:
+  std::string target = {};        ///< graph.target
+  AutoInt batches_per_step = {};  ///< train.batches_per_step: another number of ranks goes on with
+                                  ///< the same steps
 };
 
-/// Collective. Opens the graph, resolves what "auto" stands for, and checks the job (check_job).
-/// Writes nothing. `memory`: null where the config's files are meant.
-Job open_job(const Communicator& world, const Config& config, JobKind kind, const OfWeights& weights = {},
+/// Collective. Opens the graph, resolves what "auto" stands for, and checks the job (check_job):
+/// all that the config comes to is settled here. Writes nothing. `memory`: null where the config's
+/// files are meant.
+Job open_job(const Communicator& world, const Config& asked, JobKind kind, const EarlierRun& earlier = {},
              const OfCommand& command = {}, const InMemory* memory = nullptr);
 
 /// The matrix of the job (model_matrix). Collective.
