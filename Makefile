@@ -98,7 +98,7 @@ LIBRARY  := $(BUILD)/libespalier.a
 
 all: status $(PROGRAM)  ## build the CPU program at build/cpu/espalier (the default); SAN=address,undefined: watched by sanitizers, in a folder of its own
 
-include cuda.mk test.mk bench.mk simulate.mk
+include cuda.mk test.mk bench.mk simulate.mk install.mk
 
 $(PROGRAM): $(BUILD)/obj/app/main.cpp.o $(LIBRARY)
 	@echo "link   $@"

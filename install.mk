@@ -1,0 +1,34 @@
+# make install, make uninstall: the program, the library with its headers, and what pkg-config and
+# CMake ask for (docs/library.md).
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+VERSION  = $(shell sed -n 's/.*kVersion = "\(.*\)".*/\1/p' include/espalier/base/version.hpp)
+# What a program of one's own is compiled and linked with. No contraction: templates give the library's bits.
+PC_FLAGS = -std=c++20 -fopenmp -ffp-contract=off $(filter-out -Iinclude,$(CPPFLAGS))
+define PC
+prefix=$(abspath $(PREFIX))
+
+Name: espalier
+Description: Minibatch training of graph neural networks by sparse matrix products over MPI
+Version: $(VERSION)
+Cflags: -I$${prefix}/include $(PC_FLAGS)
+Libs: -L$${prefix}/lib -lespalier -fopenmp $(LDLIBS)
+endef
+export PC
+
+TO = $(DESTDIR)$(abspath $(PREFIX))
+
+install: all  ## program, library, headers, pkg-config and CMake files to PREFIX=/usr/local; with `make cuda` before, the program with kernels
+	@install -d $(TO)/bin $(TO)/include $(TO)/lib/pkgconfig $(TO)/lib/cmake/espalier
+	@install -m 755 $(firstword $(wildcard build/cuda/espalier) $(PROGRAM)) $(TO)/bin/espalier
+	@install -m 644 $(LIBRARY) $(TO)/lib/libespalier.a
+	@rm -rf $(TO)/include/espalier && cp -r include/espalier $(TO)/include/
+	@echo "$$PC" > $(TO)/lib/pkgconfig/espalier.pc
+	@install -m 644 scripts/espalier-config.cmake $(TO)/lib/cmake/espalier/
+	@echo "installed in $(TO); a program of your own: mpicxx train.cpp \$$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs espalier)"
+
+uninstall:  ## take what `make install` put there away
+	@rm -rf $(TO)/bin/espalier $(TO)/lib/libespalier.a $(TO)/include/espalier $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/cmake/espalier
+
+.PHONY: install uninstall

@@ -1,0 +1,87 @@
+"""make install, and a program of one's own (examples/cpp) by what it leaves.
+
+Laws: what pkg-config says compiles and links the example; it trains as `espalier train` does, bit for bit, on any number of ranks, and
+ends with the same exit codes; CMake finds the same; uninstall takes all of it away.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tests.app.program import PROGRAM, ROOT, ProgramTest
+
+CPU_BUILD = Path(PROGRAM).resolve().parent.parent.name == "build" and Path(PROGRAM).resolve().parent.name in ("cpu", "emulated")
+CMAKE = """cmake_minimum_required(VERSION 3.18)
+project(mine CXX)
+find_package(espalier REQUIRED)
+add_executable(train {source})
+target_link_libraries(train espalier::espalier)
+"""
+
+
+@unittest.skipUnless(CPU_BUILD, "another build than that of `make`")
+class Install(ProgramTest):
+    GENERATE = ("planted", "--nodes", 400, "--degree", 8, "--classes", 4, "--features", 6)
+    JOB = ('model.hidden=8', "model.layers=2", "sampler.fanout=[4, 3]", "sampler.batch_size=20", "train.epochs=2", "train.batches_per_step=4",
+           "train.reproducible=true", "run.threads=1", 'run.device="cpu"')
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.prefix = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.make("install")
+
+    @classmethod
+    def make(cls, goal):
+        env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+        done = subprocess.run(["make", "--no-print-directory", goal, f"PREFIX={cls.prefix}"], cwd=ROOT, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def environment(self):
+        return {**os.environ, "PKG_CONFIG_PATH": f"{self.prefix}/lib/pkgconfig"}
+
+    def build(self):
+        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "espalier"], env=self.environment(), capture_output=True, text=True, check=True)
+        program = self.folder / "mine"
+        done = subprocess.run(["mpicxx", ROOT / "examples/cpp/train.cpp", *flags.stdout.split(), "-o", program], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return program
+
+    def run_mine(self, program, *keys, ranks=1):
+        command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), program, *keys]
+        return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+    def test_a_program_of_ones_own_trains_the_same(self):
+        program = self.build()
+        keys = (f"graph.file={self.graph}", *self.JOB)
+        self.succeed("-q", "train", self.config)
+        expected = self.report(self.output)
+        for ranks in (1, 2, 4):
+            done = self.run_mine(program, *keys, ranks=ranks)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(re.search(r"weights (\w+)", done.stdout)[1], expected["weights_digest"], ranks)
+            self.assertIn(f"epoch 2: loss {expected['epochs'][1]['loss']:.4f}", done.stdout)
+        refused = self.run_mine(program, "graph.file=/nowhere.h5")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("/nowhere.h5: no such file", refused.stderr)
+
+    @unittest.skipUnless(shutil.which("cmake"), "no cmake here")
+    def test_cmake_finds_it(self):
+        (self.folder / "CMakeLists.txt").write_text(CMAKE.format(source=ROOT / "examples/cpp/train.cpp"))
+        for command in (["cmake", "-B", "built", f"-DCMAKE_PREFIX_PATH={self.prefix}", "."], ["cmake", "--build", "built"]):
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue((self.folder / "built" / "train").exists())
+
+    def test_uninstall_takes_all_away(self):
+        type(self).make("uninstall")
+        self.addCleanup(type(self).make, "install")
+        self.assertEqual([path for path in self.prefix.rglob("*") if path.is_file() or path.name == "espalier"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
