@@ -74,6 +74,12 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
   }
   if (result_.interrupted) return result_;
   result_.stopped_early = !result_.diverged && cursor_.epoch <= job_.config.train.epochs;
+  return result();
+}
+
+template <class Space>
+TrainingResult TrainerOn<Space>::result() {
+  time_of_steps_.reset();
   pipeline_.leave();
   restore_best();
   result_.confusion = whole_confusion("report");
@@ -82,19 +88,46 @@ TrainingResult TrainerOn<Space>::train(const TrainingProgress& progress) {
 
 template <class Space>
 void TrainerOn<Space>::train_epochs(const TrainingProgress& progress) {
-  const auto& train = job_.config.train;
   while (!done()) {
-    EpochReport report;
-    report.epoch = cursor_.epoch;
-    if (!train_epoch(progress, report)) return;
-    const bool due =
-        cursor_.epoch == train.epochs || (train.eval_every > 0 && cursor_.epoch % train.eval_every == 0);
-    if (due && !evaluate_epoch(progress, report)) return;
-    finish_epoch_report(grid_, timers_, kTrainStages, report);
+    begin_epoch();
+    const auto steps = pipeline_.plan().steps();
+    while (cursor_.step < steps) {
+      step();
+      if (progress.on_step) progress.on_step(cursor_.epoch, cursor_.step, steps);
+      if (!goes_on(progress, steps, true)) return;
+    }
+    end_steps();
+    if (is_evaluated() && !evaluate_epoch(progress, *report_)) return;
+    const auto report = take_report();
     if (progress.on_epoch) progress.on_epoch(report);
     cursor_ = {cursor_.epoch + 1, 0};
     if (!goes_on(progress, 0, false)) return;
   }
+}
+
+template <class Space>
+bool TrainerOn<Space>::is_evaluated() const {
+  const auto& train = job_.config.train;
+  return cursor_.epoch == train.epochs || (train.eval_every > 0 && cursor_.epoch % train.eval_every == 0);
+}
+
+template <class Space>
+EpochReport TrainerOn<Space>::take_report() {
+  finish_epoch_report(grid_, timers_, kTrainStages, *report_);
+  auto report = std::move(*report_);
+  report_.reset();
+  return report;
+}
+
+template <class Space>
+EpochReport TrainerOn<Space>::end_epoch() {
+  ESPALIER_CHECK(report_ && cursor_.step == pipeline_.plan().steps(), "an epoch ends after its steps, not {}",
+                 cursor_.step);
+  end_steps();
+  if (is_evaluated()) evaluate_epoch({}, *report_);
+  auto report = take_report();
+  cursor_ = {cursor_.epoch + 1, 0};
+  return report;
 }
 
 template <class Space>
@@ -108,29 +141,39 @@ void TrainerOn<Space>::diverge(const char* what, std::int64_t step, const std::s
   throw UserError(ExitCode::kDiverged, result_.diverged->words);
 }
 
-// Trains what is left of the cursor's epoch; false when `progress` asked to stop.
+// What is left of the cursor's epoch begins.
 template <class Space>
-bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport& report) {
+void TrainerOn<Space>::begin_epoch() {
   timers_.clear();
   grid_.traffic().clear();
-  report.resumed_step = cursor_.step;
+  report_.emplace();
+  report_->epoch = cursor_.epoch;
+  report_->resumed_step = cursor_.step;
   edges_done_ = rows_done_ = remote_rows_done_ = 0;
   for (const auto& part : hooks_) part->clear_counters();
-  const StageTimers::Scope time(timers_, "total");
-
+  time_of_steps_.emplace(timers_, "total");
   pipeline_.enter(cursor_);
-  const auto& plan = pipeline_.plan();
-  take_up_losses(plan);
-  while (cursor_.step < plan.steps()) {
-    note_step(cursor_.epoch, cursor_.step + 1, plan.steps());
-    const auto step = pipeline_.next(inputs_, edges_);
-    train_step(plan, cursor_.step, step);
-    note_work(step);
-    ++cursor_.step;
-    if (progress.on_step) progress.on_step(cursor_.epoch, cursor_.step, plan.steps());
-    if (!goes_on(progress, plan.steps(), true)) return false;
-  }
+  take_up_losses(pipeline_.plan());
+}
 
+template <class Space>
+bool TrainerOn<Space>::step() {
+  ESPALIER_CHECK(!done() || report_, "training is done{}", "");
+  if (!report_) begin_epoch();
+  const auto& plan = pipeline_.plan();
+  if (cursor_.step == plan.steps()) return false;
+  note_step(cursor_.epoch, cursor_.step + 1, plan.steps());
+  const auto work = pipeline_.next(inputs_, edges_);
+  train_step(plan, cursor_.step, work);
+  note_work(work);
+  return ++cursor_.step < plan.steps();
+}
+
+// What the steps of an epoch came to.
+template <class Space>
+void TrainerOn<Space>::end_steps() {
+  const auto& plan = pipeline_.plan();
+  auto& report = *report_;
   // What comes next, evaluation or the next epoch, needs the grid or the window that is under way.
   pipeline_.wait_for_sampling();
   if (grid_.ranks() > 1)
@@ -146,9 +189,9 @@ bool TrainerOn<Space>::train_epoch(const TrainingProgress& progress, EpochReport
   restored_losses_.clear();
   restored_counts_ = {};
   restored_counters_ = {};
+  time_of_steps_.reset();
   if (copy_from(space_, diverged_)[0] != 0) diverge("gradient");
   if (!std::isfinite(*report.loss)) diverge("loss");
-  return true;
 }
 
 template <class Space>
@@ -174,6 +217,7 @@ bool TrainerOn<Space>::goes_on(const TrainingProgress& progress, std::int64_t st
   if (next == Next::kGoOn) return true;
   if (progress.save) progress.save(state(within_epoch));
   if (next == Next::kSave) return true;
+  time_of_steps_.reset();
   pipeline_.leave();
   result_.interrupted = cursor_;
   return false;

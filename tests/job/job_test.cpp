@@ -67,6 +67,31 @@ TEST(Job, SeveralAreOpenAtOnceAndTrainAsIfAlone) {
   }
 }
 
+TEST(Job, StepByStepItTrainsTheSame) {
+  auto graph = small_graph();
+  const auto whole = OpenJob(small_config(1), graph).train();
+  for (const int copies : divisors(test_world().size())) {
+    OpenJob open(small_config(copies), graph);
+    std::visit(
+        [&](const auto& set) {
+          TrainerOn trainer(set->space(), set->lent());
+          std::vector<std::int64_t> steps;
+          while (!trainer.done()) {
+            steps.push_back(1);
+            while (trainer.step()) ++steps.back();
+            const auto report = trainer.end_epoch();
+            EXPECT_EQ(report.epoch, std::ssize(steps));
+            EXPECT_TRUE(report.loss.has_value());
+            EXPECT_TRUE(report.valid.has_value());
+          }
+          EXPECT_EQ(steps, (std::vector<std::int64_t>{3, 3}));
+          EXPECT_GT(trainer.result().best_epoch, 0);
+          EXPECT_EQ(trainer.weights_digest(), whole) << copies;
+        },
+        open.training);
+  }
+}
+
 TEST(Job, SaysWhatItFoundOutOnTheWay) {
   auto graph = small_graph();
   OpenJob open(small_config(1), graph);

@@ -81,6 +81,18 @@ class TrainerOn {
   /// Collective. Trains all epochs that are left (or stops early, or diverges), leaves the best
   /// weights in network(), if an epoch was evaluated.
   TrainingResult train(const TrainingProgress& progress);
+
+  // The same, step by step: while (!done()) { while (step()) {} end_epoch(); }, then result(). All
+  // collective, but done(); throw UserError(kDiverged) on every rank.
+
+  /// Is there nothing left to train?
+  bool done() const;
+  /// Takes the next step of the epoch. Are there more?
+  bool step();
+  /// When there are none: evaluates, if that is due, and says what the epoch did.
+  EpochReport end_epoch();
+  /// Ends training, wherever it is: the best weights are in network(), if an epoch was evaluated.
+  TrainingResult result();
   /// So far; 0: none.
   std::int64_t best_epoch() const { return result_.best_epoch; }
   /// Its weights alone, as a checkpoint has them: read from where they lie until the next
@@ -97,12 +109,14 @@ class TrainerOn {
   using Place = TensorPlaceOn<Space>;
 
   void train_epochs(const TrainingProgress& progress);
-  bool train_epoch(const TrainingProgress& progress, EpochReport& report);
+  void begin_epoch();
+  void end_steps();
+  bool is_evaluated() const;
+  EpochReport take_report();
   /// Ends training, on every rank: `what` is not finite, in a step (from 1) or behind the last.
   [[noreturn]] void diverge(const char* what, std::int64_t step = 0, const std::string& detail = {});
   void check_weights();
   bool goes_on(const TrainingProgress& progress, std::int64_t steps, bool within_epoch);
-  bool done() const;
   void take_up_losses(const EpochPlan& plan);
   TrainingState state(bool within_epoch);
   Counters counters_of_done();
@@ -158,6 +172,8 @@ class TrainerOn {
   std::map<std::string, std::int64_t> restored_counters_;
   TrainingResult result_;
   StageTimers timers_;
+  std::optional<EpochReport> report_;                ///< of the epoch that has begun
+  std::optional<StageTimers::Scope> time_of_steps_;  ///< while it takes steps
   StageClock<Space> clock_;
   StepPipelineOn<Space> pipeline_;  ///< last: it uses the others
 };
