@@ -7,7 +7,7 @@ import shutil
 
 from tests.app.program import ROOT, FolderTest, run_python
 
-ROOMS = "base comm sparse dense graph partition product sample feature nn infer history train plan app".split()
+ROOMS = "base comm sparse dense graph partition product sample feature nn infer history train plan job app".split()
 
 PLANTED = {
     "app/train.cpp": ('check_splits(world, *job.file);', "a check of a job"),
@@ -50,7 +50,7 @@ class JobChecks(RoomsTest):
         line, ask_all = "  if (job_.config.history.kind != \"none\") begin_history();", "; ask all parts (train/planned_hooks.hpp)"
         for words, paths in (
             ("", ("train/trainer.inl.hpp", "train/step_pipeline.hpp", "train/checkpoint.cpp", "train/report.cpp", "nn/network.inl.hpp")),
-            (ask_all, ("plan/memory.cpp", "plan/peak_memory.cpp", "app/job.cpp", "app/plan_page.cpp")),
+            (ask_all, ("plan/memory.cpp", "plan/peak_memory.cpp", "job/job.cpp", "app/plan_page.cpp")),
         ):
             for path in paths:
                 self.caught({path: f"void planted() {{\n{line}\n}}\n"}, f"src/{path}:2: names history, a hook of a step{words}")
@@ -60,7 +60,7 @@ class JobChecks(RoomsTest):
 
     def test_the_table_of_parts_says_their_names(self):
         table = {"train/step_hooks.inl.hpp": "#define PARTS(part) \\\n  part(running_statistics, nullptr) \\\n  part(gradient_noise, nullptr)\n"}
-        for path in ("train/trainer.inl.hpp", "nn/network.cpp", "plan/memory.cpp", "app/job.cpp"):
+        for path in ("train/trainer.inl.hpp", "nn/network.cpp", "plan/memory.cpp", "job/job.cpp"):
             for line in ("add(make_gradient_noise(job));", "gradient_noise.add(job);"):
                 self.fine({path: line + "\n"})
                 self.caught({path: line + "\n", **table}, "gradient_noise, a hook of a step")
@@ -75,7 +75,7 @@ class JobChecks(RoomsTest):
             self.fine({"graph/import.hpp": one, "graph/generate.hpp": other})
 
     def test_the_table_and_commands_that_run_no_job_may(self):
-        for path in ("app/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):
+        for path in ("job/job_check.cpp", "app/import.cpp", "graph/graph_file.cpp"):
             self.fine({path: "void f() {\n  check_splits(world, file);\n}\n"})
 
 
