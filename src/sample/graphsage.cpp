@@ -68,13 +68,11 @@ void run_race(const RandomStream& stream, const RowView<Index>& row, const RowWe
               std::int64_t s, Scratch& scratch) {
   auto& race = scratch.race;
   race.start(stream, s);
-  const auto enter = [&](std::int64_t begin, std::int64_t end) {
+  without_place(row.size, weights.self_position, [&](std::int64_t begin, std::int64_t end) {
     race.enter(
         row.indices + begin, end - begin, [&](std::int64_t k) { return weights.of(row.values[begin + k]); },
         [&](std::int64_t k) { return begin + k; });
-  };
-  if (weights.self_position >= 0) enter(0, weights.self_position);
-  enter(weights.self_position + 1, row.size);
+  });
   scratch.in_order.clear();
   for (const auto& candidate : race.arrivals()) scratch.in_order.push_back(candidate.place);
   scratch.chosen = scratch.in_order;

@@ -2,8 +2,10 @@
 // it that fall on its own entries.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/partition/owner_map.hpp"
@@ -22,27 +24,36 @@ struct RowSupport {
   ESPALIER_HD int shift() const { return shift_for_sum(static_cast<double>(largest), size); }
 };
 
+/// Calls use(begin, end) for the places of a row before and behind one that is kept out, or -1.
+template <class Use>
+void without_place(std::int64_t size, std::int64_t kept_out, const Use& use) {
+  if (kept_out >= 0) use(std::int64_t{0}, kept_out);
+  use(kept_out + 1, size);
+}
+
 /// All but the total. kept_out: the place of the diagonal, or -1.
 template <class Index>
 RowSupport support_of(const RowView<Index>& row, std::int64_t kept_out) {
-  RowSupport support;
-  for (std::int64_t k = 0; k < row.size; ++k) {
-    if (k == kept_out) continue;
-    support.size += row.values[k] > 0;
-    support.largest = std::max(support.largest, row.values[k]);
-  }
-  return support;
+  // Bits of numbers ascend with them from 0 on, are below 0 with theirs, and come in vectors.
+  std::int32_t largest = 0;
+  std::int64_t size = 0;
+  without_place(row.size, kept_out, [&](std::int64_t begin, std::int64_t end) {
+    for (auto k = begin; k < end; ++k) {
+      const auto bits = bit_cast<std::int32_t>(row.values[k]);
+      largest = std::max(largest, bits);
+      size += bits > 0;
+    }
+  });
+  return {.size = size, .largest = bit_cast<float>(largest)};
 }
 
 /// The sum of integer weights of such a row.
 template <class Index>
 std::uint64_t total_weight(const RowView<Index>& row, std::int64_t kept_out, int shift) {
   std::uint64_t total = 0;
-  const auto add = [&](std::int64_t begin, std::int64_t end) {
+  without_place(row.size, kept_out, [&](std::int64_t begin, std::int64_t end) {
     for (auto k = begin; k < end; ++k) total += fixed_point_weight(static_cast<double>(row.values[k]), shift);
-  };
-  if (kept_out >= 0) add(0, kept_out);
-  add(kept_out + 1, row.size);
+  });
   return total;
 }
 
