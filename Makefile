@@ -1,6 +1,6 @@
 # Espalier. `make help` lists the targets; README.md explains them.
 #
-# Objects keep their source's extension (its.cpp.o, its.cu.o) so that twins can sit side by side.
+# Objects keep their source's extension (its.cpp.o, its.cu.o) so that the CPU and the CUDA implementation sit side by side.
 
 # The rooms of the source in reading order. A room includes itself and rooms to its left (make
 # check-rooms).
@@ -127,8 +127,8 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# Rooms that read arguments, write pages and put leaves in order: a third less to compile, and no time of a job is spent there.
-# The last -O counts; leaves keep theirs.
+# Rooms that read arguments, write pages and put kernels in order: a third less to compile, and no time of a job is spent there.
+# The last -O counts; kernels keep theirs.
 $(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/%.cpp.o job/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
 $(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
 $(WRITTEN_OUT:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O2

@@ -1,4 +1,4 @@
-# make cuda, make emulated, make as-compiled: the same program with the .cu twins of the leaves.
+# make cuda, make emulated, make as-compiled: the same program with the CUDA implementations of its kernels.
 #
 #   build/cuda       by nvcc, for GPUs (sm_80, sm_90, and PTX for what comes after)
 #   build/emulated   by the C++ compiler against tests/emulation, which runs kernels on the CPU: how
@@ -8,7 +8,7 @@
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
 # All take the objects of the CPU build. What tests in job/ and app/ whether CUDA was built is compiled once more, for all of them.
-# A .cu file without kernels (one that composes leaves; most tests) is plain C++: the C++ compiler
+# A .cu file without kernels (one that composes others; most tests) is plain C++: the C++ compiler
 # reads it once, for all builds, and nvcc never.
 #
 # KERNELS_BY_ROOM=1: nvcc reads the kernels of some rooms as one file. Headers are most of what it reads, so a build from

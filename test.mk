@@ -59,11 +59,11 @@ endef
 $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o: private CPPFLAGS += $(EIGEN_FLAGS)
 
 # Operations in vector registers, once more for registers of other widths, of which the narrow ones have no fused instruction.
-LEAVES_BY_WIDTH := $(patsubst %,$(BUILD)/obj/tests/dense/leaves_by_%_bytes.cpp.o,16 64)
-$(LEAVES_BY_WIDTH): $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
+KERNELS_BY_WIDTH := $(patsubst %,$(BUILD)/obj/tests/dense/kernels_by_%_bytes.cpp.o,16 64)
+$(KERNELS_BY_WIDTH): $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(COMPILE_TEST) -Wno-psabi $(if $(findstring _16_,$@),$(if $(findstring x86_64,$(shell $(MPICXX) -dumpmachine)),-march=x86-64)) -c -o $@ $<
-$(BUILD)/tests/dense/width_test: $(LEAVES_BY_WIDTH)
+$(BUILD)/tests/dense/width_test: $(KERNELS_BY_WIDTH)
 
 # The tests that multiply by CombBLAS; without it what they compare with it is skipped, saying so.
 COMBBLAS_TESTS := product/combblas_test graph/components_test
@@ -113,6 +113,6 @@ endif
 test-slurm: all  ## job scripts on a SLURM of this machine, installed if root may: limits, requeues, a dead node
 	@ESPALIER=$(PROGRAM) $(PYTHON) tests/slurm/run.py $(ONLY)
 
--include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(LEAVES_BY_WIDTH:.o=.d) $(TEST_BATCHES:%=$(BUILD)/obj/%.cpp.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
+-include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(KERNELS_BY_WIDTH:.o=.d) $(TEST_BATCHES:%=$(BUILD)/obj/%.cpp.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
 .PHONY: test test-programs test-long test-sanitized test-slurm

@@ -43,6 +43,6 @@ class VerifyLines {
 /// Collective. The lines of arithmetic, on so many threads of each rank, and of all else that needs
 /// no graph.
 void verify_arithmetic(int threads, VerifyLines& lines);
-void verify_leaves(const Communicator& world, int threads, VerifyLines& lines);
+void verify_kernels(const Communicator& world, int threads, VerifyLines& lines);
 
 }  // namespace espalier

@@ -8,6 +8,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "join_rows.hpp"
+#include "row_views.hpp"
 
 namespace espalier {
 
@@ -44,29 +45,13 @@ HeldRows::HeldRows(const DistCsr<Index>& a, RowRange vertices, bool several)
   join(owned, owned_counts_);
 }
 
-namespace {
-
-// Values whose counts stand by item, the items by rank.
-std::vector<std::int64_t> sums_by_rank(const std::vector<std::int64_t>& items,
-                                       const Buffer<std::int64_t>& sizes) {
-  std::vector<std::int64_t> sums;
-  auto from = sizes.begin();
-  for (const auto count : items) {
-    sums.push_back(std::accumulate(from, from + count, std::int64_t{0}));
-    from += count;
-  }
-  return sums;
-}
-
-}  // namespace
-
 template <class T>
 Buffer<T> HeldRows::to_owners(const Buffer<T>& of_held) const {
   return column_.all_to_all_v(std::span<const T>(of_held), held_counts_, kSetup).data;
 }
 template <class T>
 Buffer<T> HeldRows::to_owners(const Buffer<std::int64_t>& sizes, const Buffer<T>& values) const {
-  return column_.all_to_all_v(std::span<const T>(values), sums_by_rank(held_counts_, sizes), kSetup).data;
+  return column_.all_to_all_v(std::span<const T>(values), sum_by_rank(held_counts_, sizes), kSetup).data;
 }
 template <class T>
 Buffer<T> HeldRows::to_holders(const Buffer<T>& of_owned) const {
@@ -74,7 +59,7 @@ Buffer<T> HeldRows::to_holders(const Buffer<T>& of_owned) const {
 }
 template <class T>
 Buffer<T> HeldRows::to_holders(const Buffer<std::int64_t>& sizes, const Buffer<T>& values) const {
-  return column_.all_to_all_v(std::span<const T>(values), sums_by_rank(owned_counts_, sizes), kSetup).data;
+  return column_.all_to_all_v(std::span<const T>(values), sum_by_rank(owned_counts_, sizes), kSetup).data;
 }
 
 namespace {

@@ -170,18 +170,6 @@ class RowRequest {
     return numbers;
   }
 
-  // For each rank, the sum of its counts[rank] sizes, which stand one after another.
-  static std::vector<std::int64_t> sum_by_rank(std::span<const std::int64_t> counts,
-                                               std::span<const std::int64_t> sizes) {
-    std::vector<std::int64_t> sums;
-    auto from = sizes.begin();
-    for (const auto count : counts) {
-      sums.push_back(std::accumulate(from, from + count, std::int64_t{0}));
-      from += count;
-    }
-    return sums;
-  }
-
   double rows() const { return static_cast<double>(groups_.size()); }
   double batches() const { return static_cast<double>(q_.batches()); }
   Traffic& traffic() const { return group_.host().traffic(); }

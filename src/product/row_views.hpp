@@ -193,4 +193,16 @@ inline std::vector<std::int64_t> counts_between(std::span<const std::int64_t> be
   return counts;
 }
 
+/// For each rank, the sum of its counts[rank] sizes, which stand one after another.
+inline std::vector<std::int64_t> sum_by_rank(std::span<const std::int64_t> counts,
+                                             std::span<const std::int64_t> sizes) {
+  std::vector<std::int64_t> sums;
+  auto from = sizes.begin();
+  for (const auto count : counts) {
+    sums.push_back(std::accumulate(from, from + count, std::int64_t{0}));
+    from += count;
+  }
+  return sums;
+}
+
 }  // namespace espalier

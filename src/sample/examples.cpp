@@ -18,9 +18,9 @@ namespace {
 
 class ShuffledExamples final : public Examples {
  public:
-  ShuffledExamples(const TrainingVertices& learnt, const EpochShape& shape)
-      : order_(learnt.vertices.begin(), learnt.vertices.end()),
-        label_indices_(learnt.label_indices.begin(), learnt.label_indices.end()),
+  ShuffledExamples(const TrainingVertices& training, const EpochShape& shape)
+      : order_(training.vertices.begin(), training.vertices.end()),
+        label_indices_(training.label_indices.begin(), training.label_indices.end()),
         batches_(std::ssize(order_), shape.batch_size),
         stream_{.seed = shape.seed, .purpose = Purpose::kShuffle, .epoch = shape.epoch} {
     ESPALIER_CHECK(label_indices_.empty() || label_indices_.size() == order_.size(),
@@ -109,10 +109,10 @@ void ShuffledExamples::gather(const BatchGroups& groups) {
 
 class VertexPartition final : public Examples {
  public:
-  VertexPartition(const TrainingVertices& learnt, const EpochShape& shape)
+  VertexPartition(const TrainingVertices& training, const EpochShape& shape)
       : n_(shape.population),
         batches_(count_batches(n_, std::max<std::int64_t>(1, shape.batch_size))),
-        learnt_(learnt),
+        training_(training),
         permutation_({.seed = shape.seed, .purpose = Purpose::kShuffle, .epoch = shape.epoch}, n_) {}
 
   std::int64_t batches() const override { return batches_; }
@@ -128,11 +128,12 @@ class VertexPartition final : public Examples {
     for (auto place = batch_begin(k); place < batch_begin(k + 1); ++place)
       memory->seeds.push_back(permutation_(place));
     std::ranges::sort(memory->seeds);
-    if (!learnt_.label_indices.empty())
-      for (auto at = learnt_.vertices.begin(); const auto v : memory->seeds) {
-        at = std::lower_bound(at, learnt_.vertices.end(), v);
-        const bool known = at != learnt_.vertices.end() && *at == v;
-        memory->label_indices.push_back(known ? learnt_.label_indices[at - learnt_.vertices.begin()] : -1);
+    if (!training_.label_indices.empty())
+      for (auto at = training_.vertices.begin(); const auto v : memory->seeds) {
+        at = std::lower_bound(at, training_.vertices.end(), v);
+        const bool known = at != training_.vertices.end() && *at == v;
+        memory->label_indices.push_back(known ? training_.label_indices[at - training_.vertices.begin()]
+                                              : -1);
       }
     return {k, memory->seeds, memory->label_indices, memory};
   }
@@ -144,15 +145,15 @@ class VertexPartition final : public Examples {
   }
 
   std::int64_t n_, batches_;
-  TrainingVertices learnt_;
+  TrainingVertices training_;
   KeyedPermutation permutation_;
 };
 
 }  // namespace
 
 std::shared_ptr<const Examples> VertexSource::of_epoch(const EpochShape& shape) const {
-  if (shape.population > 0) return std::make_shared<VertexPartition>(learnt_, shape);
-  return std::make_shared<ShuffledExamples>(learnt_, shape);
+  if (shape.population > 0) return std::make_shared<VertexPartition>(training_, shape);
+  return std::make_shared<ShuffledExamples>(training_, shape);
 }
 
 }  // namespace espalier

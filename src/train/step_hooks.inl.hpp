@@ -30,10 +30,10 @@ namespace espalier {
 /// The parts that a job has. `job` and `network` must outlive them, and they stay where they are.
 template <class Space>
 void make_step_hooks(const Space& space, const TrainingJobOn<Space>& job, Network<float, Space>& network,
-                     StepHooksOn<Space>& parts) {
-  const HooksOfJob<Space> of = {space, job, network, parts};
+                     StepHooksOn<Space>& hooks) {
+  const HooksOfJob<Space> of = {space, job, network, hooks};
 #define ESPALIER_MAKE(name, ...) \
-  if (auto part = make_##name(of)) parts.push_back(std::move(part));
+  if (auto hook = make_##name(of)) hooks.push_back(std::move(hook));
   ESPALIER_STEP_HOOKS(ESPALIER_MAKE)
 #undef ESPALIER_MAKE
 }

@@ -89,7 +89,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
     job_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
     step.remote_rows = begun.pending.remote_rows().asked;
-    for (const auto& part : hooks_) part->arrived(begun.pending);
+    for (const auto& hook : hooks_) hook->arrived(begun.pending);
     idle_.push_back(std::move(begun.pending));
   }
   if (begun.step.drawn) drawn_.add(*begun.step.drawn);
@@ -126,8 +126,8 @@ typename StepPipelineOn<Space>::Epoch* StepPipelineOn<Space>::epoch_of_next_step
 // Who draws the minibatches of a step, if not the sampler.
 template <class Space>
 StepHookOn<Space>* StepPipelineOn<Space>::drawer_of(std::int64_t step) const {
-  for (const auto& part : hooks_)
-    if (const auto first = part->draws_from(); first && step >= *first) return part.get();
+  for (const auto& hook : hooks_)
+    if (const auto first = hook->draws_from(); first && step >= *first) return hook.get();
   return nullptr;
 }
 
@@ -141,8 +141,8 @@ bool StepPipelineOn<Space>::begin_step() {
   Upcoming step = {.number = step_of_job(plan, next_step_), .plan = &plan, .step = next_step_};
   step.batches =
       plan.kept_by(job_.grid.host().world().rank(), plan.step_begin(next_step_), plan.step_end(next_step_));
-  if (auto* const part = drawer_of(step.number))
-    draw_by(*part, *epoch, step);
+  if (auto* const hook = drawer_of(step.number))
+    draw_by(*hook, *epoch, step);
   else
     take_sampled(*epoch, step);
   ++next_step_;
@@ -153,15 +153,15 @@ bool StepPipelineOn<Space>::begin_step() {
     idle_.pop_back();
   }
   booked_to(epoch, [&] {
-    for (const auto& part : hooks_) part->begin(space_, step);
+    for (const auto& hook : hooks_) hook->begin(space_, step);
     job_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
   });
-  for (const auto& part : hooks_) part->asked(space_, step, pending);
+  for (const auto& hook : hooks_) hook->asked(space_, step, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
 }
 
-// The minibatches of a step from the sampler. What follows is sampled meanwhile, unless a part will
+// The minibatches of a step from the sampler. What follows is sampled meanwhile, unless a hook will
 // draw it.
 template <class Space>
 void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
@@ -169,8 +169,8 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] {
     epoch.sampler.sample_until(space_, end);
-    for (const auto& part : hooks_)
-      part->prefetch(space_, step, epoch.sampler.waiting(), epoch.sampler.sampled());
+    for (const auto& hook : hooks_)
+      hook->prefetch(space_, step, epoch.sampler.waiting(), epoch.sampler.sampled());
   });
   step.minibatches = step.sampled = epoch.sampler.take(begin, end);
   constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
@@ -178,10 +178,10 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
 }
 
 template <class Space>
-void StepPipelineOn<Space>::draw_by(Hook& part, Epoch& epoch, Upcoming& step) {
+void StepPipelineOn<Space>::draw_by(Hook& hook, Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] {
-    part.draw(space_, job_.sampler, step);
+    hook.draw(space_, job_.sampler, step);
     if (job_.sampling_grid != nullptr) job_.grid.host().traffic().take_over(job_.sampling_grid->traffic());
   });
 }

@@ -150,7 +150,7 @@ void TrainerOn<Space>::begin_epoch() {
   report_->epoch = cursor_.epoch;
   report_->resumed_step = cursor_.step;
   edges_done_ = rows_done_ = remote_rows_done_ = 0;
-  for (const auto& part : hooks_) part->clear_counters();
+  for (const auto& hook : hooks_) hook->clear_counters();
   time_of_steps_.emplace(timers_, "total");
   pipeline_.enter(cursor_);
   take_up_losses(pipeline_.plan());
@@ -181,7 +181,7 @@ void TrainerOn<Space>::end_steps() {
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();
-  for (const auto& part : hooks_) part->report(space_, next_step(), report);
+  for (const auto& hook : hooks_) hook->report(space_, next_step(), report);
   const auto losses = copy_from(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -232,18 +232,18 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale);
   {
     const Scope time(clock_, kFetch);
-    for (const auto& part : hooks_) part->end(space_, work.number);
+    for (const auto& hook : hooks_) hook->end(space_, work.number);
   }
   {
     const Scope time(clock_, "reduce");
     reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
     if (note_divergence(space_, gradients_, diverged_.data())) diverge("gradient", step + 1);
-    for (const auto& part : hooks_) part->reduced(space_, end - begin, gradients_);
+    for (const auto& hook : hooks_) hook->reduced(space_, end - begin, gradients_);
   }
   const Scope time(clock_, kOptimizer);
   optimizer_.step(space_, rate_of_epoch(job_.config.train, job_.config.train.learning_rate, cursor_.epoch),
                   gradients_, network_.parameters());
-  for (const auto& part : hooks_) part->update(space_, cursor_.epoch, network_);
+  for (const auto& hook : hooks_) hook->update(space_, cursor_.epoch, network_);
 }
 
 template <class Space>
@@ -255,7 +255,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   for (const auto& table : inputs_) rows.push_back(&table[number]);
   MinibatchPassOn<Space> joining = {.step = work.number, .place = number, .minibatch = minibatch};
   joining.row_gradients.resize(rows.size(), nullptr);
-  for (const auto& part : hooks_) part->join(joining);
+  for (const auto& hook : hooks_) hook->join(joining);
   const InputRows<float, Space> input(std::move(rows));
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
   {
@@ -271,7 +271,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     const Scope time(clock_, "backward");
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(joining.row_gradients));
-    for (const auto& part : hooks_) part->note(space_, joining, network_);
+    for (const auto& hook : hooks_) hook->note(space_, joining, network_);
     reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
   }
   pipeline_.progress();
@@ -281,11 +281,11 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
 template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
-  for (const auto& part : hooks_) part->before_evaluation(space_, network_);
+  for (const auto& hook : hooks_) hook->before_evaluation(space_, network_);
   const auto result = evaluate(progress.goes_on);
   if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
   if (result) note_evaluation(*result, report);
-  for (const auto& part : hooks_) part->after_evaluation(space_, network_);
+  for (const auto& hook : hooks_) hook->after_evaluation(space_, network_);
   if (!result) save_unevaluated(progress, report);
   return result.has_value();
 }
@@ -336,7 +336,7 @@ void TrainerOn<Space>::check_weights() {
     if (first_not_finite(space_, place.tensor->data.data(), place.tensor->rows * place.tensor->columns) >= 0)
       bad = place.name;
   std::vector<StateTensor> rows;
-  for (const auto& part : hooks_) part->weights(space_, /*best=*/false, rows);
+  for (const auto& hook : hooks_) hook->weights(space_, /*best=*/false, rows);
   for (const auto& tensor : rows)
     tensor.for_each_piece_of_mine([&](RowRange, const Buffer<float>& numbers) {
       if (first_not_finite(Cpu{}, numbers.data(), std::ssize(numbers)) >= 0) bad = tensor.name;
@@ -354,7 +354,7 @@ void TrainerOn<Space>::check_weights() {
 template <class Space>
 void TrainerOn<Space>::keep_best() {
   check_weights();
-  for (const auto& part : hooks_) part->keep_best(space_);
+  for (const auto& hook : hooks_) hook->keep_best(space_);
   best_.clear();
   for (const auto& place : weights()) {
     const auto& tensor = *place.tensor;
@@ -373,7 +373,7 @@ void TrainerOn<Space>::restore_best() {
     const auto all = grid_.world().all_gather_v(std::span<const float>(*from++), "best weights");
     copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
   }
-  for (const auto& part : hooks_) part->restore_best(space_);
+  for (const auto& hook : hooks_) hook->restore_best(space_);
 }
 
 }  // namespace espalier

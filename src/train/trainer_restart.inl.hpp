@@ -16,8 +16,8 @@ std::vector<TensorPlaceOn<Space>> TrainerOn<Space>::weights() {
   std::vector<Place> all;
   for (auto& parameter : network_.parameters())
     all.push_back({"weights/" + parameter.name, &parameter.value});
-  for (const auto& part : hooks_)
-    for (auto& place : part->tensors(network_))
+  for (const auto& hook : hooks_)
+    for (auto& place : hook->tensors(network_))
       if (place.of_weights) all.push_back(std::move(place));
   return all;
 }
@@ -26,8 +26,8 @@ template <class Space>
 std::vector<TensorPlaceOn<Space>> TrainerOn<Space>::other_tensors() {
   std::vector<Place> all;
   for (auto& state : optimizer_.state()) all.push_back({"optimizer/" + state.name, &state.value});
-  for (const auto& part : hooks_)
-    for (auto& place : part->tensors(network_))
+  for (const auto& hook : hooks_)
+    for (auto& place : hook->tensors(network_))
       if (!place.of_weights) all.push_back(std::move(place));
   return all;
 }
@@ -73,7 +73,7 @@ TrainingState TrainerOn<Space>::state(bool within_epoch) {
   for (const auto& place : places) state.tensors.push_back(state_of(place));
   for (std::size_t k = 0; k < best_.size(); ++k) state.tensors.push_back(state_of_best(places[k], k));
   for (const auto& place : other_tensors()) state.tensors.push_back(state_of(place));
-  for (const auto& part : hooks_) part->state(space_, next_step(), !best_.empty(), state.tensors);
+  for (const auto& hook : hooks_) hook->state(space_, next_step(), !best_.empty(), state.tensors);
   state.optimizer_steps = optimizer_.steps();
   state.best_metric = best_metric_;
   state.best_epoch = result_.best_epoch;
@@ -95,7 +95,7 @@ TrainingState TrainerOn<Space>::best() {
   if (state.best_epoch == 0) return state;
   const auto places = weights();
   for (std::size_t k = 0; k < best_.size(); ++k) state.tensors.push_back(state_of_best(places[k], k));
-  for (const auto& part : hooks_) part->weights(space_, /*best=*/true, state.tensors);
+  for (const auto& hook : hooks_) hook->weights(space_, /*best=*/true, state.tensors);
   return state;
 }
 
@@ -103,7 +103,7 @@ TrainingState TrainerOn<Space>::best() {
 template <class Space>
 Counters TrainerOn<Space>::counters_of_done() {
   Counters mine;
-  for (const auto& part : hooks_) mine.add(part->counters());
+  for (const auto& hook : hooks_) mine.add(hook->counters());
   auto counters = over_ranks(mine, grid_.world());
   counters.add_sums(restored_counters_);
   return counters;
@@ -159,8 +159,8 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state, std::vector<s
     copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
   }
   const auto next = step_of_job(state.cursor, plan_of_epoch(job_, state.cursor.epoch).steps());
-  for (const auto& part : hooks_)
-    if (auto words = part->restore(space_, next, state.best_epoch > 0, tensors); !words.empty())
+  for (const auto& hook : hooks_)
+    if (auto words = hook->restore(space_, next, state.best_epoch > 0, tensors); !words.empty())
       missing.push_back(std::move(words));
   tensors.check_all_taken();
 }

@@ -1,8 +1,8 @@
 // ranks: 1 2 3 4
 // long ranks: 6
-// Laws of the twin of Communicator, by NCCL (where each rank has a GPU of its own) and through the
-// host: it moves what Communicator moves and books what Communicator books, in the order of the
-// compute stream.
+// Laws of the CUDA implementation of Communicator, by NCCL (where each rank has a GPU of its own)
+// and through the host: it moves what Communicator moves and books what Communicator books, in the
+// order of the compute stream.
 #include "espalier/comm/device_communicator.hpp"
 
 #include <unistd.h>

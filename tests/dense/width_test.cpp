@@ -3,7 +3,7 @@
 // and add in one instruction.
 #include <gtest/gtest.h>
 
-#include "dense/leaves_by_width.inl.hpp"
+#include "dense/kernels_by_width.inl.hpp"
 #include "mpi_test.hpp"
 
 // Sixteen bytes and no fused instruction, as the oldest x86-64 processors have; sixty-four.

@@ -136,7 +136,7 @@ template <class Index>
 std::vector<std::pair<const char*, std::int64_t>> topology_arrays(const DistCsr<Index>& a);
 
 /// A copy of `a` whose block lies in memory of the GPU, or pinned memory; `a` must stay. What
-/// leaves read of a cut lies in the GPU's.
+/// kernels read of a cut lies in the GPU's.
 template <class Index>
 DistCsr<Index, Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const DistCsr<Index>& a,
                                Placement placement = Placement::kDevice);

@@ -25,8 +25,8 @@ class EpochPlan {
   EpochPlan(const ExampleSource& source, const EpochShape& shape)
       : EpochPlan(source.of_epoch(shape), shape) {}
   /// Of these vertices, as VertexSource has them.
-  EpochPlan(const TrainingVertices& learnt, const EpochShape& shape)
-      : EpochPlan(VertexSource(learnt), shape) {}
+  EpochPlan(const TrainingVertices& training, const EpochShape& shape)
+      : EpochPlan(VertexSource(training), shape) {}
   /// Shuffled examples.
   EpochPlan(std::span<const std::int64_t> vertices, std::int64_t batch_size, std::int64_t batches_per_step,
             int ranks, std::uint64_t seed, std::uint64_t epoch,

@@ -148,16 +148,16 @@ class ExampleSource {
 class VertexSource final : public ExampleSource {
  public:
   /// The vertices must outlive it.
-  explicit VertexSource(const TrainingVertices& learnt) : learnt_(learnt) {}
+  explicit VertexSource(const TrainingVertices& training) : training_(training) {}
   explicit VertexSource(Buffer<std::int64_t> vertices)
-      : own_(std::move(vertices)), learnt_{.vertices = own_} {}
+      : own_(std::move(vertices)), training_{.vertices = own_} {}
   VertexSource(const VertexSource&) = delete;
 
   std::shared_ptr<const Examples> of_epoch(const EpochShape& shape) const override;
 
  private:
   Buffer<std::int64_t> own_;
-  TrainingVertices learnt_;
+  TrainingVertices training_;
 };
 
 }  // namespace espalier

@@ -129,7 +129,7 @@ std::string optimizer(const char* kind) {
 
 }  // namespace
 
-void verify_leaves(const Communicator& world, int threads, VerifyLines& lines) {
+void verify_kernels(const Communicator& world, int threads, VerifyLines& lines) {
   lines.check("functions", "exp, log, sqrt, powers, cos", functions());
   lines.check("numbers", "random", random_numbers());
   lines.check("numbers", "half precision", halves());

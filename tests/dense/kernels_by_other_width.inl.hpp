@@ -1,4 +1,4 @@
-// The leaves once more, in a namespace of their own, for registers of ESPALIER_VECTOR_BYTES. What
+// The kernels once more, in a namespace of their own, for registers of ESPALIER_VECTOR_BYTES. What
 // they need of the library is the library's.
 #include <cstddef>
 #include <string_view>
@@ -19,7 +19,7 @@
 #undef ESPALIER_INSTANTIATE
 #include "../../src/sparse/relation_segments.cpp"
 #include "../../src/sparse/transpose.cpp"
-#include "dense/leaves_by_width.inl.hpp"
+#include "dense/kernels_by_width.inl.hpp"
 #undef espalier
 
 namespace espalier {

@@ -1,6 +1,6 @@
 #define ESPALIER_VECTOR_BYTES 64
 #define ESPALIER_OTHER_NAME espalier_by_64_bytes
-#include "dense/leaves_by_other_width.inl.hpp"
+#include "dense/kernels_by_other_width.inl.hpp"
 
 std::map<std::string, std::uint64_t> digests_by_64_bytes() {
   return ESPALIER_OTHER_NAME::digests_of_leaves();
