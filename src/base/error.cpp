@@ -1,5 +1,6 @@
 #include "espalier/base/error.hpp"
 
+#include <omp.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -31,9 +32,10 @@ namespace {
 
 void fail_check(const char* file, int line, const char* expression, std::string_view message) {
   const auto& who = failure_context();
-  end_job(fmt::format("espalier: rank {} on {}: {}:{}: check failed: {}: {}\n", who.rank, who.host, file,
-                      line, expression, excerpt(message)),
-          ExitCode::kInternal);
+  const auto text = fmt::format("rank {} on {}: {}:{}: check failed: {}: {}", who.rank, who.host, file, line,
+                                expression, excerpt(message));
+  if (who.throws && omp_in_parallel() == 0) throw CheckFailed(text);
+  end_job("espalier: " + text + "\n", ExitCode::kInternal);
 }
 
 void fail_job(ExitCode code, std::string_view message) {

@@ -47,17 +47,22 @@ void prepare_open_mpi() {
   choose("OMPI_MCA_ess_singleton_isolated", "1");
 }
 
-Communicator start(int* argc, char*** argv) {
-  int provided = 0;
-  prepare_open_mpi();
-  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+// Who this process is to those who read its last words.
+void introduce() {
   auto& context = failure_context();
   context.host = host_name();
   context.abort_job = abort_job;
   MPI_Comm_rank(MPI_COMM_WORLD, &context.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &context.ranks);
-  std::set_new_handler(out_of_memory);
   set_clock({[] { return MPI_Wtime(); }, [](double) {}});
+}
+
+Communicator start(int* argc, char*** argv) {
+  int provided = 0;
+  prepare_open_mpi();
+  MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  introduce();
+  std::set_new_handler(out_of_memory);
   ESPALIER_CHECK(provided >= MPI_THREAD_FUNNELED || omp_get_max_threads() == 1,
                  "this MPI library does not allow OpenMP threads beside it");
   return Communicator(MPI_COMM_WORLD, false, std::make_shared<Traffic>());
@@ -69,6 +74,40 @@ Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
 Session::~Session() {
   MPI_Finalize();
+}
+
+bool mpi_is_running() {
+  int begun = 0, ended = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&ended);
+  return begun != 0 && ended == 0;
+}
+
+std::string mpi_library() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);
+  return {text, static_cast<std::size_t>(length)};
+}
+
+Communicator join_session(std::optional<int> handle) {
+  if (!mpi_is_running()) {
+    int provided = 0, ended = 0;
+    MPI_Finalized(&ended);
+    if (ended != 0)
+      usage_error("MPI has ended in this process and cannot begin anew; open jobs before{}", "");
+    prepare_open_mpi();
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    std::atexit([] {
+      if (mpi_is_running()) MPI_Finalize();
+    });
+  }
+  introduce();
+  failure_context().throws = true;
+  const MPI_Comm of = handle ? MPI_Comm_f2c(*handle) : MPI_COMM_WORLD;
+  MPI_Comm own = MPI_COMM_NULL;
+  ESPALIER_MPI(MPI_Comm_dup(of, &own));
+  return Communicator(own, true, std::make_shared<Traffic>());
 }
 
 void set_memory_advice(const char* advice) {

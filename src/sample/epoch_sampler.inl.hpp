@@ -44,6 +44,7 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     counts_.add(on, window_);
   };
   if (ahead_ == nullptr) return sample(space);
+  ahead_->worker.wait();  // it may be at a window of somebody else
   ahead_->worker.start([this, space, sample] {
     if constexpr (std::is_same_v<Space, Cuda>) space.use();
     ahead_->world.traffic().clear();

@@ -107,6 +107,29 @@ void ShuffledExamples::gather(const BatchGroups& groups) {
   }
 }
 
+class ExamplesInOrder final : public Examples {
+ public:
+  ExamplesInOrder(const TrainingVertices& all, std::int64_t batch_size)
+      : all_(all), size_(std::max<std::int64_t>(1, batch_size)) {}
+
+  std::int64_t batches() const override { return count_batches(std::ssize(all_.vertices), size_); }
+  std::int64_t count_seeds(std::int64_t begin, std::int64_t end) const override {
+    return batch_begin(end) - batch_begin(begin);
+  }
+  SeedBatch batch(std::int64_t k) const override {
+    const auto from = static_cast<std::size_t>(batch_begin(k)),
+               count = static_cast<std::size_t>(count_seeds(k, k + 1));
+    return {k, all_.vertices.subspan(from, count),
+            all_.label_indices.empty() ? all_.label_indices : all_.label_indices.subspan(from, count)};
+  }
+
+ private:
+  std::int64_t batch_begin(std::int64_t k) const { return std::min(k * size_, std::ssize(all_.vertices)); }
+
+  TrainingVertices all_;
+  std::int64_t size_;
+};
+
 class VertexPartition final : public Examples {
  public:
   VertexPartition(const TrainingVertices& training, const EpochShape& shape)
@@ -150,6 +173,10 @@ class VertexPartition final : public Examples {
 };
 
 }  // namespace
+
+std::shared_ptr<const Examples> VerticesInOrder::of_epoch(const EpochShape& shape) const {
+  return std::make_shared<ExamplesInOrder>(vertices_, shape.batch_size);
+}
 
 std::shared_ptr<const Examples> VertexSource::of_epoch(const EpochShape& shape) const {
   if (shape.population > 0) return std::make_shared<VertexPartition>(training_, shape);

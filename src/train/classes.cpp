@@ -19,7 +19,8 @@ std::unique_ptr<Targets> read_class_targets(const Grid& grid, const GraphFile& f
   read_splits(grid, file, blocks, *targets);
   targets->outputs = file.info().classes;
   targets->evaluated_labels = OwnedReader(grid, file, blocks).labels();
-  targets->train_labels = gather_for_training(grid, *targets, targets->evaluated_labels, 1);
+  targets->train_labels =
+      gather_split(grid, *targets, Split::kTrain, targets->train, targets->evaluated_labels, 1);
   return targets;
 }
 

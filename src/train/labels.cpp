@@ -115,7 +115,8 @@ std::unique_ptr<Targets> read_label_targets(const Grid& grid, const GraphFile& f
   auto& train = targets->train_labels;
   train.rows = std::ssize(targets->train);
   train.columns = targets->outputs;
-  train.data = gather_for_training(grid, *targets, targets->evaluated_labels.data, train.columns);
+  train.data = gather_split(grid, *targets, Split::kTrain, targets->train, targets->evaluated_labels.data,
+                            train.columns);
   return targets;
 }
 

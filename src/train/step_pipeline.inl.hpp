@@ -19,36 +19,33 @@ inline std::int64_t step_of_job(const EpochPlan& plan, std::int64_t step) {
 }
 
 template <class Space>
-EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch) {
-  return EpochPlan(job.task.examples(), {.batch_size = job.config.sampler.batch_size,
-                                         .batches_per_step = job.batches_per_step,
-                                         .ranks = job.grid.host().ranks(),
-                                         .seed = static_cast<std::uint64_t>(job.config.train.seed),
-                                         .epoch = static_cast<std::uint64_t>(epoch),
-                                         .groups = job.groups,
-                                         .population = job.population});
+StepSourceOn<Space> steps_of(const TrainingJobOn<Space>& job) {
+  const auto& config = job.config;
+  return {.grid = job.grid,
+          .sampler = job.sampler,
+          .input = job.input,
+          .examples = job.task.examples(),
+          .shape = {.batch_size = config.sampler.batch_size,
+                    .batches_per_step = job.batches_per_step,
+                    .ranks = job.grid.host().ranks(),
+                    .seed = static_cast<std::uint64_t>(config.train.seed),
+                    .groups = job.groups,
+                    .population = job.population},
+          .epochs = config.train.epochs,
+          .bulk = job.bulk,
+          .prefetched = config.run.overlap ? config.run.prefetch_steps : 0,
+          .ahead = job.ahead};
 }
 
 template <class Space>
-StepPipelineOn<Space>::Epoch::Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead)
-    : plan(plan_of_epoch(job, start.epoch)),
-      sampler(job.grid.host(), job.sampler, plan, job.bulk, ahead, plan.step_begin(start.step)) {}
-
-template <class Space>
-StepPipelineOn<Space>::StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job,
-                                      const StepHooksOn<Space>& parts, StageClock<Space>& clock)
-    : space_(space), job_(job), hooks_(parts), clock_(clock) {
-  if (job.sampling_grid != nullptr) ahead_.emplace(job.sampling_grid->world());
-}
+StepPipelineOn<Space>::Epoch::Epoch(const StepSourceOn<Space>& source, const Cursor& start)
+    : plan(plan_of_epoch(source, start.epoch)),
+      sampler(source.grid.host(), source.sampler, plan, source.bulk, source.ahead,
+              plan.step_begin(start.step)) {}
 
 template <class Space>
 std::unique_ptr<typename StepPipelineOn<Space>::Epoch> StepPipelineOn<Space>::open(const Cursor& start) {
-  return std::make_unique<Epoch>(job_, start, ahead_ ? &*ahead_ : nullptr);
-}
-
-template <class Space>
-std::int64_t StepPipelineOn<Space>::depth() const {
-  return job_.config.run.overlap ? job_.config.run.prefetch_steps : 0;
+  return std::make_unique<Epoch>(source_, start);
 }
 
 template <class Space>
@@ -61,7 +58,7 @@ void StepPipelineOn<Space>::enter(const Cursor& start) {
     next_step_ = start.step;
   }
   begins_next_epoch_ = false;
-  job_.grid.host().traffic().take_over(of_next_epoch_);
+  source_.grid.host().traffic().take_over(of_next_epoch_);
   drawn_ = {};
 }
 
@@ -70,7 +67,7 @@ template <class Space>
 template <class Work>
 void StepPipelineOn<Space>::booked_to(const Epoch* epoch, Work work) {
   if (epoch != next_epoch_.get()) return work();
-  auto& ledger = job_.grid.host().traffic();
+  auto& ledger = source_.grid.host().traffic();
   Traffic until_now;
   until_now.take_over(ledger);
   work();
@@ -86,8 +83,8 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
   TrainingStepOn<Space> step = {begun.step.number, std::move(begun.step.minibatches)};
   {
     const typename StageClock<Space>::Scope waiting(clock_, kFetch);
-    job_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
-    job_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
+    source_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
+    source_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
     step.remote_rows = begun.pending.remote_rows().asked;
     for (const auto& hook : hooks_) hook->arrived(begun.pending);
     idle_.push_back(std::move(begun.pending));
@@ -100,13 +97,13 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
 // Counts go a step before ids, where ids have a step to travel.
 template <class Space>
 void StepPipelineOn<Space>::look_ahead() {
-  const auto k = depth(), begun = k > 1 ? k + 1 : k;
+  const auto k = source_.prefetched, begun = k > 1 ? k + 1 : k;
   while (std::ssize(begun_) < begun && begin_step()) continue;
   const typename StageClock<Space>::Scope time(clock_, kFetch);
   for (std::int64_t ahead = 1; ahead <= std::min(k, std::ssize(begun_)); ++ahead)
     booked_to(begun_[ahead - 1].epoch, [&] {
-      job_.input.advance(space_, begun_[ahead - 1].pending,
-                         ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
+      source_.input.advance(space_, begun_[ahead - 1].pending,
+                            ahead < k || k == 1 ? FetchMove::kRows : FetchMove::kIds, kFetch);
     });
 }
 
@@ -116,7 +113,7 @@ typename StepPipelineOn<Space>::Epoch* StepPipelineOn<Space>::epoch_of_next_step
   auto* const epoch = begins_next_epoch_ ? next_epoch_.get() : epoch_.get();
   if (next_step_ < epoch->plan.steps()) return epoch;
   const auto next = static_cast<std::int64_t>(epoch_->plan.epoch()) + 1;
-  if (begins_next_epoch_ || depth() == 0 || next > job_.config.train.epochs) return nullptr;
+  if (begins_next_epoch_ || source_.prefetched == 0 || next > source_.epochs) return nullptr;
   if (!next_epoch_) next_epoch_ = open({next, 0});
   begins_next_epoch_ = true;
   next_step_ = 0;
@@ -139,8 +136,8 @@ bool StepPipelineOn<Space>::begin_step() {
   if (epoch == nullptr) return false;
   const auto& plan = epoch->plan;
   Upcoming step = {.number = step_of_job(plan, next_step_), .plan = &plan, .step = next_step_};
-  step.batches =
-      plan.kept_by(job_.grid.host().world().rank(), plan.step_begin(next_step_), plan.step_end(next_step_));
+  step.batches = plan.kept_by(source_.grid.host().world().rank(), plan.step_begin(next_step_),
+                              plan.step_end(next_step_));
   if (auto* const hook = drawer_of(step.number))
     draw_by(*hook, *epoch, step);
   else
@@ -154,7 +151,7 @@ bool StepPipelineOn<Space>::begin_step() {
   }
   booked_to(epoch, [&] {
     for (const auto& hook : hooks_) hook->begin(space_, step);
-    job_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
+    source_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
   });
   for (const auto& hook : hooks_) hook->asked(space_, step, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
@@ -174,15 +171,15 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
   });
   step.minibatches = step.sampled = epoch.sampler.take(begin, end);
   constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
-  if (ahead_ && drawer_of(kLast) == nullptr) sample_ahead(epoch);
+  if (source_.ahead != nullptr && drawer_of(kLast) == nullptr) sample_ahead(epoch);
 }
 
 template <class Space>
 void StepPipelineOn<Space>::draw_by(Hook& hook, Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] {
-    hook.draw(space_, job_.sampler, step);
-    if (job_.sampling_grid != nullptr) job_.grid.host().traffic().take_over(job_.sampling_grid->traffic());
+    hook.draw(space_, source_.sampler, step);
+    if (source_.ahead != nullptr) source_.grid.host().traffic().take_over(source_.ahead->world.traffic());
   });
 }
 
@@ -193,7 +190,7 @@ void StepPipelineOn<Space>::sample_ahead(Epoch& epoch) {
   if (epoch.sampler.under_way() || (next_epoch_ && &epoch != next_epoch_.get())) return;
   if (!epoch.sampler.all_begun()) return epoch.sampler.begin_window(space_);
   const auto next = static_cast<std::int64_t>(epoch.plan.epoch()) + 1;
-  if (next_epoch_ || next > job_.config.train.epochs) return;
+  if (next_epoch_ || next > source_.epochs) return;
   next_epoch_ = open({next, 0});
   next_epoch_->sampler.begin_window(space_);
 }
@@ -206,14 +203,14 @@ void StepPipelineOn<Space>::progress() {
 
 template <class Space>
 void StepPipelineOn<Space>::wait_for_sampling() {
-  if (!ahead_) return;
+  if (source_.ahead == nullptr) return;
   const typename StageClock<Space>::Scope waiting(clock_, "sample");
-  ahead_->worker.wait();
+  source_.ahead->worker.wait();
 }
 
 template <class Space>
 SampleCounts StepPipelineOn<Space>::counts_of_taken() {
-  if (ahead_) ahead_->worker.wait();
+  if (source_.ahead != nullptr) source_.ahead->worker.wait();
   SampleCounts waiting;
   for (const auto& begun : begun_)
     if (begun.epoch == epoch_.get()) waiting.add(space_, begun.step.sampled);

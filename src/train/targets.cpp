@@ -41,11 +41,12 @@ void read_splits(const Grid& grid, const GraphFile& file, const Ownership& block
 }
 
 template <class T>
-Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& evaluated,
-                              std::int64_t width) {
+Buffer<T> gather_split(const Grid& grid, const Targets& targets, Split split,
+                       std::span<const std::int64_t> vertices, const Buffer<T>& evaluated,
+                       std::int64_t width) {
   Buffer<T> mine;
   Buffer<std::int64_t> ids;
-  for (const auto place : targets.evaluated[static_cast<std::size_t>(Split::kTrain)]) {
+  for (const auto place : targets.evaluated[static_cast<std::size_t>(split)]) {
     mine.insert(mine.end(), evaluated.begin() + place * width, evaluated.begin() + (place + 1) * width);
     if (targets.evaluated_by.is_map()) ids.push_back(targets.evaluated_by.vertex(targets.rank, place));
   }
@@ -55,14 +56,14 @@ Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Bu
   const auto from = grid.world().all_gather_v(std::span<const std::int64_t>(ids), "setup");
   Buffer<T> in_order(all.size());
   for (std::int64_t k = 0; k < std::ssize(from); ++k) {
-    const auto place = std::ranges::lower_bound(targets.train, from[k]) - targets.train.begin();
+    const auto place = std::ranges::lower_bound(vertices, from[k]) - vertices.begin();
     std::copy_n(all.begin() + k * width, width, in_order.begin() + place * width);
   }
   return in_order;
 }
-template Buffer<std::int32_t> gather_for_training(const Grid&, const Targets&, const Buffer<std::int32_t>&,
-                                                  std::int64_t);
-template Buffer<std::uint8_t> gather_for_training(const Grid&, const Targets&, const Buffer<std::uint8_t>&,
-                                                  std::int64_t);
+template Buffer<std::int32_t> gather_split(const Grid&, const Targets&, Split, std::span<const std::int64_t>,
+                                           const Buffer<std::int32_t>&, std::int64_t);
+template Buffer<std::uint8_t> gather_split(const Grid&, const Targets&, Split, std::span<const std::int64_t>,
+                                           const Buffer<std::uint8_t>&, std::int64_t);
 
 }  // namespace espalier

@@ -35,6 +35,12 @@ std::vector<Matrix*> pointers_to(Matrices& matrices) {
 }
 
 template <class Space>
+void make_row_hooks(const TrainingJobOn<Space>& job, StepHooksOn<Space>& hooks) {
+  if (cache_memory(job.config.run) > 0 || job.config.graph.features_on_disk())
+    hooks.push_back(std::make_unique<FeatureCacheHookOn<Space>>(job, hooks));
+}
+
+template <class Space>
 TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
       job_(job),
@@ -52,7 +58,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
                  network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible),
       clock_(space, timers_),
-      pipeline_(space, job_, hooks_, clock_) {
+      pipeline_(space, steps_of(job_), hooks_, clock_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   diverged_ = copy_to<int>(space, std::vector<int>{0});
@@ -206,7 +212,7 @@ void TrainerOn<Space>::note_work(const TrainingStepOn<Space>& step) {
 // Of the job, the first that has not ended.
 template <class Space>
 std::int64_t TrainerOn<Space>::next_step() const {
-  return step_of_job(cursor_, plan_of_epoch(job_, cursor_.epoch).steps());
+  return step_of_job(cursor_, plan_of_epoch(steps_of(job_), cursor_.epoch).steps());
 }
 
 // Asks what comes next, and saves where that is the answer; false: stop.
@@ -283,7 +289,7 @@ bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochRep
   const StageTimers::Scope time(timers_, "evaluate");
   for (const auto& hook : hooks_) hook->before_evaluation(space_, network_);
   const auto result = evaluate(progress.goes_on);
-  if (job_.sampling_grid != nullptr) grid_.traffic().take_over(job_.sampling_grid->traffic());
+  if (job_.ahead != nullptr) grid_.traffic().take_over(job_.ahead->world.traffic());
   if (result) note_evaluation(*result, report);
   for (const auto& hook : hooks_) hook->after_evaluation(space_, network_);
   if (!result) save_unevaluated(progress, report);
@@ -298,6 +304,15 @@ std::optional<Evaluation> TrainerOn<Space>::evaluate(const std::function<bool()>
     if (error.code() == ExitCode::kDiverged) diverge("evaluation", 0, error.what());
     throw;
   }
+}
+
+template <class Space>
+Evaluation TrainerOn<Space>::evaluate_now() {
+  rest();
+  for (const auto& hook : hooks_) hook->before_evaluation(space_, network_);
+  const auto result = *evaluate({});
+  for (const auto& hook : hooks_) hook->after_evaluation(space_, network_);
+  return result;
 }
 
 // Are these the best weights so far? Then they are kept.

@@ -158,7 +158,7 @@ void TrainerOn<Space>::restore_tensors(const TrainingState& state, std::vector<s
     const auto all = take("", place).all();
     copy_to(space_, all.data(), std::ssize(all), place.tensor->data.data());
   }
-  const auto next = step_of_job(state.cursor, plan_of_epoch(job_, state.cursor.epoch).steps());
+  const auto next = step_of_job(state.cursor, plan_of_epoch(steps_of(job_), state.cursor.epoch).steps());
   for (const auto& hook : hooks_)
     if (auto words = hook->restore(space_, next, state.best_epoch > 0, tensors); !words.empty())
       missing.push_back(std::move(words));

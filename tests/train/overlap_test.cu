@@ -64,11 +64,13 @@ WatchedRun train_watched(const SmallProblem& problem, const Config& config, cons
   const Grid grid(test_world(), layout.copies);
   std::optional<Grid> beside;
   if (config.run.overlap) beside.emplace(grid.world().duplicate(), layout.copies);
-  const Grid* sampling_grid = beside ? &*beside : nullptr;
-  const SmallGpuJob job(own_gpu(), grid, problem, config, layout.topology, Placement::kDevice, sampling_grid);
+  std::optional<SampleAhead> ahead;
+  if (beside) ahead.emplace(beside->world());
+  const SmallGpuJob job(own_gpu(), grid, problem, config, layout.topology, Placement::kDevice,
+                        beside ? &*beside : nullptr);
   WatchedSampler sampler(*job.sampler, full);
   TrainerOn<Cuda> trainer(own_gpu(), {job.grid, config, sampler, job.input, *job.task, job.evaluator,
-                                      layout.bulk, layout.batches_per_step, sampling_grid});
+                                      layout.bulk, layout.batches_per_step, ahead ? &*ahead : nullptr});
   WatchedRun run;
   trainer.train({nullptr, [&](const EpochReport& epoch) { run.epochs.push_back(epoch); }});
   run.weights = trainer.weights_digest();

@@ -68,11 +68,12 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
   const Grid grid(ranks, layout.replication);
   std::optional<Grid> beside;
   if (config.run.overlap) beside.emplace(ranks.duplicate(), layout.replication);
-  const Grid* sampling_grid = beside ? &*beside : nullptr;
+  std::optional<SampleAhead> ahead;
+  if (beside) ahead.emplace(beside->world());
   const SmallJob job(grid, training.problem, config.model.kind, config.sampler.fanout, 1 << 20,
-                     layout.topology, sampling_grid);
+                     layout.topology, beside ? &*beside : nullptr);
   Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, layout.bulk,
-                           training.batches_per_step, sampling_grid});
+                           training.batches_per_step, ahead ? &*ahead : nullptr});
   auto& epochs = leg.outcome.epochs;
   std::int64_t resumed_step = 0;
   if (!from.empty()) {

@@ -58,11 +58,12 @@ inline Run train_to_divergence(const Grid& grid, const SmallProblem& problem, co
                                Topology topology = Topology::kPartitioned) {
   std::optional<Grid> beside;
   if (config.run.overlap) beside.emplace(grid.world().duplicate(), grid.replication());
-  const Grid* sampling_grid = beside ? &*beside : nullptr;
+  std::optional<SampleAhead> ahead;
+  if (beside) ahead.emplace(beside->world());
   const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology,
-                     sampling_grid, config.train);
+                     beside ? &*beside : nullptr, config.train);
   Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, bulk,
-                           batches_per_step, sampling_grid});
+                           batches_per_step, ahead ? &*ahead : nullptr});
   Run run;
   run.result = trainer.train({nullptr, [&](const EpochReport& epoch) {
                                 run.epochs.push_back(epoch);

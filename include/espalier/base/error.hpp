@@ -63,11 +63,19 @@ struct FailureContext {
   std::string host = "localhost";
   std::function<void(int exit_code)> abort_job;
   int ranks = 1;
+  bool throws = false;  ///< a library: a failed check is a CheckFailed, and the process goes on
 };
 FailureContext& failure_context();
 
+/// A failed check, in a library: what was at work may be half done, and other ranks may
+/// wait for it.
+class CheckFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Prints "rank R on HOST: FILE:LINE: check failed: EXPRESSION: MESSAGE" to stderr and ends the
-/// whole job.
+/// whole job; in a library throws that, where a thread can.
 [[noreturn]] void fail_check(const char* file, int line, const char* expression, std::string_view message);
 
 /// Prints `message` with rank and host to stderr and ends the whole job with `code`. For errors

@@ -1,6 +1,7 @@
 // Start and end of message passing: the only place that names the world communicator.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "espalier/comm/communicator.hpp"
@@ -21,6 +22,16 @@ class Session {
  private:
   Communicator world_;
 };
+
+/// What a library works on: MPI of this process, which it starts where nobody has, and then ends
+/// with the process, and a communicator of its own. `handle`: of Fortran, whose ranks these are;
+/// none: all. Collective over them. No guard of the process is installed: a failed check is an
+/// exception, CheckFailed.
+Communicator join_session(std::optional<int> handle);
+/// Has anybody started MPI in this process, and not ended it?
+bool mpi_is_running();
+/// What the MPI library calls itself.
+std::string mpi_library();
 
 /// What a rank that runs out of memory advises from now on, in place of "use more ranks, ...".
 /// `advice` must last as long as the process: there is no memory to copy it.

@@ -32,6 +32,10 @@ class TrainingSetOn {
   virtual ~TrainingSetOn() = default;
   const Space& space() const { return space_; }
   virtual TrainingJobOn<Space> lent() const = 0;
+  virtual const Targets& targets() const = 0;
+  /// Collective. Another sampler over the same matrix.
+  virtual std::unique_ptr<SamplerOn<Space>> make_sampler(const std::string& kind,
+                                                         const SamplerShape& shape) const = 0;
 
  protected:
   explicit TrainingSetOn(const Space& space) : space_(space) {}
@@ -50,12 +54,13 @@ class TrainingSetOver final : public TrainingSetOn<Space> {
       : TrainingSetOn<Space>(space),
         job_(job),
         placed_(job, std::move(a)),
+        ahead_(job.sampling_grid ? std::make_unique<SampleAhead>(job.sampling_grid->world()) : nullptr),
         input_(place_input(job, placed_.grid, std::move(features), std::move(edges),
                            make_embeddings(job, space, placed_.grid))),
         targets_(std::move(targets)),
         shape_(sampler_shape(job.config, job.graph, job.grid->ranks())),
-        sampler_(sampler_of(job.config.sampler.kind, shape_)),
-        whole_rows_(sampler_of("graphsage", whole_rows_shape(shape_, "evaluate"))),
+        sampler_(make_sampler(job.config.sampler.kind, shape_)),
+        whole_rows_(make_sampler("graphsage", whole_rows_shape(shape_, "evaluate"))),
         task_(make_task(space, *job.grid, *targets_, job.config.train)),
         evaluator_(placed_.grid, *whole_rows_, input_, job.owners.blocks, *task_,
                    EntriesOfRows(placed_.matrix), pass_memory(job)) {
@@ -71,21 +76,24 @@ class TrainingSetOver final : public TrainingSetOn<Space> {
             evaluator_,
             job_.bulk(),
             job_.batches_per_step(),
-            job_.sampling_grid.get(),
+            ahead_.get(),
             input_of(job_),
             job_.owners.groups.get(),
             population_of(sampler_kind_of(job_.config.sampler.kind), job_.graph.nodes),
             job_.by_degree};
   }
 
- private:
-  std::unique_ptr<SamplerOn<Space>> sampler_of(const std::string& kind, const SamplerShape& shape) const {
+  const Targets& targets() const override { return *targets_; }
+  std::unique_ptr<SamplerOn<Space>> make_sampler(const std::string& kind,
+                                                 const SamplerShape& shape) const override {
     note_activity("setting up the samplers");
-    return make_sampler(this->space(), kind, placed_.matrix, shape);
+    return espalier::make_sampler(this->space(), kind, placed_.matrix, shape);
   }
 
+ private:
   const Job& job_;
   PlacedMatrix<Index, Space> placed_;
+  std::unique_ptr<SampleAhead> ahead_;
   InputStoresOn<Space> input_;
   std::unique_ptr<const Targets> targets_;
   SamplerShape shape_;

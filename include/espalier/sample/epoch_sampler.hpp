@@ -50,7 +50,7 @@ SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm);
 /// its own (Communicator::duplicate), as the thread communicates beside the caller.
 struct SampleAhead {
   const Communicator& world;
-  Worker worker;
+  Worker worker = {};
 };
 
 template <class Space>

@@ -160,4 +160,16 @@ class VertexSource final : public ExampleSource {
   TrainingVertices training_;
 };
 
+/// Vertices once each, in the order in which they are given, in batches of `batch_size`: for
+/// looking at all of them, whatever the seed and the epoch. Both lists must outlive what is
+/// made of it.
+class VerticesInOrder final : public ExampleSource {
+ public:
+  explicit VerticesInOrder(const TrainingVertices& vertices) : vertices_(vertices) {}
+  std::shared_ptr<const Examples> of_epoch(const EpochShape& shape) const override;
+
+ private:
+  TrainingVertices vertices_;
+};
+
 }  // namespace espalier

@@ -41,6 +41,16 @@ class EvaluatorOn {
     return *evaluate(space, network, {});
   }
 
+  /// Collective over the grid. What the network gives for all vertices: `sink` takes the rows of
+  /// this rank's share.
+  void infer(const Space& space, const Network<float, Space>& network, RowSinkOn<Space>& sink) const {
+    std::vector<RowSinkOn<Space>*> sinks(static_cast<std::size_t>(network.stages()), nullptr);
+    sinks.back() = &sink;
+    pass_.run(space, network, input_, sinks, {});
+  }
+  /// Part r: the vertices of rank r's share.
+  const Ownership& shares() const { return pass_.shares(); }
+
  private:
   const InputStoresOn<Space>& input_;
   const TaskOn<Space>& task_;

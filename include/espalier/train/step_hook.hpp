@@ -183,6 +183,11 @@ class StepHookOn {
   Counters counters_;
 };
 
+/// Those that look after rows of input and know no network, for who takes minibatches and trains by
+/// himself: feature caches. `job` must outlive them.
+template <class Space>
+void make_row_hooks(const TrainingJobOn<Space>& job, StepHooksOn<Space>& hooks);
+
 /// What a log says of parts after training; empty where none has anything to say.
 std::string lines_of_parts(std::span<const EpochReport> epochs);
 

@@ -1,4 +1,5 @@
-// The steps of training as they come: minibatches with their input rows, sampled and fetched ahead.
+// Steps as they come, for training and for whoever wants minibatches: their input rows with them,
+// sampled and fetched ahead.
 //
 // With run.overlap, while a step computes, the fetches of run.prefetch_steps = k steps after it are
 // under way, and a thread samples the next window. It does not stop where an epoch ends: the first
@@ -34,16 +35,39 @@ struct TrainingStepOn {
   std::int64_t remote_rows = 0;
 };
 
-/// The batches of an epoch, from 1, of a job.
+/// What steps are made of; all must outlive the pipeline.
 template <class Space>
-EpochPlan plan_of_epoch(const TrainingJobOn<Space>& job, std::int64_t epoch);
+struct StepSourceOn {
+  const GridOn<Space>& grid;
+  SamplerOn<Space>& sampler;
+  const InputStoresOn<Space>& input;
+  const ExampleSource& examples;
+  EpochShape shape = {};         ///< of each epoch
+  std::int64_t epochs = 1;       ///< nothing is begun beyond them
+  std::int64_t bulk = 1;         ///< batches that are sampled together
+  std::int64_t prefetched = 0;   ///< steps whose rows travel while another computes
+  SampleAhead* ahead = nullptr;  ///< as TrainingJobOn has it
+};
+
+/// Those of a training.
+template <class Space>
+StepSourceOn<Space> steps_of(const TrainingJobOn<Space>& job);
+
+/// The batches of an epoch, from 1.
+template <class Space>
+EpochPlan plan_of_epoch(const StepSourceOn<Space>& source, std::int64_t epoch) {
+  auto shape = source.shape;
+  shape.epoch = static_cast<std::uint64_t>(epoch);
+  return EpochPlan(source.examples, shape);
+}
 
 template <class Space>
 class StepPipelineOn {
  public:
   /// Everything must outlive it.
-  StepPipelineOn(const Space& space, const TrainingJobOn<Space>& job, const StepHooksOn<Space>& parts,
-                 StageClock<Space>& clock);
+  StepPipelineOn(const Space& space, const StepSourceOn<Space>& source, const StepHooksOn<Space>& hooks,
+                 StageClock<Space>& clock)
+      : space_(space), source_(source), hooks_(hooks), clock_(clock) {}
 
   /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
   /// moved is booked now: the ledger of an epoch has all of its own.
@@ -73,7 +97,7 @@ class StepPipelineOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    Epoch(const TrainingJobOn<Space>& job, const Cursor& start, SampleAhead* ahead);
+    Epoch(const StepSourceOn<Space>& source, const Cursor& start);
   };
   struct BegunStep {
     const Epoch* epoch;
@@ -91,13 +115,11 @@ class StepPipelineOn {
   void draw_by(Hook& part, Epoch& epoch, Upcoming& step);
   void sample_ahead(Epoch& epoch);
   void look_ahead();
-  std::int64_t depth() const;
 
   Space space_;
-  const TrainingJobOn<Space>& job_;
+  StepSourceOn<Space> source_;
   const StepHooksOn<Space>& hooks_;
   StageClock<Space>& clock_;
-  std::optional<SampleAhead> ahead_;  ///< with a sampling grid of its own
   /// The next one when something of it was begun.
   std::unique_ptr<Epoch> epoch_, next_epoch_;
   /// To begin, of the epoch that is being begun.

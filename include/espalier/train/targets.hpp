@@ -51,11 +51,13 @@ void place_targets(const Grid& grid, const Ownership& blocks,
 /// evaluates what.
 void read_splits(const Grid& grid, const GraphFile& file, const Ownership& blocks, Targets& targets);
 
-/// Collective over the grid. What is to be learnt of each training vertex, in their order, on every
-/// rank. `evaluated`: `width` values for each vertex that I evaluate.
+/// Collective over the grid. What is known of each vertex of a split, in their order, on every
+/// rank. `vertices`: of the split, ascending; `evaluated`: `width` values for each vertex that
+/// I evaluate.
 template <class T>
-Buffer<T> gather_for_training(const Grid& grid, const Targets& targets, const Buffer<T>& evaluated,
-                              std::int64_t width);
+Buffer<T> gather_split(const Grid& grid, const Targets& targets, Split split,
+                       std::span<const std::int64_t> vertices, const Buffer<T>& evaluated,
+                       std::int64_t width);
 
 /// Collective over the grid. What the task of a config trains and evaluates by, of a file that
 /// check_labels, check_splits and the task's own check have let through. `groups`: of local

@@ -93,6 +93,12 @@ class TrainerOn {
   EpochReport end_epoch();
   /// Ends training, wherever it is: the best weights are in network(), if an epoch was evaluated.
   TrainingResult result();
+  /// Between two steps: the scores of the weights of this moment.
+  Evaluation evaluate_now();
+  /// Not collective. Waits for the thread that samples ahead, so that others may communicate.
+  void rest() { pipeline_.wait_for_sampling(); }
+  /// The next step to be taken.
+  const Cursor& cursor() const { return cursor_; }
   /// So far; 0: none.
   std::int64_t best_epoch() const { return result_.best_epoch; }
   /// Its weights alone, as a checkpoint has them: read from where they lie until the next

@@ -22,10 +22,10 @@ struct TrainingJobOn {
   const EvaluatorOn<Space>& evaluator;
   std::int64_t bulk = 1;              ///< resolved from sampler.bulk
   std::int64_t batches_per_step = 1;  ///< resolved from train.batches_per_step
-  /// The grid that `sampler` and the evaluator's sampler are made over, when it is one of its own
-  /// beside `grid`: with run.overlap a thread samples ahead on it, on GPUs by Transport::kHost.
-  /// Null: they are made over `grid`, and windows are sampled when needed.
-  const Grid* sampling_grid = nullptr;
+  /// The thread that samples ahead, with run.overlap, and the ranks of the grid that `sampler` and
+  /// the evaluator's sampler are made over, one of its own beside `grid`; on GPUs by
+  /// Transport::kHost. Null: they are made over `grid`, and windows are sampled when needed.
+  SampleAhead* ahead = nullptr;
   InputShape input_shape = {};          ///< of the network; none: that of one table of features
   const BatchGroups* groups = nullptr;  ///< of local batches, or null
   std::int64_t population = 0;          ///< of the batches, as EpochShape has it

@@ -1,0 +1,40 @@
+// One thread that does pieces of work one after another, in the order in which they were given.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace espalier {
+
+class WorkQueue {
+ public:
+  /// Without a thread of its own work is done where its end is waited for.
+  explicit WorkQueue(bool has_thread);
+  /// Waits for all work; what it threw is lost.
+  ~WorkQueue();
+  WorkQueue(const WorkQueue&) = delete;
+  WorkQueue& operator=(const WorkQueue&) = delete;
+
+  bool has_thread() const { return thread_.joinable(); }
+  /// Adds a piece of work. wait() of what is returned, or get(), throws what it threw; it may
+  /// be dropped.
+  std::shared_future<void> add(std::function<void()> work);
+  /// Returns when all that was added is done.
+  void wait();
+
+ private:
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::packaged_task<void()>> waiting_;
+  bool at_work_ = false, ending_ = false;
+  std::deque<std::shared_future<void>> deferred_;  ///< without a thread: not known to be done
+  std::thread thread_;                             ///< last: it uses the others
+};
+
+}  // namespace espalier

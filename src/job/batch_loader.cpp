@@ -1,0 +1,362 @@
+#include "espalier/job/batch_loader.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "espalier/base/named.hpp"
+#include "espalier/dense/paired_rows.hpp"
+#include "espalier/job/training_on_gpu.hpp"
+#include "espalier/train/classes.hpp"
+#include "espalier/train/labels.hpp"
+#include "espalier/train/step_pipeline.hpp"
+
+namespace espalier {
+
+namespace {
+
+// Rows of batches that are done with, for the next ones.
+class SpareRows {
+ public:
+  void put(std::vector<Matrix<float>> tables) {
+    const std::lock_guard lock(mutex_);
+    if (spare_.size() < kMost) spare_.push_back(std::move(tables));
+  }
+  // Of the next `count` minibatches, by table.
+  InputMatrices<Cpu> take(std::size_t tables, std::size_t count) {
+    InputMatrices<Cpu> rows(tables);
+    const std::lock_guard lock(mutex_);
+    for (; count > 0 && !spare_.empty(); --count) {
+      for (std::size_t k = 0; k < tables; ++k) rows[k].push_back(std::move(spare_.back()[k]));
+      spare_.pop_back();
+    }
+    return rows;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  std::mutex mutex_;
+  std::vector<std::vector<Matrix<float>>> spare_;
+};
+
+// What is known of seeds by their label indices.
+struct SeedLabels {
+  bool classes = false;                        // are label indices classes?
+  const Matrix<std::uint8_t>* rows = nullptr;  // or places of these
+};
+
+// Vertices in order, and what is known of them.
+struct Listed {
+  Buffer<std::int64_t> vertices;
+  Buffer<std::int32_t> label_indices;
+  Matrix<std::uint8_t> label_rows;
+};
+
+Split split_named(const std::string& name) {
+  constexpr Named<Split> kSplits[] = {
+      {"train", Split::kTrain}, {"valid", Split::kValid}, {"test", Split::kTest}};
+  return entry_named(kSplits, name, "split =").value;
+}
+
+// Collective.
+Listed list_split(const Job& job, const Targets& targets, Split split) {
+  Listed listed;
+  listed.vertices = job.file->read_split(split);
+  const auto gather = [&](const auto& evaluated, std::int64_t width) {
+    return gather_split(*job.grid, targets, split, listed.vertices, evaluated, width);
+  };
+  if (const auto* one = dynamic_cast<const ClassTargets*>(&targets))
+    listed.label_indices = gather(one->evaluated_labels, 1);
+  if (const auto* several = dynamic_cast<const LabelTargets*>(&targets)) {
+    listed.label_rows.rows = std::ssize(listed.vertices);
+    listed.label_rows.columns = targets.outputs;
+    listed.label_rows.data = gather(several->evaluated_labels.data, targets.outputs);
+    for (std::int64_t k = 0; k < listed.label_rows.rows; ++k)
+      listed.label_indices.push_back(static_cast<std::int32_t>(k));
+  }
+  return listed;
+}
+
+void check_options(const Job& job, const LoaderOptions& options) {
+  const auto& config = job.config;
+  if (config.history.kind != "none")
+    usage_error("history.kind = \"{}\" wants the network of `train`: a loader cannot fill it; write \"none\"",
+                config.history.kind);
+  if (config.model.embedding > 0)
+    usage_error("model.embedding = {}: rows that are trained want the network of `train`; leave it out",
+                config.model.embedding);
+  if (job.device.gpu) usage_error("a loader gives batches in memory of the host; write run.device = \"cpu\"");
+  const bool listed = !options.split.empty() || options.vertices;
+  if (!options.split.empty() && options.vertices)
+    usage_error("a loader is of a split or of vertices, not of both");
+  if (!options.split.empty() && !task_kind_of(config.train.task).of_labels)
+    usage_error("split = \"{}\": links have no split of vertices; name vertices", options.split);
+  if (options.vertices)
+    for (const auto v : *options.vertices)
+      if (v < 0 || v >= job.graph.nodes)
+        usage_error("vertex {}: the graph has vertices 0 to {}", v, job.graph.nodes - 1);
+  if (options.batch_size < 0 || options.epochs < 0 || options.ahead < -1)
+    usage_error("batch_size and epochs are 0 or more, ahead -1 or more");
+  for (const auto fanout : options.fanout)
+    if (fanout < -1 || fanout == 0) usage_error("fanout {}: 1 or more, or -1: whole rows", fanout);
+  const bool whole =
+      !options.fanout.empty() && std::ranges::all_of(options.fanout, [](auto f) { return f == -1; });
+  const auto& kind = sampler_kind_of(config.sampler.kind);
+  if (listed && kind.induces && !whole)
+    usage_error("sampler.kind = \"{}\" draws sets of all vertices; give a fanout of -1 in each layer",
+                kind.name);
+  if (!listed && !options.fanout.empty())
+    usage_error("fanout: batches of training have the config's, sampler.fanout");
+  if (!listed && options.batch_size > 0)
+    usage_error("batch_size: batches of training have the config's, sampler.batch_size");
+}
+
+// What a loader of vertices draws.
+SamplerShape shape_of(const Job& job, const LoaderOptions& options, bool whole) {
+  auto shape = sampler_shape(job.config, job.graph, job.grid->ranks());
+  if (options.fanout.empty()) return shape;
+  const auto layers = options.fanout.size();
+  if (whole) {
+    shape = whole_rows_shape(shape, "sample");
+    if (!shape.relation_fanout.empty()) shape.relation_fanout.resize(layers, shape.relation_fanout[0]);
+  } else if (!shape.relation_fanout.empty()) {
+    shape.relation_fanout =
+        relation_fanouts(job.config.sampler.relation_fanout, options.fanout, job.graph.schema);
+  }
+  shape.fanout = options.fanout;
+  return shape;
+}
+
+class LoaderOnCpu final : public BatchLoader {
+ public:
+  // Collective.
+  LoaderOnCpu(const Job& job, const TrainingSetOn<Cpu>& set, WorkQueue& queue, const LoaderOptions& options)
+      : job_(job),
+        lent_(set.lent()),
+        // One core, but where the config says more: the others are whose batches these are.
+        cpu_{job.asked.run.threads.is_auto() ? 1 : job.cpu.threads},
+        queue_(queue),
+        listed_(!options.split.empty() || options.vertices),
+        ahead_(options.ahead >= 0 ? options.ahead : job.config.run.prefetch_steps),
+        clock_(cpu_, timers_) {
+    if (!queue.has_thread()) ahead_ = 0;
+    make_row_hooks(lent_, hooks_);
+    auto source = listed_ ? list(set, options) : steps_of(lent_);
+    if (!listed_) note_labels(set.targets());
+    source.epochs = options.epochs > 0 ? options.epochs : listed_ ? 1 : job.config.train.epochs;
+    source.prefetched = ahead_ > 0 ? 1 : 0;
+    layers_ = options.fanout.empty() ? std::max<std::int64_t>(1, job.config.model.layers)
+                                     : std::ssize(options.fanout);
+    source_.emplace(source);
+    pipeline_.emplace(cpu_, *source_, hooks_, clock_);
+    const auto plan = plan_of_epoch(*source_, 1);
+    const auto S = std::min(source.shape.batches_per_step, std::max<std::int64_t>(1, plan.batches()));
+    of_step_ = count_batches(S, job.grid->ranks());
+    facts_ = {source.epochs, plan.batches(), plan.steps(), source.shape.batches_per_step,
+              plan.steps() * of_step_};
+  }
+  ~LoaderOnCpu() override {
+    queue_.wait();
+    pipeline_->leave();
+  }
+
+  const Facts& facts() const override { return facts_; }
+
+  void seek(const Cursor& to) override {
+    if (to.epoch < 1 || to.epoch > facts_.epochs + 1 || to.step < 0 || to.step > facts_.steps)
+      usage_error("seek: epoch {} and step {} of {} epochs of {} steps; epochs count from 1, steps from 0",
+                  to.epoch, to.step, facts_.epochs, facts_.steps);
+    queue_.wait();
+    asked_.clear();
+    pipeline_->leave();
+    entered_ = false;
+    drawn_ = begun_ = to.step == facts_.steps ? Cursor{to.epoch + 1, 0} : to;
+    current_.clear();
+  }
+
+  void begin() override {
+    if (!current_.empty()) return;
+    while (std::ssize(asked_) < 1 + ahead_ && begun_.epoch <= facts_.epochs && facts_.steps > 0) {
+      auto step = std::make_shared<Items>();
+      asked_.push_back({step, queue_.add([this, step] { *step = draw_step(); })});
+      if (++begun_.step == facts_.steps) begun_ = {begun_.epoch + 1, 0};
+    }
+  }
+
+  bool ready(double seconds) override {
+    if (!current_.empty() || asked_.empty()) return true;
+    return asked_.front().done.wait_for(std::chrono::duration<double>(seconds)) !=
+           std::future_status::timeout;
+  }
+
+  std::shared_ptr<const LoadedBatch> next() override {
+    begin();
+    if (current_.empty()) {
+      if (asked_.empty()) return nullptr;
+      const auto front = std::move(asked_.front());
+      asked_.pop_front();
+      front.done.get();
+      current_ = std::move(*front.items);
+      begin();
+    }
+    auto item = std::move(current_.front());
+    current_.pop_front();
+    return item;
+  }
+
+ private:
+  using Items = std::deque<std::shared_ptr<const LoadedBatch>>;
+  struct Asked {
+    std::shared_ptr<Items> items;
+    std::shared_future<void> done;
+  };
+
+  // Collective. Vertices in order, by a sampler of their own.
+  StepSourceOn<Cpu> list(const TrainingSetOn<Cpu>& set, const LoaderOptions& options) {
+    if (options.vertices)
+      list_.vertices.assign(options.vertices->begin(), options.vertices->end());
+    else
+      list_ = list_split(job_, set.targets(), split_named(options.split));
+    labels_.classes = !options.vertices && dynamic_cast<const ClassTargets*>(&set.targets()) != nullptr;
+    if (list_.label_rows.columns > 0) labels_.rows = &list_.label_rows;
+    const bool whole =
+        !options.fanout.empty() && std::ranges::all_of(options.fanout, [](auto f) { return f == -1; });
+    sampler_ =
+        set.make_sampler(whole ? "graphsage" : job_.config.sampler.kind, shape_of(job_, options, whole));
+    in_order_.emplace(TrainingVertices{list_.vertices, list_.label_indices});
+    const auto ranks = job_.grid->ranks();
+    return {
+        .grid = lent_.grid,
+        .sampler = *sampler_,
+        .input = lent_.input,
+        .examples = *in_order_,
+        .shape = {.batch_size = options.batch_size > 0 ? options.batch_size : job_.config.sampler.batch_size,
+                  .batches_per_step = ranks,
+                  .ranks = ranks,
+                  .seed = static_cast<std::uint64_t>(job_.config.train.seed)},
+        .bulk = ranks,
+        .ahead = lent_.ahead};
+  }
+
+  void note_labels(const Targets& targets) {
+    labels_.classes = dynamic_cast<const ClassTargets*>(&targets) != nullptr;
+    if (const auto* several = dynamic_cast<const LabelTargets*>(&targets))
+      labels_.rows = &several->train_labels;
+  }
+
+  // By the queue. The items of the step after the one before.
+  Items draw_step() {
+    if (!entered_) pipeline_->enter(drawn_);
+    entered_ = true;
+    const auto& plan = pipeline_->plan();
+    const auto begin = plan.step_begin(drawn_.step), end = plan.step_end(drawn_.step);
+    const auto rank = job_.grid->world().rank();
+    auto rows = spare_->take(lent_.input.tables(), plan.kept_by(rank, begin, end).size());
+    const auto edges = std::make_shared<EdgesOn<Cpu>>();
+    auto step = pipeline_->next(rows, *edges);
+    const double weight = listed_ ? static_cast<double>(plan.examples().count_seeds(begin, end))
+                                  : lent_.task.weight(plan, begin, end);
+    std::vector<std::shared_ptr<LoadedBatch>> items;
+    for (std::size_t m = 0; m < step.minibatches.size(); ++m) {
+      const auto item = new_item();
+      item->minibatch = std::move(step.minibatches[m]);
+      item->batch = item->minibatch.number;
+      for (std::size_t k = 0; k < rows.size(); ++k) item->tables.push_back(dense(k, std::move(rows[k][m])));
+      item->edges = edges;
+      item->seeds = plan.batch(item->batch);
+      add_labels(*item);
+      if (item->seeds.links() == nullptr) item->seeds = {};  // it points into the plan
+      plan.examples().release(item->batch);
+      items.push_back(item);
+    }
+    while (std::ssize(items) < of_step_) items.push_back(empty_item());
+    for (const auto& item : items) {
+      item->step = drawn_;
+      item->ends_step = item == items.back();
+      item->scale = weight > 0 ? job_.grid->ranks() / weight : 0;
+    }
+    if (++drawn_.step == facts_.steps) {
+      drawn_ = {drawn_.epoch + 1, 0};
+      entered_ = false;
+    }
+    return {items.begin(), items.end()};
+  }
+
+  // Rows of a table as they are multiplied: pairs become the rows that they stand for.
+  Matrix<float> dense(std::size_t table, Matrix<float> rows) const {
+    if (tables_[table].pairs == 0) return rows;
+    Matrix<float> whole;
+    widen_rows(cpu_, PairedRows<float>{rows, tables_[table].width}, whole);
+    return whole;
+  }
+
+  // Its rows go back to the spare ones.
+  std::shared_ptr<LoadedBatch> new_item() const {
+    return {new LoadedBatch, [spare = spare_](LoadedBatch* batch) {
+              if (!batch->tables.empty()) spare->put(std::move(batch->tables));
+              delete batch;
+            }};
+  }
+
+  std::shared_ptr<LoadedBatch> empty_item() const {
+    static constexpr std::int64_t kNoRows[] = {0};
+    const auto item = std::make_shared<LoadedBatch>();
+    item->minibatch.blocks.assign(static_cast<std::size_t>(layers_),
+                                  BlockView<Cpu>(0, 0, 0, kNoRows, nullptr, Beside<const float>()));
+    for (std::size_t k = 0; k < lent_.input.tables(); ++k) item->tables.emplace_back(0, tables_[k].width);
+    if (labels_.rows != nullptr) item->labels.columns = labels_.rows->columns;
+    return item;
+  }
+
+  void add_labels(LoadedBatch& item) const {
+    const auto indices = item.seeds.label_indices();
+    if (labels_.classes) item.classes.assign(indices.begin(), indices.end());
+    if (labels_.rows == nullptr) return;
+    const auto& all = *labels_.rows;
+    item.labels.rows = std::ssize(indices);
+    item.labels.columns = all.columns;
+    item.labels.data.assign(static_cast<std::size_t>(item.labels.rows * all.columns), kUnknownLabel);
+    for (std::int64_t k = 0; k < item.labels.rows; ++k)
+      if (indices[k] >= 0) std::copy_n(all.row(indices[k]), all.columns, item.labels.row(k));
+  }
+
+  const Job& job_;
+  TrainingJobOn<Cpu> lent_;
+  std::vector<InputTable> tables_ = tables_of(job_);
+  Cpu cpu_;
+  WorkQueue& queue_;
+  bool listed_;         // vertices in order, not batches of training
+  std::int64_t ahead_;  // steps
+  Listed list_;
+  std::optional<VerticesInOrder> in_order_;
+  SeedLabels labels_;
+  std::unique_ptr<SamplerOn<Cpu>> sampler_;  // of what is listed
+  StageTimers timers_;
+  StageClock<Cpu> clock_;
+  StepHooksOn<Cpu> hooks_;
+  std::optional<StepSourceOn<Cpu>> source_;
+  std::optional<StepPipelineOn<Cpu>> pipeline_;
+  Facts facts_;
+  std::int64_t of_step_ = 1;  // items of a rank
+  std::int64_t layers_ = 1;
+  std::shared_ptr<SpareRows> spare_ = std::make_shared<SpareRows>();
+  // The queue's: the next to be drawn.
+  Cursor drawn_;
+  bool entered_ = false;
+  // The caller's: the next to be asked for, what was asked for, what is left of a step.
+  Cursor begun_;
+  std::deque<Asked> asked_;
+  Items current_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchLoader> open_loader(const Job& job, const TrainingSetOn<Cpu>& training, WorkQueue& queue,
+                                         const LoaderOptions& options) {
+  check_options(job, options);
+  queue.wait();
+  return std::make_unique<LoaderOnCpu>(job, training, queue, options);
+}
+
+}  // namespace espalier

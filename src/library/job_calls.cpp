@@ -1,0 +1,281 @@
+// espalier.h: of the process, of a job, of its network.
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "espalier/base/input_text.hpp"
+#include "espalier/base/log.hpp"
+#include "espalier/base/version.hpp"
+#include "espalier/comm/agree.hpp"
+#include "espalier/comm/session.hpp"
+#include "job_handle_on_gpu.hpp"
+#include "told.hpp"
+
+using namespace espalier;
+
+namespace {
+
+std::optional<int> handle_of(const espalier_open_options& options) {
+  if (options.has_communicator == 0) return {};
+  return options.communicator;
+}
+
+// MPI's handles mean something to the library that gave them alone.
+void check_mpi(const espalier_open_options& options) {
+  if (options.mpi_library == nullptr || !mpi_is_running()) return;
+  const auto ours = mpi_library();
+  if (ours != options.mpi_library)
+    usage_error("the communicator is of another MPI library ({}) than libespalier.so was linked with ({})",
+                std::string_view(options.mpi_library).substr(0, 60), std::string_view(ours).substr(0, 60));
+}
+
+// Collective. As a command reads it: by rank 0, for all.
+Config read_config(const Communicator& world, const espalier_open_options& options) {
+  if ((options.config_path != nullptr) == (options.config_text != nullptr) && options.key_count == 0)
+    usage_error("a job is opened of a config's path, of its text, or of keys{}", "");
+  const std::string source = options.config_path != nullptr ? options.config_path : "the config";
+  std::string text = options.config_text != nullptr ? options.config_text : "";
+  if (options.config_path != nullptr) {
+    agree(world, [&] {
+      if (world.rank() == 0) text = read_input_text(source, "config file");
+    });
+    text = world.broadcast_text(text, 0, "setup");
+  }
+  const std::vector<std::string> keys(options.keys, options.keys + options.key_count);
+  // What ranks do not agree on is an error of all of them.
+  std::string given = text;
+  for (const auto& key : keys) given += '\0' + key;
+  const auto of_first = world.broadcast_text(given, 0, "setup");
+  agree(world, [&] {
+    if (given != of_first) usage_error("rank {} was given another config than rank 0", world.rank());
+  });
+  Config config;
+  agree(world, [&] { config = parse_config(text, source, keys); });
+  check_job(Moment::kConfig, {.world = world, .config = config, .source = source});
+  if (config.graph.file.empty()) usage_error("{}: graph.file is missing", source);
+  return config;
+}
+
+double metric_of(const Metrics& metrics, const Config& config) {
+  return metrics.find(espalier::metric_of(config.train).name).value_or(std::nan(""));
+}
+
+void tell(espalier_epoch* to, const espalier_epoch& epoch) {
+  if (to != nullptr) copy_told(to, epoch);
+}
+
+}  // namespace
+
+const char* espalier_version(void) {
+  return kVersion;
+}
+
+int espalier_world(int* rank, int* ranks) {
+  return answer(nullptr, [&] {
+    if (!mpi_is_running()) join_session({});
+    *rank = failure_context().rank, *ranks = failure_context().ranks;
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_is_launched(void) {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"})
+    if (std::getenv(name) != nullptr) return 1;
+  return mpi_is_running() ? 1 : 0;
+}
+
+void espalier_abort(int code, const char* message) {
+  fail_job(static_cast<ExitCode>(code), message);
+}
+
+int espalier_open(const espalier_open_options* given, espalier_job** job) {
+  return answer(nullptr, [&] {
+    const auto options = told(given);
+    *job = nullptr;
+    check_mpi(options);
+    auto world = join_session(handle_of(options));
+    check_mpi(options);
+    log::set_up(world.rank(), log::Level::kWarning);
+    const auto config = read_config(world, options);
+    *job = new espalier_job(std::move(world), config);
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_close(espalier_job* job) {
+  if (job == nullptr) return ESPALIER_OK;
+  return answer(nullptr, [&] {
+    std::unique_ptr<espalier_job> handle(job);
+    handle->rest();
+    for (auto& loader : handle->loaders) loader->loader.reset();
+    handle->loaders.clear();
+    handle->trainer.reset();
+    handle->set.reset();
+    return ESPALIER_OK;
+  });
+}
+
+const char* espalier_describe(espalier_job* job) {
+  return job->about.c_str();
+}
+
+int espalier_sum(espalier_job* job, double* values, int64_t count) {
+  return answer(job, [&] {
+    job->beside.all_reduce(std::span(values, static_cast<std::size_t>(count)), Reduction::kSum, "sum");
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_train_step(espalier_job* job, int32_t* more) {
+  return answer(job, [&] {
+    job->rest();
+    auto& trainer = job->network();
+    if (job->trained || trainer.done()) usage_error("training is done{}", "");
+    *more = trainer.step() ? 1 : 0;
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_train_epoch(espalier_job* job, espalier_epoch* to) {
+  return answer(job, [&]() -> int {
+    job->rest();
+    auto& trainer = job->network();
+    if (job->trained || trainer.done()) return ESPALIER_END;
+    while (trainer.step()) continue;
+    const auto report = trainer.end_epoch();
+    const auto& config = job->job.config;
+    espalier_epoch epoch = {};
+    epoch.epoch = report.epoch;
+    epoch.loss = report.loss.value_or(std::nan(""));
+    epoch.train = report.train ? metric_of(*report.train, config) : std::nan("");
+    epoch.valid = report.valid ? metric_of(*report.valid, config) : std::nan("");
+    epoch.test = std::nan("");
+    epoch.best_epoch = trainer.best_epoch();
+    epoch.digest = report.counts.digest;
+    tell(to, epoch);
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_train_end(espalier_job* job) {
+  return answer(job, [&] {
+    job->rest();
+    job->network().result();
+    job->trained = true;
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_evaluate(espalier_job* job, espalier_epoch* to) {
+  return answer(job, [&] {
+    job->rest();
+    auto& trainer = job->network();
+    const auto found = trainer.evaluate_now();
+    const auto& config = job->job.config;
+    espalier_epoch epoch = {};
+    epoch.epoch = trainer.cursor().epoch;
+    epoch.loss = std::nan("");
+    epoch.train = metric_of(found.train, config);
+    epoch.valid = metric_of(found.valid, config);
+    epoch.test = metric_of(found.test, config);
+    epoch.best_epoch = trainer.best_epoch();
+    tell(to, epoch);
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, float* outputs) {
+  return answer(job, [&] {
+    job->rest();
+    auto& network = job->network().network();
+    const auto& set = job->on_cpu();
+    const auto lent = set.lent();
+    const auto& world = job->world;
+    const std::span ids(vertices, static_cast<std::size_t>(count));
+    agree(world, [&] {
+      for (const auto v : ids)
+        if (v < 0 || v >= job->job.graph.nodes)
+          usage_error("vertex {}: the graph has vertices 0 to {}", v, job->job.graph.nodes - 1);
+    });
+    const auto& shares = lent.evaluator.shares();
+    const auto width = lent.task.outputs();
+    KeptRowsOn<Cpu> kept(shares.size(world.rank()), width);
+    lent.evaluator.infer(set.space(), network, kept);
+    const auto rows = kept.release();
+    // Ids to whoever has the rows, rows back.
+    std::vector<std::int64_t> counts(world.size(), 0);
+    for (const auto v : ids) ++counts[shares.owner(v)];
+    std::vector<std::int64_t> next(world.size(), 0);
+    for (int r = 1; r < world.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
+    Buffer<std::int64_t> asked(ids.size()), places(ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      const auto at = next[shares.owner(ids[k])]++;
+      asked[at] = ids[k];
+      places[at] = static_cast<std::int64_t>(k);
+    }
+    const auto wanted = world.all_to_all_v(std::span<const std::int64_t>(asked), counts, "infer");
+    Buffer<float> said, arrived;
+    for (const auto v : wanted.data)
+      said.insert(said.end(), rows.row(shares.local(v)), rows.row(shares.local(v)) + width);
+    auto sent = wanted.counts;
+    for (auto& number : sent) number *= width;
+    for (auto& number : counts) number *= width;
+    world.all_to_all_v(std::span<const float>(said), sent, counts, arrived, "infer");
+    for (std::size_t k = 0; k < places.size(); ++k)
+      std::copy_n(arrived.data() + k * width, width, outputs + places[k] * width);
+    return ESPALIER_OK;
+  });
+}
+
+namespace {
+
+// Calls use(name, matrix) with the tensor at a place; false: there is none.
+template <class Use>
+bool with_tensor(espalier_job* job, int64_t place, Use use) {
+  if (!job->trainer) job->rest();
+  bool found = false;
+  visit_trained(job->network().network(), [&](const std::string& name, Matrix<float>& tensor) {
+    if (place-- != 0) return;
+    use(name, tensor);
+    found = true;
+  });
+  return found;
+}
+
+}  // namespace
+
+int espalier_tensor_at(espalier_job* job, int64_t place, espalier_tensor* to) {
+  return answer(job, [&]() -> int {
+    static thread_local std::string kept;
+    espalier_tensor tensor = {};
+    const bool found = with_tensor(job, place, [&](const std::string& name, const Matrix<float>& of) {
+      kept = name;
+      tensor.name = kept.c_str();
+      tensor.rows = of.rows, tensor.columns = of.columns;
+    });
+    if (!found) return ESPALIER_END;
+    copy_told(to, tensor);
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_tensor_read(espalier_job* job, int64_t place, float* values) {
+  return answer(job, [&]() -> int {
+    const bool found = with_tensor(job, place, [&](const std::string&, const Matrix<float>& of) {
+      std::copy(of.data.begin(), of.data.end(), values);
+    });
+    if (!found) usage_error("there is no tensor {}", place);
+    return ESPALIER_OK;
+  });
+}
+
+int espalier_tensor_write(espalier_job* job, int64_t place, const float* values) {
+  return answer(job, [&]() -> int {
+    const bool found = with_tensor(job, place, [&](const std::string&, Matrix<float>& of) {
+      std::copy_n(values, of.data.size(), of.data.data());
+    });
+    if (!found) usage_error("there is no tensor {}", place);
+    return ESPALIER_OK;
+  });
+}
