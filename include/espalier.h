@@ -96,7 +96,7 @@ typedef struct espalier_loader_options {
    * "valid", "test": every vertex of the split once, in order. */
   const char* split;
   const int64_t*
-      vertices; /* [vertex_count] instead of a split: these, in this order, the same on all ranks */
+      vertices; /* [vertex_count] instead of a split: these, in this order, each once, the same on all ranks */
   int64_t vertex_count;
   const int64_t* fanout; /* [fanout_count] next to the seeds first, -1: whole rows; none: the config's */
   int64_t fanout_count;

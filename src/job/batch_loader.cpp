@@ -92,10 +92,15 @@ void check_options(const Job& job, const LoaderOptions& options) {
     usage_error("a loader is of a split or of vertices, not of both");
   if (!options.split.empty() && !task_kind_of(config.train.task).of_labels)
     usage_error("split = \"{}\": links have no split of vertices; name vertices", options.split);
-  if (options.vertices)
-    for (const auto v : *options.vertices)
+  if (options.vertices) {
+    auto sorted = *options.vertices;
+    std::ranges::sort(sorted);
+    for (const auto v : sorted)
       if (v < 0 || v >= job.graph.nodes)
         usage_error("vertex {}: the graph has vertices 0 to {}", v, job.graph.nodes - 1);
+    if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+      usage_error("vertex {} is named twice; a loader gives each once", *twice);
+  }
   if (options.batch_size < 0 || options.epochs < 0 || options.ahead < -1)
     usage_error("batch_size and epochs are 0 or more, ahead -1 or more");
   for (const auto fanout : options.fanout)

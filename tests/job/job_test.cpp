@@ -6,24 +6,11 @@
 
 #include <variant>
 
-#include "espalier/file/hdf5_memory.hpp"
-#include "espalier/graph/generate.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
-#include "espalier/job/training_on_gpu.hpp"
-#include "espalier/train/trainer.hpp"
-#include "mpi_test.hpp"
+#include "open_job.hpp"
 
 namespace espalier {
 namespace {
-
-// The graph, in memory, the same on every rank.
-hdf5::WrittenBytes small_graph() {
-  hdf5::WrittenBytes graph;
-  const auto self = test_world().split(test_world().rank(), 0);
-  generate_planted(self, {.nodes = 300, .degree = 6, .homophily = 0.8},
-                   {.features = 5, .classes = 3, .seed = 2}, graph);
-  return graph;
-}
 
 Config small_config(std::int64_t copies, const std::string& sampler = "graphsage") {
   return parse_config("", "a test",
@@ -32,26 +19,6 @@ Config small_config(std::int64_t copies, const std::string& sampler = "graphsage
                        "train.batches_per_step=4", "train.reproducible=true",
                        fmt::format("sampler.kind={}", sampler), fmt::format("grid.replication={}", copies)});
 }
-
-struct OpenJob {
-  Job job;
-  TrainingSet training;
-  OpenJob(const Config& config, hdf5::WrittenBytes& graph)
-      : job(open(config, graph)), training(open_training(job, [] {})) {}
-  std::uint64_t train() {
-    return std::visit(
-        [](const auto& set) {
-          TrainerOn trainer(set->space(), set->lent());
-          trainer.train({});
-          return trainer.weights_digest();
-        },
-        training);
-  }
-  static Job open(const Config& config, hdf5::WrittenBytes& graph) {
-    const InMemory memory = {graph};
-    return open_job(test_world(), config, JobKind::kTrain, {}, {}, &memory);
-  }
-};
 
 TEST(Job, SeveralAreOpenAtOnceAndTrainAsIfAlone) {
   auto graph = small_graph();

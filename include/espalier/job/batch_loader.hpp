@@ -26,7 +26,7 @@ struct LoaderOptions {
   /// Empty, and no vertices: the batches of training. Else "train", "valid" or "test": every vertex
   /// of the split once, in order.
   std::string split = {};
-  /// Instead: these, in this order; no labels.
+  /// Instead: these, in this order, each once; no labels.
   std::optional<std::vector<std::int64_t>> vertices = {};
   std::vector<std::int64_t> fanout = {};  ///< next to the seeds first, -1: whole rows; none:
                                           ///< the config's

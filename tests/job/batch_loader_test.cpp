@@ -1,0 +1,235 @@
+// ranks: 1 2 3 4
+// Laws of a loader: it gives the minibatches of training, bit for bit, on every grid, with the rows
+// and labels of the graph; all ranks the same number of items, whose scales make the mean of a step;
+// what was given stays as it was. Vertices of a split come once each, in order, with whole rows
+// where they are asked for. Loaders and training of one job leave each other alone.
+#include "espalier/job/batch_loader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "espalier/job/sampling_on_gpu.hpp"
+#include "open_job.hpp"
+
+namespace espalier {
+namespace {
+
+// S = 5 batches a step: 2 and 4 ranks share them unevenly, and so does the last step.
+Config config_of(std::int64_t copies, const std::string& sampler, const std::string& more = "train.seed=3") {
+  return parse_config(
+      "", "a test",
+      {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=1", "model.hidden=8", "model.layers=2",
+       "sampler.fanout=[4, 3]", "sampler.batch_size=14", "train.epochs=2", "train.batches_per_step=5",
+       "train.reproducible=true", "sampler.bulk=7", fmt::format("sampler.kind={}", sampler),
+       fmt::format("grid.replication={}", copies), more});
+}
+
+using Batches = std::vector<std::shared_ptr<const LoadedBatch>>;
+
+Batches all_of(BatchLoader& loader) {
+  Batches all;
+  while (auto batch = loader.next()) all.push_back(std::move(batch));
+  return all;
+}
+
+std::uint64_t digest_of(const LoadedBatch& batch) {
+  return batch.batch < 0 ? 0 : sample_digest(batch.minibatch) + batch.minibatch.examples_digest;
+}
+
+template <class T>
+T over_ranks(T value, Reduction reduction) {
+  return test_world().all_reduce(value, reduction, "test");
+}
+
+// Of each epoch, over ranks.
+std::map<std::int64_t, std::uint64_t> digests_of(const Batches& batches, std::int64_t epochs) {
+  std::map<std::int64_t, std::uint64_t> digests;
+  for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
+    std::uint64_t mine = 0;
+    for (const auto& batch : batches)
+      if (batch->step.epoch == epoch) mine += digest_of(*batch);
+    digests[epoch] = over_ranks(mine, Reduction::kSum);
+  }
+  return digests;
+}
+
+// What sample_epoch, which has no pipeline, draws.
+std::uint64_t expected_digest(const Config& config, hdf5::WrittenBytes& graph, std::int64_t epoch) {
+  const InMemory memory = {graph};
+  const auto job = open_job(test_world(), config, JobKind::kSample, {}, {}, &memory);
+  const VertexSource examples(job.file->read_split(Split::kTrain));
+  std::uint64_t digest = 0;
+  with_matrix(job, [&](const auto& space, const auto& matrix) {
+    digest = sample_epoch(job, space, *make_job_sampler(job, space, matrix), examples, epoch).counts.digest;
+  });
+  return digest;
+}
+
+TEST(BatchLoader, GivesTheMinibatchesOfTraining) {
+  auto graph = small_graph();
+  for (const char* sampler : {"graphsage", "labor", "ladies", "subgraph"}) {
+    const auto first = expected_digest(config_of(1, sampler), graph, 1),
+               second = expected_digest(config_of(1, sampler), graph, 2);
+    for (const int copies : divisors(test_world().size()))
+      for (const std::int64_t ahead : {0, 1, 4}) {
+        OpenJob open(config_of(copies, sampler), graph);
+        const auto loader = open.load({.ahead = ahead});
+        const auto batches = all_of(*loader);
+        const auto digests = digests_of(batches, 2);
+        EXPECT_EQ(digests.at(1), first) << sampler << " " << copies << " " << ahead;
+        EXPECT_EQ(digests.at(2), second) << sampler << " " << copies << " " << ahead;
+        EXPECT_EQ(loader->next(), nullptr);
+      }
+  }
+}
+
+TEST(BatchLoader, GivesAllRanksAsManyItemsAndScalesThatMakeAMean) {
+  auto graph = small_graph();
+  OpenJob open(config_of(1, "graphsage"), graph);
+  const auto loader = open.load({.epochs = 1});
+  const auto& facts = loader->facts();
+  const auto batches = all_of(*loader);
+  const auto ranks = test_world().size();
+  EXPECT_EQ(facts.items, facts.steps * count_batches(5, ranks));
+  EXPECT_EQ(std::ssize(batches), facts.items);
+  std::map<std::int64_t, double> parts, ends;
+  for (const auto& batch : batches) {
+    parts[batch->step.step] += batch->scale * static_cast<double>(batch->minibatch.seeds());
+    ends[batch->step.step] += batch->ends_step ? 1 : 0;
+    ASSERT_EQ(batch->minibatch.blocks.size(), 2u);
+    EXPECT_EQ(batch->tables.at(0).columns, 5);
+    EXPECT_EQ(batch->tables.at(0).rows, std::ssize(batch->minibatch.vertices));
+    EXPECT_EQ(std::ssize(batch->classes), batch->minibatch.seeds());
+  }
+  ASSERT_EQ(std::ssize(parts), facts.steps);
+  for (const auto& [step, part] : parts) {
+    EXPECT_NEAR(over_ranks(part, Reduction::kSum), ranks, 1e-9) << step;
+    EXPECT_EQ(ends.at(step), 1) << step;
+  }
+}
+
+TEST(BatchLoader, GivesRowsAndLabelsOfTheGraphThatStay) {
+  auto graph = small_graph();
+  Batches batches;
+  std::vector<std::uint64_t> given;
+  {
+    OpenJob open(config_of(1, "graphsage", "run.cache_memory=\"1MB\""), graph);
+    const auto features = open.job.file->read_features<float>(0, 300);
+    const auto labels = open.job.file->read_labels(0, 300);
+    auto loader = open.load();
+    while (const auto batch = loader->next()) {
+      batches.push_back(batch);
+      given.push_back(digest_of(*batch));
+    }
+    loader.reset();
+    std::int64_t seeds = 0;
+    for (const auto& batch : batches) {
+      const auto vertices = batch->minibatch.vertices;
+      for (std::size_t k = 0; k < vertices.size(); ++k)
+        for (std::int64_t j = 0; j < 5; ++j)
+          ASSERT_EQ(batch->tables[0](static_cast<std::int64_t>(k), j), features(vertices[k], j));
+      for (std::size_t k = 0; k < batch->classes.size(); ++k)
+        ASSERT_EQ(batch->classes[k], labels[vertices[k]]);
+      seeds += batch->minibatch.seeds();
+    }
+    EXPECT_EQ(over_ranks(seeds, Reduction::kSum), 2 * open.job.graph.train);
+  }
+  for (std::size_t k = 0; k < batches.size(); ++k) EXPECT_EQ(digest_of(*batches[k]), given[k]);
+}
+
+TEST(BatchLoader, GivesEveryVertexOfASplitOnceInOrderWithWholeRows) {
+  auto graph = small_graph();
+  for (const int copies : divisors(test_world().size())) {
+    OpenJob open(config_of(copies, "labor"), graph);
+    const auto all = open.job.file->read_rows<std::int32_t>(0, 300);
+    const auto labels = open.job.file->read_labels(0, 300);
+    const std::pair<const char*, Split> splits[] = {{"train", Split::kTrain}, {"test", Split::kTest}};
+    for (const auto& [name, split] : splits) {
+      const auto expected = open.job.file->read_split(split);
+      const auto loader = open.load({.split = name, .fanout = {-1, -1, -1}, .batch_size = 10});
+      Buffer<std::int64_t> found;
+      for (const auto& batch : all_of(*loader)) {
+        ASSERT_EQ(batch->minibatch.blocks.size(), 3u);
+        const auto vertices = batch->minibatch.vertices;
+        for (std::int64_t k = 0; k < batch->minibatch.seeds(); ++k) {
+          ASSERT_EQ(batch->classes[k], labels[vertices[k]]);
+          ASSERT_EQ(vertices[k], expected[batch->batch * 10 + k]);
+          found.push_back(vertices[k]);
+        }
+        for (const auto& block : batch->minibatch.blocks)
+          for (std::int64_t row = 0; row < block.rows; ++row)
+            ASSERT_EQ(block.row_size(row), all.row_size(vertices[row])) << vertices[row];
+      }
+      auto together = test_world().all_gather_v(std::span<const std::int64_t>(found), "test");
+      std::ranges::sort(together);
+      EXPECT_TRUE(std::ranges::equal(together, expected)) << name << " " << copies;
+    }
+  }
+}
+
+TEST(BatchLoader, GoesOnAtAnyStep) {
+  auto graph = small_graph();
+  OpenJob open(config_of(1, "graphsage"), graph);
+  const auto loader = open.load();
+  const auto all = all_of(*loader);
+  const auto of_step = loader->facts().items / loader->facts().steps;
+  for (const Cursor& to : {Cursor{2, 1}, Cursor{1, 0}, Cursor{1, loader->facts().steps}}) {
+    loader->seek(to);
+    auto at = static_cast<std::size_t>(((to.epoch - 1) * loader->facts().steps + to.step) * of_step);
+    for (int k = 0; k < 3 && at < all.size(); ++k, ++at) {
+      const auto batch = loader->next();
+      ASSERT_NE(batch, nullptr);
+      EXPECT_EQ(batch->step, all[at]->step);
+      EXPECT_EQ(digest_of(*batch), digest_of(*all[at]));
+    }
+  }
+  EXPECT_THROW(loader->seek({1, 99}), UserError);
+}
+
+// Also where a thread samples the next window of one when the other is asked.
+TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
+  auto graph = small_graph();
+  const auto config = config_of(1, "graphsage");
+  const auto alone = OpenJob(config, graph).train();
+  OpenJob open(config, graph);
+  Trainer trainer(open.set().space(), open.set().lent());
+  const auto one = open.load(), other = open.load({.split = "valid"});
+  Batches of_one, of_other;
+  while (!trainer.done()) {
+    bool more = true;
+    while (more) {
+      open.queue.wait();
+      more = trainer.step();
+      trainer.rest();
+      if (auto batch = one->next()) of_one.push_back(std::move(batch));
+      if (auto batch = other->next()) of_other.push_back(std::move(batch));
+    }
+    open.queue.wait();
+    trainer.end_epoch();
+  }
+  for (const auto& batch : all_of(*one)) of_one.push_back(batch);
+  for (const auto& batch : all_of(*other)) of_other.push_back(batch);
+  open.queue.wait();
+  trainer.result();
+  EXPECT_EQ(trainer.weights_digest(), alone);
+  EXPECT_EQ(digests_of(of_one, 1).at(1), expected_digest(config, graph, 1));
+  std::int64_t seeds = 0;
+  for (const auto& batch : of_other) seeds += batch->minibatch.seeds();
+  EXPECT_EQ(over_ranks(seeds, Reduction::kSum), open.job.graph.valid);
+}
+
+TEST(BatchLoader, RefusesWhatItCannotGive) {
+  auto graph = small_graph();
+  OpenJob open(config_of(1, "graphsage"), graph);
+  EXPECT_THROW(open.load({.split = "all"}), UserError);
+  EXPECT_THROW(open.load({.split = "test", .vertices = std::vector<std::int64_t>{1}}), UserError);
+  EXPECT_THROW(open.load({.vertices = std::vector<std::int64_t>{300}}), UserError);
+  EXPECT_THROW(open.load({.vertices = std::vector<std::int64_t>{7, 3, 7}}), UserError);
+  EXPECT_THROW(open.load({.fanout = {3, 3}}), UserError);
+  EXPECT_THROW(open.load({.split = "test", .fanout = {0}}), UserError);
+  EXPECT_EQ(std::ssize(all_of(*open.load({.vertices = std::vector<std::int64_t>{7, 3, 9}}))), 1);
+}
+
+}  // namespace
+}  // namespace espalier
