@@ -161,7 +161,7 @@ run-links: all  ## which package depends on which? R-GCN on that graph, with lin
 verify-values: $(PROGRAM)  ## write anew what `espalier verify` expects, after a change of results that was meant (src/app/verify_lines.cpp)
 	@$(PROGRAM) -q verify --device cpu --print-values > $(BUILD)/verify_values && mv $(BUILD)/verify_values src/app/verify_values.inl.hpp
 
-check: check-format check-width check-rooms lint  ## format, width of comments, rooms, lint
+check: check-format check-width check-rooms check-files lint  ## format, width of comments, rooms, files that git has, lint
 
 check-format:  ## is every source formatted by .clang-format?
 	@clang-format --dry-run -Werror $(CODE) && echo "format ok"
@@ -171,6 +171,9 @@ check-width:  ## do comments end at column 100?
 
 check-rooms:  ## does every room include only itself and rooms before it? does only comm/ name MPI?
 	@python3 scripts/check_rooms.py $(ROOMS)
+
+check-files:  ## is every file that git has a text, and small? those that may be otherwise are named in the script
+	@python3 scripts/check_files.py
 
 lint:  ## do the shell and python scripts parse?
 	@for f in $(SHELL_SCRIPTS); do bash -n $$f || exit 1; done
@@ -188,4 +191,4 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 -include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
-.PHONY: all deps status run run-typed run-links verify-values check check-format check-width check-rooms lint format clean help
+.PHONY: all deps status run run-typed run-links verify-values check check-format check-width check-rooms check-files lint format clean help
