@@ -4,7 +4,7 @@
 
 # The rooms of the source in reading order. A room includes itself and rooms to its left (make
 # check-rooms).
-ROOMS := base comm file sparse dense graph partition product sample feature nn infer history train plan job app
+ROOMS := base comm file sparse dense graph partition product sample feature nn infer history train plan job library app
 
 # All cores, unless -j says how many or several goals are to be done one after the other
 # (`make clean test`, `make test bench`): then one. Each compiler takes up to 0.75 GiB.
@@ -39,6 +39,8 @@ CXXFLAGS += -std=c++20 $(OPTIMIZATION) -march=$(ARCH) -ffp-contract=off -fopenmp
 # WERROR=1: warnings are errors, as CI has it. Left out, a newer compiler, which warns of more, still builds.
 WERROR   ?=
 CXXFLAGS += $(if $(WERROR),-Werror)
+# One set of objects makes the program, libespalier.a and libespalier.so, which shows what include/espalier.h says and no C++.
+CXXFLAGS += -fPIC -fvisibility=hidden
 # make SAN=address,undefined (or SAN=thread): watched by the compiler's sanitizers, slower by three; what they find ends the program.
 ifneq ($(SAN),)
 CXXFLAGS += -O1 -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
@@ -70,7 +72,7 @@ TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_
 # Linked to every test, of each build.
 TEST_SUPPORT := $(BUILD)/obj/tests/mpi_main.cpp.o $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o
 BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
-CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh')
+CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh') include/espalier.h
 SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run
 PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py python/*/*.py python/*/*/*.py examples/*/*.py)
 # Compiled by themselves: what has options of its own.
@@ -79,24 +81,32 @@ WITH_METIS := $(addprefix partition/,partition_by_metis partition_coarsest)
 # Of vector registers, written out: more than -O2 makes nothing faster, and takes six times as long.
 WRITTEN_OUT := $(addprefix dense/,gemm gemm_tn)
 BY_ITSELF  := $(patsubst %,src/%.cpp,app/main base/parallel_reads $(FULL_SPEED) $(WITH_METIS) $(WRITTEN_OUT))
-# Those of job/ and app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
-GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/job/*.cpp src/app/*.cpp)
-# The others so many of a room at a time: IN_graph/files_1 and so on. What is compiled for GPUs once more is apart: IN_app/on_gpu_1.
+# Those of job/, library/ and app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
+GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/job/*.cpp src/library/*.cpp src/app/*.cpp)
+# The others so many of a room at a time: IN_graph/files_1 and so on. What is compiled for GPUs once more is apart: IN_job/on_gpu_1.
 FILES_AT_ONCE ?= 12
 first         = $(wordlist 1,$(FILES_AT_ONCE),$(1))
 others        = $(wordlist $(words x $(call first,$(1))),$(words $(1)),$(1))
 in_batches    = $(if $(1),$(2)_$(words x $(3))$(eval IN_$(2)_$(words x $(3)) := $(call first,$(1))) $(call in_batches,$(call others,$(1)),$(2),x $(3)))
 ifneq ($(FILES_AT_ONCE),1)
+GPU_APP_BATCHES := $(foreach room,$(ROOMS),$(call in_batches,$(filter src/$(room)/%,$(GPU_APP)),$(room)/on_gpu))
 BATCHES      := $(foreach room,$(ROOMS),$(call in_batches,$(filter-out $(BY_ITSELF) $(GPU_APP),$(filter src/$(room)/%,$(SOURCES))),$(room)/files)) \
-                $(call in_batches,$(GPU_APP),app/on_gpu)
+                $(GPU_APP_BATCHES)
 endif
 OBJECTS      := $(patsubst src/%,$(BUILD)/obj/%.o,$(filter-out src/app/main.cpp,$(if $(BATCHES),$(filter $(BY_ITSELF),$(SOURCES)),$(SOURCES)))) \
                 $(BATCHES:%=$(BUILD)/obj/%.cpp.o)
 
 PROGRAM  := $(BUILD)/espalier
 LIBRARY  := $(BUILD)/libespalier.a
+SHARED   := $(BUILD)/libespalier.so
+# Of the room of C functions, and of the archive what it needs: commands stay out.
+OF_LIBRARY  := $(filter $(BUILD)/obj/library/%,$(OBJECTS))
+EXPORTS     := src/library/exports.map
+LINK_SHARED  = $(MPICXX) $(CXXFLAGS) $(LDFLAGS) -shared -Wl,-soname,libespalier.so.1 -Wl,--version-script=$(EXPORTS) -Wl,-z,defs
+# Archives in LDLIBS are the program's: not all are made for shared libraries (Debian's of HDF5 is not).
+SHARED_LDLIBS ?= $(filter-out %.a,$(LDLIBS))
 
-all: status $(PROGRAM)  ## build the CPU program at build/cpu/espalier (the default); SAN=address,undefined: watched by sanitizers, in a folder of its own
+all: status $(PROGRAM) $(if $(SAN),,$(SHARED))  ## build the CPU program at build/cpu/espalier (the default); SAN=address,undefined: watched by sanitizers, in a folder of its own
 
 include cuda.mk test.mk bench.mk simulate.mk install.mk
 
@@ -106,6 +116,10 @@ $(PROGRAM): $(BUILD)/obj/app/main.cpp.o $(LIBRARY)
 
 $(LIBRARY): $(OBJECTS)
 	@rm -f $@ && ar rcs $@ $^
+
+$(SHARED): $(OF_LIBRARY) $(LIBRARY) $(EXPORTS)
+	@echo "link   $@"
+	@$(LINK_SHARED) -o $@ $(filter-out $(EXPORTS),$^) $(SHARED_LDLIBS) && ln -sf $(@F) $@.1
 
 # src/graph/a.cpp and 7 more
 said = $(firstword $(IN_$(1:$(BUILD)/obj/%.cpp=%))) and $(words $(wordlist 2,99,$(IN_$(1:$(BUILD)/obj/%.cpp=%)))) more
@@ -129,7 +143,7 @@ $(BUILD)/obj/%.cpp.o: src/%.cpp | deps
 
 # Rooms that read arguments, write pages and put kernels in order: a third less to compile, and no time of a job is spent there.
 # The last -O counts; kernels keep theirs.
-$(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/%.cpp.o job/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
+$(addprefix $(BUILD)/obj/,app/%.cpp.o with_cuda/%.cpp.o job/%.cpp.o library/%.cpp.o plan/%.cpp.o train/%.cpp.o infer/%.cpp.o): CXXFLAGS += -O1
 $(FULL_SPEED:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O3
 $(WRITTEN_OUT:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O2
 

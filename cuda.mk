@@ -7,7 +7,7 @@
 #                    the CPU: how nvcc's work is tested where there is no GPU.
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
-# All take the objects of the CPU build. What tests in job/ and app/ whether CUDA was built is compiled once more, for all of them.
+# All take the objects of the CPU build. What tests in job/, library/ and app/ whether CUDA was built is compiled once more, for all of them.
 # A .cu file without kernels (one that composes others; most tests) is plain C++: the C++ compiler
 # reads it once, for all builds, and nvcc never.
 #
@@ -23,7 +23,7 @@ GENCODE     ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code
 # some of them to wrong code without a word (docs/gpu.md). Without it such a call is an error in device code; -diag-error makes it
 # one in functions that both sides share, too.
 NVCCFLAGS   += -std=c++20 -O3 -lineinfo --fmad=false --extended-lambda -diag-suppress 186 -diag-error 20011,20012,20013,20014,20015 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
-               -Xcompiler -fPIC,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE) $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
+               -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE) $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
 MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null || $(MPICXX) -show 2>/dev/null || $(MPICXX) --cray-print-opts=cflags 2>/dev/null)))
 CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublasLt -lcublas -lcusparse -lnccl -ldl
 
@@ -37,7 +37,7 @@ one_of        = ^.include ("(.*/)?($(subst $() ,|,$(1)))"|<(cu|nccl|nvtx))
 including     = $(notdir $(shell grep -lE '$(call one_of,$(1))' $(HEADERS)))
 OF_KERNELS   := $(call including,$(call including,$(call including,launch.hpp)))
 PLAIN_CUDA   := $(shell grep -LE '$(call one_of,$(OF_KERNELS))' $(CUDA_SOURCES) $(CUDA_TESTS))
-GPU_APP_OBJECTS = $(patsubst %,$(BUILD)/obj/with_cuda/%.o,$(or $(patsubst %,%.cpp,$(filter app/on_gpu_%,$(BATCHES))),$(GPU_APP:src/%=%)))
+GPU_APP_OBJECTS = $(patsubst %,$(BUILD)/obj/with_cuda/%.o,$(or $(GPU_APP_BATCHES:%=%.cpp),$(GPU_APP:src/%=%)))
 # Included as a system's: -MMD passes them over.
 EMULATION_HEADERS := $(wildcard tests/emulation/*.h tests/emulation/*.hpp tests/emulation/*/*.h tests/emulation/*/*.cuh tests/emulation/*/*/*.cuh)
 EMULATION    := $(sort $(wildcard tests/emulation/*.cpp))
@@ -56,7 +56,7 @@ room_of       = $(word 4,$(subst /, ,$(1)))
 by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/% build/ptx/%,$(object)),$(dir $(patsubst %/,%,$(dir $(object))))$(call rooms_with,$(call room_of,$(object)))/kernels.cu.o,$(object))))
 cuda_objects  = $(if $(KERNELS_BY_ROOM),$(by_room),$(file_by_file))
 
-cuda: $(if $(NVCC),status build/cuda/espalier)  ## build the program for GPUs at build/cuda/espalier (needs nvcc, no GPU)
+cuda: $(if $(NVCC),status build/cuda/espalier build/cuda/libespalier.so)  ## build the program for GPUs at build/cuda/espalier, and the shared library (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 emulated: build/emulated/espalier  ## build the GPU program with kernels that run on the CPU, at build/emulated/espalier
@@ -145,11 +145,11 @@ build/ptx/kernels/%: $(RUN_KERNEL) | deps
 EMULATED_NVML := build/emulated/lib/libnvidia-ml.so.1
 $(EMULATED_NVML): tests/emulation/nvml/nvml.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
-	@$(MPICXX) $(CXXFLAGS) -fPIC -shared -o $@ $<
+	@$(MPICXX) $(CXXFLAGS) -fvisibility=default -shared -o $@ $<
 build/emulated/libespalier.a build/ptx/libespalier.a: | $(EMULATED_NVML)
 EMULATED_LIBS  = -lopenblas -ldl -Wl,-rpath,$(CURDIR)/build/emulated/lib
 
-$(filter $(BUILD)/obj/with_cuda/app/on_gpu_%,$(GPU_APP_OBJECTS)): $(BUILD)/obj/with_cuda/%.o: $(BUILD)/obj/% | deps
+$(GPU_APP_BATCHES:%=$(BUILD)/obj/with_cuda/%.cpp.o): $(BUILD)/obj/with_cuda/%.o: $(BUILD)/obj/% | deps
 	@mkdir -p $(@D) && echo "c++    $(call said,$<) (with CUDA)"
 	@$(COMPILE_BATCH) -DESPALIER_WITH_CUDA -c -o $@ $<
 
@@ -161,10 +161,15 @@ define CUDA_BUILD  # its name, the build that compiles its .cu files, its librar
 build/$(1)/libespalier.a: $(call cuda_objects,$(2)) $(4)
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 
-# Named one by one, those of job/ and app/ come before their namesakes of the CPU's library, whichever is asked for first.
+# Named one by one, those of job/, library/ and app/ come before their namesakes of the CPU's library, whichever is asked for first.
 build/$(1)/espalier: $(BUILD)/obj/app/main.cpp.o $(GPU_APP_OBJECTS) build/$(1)/libespalier.a $(LIBRARY)
 	@echo "link   $$@"
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
+
+build/$(1)/libespalier.so: $(filter-out $(subst /with_cuda/,/,$(GPU_APP_OBJECTS)),$(OF_LIBRARY)) $(filter-out $(BUILD)/obj/with_cuda/app/%,$(GPU_APP_OBJECTS)) \
+  build/$(1)/libespalier.a $(LIBRARY) $(EXPORTS)
+	@echo "link   $$@"
+	@$$(LINK_SHARED) -o $$@ $$(filter-out $(EXPORTS),$$^) $$(SHARED_LDLIBS) $(3) && ln -sf $$(@F) $$@.1
 
 $(foreach test,$(CUDA_TESTS),
 $(test:%.cu=build/$(1)/%): $(call gpu_object,$(2),$(test)))

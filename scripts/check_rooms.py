@@ -2,14 +2,15 @@
 """Checks the rooms of the source: check_rooms.py ROOM... (in reading order).
 
 A file of room R (include/espalier/R, src/R) may include headers of R and of rooms before R; only comm/ may name MPI or NCCL;
-only job/ and app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
+only job/, library/ and app/ may test whether CUDA was built; only base/ and comm/ have types of their own for GPUs (Device...), as what composes
 kernels is one template for all spaces; every folder is a room; a file name stands in one room; the table of keys
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
 trains calls exponentials and logarithms of the C library; what a training step is made of (pipeline, trainer, network, checkpoint,
 report) names none of its parts (train/step_hook.hpp); no two headers have a type of one name in one namespace, of which the
 linker would keep either.
-Of job/ and app/, .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
+Of job/, library/ and app/, .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
+include/espalier.h is C: it includes nothing of ours, and only library/, whose functions it declares, includes it.
 
 What a job is refused for stands in one table, src/job/job_check.cpp: in the rooms where jobs run no other file may ask the checks
 of a graph's data or memory, or say that splits, labels, features or memory are not as a job needs them.
@@ -21,9 +22,10 @@ import sys
 
 TESTS_CUDA = re.compile(r"#\s*(el)?if.*ESPALIER_WITH_CUDA")
 FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI or NCCL"),
-             (TESTS_CUDA, ("job", "app"), "tests whether CUDA was built")]
+             (re.compile(r'#\s*include "espalier\.h"'), "library", "includes the header of C functions"),
+             (TESTS_CUDA, ("job", "library", "app"), "tests whether CUDA was built")]
 JOB_CHECK = "job_check.cpp"
-JOB_ROOMS = ("feature", "nn", "history", "train", "infer", "plan", "job", "app")
+JOB_ROOMS = ("feature", "nn", "history", "train", "infer", "plan", "job", "library", "app")
 NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "typed_page.cpp")  # commands that look at files alone
 DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
 OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
@@ -47,6 +49,7 @@ PLANNED_WORDS = r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_"
 EPOCHS_IN_FILE = '"history"'
 OF_NETWORKS = "running_statistics"
 
+C_HEADER = pathlib.Path("include/espalier.h")
 KEY_TABLE = pathlib.Path("src/base/config_keys.cpp")
 KEY_DICTIONARY = pathlib.Path("src/base/other_names.cpp")  # from the names that other systems use
 MOST_KEYS = 2
@@ -136,6 +139,8 @@ def main():
                 problems += problems_of(path, folder.name, rooms, *of_parts)
                 problems += second_list_of_keys(path, keys)
                 problems += refusals_of(path, folder.name)
+    if C_HEADER.exists() and (ours := re.search(r'#\s*include "(.*)"', C_HEADER.read_text())):
+        problems.append(f"{C_HEADER}: includes {ours[1]}; it is C, and whole by itself")
     room_of, header_of = {}, {}
     for path in sorted(path for top in TOPS for path in pathlib.Path(top).glob("*/*.hpp")):
         text = path.read_text()
