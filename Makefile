@@ -72,7 +72,7 @@ TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_
 # Linked to every test, of each build.
 TEST_SUPPORT := $(BUILD)/obj/tests/mpi_main.cpp.o $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o
 BENCHES  := $(patsubst bench/%.cpp,$(BUILD)/bench/%,$(sort $(wildcard bench/*/*_bench.cpp)))
-CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh') include/espalier.h
+CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh') include/espalier.h include/espalier.hpp examples/c/train.c $(wildcard examples/cpp/*.cpp)
 SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run
 PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py python/*/*.py python/*/*/*.py examples/*/*.py)
 # Compiled by themselves: what has options of its own.

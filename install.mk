@@ -1,5 +1,5 @@
-# make install, make uninstall: the program, the library with its headers, and what pkg-config and
-# CMake ask for (docs/library.md).
+# make install, make uninstall: the program, the library for C (shared) and for C++ (an archive, with its
+# headers), and what pkg-config and CMake ask for (docs/library.md).
 
 PREFIX  ?= /usr/local
 DESTDIR ?=
@@ -12,23 +12,36 @@ prefix=$(abspath $(PREFIX))
 Name: espalier
 Description: Minibatch training of graph neural networks by sparse matrix products over MPI
 Version: $(VERSION)
-Cflags: -I$${prefix}/include $(PC_FLAGS)
-Libs: -L$${prefix}/lib -lespalier -fopenmp $(LDLIBS)
+Cflags: -I$${prefix}/include
+Libs: -L$${prefix}/lib -Wl,-rpath,$${prefix}/lib -lespalier
 endef
-export PC
+define PC_CXX
+prefix=$(abspath $(PREFIX))
+
+Name: espalier-cxx
+Description: Espalier for C++, whose names the shared library does not show
+Version: $(VERSION)
+Cflags: -I$${prefix}/include $(PC_FLAGS)
+Libs: -L$${prefix}/lib -l:libespalier.a -fopenmp $(LDLIBS)
+endef
+export PC PC_CXX
 
 TO = $(DESTDIR)$(abspath $(PREFIX))
 
-install: all  ## program, library, headers, pkg-config and CMake files to PREFIX=/usr/local; with `make cuda` before, the program with kernels
+install: all  ## program, libraries, headers, pkg-config and CMake files to PREFIX=/usr/local; with `make cuda` before, program and shared library with kernels
 	@install -d $(TO)/bin $(TO)/include $(TO)/lib/pkgconfig $(TO)/lib/cmake/espalier
 	@install -m 755 $(firstword $(wildcard build/cuda/espalier) $(PROGRAM)) $(TO)/bin/espalier
+	@install -m 755 $(firstword $(wildcard build/cuda/libespalier.so) $(SHARED)) $(TO)/lib/libespalier.so.1
+	@ln -sf libespalier.so.1 $(TO)/lib/libespalier.so
 	@install -m 644 $(LIBRARY) $(TO)/lib/libespalier.a
+	@install -m 644 include/espalier.h include/espalier.hpp $(TO)/include/
 	@rm -rf $(TO)/include/espalier && cp -r include/espalier $(TO)/include/
 	@echo "$$PC" > $(TO)/lib/pkgconfig/espalier.pc
+	@echo "$$PC_CXX" > $(TO)/lib/pkgconfig/espalier-cxx.pc
 	@install -m 644 scripts/espalier-config.cmake $(TO)/lib/cmake/espalier/
-	@echo "installed in $(TO); a program of your own: mpicxx train.cpp \$$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs espalier)"
+	@echo "installed in $(TO); a program of your own: mpicxx train.cpp \$$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs espalier-cxx), or in C by \`espalier\`"
 
 uninstall:  ## take what `make install` put there away
-	@rm -rf $(TO)/bin/espalier $(TO)/lib/libespalier.a $(TO)/include/espalier $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/cmake/espalier
+	@rm -rf $(TO)/bin/espalier $(TO)/lib/libespalier.a $(TO)/lib/libespalier.so $(TO)/lib/libespalier.so.1 $(TO)/include/espalier $(TO)/include/espalier.h $(TO)/include/espalier.hpp $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/pkgconfig/espalier-cxx.pc $(TO)/lib/cmake/espalier
 
 .PHONY: install uninstall

@@ -82,8 +82,8 @@ typedef struct espalier_open_options {
 ESPALIER_API int espalier_open(const espalier_open_options* options, espalier_job** job);
 /* Collective. Its loaders are closed with it; batches stay. Null: nothing happens. */
 ESPALIER_API int espalier_close(espalier_job* job);
-/* What the job is, as JSON: config (resolved), graph, types, relations, labels, tables of features,
- * ranks, threads, warnings. Until it is closed. */
+/* What the job is, as JSON: config (resolved), batch_keys (those of them that say what batches are),
+ * graph, types, relations, labels, tables of features, ranks, threads. Until it is closed. */
 ESPALIER_API const char* espalier_describe(espalier_job* job);
 /* Collective. values[k] becomes its sum over ranks, the same on each. */
 ESPALIER_API int espalier_sum(espalier_job* job, double* values, int64_t count);
@@ -120,9 +120,10 @@ ESPALIER_API int espalier_loader_open(espalier_job* job, const espalier_loader_o
                                       espalier_loader** loader);
 ESPALIER_API int espalier_loader_close(espalier_loader* loader); /* collective */
 ESPALIER_API int espalier_loader_facts_of(espalier_loader* loader, espalier_loader_facts* facts);
-/* Collective. The next item is the first of that step; epochs count from 1, steps from 0. */
+/* Collective. The next item is the first of that step; epochs count from 1, steps from 0. What was asked
+ * for is dropped. */
 ESPALIER_API int espalier_loader_seek(espalier_loader* loader, int64_t epoch, int64_t step);
-/* Collective. Asks for the next item; does not wait. */
+/* Collective. Asks for the next item; does not wait, and next() does so itself. */
 ESPALIER_API int espalier_loader_begin(espalier_loader* loader);
 /* Waits for what was asked for, so many seconds at most: *ready is 1 when next() will not wait. */
 ESPALIER_API int espalier_loader_wait(espalier_loader* loader, double seconds, int32_t* ready);
@@ -135,10 +136,11 @@ ESPALIER_API int espalier_loader_next(espalier_loader* loader, espalier_batch** 
  * are the first ones. */
 typedef struct espalier_block {
   int64_t rows, columns, entries;
-  const int64_t* indptr;    /* [rows + 1], from 0 */
-  const int32_t* indices;   /* [entries] */
-  const float* values;      /* [entries], or null: what `model` computes needs none */
-  const uint8_t* relations; /* [entries], or null: one relation */
+  const int64_t* indptr;  /* [rows + 1], from 0 */
+  const int32_t* indices; /* [entries] */
+  const float*
+      values; /* [entries] what a row's sources are multiplied by: of a mean 1 / entries of the row */
+  const uint8_t* relations; /* [entries], or null: the network does not tell relations apart */
   /* Features of edges: row k of edge_rows belongs to entry edge_entries[k]. */
   int64_t edge_count, edge_width;
   const int32_t* edge_entries; /* [edge_count] ascending */
@@ -152,7 +154,8 @@ typedef struct espalier_rows {
   const float* data; /* [rows, columns] */
 } espalier_rows;
 
-/* All arrays belong to the batch, and stay until it is freed. */
+/* All arrays belong to the batch, and stay until it is freed, whatever becomes of loader and job. Null
+ * are those of another kind of job alone: of one that is there and empty there is a pointer. */
 typedef struct espalier_batch_view {
   size_t struct_size;
   int64_t epoch;     /* from 1 */
@@ -160,8 +163,9 @@ typedef struct espalier_batch_view {
   int64_t batch;     /* of the epoch, from 0; -1: an item without a batch */
   int32_t ends_step; /* is it this rank's last of the step? */
   int32_t layers;
-  /* ranks / the examples of the step: the gradient of (sum of losses x scale), averaged over ranks
-   * as DistributedDataParallel does, is that of the step's mean. 0 where there is nothing to learn. */
+  /* ranks / the examples of the step, seeds with labels (or links): the gradient of (sum of losses x
+   * scale), averaged over ranks as DistributedDataParallel does, is that of the step's mean. 0 where
+   * there is nothing to learn. */
   double scale;
   int64_t seed_count, vertex_count;
   const int64_t* vertices;      /* [vertex_count] ids of the graph file, the seeds first */
@@ -200,7 +204,8 @@ typedef struct espalier_epoch {
   uint64_t digest; /* of the samples */
 } espalier_epoch;
 
-/* Collective. The next step of training; *more = 0: the epoch's steps are done, end it. */
+/* Collective. The next step of training; *more = 0: the epoch's steps are done, end it. ESPALIER_END:
+ * training is done. */
 ESPALIER_API int espalier_train_step(espalier_job* job, int32_t* more);
 /* Collective. The steps that are left of the epoch, and its end: evaluation, where it is due.
  * ESPALIER_END: training is done. `epoch` may be null. */
@@ -209,8 +214,8 @@ ESPALIER_API int espalier_train_epoch(espalier_job* job, espalier_epoch* epoch);
 ESPALIER_API int espalier_train_end(espalier_job* job);
 /* Collective. Metrics of the weights of this moment: train, valid, test. `epoch`: only these are set. */
 ESPALIER_API int espalier_evaluate(espalier_job* job, espalier_epoch* epoch);
-/* Collective. What the network gives for vertices, each rank its own, by whole rows:
- * outputs [count, outputs of espalier_describe]. */
+/* Collective. What the network gives for vertices, each rank its own or none, by whole rows:
+ * outputs [count, outputs of espalier_describe]. It is computed for all of the graph, in chunks. */
 ESPALIER_API int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, float* outputs);
 
 /* The network's tensors, as weights.h5 has them, which are the same on every rank. */

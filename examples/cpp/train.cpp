@@ -1,6 +1,6 @@
 // Trains a network in a program of one's own: keys of `espalier help config` as arguments.
 //
-//   mpicxx train.cpp $(pkg-config --cflags --libs espalier) -o train
+//   mpicxx train.cpp $(pkg-config --cflags --libs espalier-cxx) -o train
 //   mpirun -np 4 ./train graph.file=graph.h5 model.hidden=64 train.epochs=5
 #include <cstdio>
 #include <variant>

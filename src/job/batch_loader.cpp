@@ -278,6 +278,9 @@ class LoaderOnCpu final : public BatchLoader {
     while (std::ssize(items) < of_step_) items.push_back(empty_item());
     for (const auto& item : items) {
       item->step = drawn_;
+      item->of_classes = labels_.classes;
+      item->of_links = !listed_ && !task_kind_of(job_.config.train.task).of_labels;
+      item->negatives = job_.config.train.negatives;
       item->ends_step = item == items.back();
       item->scale = weight > 0 ? job_.grid->ranks() / weight : 0;
     }
@@ -306,9 +309,12 @@ class LoaderOnCpu final : public BatchLoader {
 
   std::shared_ptr<LoadedBatch> empty_item() const {
     static constexpr std::int64_t kNoRows[] = {0};
+    static constexpr float kNoValues[] = {0};
+    static constexpr std::uint8_t kNoRelations[] = {0};
     const auto item = std::make_shared<LoadedBatch>();
     item->minibatch.blocks.assign(static_cast<std::size_t>(layers_),
-                                  BlockView<Cpu>(0, 0, 0, kNoRows, nullptr, Beside<const float>()));
+                                  BlockView<Cpu>(0, 0, 0, kNoRows, nullptr, {true, std::span(kNoValues)},
+                                                 {sees_relations(job_.config), std::span(kNoRelations)}));
     for (std::size_t k = 0; k < lent_.input.tables(); ++k) item->tables.emplace_back(0, tables_[k].width);
     if (labels_.rows != nullptr) item->labels.columns = labels_.rows->columns;
     return item;

@@ -18,6 +18,13 @@ int fail(int code, const char* text) {
   return code;
 }
 
+// Of keys that differ from their defaults.
+bool says_what_batches_are(const KeyDifference& key) {
+  return key.effect == KeyEffect::kBatches || key.effect == KeyEffect::kDraw ||
+         (key.name.starts_with("sampler.") && key.effect == KeyEffect::kTrajectory) ||
+         key.name == "model.layers" || key.name == "train.task";
+}
+
 }  // namespace
 
 int answer(espalier_job* job, const std::function<int()>& work) {
@@ -47,7 +54,9 @@ std::string describe_job(const espalier_job& of) {
                {"graph_digest", nullptr},
                {"nodes", graph.nodes},
                {"edges", graph.edges},
+               {"features", graph.features},
                {"classes", graph.classes},
+               {"labels", nullptr},
                {"outputs", task.outputs(graph, job.config)},
                {"task", task.name},
                {"train", graph.train},
@@ -55,7 +64,9 @@ std::string describe_job(const espalier_job& of) {
                {"test", graph.test},
                {"types", nullptr},
                {"relations", nullptr},
+               {"tells_relations", sees_relations(job.config)},
                {"link_relations", nullptr},
+               {"negatives", job.config.train.negatives},
                {"tables", Json::array()},
                {"layers", job.config.model.layers},
                {"seed", job.config.train.seed},
@@ -66,11 +77,18 @@ std::string describe_job(const espalier_job& of) {
                {"threads", job.cpu.threads},
                {"device", job.device.name()},
                {"loads_ahead", of.queue.has_thread()},
+               {"batch_keys", Json::object()},
                {"config", Json::parse(to_json(job.config))}};
+  if (!task.of_labels || graph.has_labels) json["labels"] = task.name;
+  for (const auto& key : differing_keys(Config(), job.config))
+    if (says_what_batches_are(key)) json["batch_keys"][key.name] = key.second;
   if (const auto digest = graph.content.file) json["graph_digest"] = hex(*digest);
   if (graph.typed) {
     for (const auto& type : schema.types())
-      json["types"].push_back({{"name", type.name}, {"begin", type.begin}, {"end", type.end}});
+      json["types"].push_back({{"name", type.name},
+                               {"begin", type.begin},
+                               {"end", type.end},
+                               {"features", graph.types[json["types"].size()].features}});
     for (int r = 0; r < std::ssize(schema.relations()); ++r) json["relations"].push_back(schema.full_name(r));
   }
   if (!graph.links.names.empty()) json["link_relations"] = graph.links.names;

@@ -21,6 +21,13 @@ LoaderOptions options_of(const espalier_loader_options& given) {
   return options;
 }
 
+// An array that is there and empty has a place, too.
+template <class T>
+const T* shown(const Buffer<T>& array) {
+  static const T kNothing = {};
+  return array.empty() ? &kNothing : array.data();
+}
+
 // Where rows of a block begin, from 0: its own list, or a copy.
 const std::int64_t* row_begins(const BlockView<Cpu>& block, std::vector<Buffer<std::int64_t>>& copies) {
   if (block.indptr[0] == 0) return block.indptr;
@@ -35,6 +42,8 @@ espalier_block view_of(const BlockView<Cpu>& block, std::vector<Buffer<std::int6
   view.rows = block.rows, view.columns = block.columns, view.entries = block.entries();
   view.indptr = row_begins(block, copies);
   view.indices = block.indices + first;
+  static const std::uint8_t kNothing[8] = {};  // as shown() has it
+  if (view.indices == nullptr) view.indices = reinterpret_cast<const std::int32_t*>(kNothing);
   if (block.has_values()) view.values = block.values.data() + first;
   if (block.has_relations()) view.relations = block.relations.data() + first;
   view.edge_count = block.edges.count, view.edge_width = block.edges.width;
@@ -139,18 +148,20 @@ int espalier_batch_look(const espalier_batch* batch, espalier_batch_view* to) {
     view.vertices = item.minibatch.vertices.data();
     view.table_count = std::ssize(batch->tables);
     view.tables = batch->tables.data();
-    if (!item.classes.empty()) view.classes = item.classes.data();
+    if (item.of_classes) view.classes = shown(item.classes);
     if (item.labels.columns > 0) {
-      view.label_rows = item.labels.data.data();
+      view.label_rows = shown(item.labels.data);
       view.label_columns = item.labels.columns;
     }
-    if (const auto* const links = item.seeds.links()) {
-      view.link_count = links->links();
-      view.negatives = view.link_count > 0 ? std::ssize(links->negative_heads) / view.link_count : 0;
-      view.heads = links->heads.data(), view.tails = links->tails.data();
-      view.link_relations = links->relations.data();
-      view.negative_heads = links->negative_heads.data();
-      view.negative_tails = links->negative_tails.data();
+    if (item.of_links) {
+      static const LinkBatch kNone = {};
+      const auto& links = item.seeds.links() != nullptr ? *item.seeds.links() : kNone;
+      view.link_count = links.links();
+      view.negatives = item.negatives;
+      view.heads = shown(links.heads), view.tails = shown(links.tails);
+      view.link_relations = shown(links.relations);
+      view.negative_heads = shown(links.negative_heads);
+      view.negative_tails = shown(links.negative_tails);
     }
     if (!batch->run_types.empty()) {
       view.run_count = std::ssize(batch->run_types);

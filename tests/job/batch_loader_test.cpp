@@ -1,8 +1,8 @@
 // ranks: 1 2 3 4
 // Laws of a loader: it gives the minibatches of training, bit for bit, on every grid, with the rows
-// and labels of the graph; all ranks the same number of items, whose scales make the mean of a step;
-// what was given stays as it was. Vertices of a split come once each, in order, with whole rows
-// where they are asked for. Loaders and training of one job leave each other alone.
+// and labels of the graph; all ranks the same number of items, whose scales make the mean of a
+// step; what was given stays as it was. Vertices of a split come once each, in order, with whole
+// rows where they are asked for. Loaders and training of one job leave each other alone.
 #include "espalier/job/batch_loader.hpp"
 
 #include <gtest/gtest.h>

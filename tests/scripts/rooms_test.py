@@ -7,7 +7,7 @@ import shutil
 
 from tests.app.program import ROOT, FolderTest, run_python
 
-ROOMS = "base comm sparse dense graph partition product sample feature nn infer history train plan job app".split()
+ROOMS = "base comm file sparse dense graph partition product sample feature nn infer history train plan job library app".split()
 
 PLANTED = {
     "app/train.cpp": ('check_splits(world, *job.file);', "a check of a job"),
@@ -83,10 +83,18 @@ class RoomsAndKeys(RoomsTest):
     def test_the_order_of_rooms(self):
         self.fine({"app/a.cpp": '#include "espalier/base/x.hpp"\n'})
         self.caught({"base/b.cpp": '#include "espalier/app/x.hpp"\n'}, "comes after it")
+        self.fine({"library/a.cpp": '#include "espalier/job/x.hpp"\n'})
+        self.caught({"job/b.cpp": '#include "espalier/library/x.hpp"\n'}, "comes after it")
+
+    def test_the_header_of_c_functions(self):
+        self.fine({"library/a.cpp": '#include "espalier.h"\n', "../include/espalier.h": "#include <stdint.h>\n"})
+        for room in ("job", "app"):
+            self.caught({f"{room}/a.cpp": '#include "espalier.h"\n'}, f"src/{room}/a.cpp:1: includes the header of C functions; only library/ may")
+        self.caught({"../include/espalier.h": '#include "espalier/base/x.hpp"\n'}, "include/espalier.h: includes espalier/base/x.hpp")
 
     def test_headers_that_depend_on_cuda_say_so_by_their_name(self):
         for text in ("#ifdef ESPALIER_WITH_CUDA\n#endif\n", '#include "job_on_gpu.hpp"\n'):
-            for path in ("app/a.cpp", "app/a_on_gpu.hpp"):
+            for path in ("library/a.cpp", "app/a.cpp", "app/a_on_gpu.hpp"):
                 self.fine({path: text})
             self.caught({"app/a.hpp": text}, "hides a test of whether CUDA was built")
 

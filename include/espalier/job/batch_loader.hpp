@@ -46,6 +46,8 @@ struct LoadedBatch {
   Minibatch minibatch;                        ///< without a batch: blocks of no rows
   std::vector<Matrix<float>> tables;          ///< rows of each table of features
   std::shared_ptr<const EdgesOn<Cpu>> edges;  ///< what the blocks' edges point to
+  bool of_classes = false, of_links = false;  ///< what is learnt, if that is known
+  std::int64_t negatives = 0;                 ///< of each link
   Buffer<std::int32_t> classes;               ///< of the seeds (task "classes"); or none
   Matrix<std::uint8_t> labels;                ///< of the seeds (task "labels"); or none
   SeedBatch seeds;                            ///< with its links
