@@ -128,10 +128,11 @@ int espalier_sum(espalier_job* job, double* values, int64_t count) {
 }
 
 int espalier_train_step(espalier_job* job, int32_t* more) {
-  return answer(job, [&] {
+  return answer(job, [&]() -> int {
     job->rest();
     auto& trainer = job->network();
-    if (job->trained || trainer.done()) usage_error("training is done{}", "");
+    *more = 0;
+    if (job->trained || trainer.done()) return ESPALIER_END;
     *more = trainer.step() ? 1 : 0;
     return ESPALIER_OK;
   });
