@@ -210,7 +210,8 @@ class Weights(Mapping[str, NDArray[np.float32]]):
             found: dict[str, tuple[int, tuple[int, int]]] = {}
             tensor = options(_declared.espalier_tensor)
             while self._job.call("tensor_at", len(found), ctypes.byref(tensor)) != _declared.END:
-                found[tensor.name.decode()] = (len(found), (tensor.rows, tensor.columns))
+                name = tensor.name.decode().removeprefix("weights/").removeprefix("statistics/")
+                found[name] = (len(found), (tensor.rows, tensor.columns))
             self._found = found
         return self._found
 

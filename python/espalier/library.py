@@ -60,8 +60,8 @@ def _find() -> ctypes.CDLL:
         absent = "cannot open shared object file" in str(problem)
         how = "" if absent else f" ({problem})"
         raise DataError(
-            f"{NAME} of Espalier {VERSION} is not there{how}: `make` in a checkout builds it, `make "
-            "install PREFIX=DIR` installs it; ESPALIER_LIBRARY=PATH says where it is"
+            f"{NAME} of Espalier {VERSION} is not there{how}: `make` in a checkout builds it, "
+            "`make install PREFIX=DIR` installs it; ESPALIER_LIBRARY=PATH says where it is"
         ) from None
 
 

@@ -56,7 +56,7 @@ class Links:
     negative_tails: Array
 
 
-@dataclass
+@dataclass(repr=False)
 class Minibatch:
     """`vertices` are ids of the graph file, the seeds first; blocks go from the input to the
     output.
@@ -85,8 +85,15 @@ class Minibatch:
     step: int = 0
     scale: float = 0.0
     ends_step: bool = True
-    about: dict[str, Any] = field(default_factory=dict, repr=False)  # of where it comes from
-    memory: Any = field(default=None, repr=False, compare=False)  # of a loader
+    about: dict[str, Any] = field(default_factory=dict)  # of where it comes from
+    memory: Any = field(default=None, compare=False)  # of a loader
+
+    def __repr__(self) -> str:
+        shapes = [block.shape for block in self.blocks]
+        return (
+            f"Minibatch(epoch={self.epoch}, step={self.step}, batch={self.batch}, "
+            f"seeds={len(self.seeds)}, vertices={len(self.vertices)}, blocks={shapes})"
+        )
 
     @property
     def digest(self) -> int | None:

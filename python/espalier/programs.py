@@ -62,26 +62,25 @@ def infer(
 def _report(
     command: str, config: Path, ranks: int | None, keys: Keys, *options: str
 ) -> dict[str, Any]:
-    settled = tomllib.loads(_run("sample", config, 1, keys, "--dry-run", quiet="-q"))
+    settled = tomllib.loads(_run("sample", config, 1, keys, "--dry-run", shown=False))
     _run(command, config, ranks, keys, "--overwrite", *options)
     return read_report(settled["output"]["dir"])
 
 
 def _run(
-    command: str, config: Path, ranks: int | None, keys: Keys, *options: str, quiet: str = ""
+    command: str, config: Path, ranks: int | None, keys: Keys, *options: str, shown: bool = True
 ) -> str:
-    """What it printed, where it is to be `quiet`; else this prints it."""
+    """What it printed, where that is not to be `shown`."""
     if library().espalier_is_launched():
         raise DataError(
-            f"this process is a rank of MPI and cannot start those of `{command}`: ask a process that "
-            "has opened no job; train(ranks=None) trains on the ranks that are here"
+            f"this process is a rank of MPI and cannot start those of `{command}`: ask a process "
+            "that has opened no job; train(ranks=None) trains on the ranks that are here"
         )
-    words = [program(), *([quiet] if quiet else []), command, os.fspath(config)]
-    words += [*key_words(keys), *options]
+    words = [program(), command, os.fspath(config), *key_words(keys), *options]
     if (ranks or 1) > 1:
         words = ["mpirun", "--bind-to", "none", "-np", str(ranks), *words]
     sys.stdout.flush()
-    pipe = subprocess.PIPE if quiet else None
+    pipe = None if shown else subprocess.PIPE
     try:
         done = subprocess.run(words, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
     except FileNotFoundError as missing:

@@ -97,8 +97,9 @@ def pyg_data(batch: Minibatch) -> Any:
         data[kind].num_nodes = len(of)
         if batch.x is not None and kind in batch.x:
             data[kind].x = _tensor(batch.x[kind])
-    if len(batch.seeds) and batch.links is None:
-        data[places.kind_of_first()].update(seeds)
+    of_seeds = places.kind_of(len(batch.seeds))
+    if of_seeds is not None and batch.links is None:
+        data[of_seeds].update(seeds)
     for names, index in places.by_relation(
         ends[:2], ends[2], all(b.relations is None for b in batch.blocks)
     ):
@@ -113,14 +114,19 @@ class _Places:
         torch = _torch()
         assert batch.types is not None
         self.names, self.relations = list(batch.types), batch.about["relations"]
+        self.target = batch.about["config"]["graph"]["target"]
         self.within = torch.zeros(len(batch.vertices), dtype=torch.int64)
         self.kind = torch.zeros(len(batch.vertices), dtype=torch.int64)
         for k, of in enumerate(batch.types.values()):
             at = _tensor(of)
             self.within[at], self.kind[at] = torch.arange(len(at)), k
 
-    def kind_of_first(self) -> str:
-        return self.names[int(self.kind[0])]
+    def kind_of(self, seeds: int) -> str | None:
+        """The type of the seeds, if they have one."""
+        kinds = self.kind[:seeds].unique().tolist()
+        if not kinds:
+            return str(self.target)
+        return self.names[kinds[0]] if len(kinds) == 1 else None
 
     def counts(self, first: int) -> dict[str, int]:
         """How many of the first vertices are of each type."""
@@ -152,7 +158,8 @@ def dgl_blocks(batch: Minibatch) -> list[Any]:
         if batch.types is None:
             made[0].srcdata["feat"] = _tensor(batch.x)
         else:
-            made[0].srcdata["feat"] = {kind: _tensor(rows) for kind, rows in batch.x.items()}
+            for kind, rows in batch.x.items():
+                made[0].srcnodes[kind].data["feat"] = _tensor(rows)
     return made
 
 
@@ -174,10 +181,9 @@ def _dgl_block(dgl: Any, batch: Minibatch, block: Block, places: _Places | None)
         num_src_nodes=places.counts(columns),
         num_dst_nodes=places.counts(rows),
     )
-    for first, data in ((columns, made.srcdata), (rows, made.dstdata)):
-        data[dgl.NID] = {
-            name: ids[:first][places.kind[:first] == k] for k, name in enumerate(places.names)
-        }
+    for first, nodes in ((columns, made.srcnodes), (rows, made.dstnodes)):
+        for k, name in enumerate(places.names):
+            nodes[name].data[dgl.NID] = ids[:first][places.kind[:first] == k]
     for names, (_, of) in found.items():
         for name, values in attributes.items():
             made.edges[names].data[name] = values[of]

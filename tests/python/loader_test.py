@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from tests.app.program import awkward_graph, put, read
-from tests.python import DataTest
+from tests.python import needs_library
 from tests.python.loops import entries_of_file
 from tests.python.minibatches_test import Written, bits, link_bits
 from tests.python.on_ranks import examples, run_on
@@ -18,6 +18,7 @@ from tests.python.on_ranks import examples, run_on
 import espalier
 
 
+@needs_library
 class OnRanks(Written):
     JOB = (*Written.JOB, "train.batches_per_step=5", "train.epochs=2")
 
@@ -100,10 +101,8 @@ class Laws(OnRanks):
                 )
                 self.assertEqual([v for batch in batches for v in batch.seeds.tolist()], vertices)
                 for batch in batches:
-                    found = None if batch.y is None else batch.y.tolist()
-                    self.assertEqual(
-                        found, None if name == "given" else labels[batch.seeds].tolist()
-                    )
+                    y = None if batch.y is None else batch.y.tolist()
+                    self.assertEqual(y, None if name == "given" else labels[batch.seeds].tolist())
                     np.testing.assert_array_equal(batch.x, features[batch.vertices])
                     for block in batch.blocks:
                         self.assert_whole(batch, block, edges)
@@ -166,7 +165,7 @@ class Kinds(OnRanks):
             edge_features=features[first],
             overwrite=True,
         )
-        self.write_job("model.edge_features=true")
+        self.write_job('model.kind="gat"', "model.edge_features=true")
         of_edge = dict(zip(zip(*ends.tolist()), features[first].tolist()))
         for batch in self.drawn():
             for block in batch.blocks:

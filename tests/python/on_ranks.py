@@ -3,6 +3,7 @@ calls NAME(FOLDER, ..), of the job FOLDER/job.toml, and leaves what it gives in
 FOLDER/NAME-RANK.pickle."""
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import pickle
@@ -18,6 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 
 import espalier  # noqa: E402
+from espalier import _declared  # noqa: E402
+from espalier.library import check, options  # noqa: E402
 
 ARRAYS = {"arrays": "numpy"}
 
@@ -99,9 +102,12 @@ def own_network(folder):
 def fails(folder, how):
     """One rank raises what others do not, or all do."""
     job = open_job(folder)
-    if how == "interrupted" and job.rank == 1:
-        print("rank 1 sleeps", flush=True)
-        time.sleep(100)
+    if how == "interrupted":
+        loader = job.loader(**ARRAYS)
+        if job.rank == 1:
+            print("rank 1 sleeps", flush=True)
+            time.sleep(100)
+        list(loader)
     if how == "agreed":
         with job:
             job.loader(split="nowhere")
@@ -150,7 +156,7 @@ def own_model(folder):
         model = torch.nn.parallel.DistributedDataParallel(network(torch, 6, 8, 3))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
         criterion = torch.nn.CrossEntropyLoss(reduction="sum")
-        loader = job.loader(epochs=3)
+        loader = job.loader(epochs=10)
         losses = []
         for epoch in loader.epochs():
             total = 0.0
@@ -182,15 +188,16 @@ def tensors(folder):
 
     with open_job(folder) as job:
         batch, *others = job.loader()
-        kinds = [str(of.dtype) for of in (batch.x, batch.vertices, batch.y)]
-        view = np.from_dlpack(batch.x)
-        view[0] = 7
-        doubled = batch.to(torch.device("cpu")).x
+        view = options(_declared.espalier_batch_view)
+        check(job.library.espalier_batch_look(batch.memory.batch, ctypes.byref(view)))
+        ours = [batch.x, batch.vertices, batch.blocks[0].indices, batch.blocks[1].values]
+        theirs = [view.tables[0].data, view.vertices, view.blocks[0].indices, view.blocks[1].values]
         return {
-            "kinds": kinds,
-            "written": batch.x[0].tolist(),
+            "kinds": [str(of.dtype) for of in (*ours, batch.y)],
+            "shared": [of.data_ptr() for of in ours] == theirs,
+            "dlpack": np.from_dlpack(batch.x).ctypes.data == theirs[0],
+            "moved": batch.to(torch.device("cpu")).x.data_ptr() == theirs[0],
             "y": batch.y.tolist(),
-            "same": doubled is batch.x,
         }
 
 
