@@ -4,11 +4,13 @@ is."""
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import math
 import os
 import sys
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +101,9 @@ class Job:
         self.about: dict[str, Any] = json.loads(self.library.espalier_describe(handle))
         self.rank, self.ranks = int(self.about["rank"]), int(self.about["ranks"])
         self.weights = Weights(self)
+        self._loaders: dict[int, ctypes.c_void_p] = {}  # open ones, numbered alike on all ranks
+        self._dropped: set[int] = set()  # those that nobody on this rank has any more
+        self._numbers = itertools.count()
         _open_jobs.append(self)
         if self.ranks > 1:
             abort_on_errors(self.library, self.rank)
@@ -154,7 +159,29 @@ class Job:
         config's; `ahead`: steps that are fetched before they are asked for, else
         run.prefetch_steps; `arrays`: "torch", "numpy", or None, torch's where torch is imported;
         `pin_memory=True` copies arrays into memory that torch pinned."""
+        self._sweep()
         return Loader(self, epochs, **how)
+
+    def add_loader(self, loader: Loader, handle: ctypes.c_void_p) -> int:
+        """Until it is closed, or dropped on every rank, or the job is closed."""
+        number = next(self._numbers)
+        self._loaders[number] = handle
+        weakref.finalize(loader, self._dropped.add, number)
+        return number
+
+    def close_loader(self, number: int) -> None:
+        handle = self._loaders.pop(number, None)
+        if handle is not None and not self.closed:
+            self.use()
+            check(self.library.espalier_loader_close(handle))
+
+    def _sweep(self) -> None:
+        """Closes loaders that no rank has any more: ranks drop them at times of their own."""
+        numbers = list(self._loaders)
+        if numbers:
+            gone = self.sum([number in self._dropped for number in numbers])
+            for number in np.array(numbers)[gone == self.ranks].tolist():
+                self.close_loader(number)
 
     def train_step(self) -> bool:
         """A step of the job's own network; False: the epoch's steps are done."""

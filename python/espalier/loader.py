@@ -36,7 +36,8 @@ class Loader:
     loader.epochs(): for batch in epoch` tells epochs apart. All ranks of the job loop alike: taking
     a batch is collective. The library draws and fetches the next steps meanwhile.
 
-    Made by `Job.loader`. Make one and keep it: it has memory until `close()`, or its job's."""
+    Made by `Job.loader`; it has memory of its own until `close()`, or until another is made
+    after it has gone."""
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class Loader:
         self._maker = Maker(job.library, job.about, module, pin_memory, vertices is None)
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
+        self._number = job.add_loader(self, self._handle)
         facts = options(_declared.espalier_loader_facts)
         self._call("loader_facts_of", ctypes.byref(facts))
         self.batches: int = facts.batches  # of an epoch, over all ranks
@@ -126,10 +128,8 @@ class Loader:
 
     def close(self) -> None:
         """Collective. Batches stay."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        if handle and not self._job.closed:
-            self._job.use()
-            check(self._job.library.espalier_loader_close(handle))
+        self._handle = ctypes.c_void_p()
+        self._job.close_loader(self._number)
 
     def __getstate__(self) -> Any:
         self._job.use(other_process=True)

@@ -3,6 +3,9 @@ beside h5py's own HDF5."""
 
 import os
 import pickle
+import sys
+import types
+import unittest.mock
 
 import numpy as np
 
@@ -79,6 +82,14 @@ class Refusals(Jobs):
 
     def train(self):
         return arrays_of(self.graph)["split/train"].tolist()
+
+    def test_a_communicator_of_another_mpi(self):
+        other = types.ModuleType("mpi4py.MPI")
+        other.Get_library_version = lambda: "Another MPI 1.0"
+        package = types.ModuleType("mpi4py")
+        package.MPI = other
+        with unittest.mock.patch.dict(sys.modules, {"mpi4py": package, "mpi4py.MPI": other}):
+            self.refused("another MPI library (Another MPI 1.0)", espalier.open, self.config)
 
     def test_what_wants_our_network(self):
         for key in ("history.kind=graph", "model.embedding=4"):

@@ -10,7 +10,7 @@ import h5py
 import numpy as np
 
 from tests.app.program import awkward_graph, put, read
-from tests.python import needs_library
+from tests.python import needs, needs_library
 from tests.python.loops import entries_of_file
 from tests.python.minibatches_test import Written, bits, link_bits
 from tests.python.on_ranks import examples, run_on
@@ -72,6 +72,7 @@ class Laws(OnRanks):
             found = self.on(ranks, "loops")
             of_ranks = {name: [rank[name] for rank in found] for name in found[0]}
             places = [[place for rank in of_ranks["places"] for place in rank[k]] for k in (0, 1)]
+            self.assertLessEqual(set(of_ranks["opened"]), {2, 3}, "those that went were closed")
             self.assertEqual(set(places[0]), {(1, 0)})
             self.assertEqual(set(places[1]), {(2, 0), (2, 1)})
             for name, first, last in (("whole", 0, 12), ("second", 0, 6)):
@@ -79,6 +80,16 @@ class Laws(OnRanks):
             for k in range(len(found[0]["rest"])):  # of runs on fewer ranks: behind epoch 1
                 self.assertEqual(self.joined([rank[k] for rank in of_ranks["rest"]]), expected[6:])
         self.assertEqual(len(found[0]["rest"]), 2)
+
+    @needs("mpi4py")
+    def test_communicators_of_mpi4py(self):
+        digest = self.written()[1][0]
+        found = self.on(4, "communicators")
+        ranks = [(0, 4, 0, 2), (1, 4, 0, 2), (2, 4, 1, 2), (3, 4, 1, 2)]
+        self.assertEqual([of["ranks"] for of in found], ranks)
+        self.assertEqual(sum(of["digests"][0] for of in found) % 2**64, digest)
+        for half in (found[::2], found[1::2]):
+            self.assertEqual(sum(of["digests"][1] for of in half) % 2**64, digest)
 
     def joined(self, of_ranks):
         real = [batch for rank in of_ranks for batch in rank if batch.batch >= 0]

@@ -4,6 +4,7 @@ FOLDER/NAME-RANK.pickle."""
 
 import contextlib
 import ctypes
+import itertools
 import os
 import pathlib
 import pickle
@@ -54,7 +55,10 @@ def draw(folder):
 def loops(folder):
     """Loops that end early, begin again, and go on from the states of earlier runs of this."""
     with open_job(folder) as job:
+        for _ in range(5):
+            job.loader(epochs=1, **ARRAYS)
         loader, other = job.loader(epochs=2, **ARRAYS), job.loader(epochs=1, ahead=0, **ARRAYS)
+        opened = len(job._loaders)
         places = []
         for epoch in loader.epochs():
             places.append([])
@@ -67,6 +71,7 @@ def loops(folder):
                 break
         state = loader.state_dict()
         found = {"places": places, "second": list(other), "whole": list(loader), "rest": []}
+        found["opened"] = opened
         for path in sorted(pathlib.Path(folder).glob("state-*")):
             loader.load_state_dict(pickle.loads(path.read_bytes()))
             found["rest"].append(list(loader))
@@ -85,6 +90,21 @@ def each_once(folder):
             "none": {"vertices": []},
         }
         return {name: list(job.loader(**of, **whole)) for name, of in asked.items()}
+
+
+def communicators(folder):
+    """Two jobs at once, on all ranks and on half of them, of communicators of mpi4py."""
+    from mpi4py import MPI
+
+    world, config = MPI.COMM_WORLD, pathlib.Path(folder) / "job.toml"
+    half = world.Split(world.rank % 2, world.rank)
+    with espalier.open(config, comm=world) as all_of, espalier.open(config, comm=half) as own:
+        digests = [0, 0]
+        loaders = [iter(job.loader(epochs=1, **ARRAYS)) for job in (all_of, own)]
+        for pair in itertools.zip_longest(*loaders):  # own has more items
+            digests = [sum_of + (of.digest if of else 0) for sum_of, of in zip(digests, pair)]
+        ranks = (all_of.rank, all_of.ranks, own.rank, own.ranks)
+        return {"ranks": ranks, "digests": digests}
 
 
 def own_network(folder):
