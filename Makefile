@@ -175,7 +175,7 @@ run-links: all  ## which package depends on which? R-GCN on that graph, with lin
 verify-values: $(PROGRAM)  ## write anew what `espalier verify` expects, after a change of results that was meant (src/app/verify_lines.cpp)
 	@$(PROGRAM) -q verify --device cpu --print-values > $(BUILD)/verify_values && mv $(BUILD)/verify_values src/app/verify_values.inl.hpp
 
-check: check-format check-width check-rooms check-files lint  ## format, width of comments, rooms, files that git has, lint
+check: check-format check-width check-rooms check-files check-declared lint  ## format, width of comments, rooms, files that git has, declarations for Python, lint
 
 check-format:  ## is every source formatted by .clang-format?
 	@clang-format --dry-run -Werror $(CODE) && echo "format ok"
@@ -188,6 +188,9 @@ check-rooms:  ## does every room include only itself and rooms before it? does o
 
 check-files:  ## is every file that git has a text, and small? those that may be otherwise are named in the script
 	@python3 scripts/check_files.py
+
+check-declared:  ## is python/espalier/_declared.py what include/espalier.h says?
+	@python3 scripts/declare_header.py --check
 
 lint:  ## do the shell and python scripts parse?
 	@for f in $(SHELL_SCRIPTS); do bash -n $$f || exit 1; done
@@ -205,4 +208,4 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## */\1\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 -include $(OBJECTS:.o=.d) $(BUILD)/obj/app/main.cpp.d
-.PHONY: all deps status run run-typed run-links verify-values check check-format check-width check-rooms check-files lint format clean help
+.PHONY: all deps status run run-typed run-links verify-values check check-format check-width check-rooms check-files check-declared lint format clean help

@@ -13,13 +13,13 @@ import os
 import pathlib
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import DataError
+from .minibatch import Block, Links, Minibatch
 from .results import graph_of, open_hdf5, text_of
 from .row_tables import table_of
 
@@ -27,55 +27,9 @@ Path = str | os.PathLike[str]
 INDEX, FORMAT, VERSION = "minibatches.json", "espalier-minibatches", 2  # 1: without links
 HEAD, SHAPE, PLACE = 6, 4, 3  # int64 numbers of a record's head, of a block's shape, of a place
 CLASSES, LINKS = -1, -2  # in the place of the number of columns of y
+UNKNOWN = 255  # of several labels
 UNHASHED = 16  # bytes of a record before those that its checksum is of
 MADE_BY = "`espalier sample CONFIG --write DIR`"
-
-
-@dataclass
-class Block:
-    """What a layer computes with: a sparse matrix, row i has the entries indptr[i] .. indptr[i + 1].
-    Rows and columns are places in `Minibatch.vertices`, of which both are the first ones.
-    `relations`: of each entry a place in `Minibatches.about["relations"]`, where a network tells
-    relations apart."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float32]
-    shape: tuple[int, int]
-    relations: NDArray[np.uint8] | None = None
-
-
-@dataclass
-class Links:
-    """The links of a batch and, of each, the vertices that it is told from. `heads` and `tails`
-    [links] and `negative_heads` and `negative_tails` [links, negatives] are places in
-    `Minibatch.seeds`, so rows of what a network makes of them; `relations` [links] are places in
-    `Minibatches.about["link_relations"]`, all 0 where that is None."""
-
-    heads: NDArray[np.int32]
-    tails: NDArray[np.int32]
-    relations: NDArray[np.int32]
-    negative_heads: NDArray[np.int32]
-    negative_tails: NDArray[np.int32]
-
-
-@dataclass
-class Minibatch:
-    """`vertices` are ids of the graph file, the seeds first; blocks go from the input to the output.
-    `y`: labels of the seeds, int32 (-1: not to be learnt) or uint8 [seeds, labels] (255: unknown),
-    or None; `links`: what is to be learnt instead with train.task = "links"; `x`: features of the vertices, where they were asked for. With types ids are those of
-    the whole graph (`Minibatches.about["types"]` says where those of a type begin); `types` has the
-    places in `vertices` of each type, and `x` the rows of vertices[types[name]], by name."""
-
-    epoch: int
-    batch: int
-    seeds: NDArray[np.int64]
-    vertices: NDArray[np.int64]
-    blocks: list[Block]
-    y: NDArray[Any] | None
-    x: NDArray[Any] | dict[str, NDArray[Any]] | None = None
-    types: dict[str, NDArray[np.int64]] | None = None
-    links: Links | None = None
 
 
 class Minibatches:
@@ -196,9 +150,10 @@ class Minibatches:
             ends = [take("<i4", count) for _ in range(3)]
             ends += [take("<i4", count * negatives).reshape(count, negatives) for _ in range(2)]
             links = Links(*ends)
-        return Minibatch(
-            epoch, batch, vertices[:seeds], vertices, blocks, y, None, self._types(vertices), links
-        )
+        types = self._types(vertices)
+        made = Minibatch(epoch, batch, vertices[:seeds], vertices, blocks, y, None, types, links)
+        made.step, made.scale, made.about = batch, 1 / max(1, _examples(made)), self.about
+        return made
 
     def _types(self, vertices: NDArray[np.int64]) -> dict[str, NDArray[np.int64]] | None:
         if self.about["types"] is None:
@@ -207,6 +162,15 @@ class Minibatches:
             of["name"]: np.flatnonzero((vertices >= of["begin"]) & (vertices < of["end"]))
             for of in self.about["types"]
         }
+
+
+def _examples(batch: Minibatch) -> int:
+    """What a loss is the mean over: links, labels that are known."""
+    if batch.links is not None:
+        return len(batch.links.heads)
+    if batch.y is None:
+        return len(batch.seeds)
+    return int((batch.y >= 0).sum() if batch.y.ndim == 1 else (batch.y != UNKNOWN).sum())
 
 
 def _numbers(record: bytearray, first: int, count: int) -> NDArray[np.int64]:

@@ -1,7 +1,9 @@
 #include "job_handle_on_gpu.hpp"
 
+#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "espalier/base/version.hpp"
 #include "espalier/comm/session.hpp"
@@ -18,11 +20,16 @@ int fail(int code, const char* text) {
   return code;
 }
 
-// Of keys that differ from their defaults.
-bool says_what_batches_are(const KeyDifference& key) {
-  return key.effect == KeyEffect::kBatches || key.effect == KeyEffect::kDraw ||
-         (key.name.starts_with("sampler.") && key.effect == KeyEffect::kTrajectory) ||
-         key.name == "model.layers" || key.name == "train.task";
+// The keys that say what batches are, where they are not as they are by default.
+std::map<std::string, std::string> batch_keys(const Config& config) {
+  std::map<std::string, std::string> keys;
+  for (const auto& key : differing_keys(Config(), config))
+    if (key.effect == KeyEffect::kBatches || key.effect == KeyEffect::kDraw) keys[key.name] = key.second;
+  auto drawn_otherwise = config;
+  drawn_otherwise.sampler = {};
+  for (const auto& key : differing_keys(drawn_otherwise, config))
+    if (key.effect != KeyEffect::kCost) keys[key.name] = key.second;
+  return keys;
 }
 
 }  // namespace
@@ -77,11 +84,9 @@ std::string describe_job(const espalier_job& of) {
                {"threads", job.cpu.threads},
                {"device", job.device.name()},
                {"loads_ahead", of.queue.has_thread()},
-               {"batch_keys", Json::object()},
+               {"batch_keys", batch_keys(job.config)},
                {"config", Json::parse(to_json(job.config))}};
   if (!task.of_labels || graph.has_labels) json["labels"] = task.name;
-  for (const auto& key : differing_keys(Config(), job.config))
-    if (says_what_batches_are(key)) json["batch_keys"][key.name] = key.second;
   if (const auto digest = graph.content.file) json["graph_digest"] = hex(*digest);
   if (graph.typed) {
     for (const auto& type : schema.types())

@@ -3,13 +3,17 @@
 import contextlib
 import importlib.util
 import os
+import pathlib
 import sys
 import unittest
 import warnings
 
-from tests.app.program import ROOT
+from tests.app.program import PROGRAM, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
+LIBRARY = pathlib.Path(PROGRAM).parent / "libespalier.so"
+needs_library = unittest.skipUnless(LIBRARY.exists(), f"{LIBRARY} was not built")
+os.environ.setdefault("ESPALIER_LIBRARY", str(LIBRARY))
 
 from espalier import DataError, DataWarning  # noqa: E402
 

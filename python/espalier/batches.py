@@ -1,0 +1,168 @@
+"""A batch of the library as a `Minibatch`: arrays are views of its memory, which is freed when the
+last of them has gone. Indices, features and values are not copied, of torch neither; labels of
+torch are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _declared
+from .library import check, options
+from .minibatch import Block, Links, Minibatch
+
+INT64, INT32, UINT8, FLOAT32 = (np.dtype(name).str for name in ("i8", "i4", "u1", "f4"))
+IGNORED = -100  # a class that torch's losses leave out
+
+
+class _Memory:
+    """A batch of the library; no child of a fork frees it."""
+
+    def __init__(self, library: Any, batch: ctypes.c_void_p) -> None:
+        self.library, self.batch, self.process = library, batch, os.getpid()
+        self.own_process = os.getpid
+
+    def digest(self) -> int:
+        return int(self.library.espalier_batch_digest(self.batch))
+
+    def __reduce__(self) -> Any:
+        """A copy of a batch has arrays of its own."""
+        return type(None), ()
+
+    def __del__(self) -> None:
+        if self.process == self.own_process():
+            self.library.espalier_batch_free(self.batch)
+
+
+class _Place:
+    """What NumPy makes an array of, whose base it becomes: so the memory stays."""
+
+    __slots__ = ("__array_interface__", "memory")
+
+    def __init__(self, memory: _Memory, interface: dict[str, Any]) -> None:
+        self.memory, self.__array_interface__ = memory, interface
+
+
+class Maker:
+    """Makes batches of one loader. `torch`: the module, or None for arrays of NumPy; `labelled`: do
+    its vertices have labels?"""
+
+    def __init__(
+        self, library: Any, about: dict[str, Any], torch: Any, pinned: bool, labelled: bool
+    ) -> None:
+        self.library, self.about, self.torch, self.pinned = library, about, torch, pinned
+        self.names = [of["name"] for of in about["types"] or ()]
+        # An item without seeds has arrays like all others, of no entries.
+        self.classes = labelled and about["task"] == "classes"
+        self.links = labelled and about["task"] == "links"
+
+    def batch(self, pointer: ctypes.c_void_p) -> Minibatch:
+        memory = _Memory(self.library, pointer)
+        view = options(_declared.espalier_batch_view)
+        check(self.library.espalier_batch_look(pointer, ctypes.byref(view)))
+
+        def array(address: int | None, kind: str, *shape: int) -> Any:
+            return self._array(memory, address, kind, shape)
+
+        vertices = array(view.vertices, INT64, view.vertex_count)
+        kinds = self._kinds(view, array)
+        return Minibatch(
+            epoch=view.epoch,
+            batch=view.batch,
+            seeds=vertices[: view.seed_count],
+            vertices=vertices,
+            blocks=[self._block(view.blocks[k], array) for k in range(view.layers)],
+            y=self._labels(view, array),
+            x=self._rows(view, array, kinds),
+            types=self._types(kinds),
+            links=self._links(view, array),
+            step=view.step,
+            scale=view.scale,
+            ends_step=bool(view.ends_step),
+            about=self.about,
+            memory=memory,
+        )
+
+    def _array(
+        self, memory: _Memory, address: int | None, kind: str, shape: tuple[int, ...]
+    ) -> Any:
+        if 0 in shape:
+            made = np.empty(shape, kind)
+        else:
+            interface = {"data": (address, False), "typestr": kind, "shape": shape, "version": 3}
+            made = np.asarray(_Place(memory, interface))
+        return made if self.torch is None else self._tensor(made)
+
+    def _tensor(self, array: Any) -> Any:
+        made = self.torch.from_numpy(array)
+        return made.pin_memory() if self.pinned else made
+
+    def _labels(self, view: Any, array: Callable[..., Any]) -> Any:
+        if view.label_columns:
+            return array(view.label_rows, UINT8, view.seed_count, view.label_columns)
+        if not view.classes and (not self.classes or view.seed_count > 0):
+            return None
+        classes = array(view.classes, INT32, view.seed_count)
+        if self.torch is None:
+            return classes
+        return self.torch.where(classes < 0, IGNORED, classes.long())
+
+    def _kinds(self, view: Any, array: Callable[..., Any]) -> Any:
+        """Of each vertex the place of its type."""
+        if not self.names or not view.run_count:
+            return np.empty(0, INT32)
+        begins = np.asarray(array(view.run_begins, INT64, view.run_count + 1))
+        return np.repeat(np.asarray(array(view.run_types, INT32, view.run_count)), np.diff(begins))
+
+    def _types(self, kinds: Any) -> Any:
+        if not self.names:
+            return None
+        return {name: self._own(np.flatnonzero(kinds == k)) for k, name in enumerate(self.names)}
+
+    def _own(self, array: Any) -> Any:
+        return array if self.torch is None else self._tensor(array)
+
+    def _rows(self, view: Any, array: Callable[..., Any], kinds: Any) -> Any:
+        tables = [view.tables[k] for k in range(view.table_count)]
+        made = [array(of.data, FLOAT32, of.rows, of.columns) for of in tables]
+        if not self.names:
+            return made[0] if made else None
+        found = {}
+        for table, rows in zip(self.about["tables"], made, strict=True):
+            of_table = kinds[np.isin(kinds, table["types"])]
+            for k in table["types"]:
+                alone = len(table["types"]) == 1
+                found[self.names[k]] = rows if alone else rows[self._own(of_table == k)]
+        return found
+
+    def _block(self, of: Any, array: Callable[..., Any]) -> Block:
+        made = Block(
+            array(of.indptr, INT64, of.rows + 1),
+            array(of.indices, INT32, of.entries),
+            array(of.values, FLOAT32, of.entries) if of.values or not of.entries else None,
+            (of.rows, of.columns),
+        )
+        if of.relations or (self.about.get("tells_relations") and not of.entries):
+            made.relations = array(of.relations, UINT8, of.entries)
+        if of.edge_width:
+            made.edge_entries = array(of.edge_entries, INT32, of.edge_count)
+            made.edge_features = array(of.edge_rows, FLOAT32, of.edge_count, of.edge_width)
+        return made
+
+    def _links(self, view: Any, array: Callable[..., Any]) -> Links | None:
+        if not view.heads and (not self.links or view.seed_count > 0):
+            return None
+        links = (view.link_count,)
+        each = (view.link_count, view.negatives or self.about["config"]["train"]["negatives"])
+        return Links(
+            array(view.heads, INT32, *links),
+            array(view.tails, INT32, *links),
+            array(view.link_relations, INT32, *links),
+            array(view.negative_heads, INT32, *each),
+            array(view.negative_tails, INT32, *each),
+        )
