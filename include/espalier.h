@@ -82,8 +82,8 @@ typedef struct espalier_open_options {
 ESPALIER_API int espalier_open(const espalier_open_options* options, espalier_job** job);
 /* Collective. Its loaders are closed with it; batches stay. Null: nothing happens. */
 ESPALIER_API int espalier_close(espalier_job* job);
-/* What the job is, as JSON: config (resolved), batch_keys (those of them that say what batches are),
- * graph, types, relations, labels, tables of features, ranks, threads. Until it is closed. */
+/* What the job is, as JSON: config (resolved), graph, types, relations, labels, tables of features,
+ * ranks, threads. Until it is closed. */
 ESPALIER_API const char* espalier_describe(espalier_job* job);
 /* Collective. values[k] becomes its sum over ranks, the same on each. */
 ESPALIER_API int espalier_sum(espalier_job* job, double* values, int64_t count);

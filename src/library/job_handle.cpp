@@ -1,6 +1,5 @@
 #include "job_handle_on_gpu.hpp"
 
-#include <map>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,18 +17,6 @@ thread_local std::string last_error;
 int fail(int code, const char* text) {
   last_error = text;
   return code;
-}
-
-// The keys that say what batches are, where they are not as they are by default.
-std::map<std::string, std::string> batch_keys(const Config& config) {
-  std::map<std::string, std::string> keys;
-  for (const auto& key : differing_keys(Config(), config))
-    if (key.effect == KeyEffect::kBatches || key.effect == KeyEffect::kDraw) keys[key.name] = key.second;
-  auto drawn_otherwise = config;
-  drawn_otherwise.sampler = {};
-  for (const auto& key : differing_keys(drawn_otherwise, config))
-    if (key.effect != KeyEffect::kCost) keys[key.name] = key.second;
-  return keys;
 }
 
 }  // namespace
@@ -84,7 +71,6 @@ std::string describe_job(const espalier_job& of) {
                {"threads", job.cpu.threads},
                {"device", job.device.name()},
                {"loads_ahead", of.queue.has_thread()},
-               {"batch_keys", batch_keys(job.config)},
                {"config", Json::parse(to_json(job.config))}};
   if (!task.of_labels || graph.has_labels) json["labels"] = task.name;
   if (const auto digest = graph.content.file) json["graph_digest"] = hex(*digest);
