@@ -13,6 +13,7 @@
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
+#include "espalier/base/number_in.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
@@ -24,7 +25,6 @@
 #include "espalier/graph/rewrite_graph.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/partition/order.hpp"
-#include "number_option.hpp"
 
 namespace espalier {
 
