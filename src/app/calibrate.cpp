@@ -18,6 +18,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/base/replaceable.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/dense/gemm.hpp"
@@ -33,7 +34,6 @@
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
-#include "replaceable.hpp"
 
 namespace espalier {
 

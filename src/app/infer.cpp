@@ -20,6 +20,10 @@
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
+#include "espalier/job/kept_layers.hpp"
+#include "espalier/job/link_queries.hpp"
+#include "espalier/job/named_vertices.hpp"
+#include "espalier/job/trained_network.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/network_tensors.hpp"
@@ -28,11 +32,7 @@
 #include "espalier/train/weights_file.hpp"
 #include "job_config.hpp"
 #include "job_in_words.hpp"
-#include "kept_layers.hpp"
-#include "link_queries.hpp"
-#include "named_vertices.hpp"
 #include "row_tables.hpp"
-#include "trained_network.hpp"
 
 namespace espalier {
 

@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/base/replaceable.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/disk_read_model.hpp"
@@ -17,7 +18,6 @@
 #include "espalier/job/job.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
-#include "replaceable.hpp"
 
 namespace espalier {
 

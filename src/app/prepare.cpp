@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "edge_facts.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
@@ -22,6 +21,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/clean_graph.hpp"
+#include "espalier/graph/edge_facts.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/partition/order.hpp"

@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "espalier/base/log.hpp"
+#include "espalier/job/named_vertices.hpp"
 #include "espalier/train/task.hpp"
-#include "named_vertices.hpp"
 
 namespace espalier {
 

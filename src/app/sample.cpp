@@ -5,13 +5,13 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
+#include "espalier/job/minibatch_folder.hpp"
+#include "espalier/job/run_output.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
 #include "espalier/sample/minibatch_on_host.hpp"
 #include "espalier/train/task.hpp"
 #include "job_config.hpp"
 #include "job_in_words.hpp"
-#include "minibatch_folder.hpp"
-#include "run_output.hpp"
 
 namespace espalier {
 

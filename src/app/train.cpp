@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "checkpoints.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
@@ -18,10 +17,11 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/job/checkpoints.hpp"
 #include "espalier/job/job.hpp"
+#include "espalier/job/run_output.hpp"
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/network_tensors.hpp"
-#include "run_output.hpp"
 
 namespace espalier {
 

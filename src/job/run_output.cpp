@@ -1,4 +1,4 @@
-#include "run_output.hpp"
+#include "espalier/job/run_output.hpp"
 
 #include <array>
 #include <chrono>

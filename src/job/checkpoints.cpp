@@ -1,4 +1,4 @@
-#include "checkpoints.hpp"
+#include "espalier/job/checkpoints.hpp"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "trained_network.hpp"
+#include "espalier/job/trained_network.hpp"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include "espalier/base/number_in.hpp"
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/agree.hpp"
-#include "named_vertices.hpp"
+#include "espalier/job/named_vertices.hpp"
 
 namespace espalier {
 

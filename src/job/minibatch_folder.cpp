@@ -1,4 +1,4 @@
-#include "minibatch_folder.hpp"
+#include "espalier/job/minibatch_folder.hpp"
 
 #include <algorithm>
 #include <charconv>

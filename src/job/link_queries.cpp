@@ -1,4 +1,4 @@
-#include "link_queries.hpp"
+#include "espalier/job/link_queries.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "espalier/base/number_in.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/file/csv.hpp"
+#include "espalier/job/named_vertices.hpp"
 #include "espalier/train/report.hpp"
-#include "named_vertices.hpp"
 
 namespace espalier {
 

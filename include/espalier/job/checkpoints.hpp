@@ -7,10 +7,10 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/job/job.hpp"
+#include "espalier/job/run_output.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/checkpoint_folder.hpp"
 #include "espalier/train/save_policy.hpp"
-#include "run_output.hpp"
 
 namespace espalier {
 
