@@ -106,7 +106,6 @@ void verify_command(const Communicator& world, const VerifyArguments& arguments)
 
   // 2. From the base upwards.
   VerifyLines lines(world, device.gpu != nullptr, arguments.print_values);
-  verify_arithmetic(threads.count, lines);
   verify_kernels(world, threads.count, lines);
   MadeGraphs graphs;
   make_graphs(world, graphs);

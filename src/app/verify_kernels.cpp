@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "espalier/base/arithmetic_rules.hpp"
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/base/mix.hpp"
@@ -130,6 +131,11 @@ std::string optimizer(const char* kind) {
 }  // namespace
 
 void verify_kernels(const Communicator& world, int threads, VerifyLines& lines) {
+  const auto kept = arithmetic_rules_kept(threads);
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    const auto& rule = arithmetic_rules()[k];
+    lines.check_rule("arithmetic", rule.name, kept[k] ? rule.kept : rule.broken, rule.kept, rule.cause);
+  }
   lines.check("functions", "exp, log, sqrt, powers, cos", functions());
   lines.check("numbers", "random", random_numbers());
   lines.check("numbers", "half precision", halves());
