@@ -23,8 +23,7 @@
 #include "espalier/graph/clean_graph.hpp"
 #include "espalier/graph/edge_facts.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
-#include "espalier/job/job.hpp"
-#include "espalier/partition/order.hpp"
+#include "espalier/partition/make_order.hpp"
 
 namespace espalier {
 

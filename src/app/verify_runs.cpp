@@ -14,6 +14,7 @@
 #include "espalier/graph/generate.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
 #include "espalier/job/training_on_gpu.hpp"
+#include "espalier/partition/make_order.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/trainer.hpp"
 
@@ -82,7 +83,7 @@ void make_graphs(const Communicator& world, MadeGraphs& graphs) {
     graphs.digests += (typed ? " " : "") + hex(file.content().file.value_or(0));
     if (typed) continue;
     graphs.batches = count_batches(file.info().train, kBatch);
-    graphs.order = make_order(world, file, {.file = {}, .output = {}, .method = "streaming", .clusters = 32});
+    graphs.order = make_order(world, file, {.method = &partition_method("streaming"), .clusters = 32});
   }
 }
 

@@ -20,26 +20,6 @@
 
 namespace espalier {
 
-void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path) {
-  constexpr const char* kAgain = "make one of this graph with `espalier partition`";
-  if (order.nodes != file.info().nodes)
-    input_error("{}: the order is of a graph with {} vertices, and {} has {}; {}", path, order.nodes,
-                file.path(), file.info().nodes, kAgain);
-  const auto pattern = pattern_digest(file.content());
-  if (order.pattern && pattern && *order.pattern != *pattern)
-    input_error("{}: the order is of a graph with other edges than {} has; {}", path, file.path(), kAgain);
-}
-
-void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path) {
-  constexpr const char* kAgain = "make them of this graph with `espalier partition --edges`";
-  if (cut.edges() != file.info().edges)
-    input_error("{}: the parts are of a graph with {} edges, and {} has {}; {}", path, cut.edges(),
-                file.path(), file.info().edges, kAgain);
-  const auto pattern = pattern_digest(file.content());
-  if (cut.pattern && pattern && *cut.pattern != *pattern)
-    input_error("{}: the parts are of a graph with other edges than {} has; {}", path, file.path(), kAgain);
-}
-
 std::optional<EdgeCut> read_job_cut(const Communicator& world, const Config& config, const GraphFile& file) {
   if (config.graph.cut.empty()) return {};
   note_activity("reading the parts of edges");

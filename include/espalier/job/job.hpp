@@ -20,7 +20,7 @@
 #include "espalier/job/job_check.hpp"
 #include "espalier/job/threads.hpp"
 #include "espalier/nn/network_shape.hpp"
-#include "espalier/partition/order.hpp"
+#include "espalier/partition/make_order.hpp"
 #include "espalier/plan/model_matrix.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -85,12 +85,7 @@ struct Job {
 /// How a job looks at its graph.
 GraphView view_of(const Config& config);
 
-/// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
-/// edges were read by digests that stand in the file.
-void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path);
-
-/// The same of parts of edges, and Collective. graph.cut, with one.
-void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path);
+/// Collective. graph.cut, with one. Throws as read_edge_parts_info and check_cut do.
 std::optional<EdgeCut> read_job_cut(const Communicator& world, const Config& config, const GraphFile& file);
 
 /// Collective. graph.order, with one. Throws as read_order and check_order do.
