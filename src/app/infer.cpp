@@ -19,10 +19,12 @@
 #include "espalier/infer/row_file.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/job/job.hpp"
+#include "job_config.hpp"
 #include "espalier/job/job_on_gpu.hpp"
 #include "espalier/job/kept_layers.hpp"
 #include "espalier/job/link_queries.hpp"
 #include "espalier/job/named_vertices.hpp"
+#include "row_tables.hpp"
 #include "espalier/job/trained_network.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -30,9 +32,7 @@
 #include "espalier/train/on_host.hpp"
 #include "espalier/train/task.hpp"
 #include "espalier/train/weights_file.hpp"
-#include "job_config.hpp"
 #include "job_in_words.hpp"
-#include "row_tables.hpp"
 
 namespace espalier {
 
@@ -535,7 +535,7 @@ void with_remedy(const Inference& inference, Work work) {
 }  // namespace
 
 void infer_command(const Communicator& world, const InferArguments& arguments) {
-  const auto config = load_job_config(world, arguments.job);
+  const auto config = load_job_config(world, arguments.job.config, arguments.job.overrides);
   agree(world, [&] {
     if (world.rank() == 0) check_place(arguments, config);
   });
@@ -566,7 +566,9 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
     settle_relations(job, weights, arguments.checkpoint);
   const auto layer = layer_of(arguments, network.stages());
   Inference inference{arguments, std::move(weights), std::move(network), layer};
-  inference.tables = row_tables(world, arguments, job, layer);
+  inference.tables =
+      row_tables({arguments.types, arguments.nodes, arguments.named_by, arguments.predictions, arguments.csv},
+                 job, layer);
   introduce(job, inference);
   with_remedy(inference, [&] {
     with_index_type(job.graph.columns, [&](auto index) { run<decltype(index)>(job, inference); });

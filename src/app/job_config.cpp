@@ -7,20 +7,21 @@
 
 namespace espalier {
 
-Config load_job_config(const Communicator& world, const JobArguments& arguments) {
+Config load_job_config(const Communicator& world, const std::string& path,
+                       const std::vector<std::string>& overrides, bool needs_graph) {
   note_activity("reading the config");
   std::string text;
   agree(world, [&] {
-    if (world.rank() == 0) text = read_input_text(arguments.config, "config file");
+    if (world.rank() == 0) text = read_input_text(path, "config file");
   });
   text = world.broadcast_text(text, 0, "setup");
-  auto config = parse_config(text, arguments.config, arguments.overrides);
-  check_job(Moment::kConfig, {.world = world, .config = config, .source = arguments.config});
-  if (config.graph.file.empty() && !arguments.dry_run)
+  auto config = parse_config(text, path, overrides);
+  check_job(Moment::kConfig, {.world = world, .config = config, .source = path});
+  if (config.graph.file.empty() && needs_graph)
     usage_error(
         "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
         "or as graph.file=PATH on the command line",
-        arguments.config, text.find_first_not_of(" \t\r\n") == std::string::npos ? "is empty, and " : "");
+        path, text.find_first_not_of(" \t\r\n") == std::string::npos ? "is empty, and " : "");
   return config;
 }
 

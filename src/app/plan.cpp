@@ -197,7 +197,7 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   set_memory_advice(
       "give --draw 0, which estimates from degrees and does not hold the graph, or a node with more memory");
   check_replaceable(arguments.output, "plan", is_plan);
-  const auto config = load_job_config(world, arguments.job);
+  const auto config = load_job_config(world, arguments.job.config, arguments.job.overrides);
   const Watchdog watchdog(config.run.stall_minutes);
   note_activity("opening the graph file");
   const GraphFile file(world, config.graph.file, view_of(config));

@@ -1,16 +1,17 @@
 // espalier sample CONFIG: the samples of one or more epochs, without a network.
 #include <optional>
 
+#include "commands.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
+#include "job_config.hpp"
 #include "espalier/job/minibatch_folder.hpp"
 #include "espalier/job/run_output.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
 #include "espalier/sample/minibatch_on_host.hpp"
 #include "espalier/train/task.hpp"
-#include "job_config.hpp"
 #include "job_in_words.hpp"
 
 namespace espalier {
@@ -72,7 +73,7 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Examp
 }  // namespace
 
 void sample_command(const Communicator& world, const JobArguments& arguments) {
-  const auto config = load_job_config(world, arguments);
+  const auto config = load_job_config(world, arguments.config, arguments.overrides, !arguments.dry_run);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;

@@ -1,6 +1,6 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
-#include "espalier/train/trainer.hpp"
 #include "job_config.hpp"
+#include "espalier/train/trainer.hpp"
 #include "job_in_words.hpp"
 
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "commands.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
@@ -246,7 +247,7 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
 }  // namespace
 
 void train_command(const Communicator& world, const JobArguments& arguments) {
-  const auto config = load_job_config(world, arguments);
+  const auto config = load_job_config(world, arguments.config, arguments.overrides, !arguments.dry_run);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
