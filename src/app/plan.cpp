@@ -1,6 +1,6 @@
 // espalier plan CONFIG --ranks P: memory, bytes, messages and seconds of a job, without running it.
 #include "plan.hpp"
-#include "job_config.hpp"
+#include "espalier/job/job_config.hpp"
 
 #include <algorithm>
 #include <filesystem>

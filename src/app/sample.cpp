@@ -6,7 +6,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "job_config.hpp"
+#include "espalier/job/job_config.hpp"
 #include "espalier/job/minibatch_folder.hpp"
 #include "espalier/job/run_output.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"

@@ -1,5 +1,5 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
-#include "job_config.hpp"
+#include "espalier/job/job_config.hpp"
 #include "espalier/train/trainer.hpp"
 #include "job_in_words.hpp"
 

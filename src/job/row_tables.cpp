@@ -1,4 +1,4 @@
-#include "row_tables.hpp"
+#include "espalier/job/row_tables.hpp"
 
 #include <sstream>
 

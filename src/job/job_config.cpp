@@ -1,4 +1,4 @@
-#include "job_config.hpp"
+#include "espalier/job/job_config.hpp"
 
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/progress.hpp"
