@@ -1,5 +1,5 @@
 // espalier plan CONFIG --ranks P: memory, bytes, messages and seconds of a job, without running it.
-#include "plan.hpp"
+#include "espalier/job/job_plan.hpp"
 #include "espalier/job/job_config.hpp"
 
 #include <algorithm>

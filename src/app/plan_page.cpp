@@ -9,7 +9,7 @@
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 #include "job_in_words.hpp"
-#include "plan.hpp"
+#include "espalier/job/job_plan.hpp"
 
 namespace espalier {
 
