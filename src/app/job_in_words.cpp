@@ -108,13 +108,6 @@ std::string layers_in_words(const Config& config, const std::string& widths) {
   return fmt::format("{} of {}, {}", counted(config.model.layers, "layer"), config.model.kind, widths);
 }
 
-std::string sampler_in_words(const Config& config) {
-  if (config.model.layers == 0) return "no neighbours";
-  const bool has_mode = sampler_kind_of(config.sampler.kind).takes_mode;
-  return fmt::format("{}{} fanout {}", config.sampler.kind, has_mode ? " (" + config.sampler.mode + ")" : "",
-                     fmt::join(config.sampler.fanout, ","));
-}
-
 // Where a step is no unbiased estimate of what evaluation computes: one line.
 static void say_what_is_biased(const Config& config, std::span<const PlannedHook> parts) {
   const auto& sampler = sampler_kind_of(config.sampler.kind);

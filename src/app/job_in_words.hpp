@@ -36,8 +36,6 @@ void note_ignored_types(const Job& job);
 /// rank 0.
 void say_how_disks_are_read(const Job& job);
 
-/// "ladies (debiased) fanout 512,512".
-std::string sampler_in_words(const Config& config);
 /// "3 layers of sage, WIDTHS".
 std::string layers_in_words(const Config& config, const std::string& widths);
 

@@ -237,6 +237,13 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
   return job;
 }
 
+std::string sampler_in_words(const Config& config) {
+  if (config.model.layers == 0) return "no neighbours";
+  const bool has_mode = sampler_kind_of(config.sampler.kind).takes_mode;
+  return fmt::format("{}{} fanout {}", config.sampler.kind, has_mode ? " (" + config.sampler.mode + ")" : "",
+                     fmt::join(config.sampler.fanout, ","));
+}
+
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules) {
   std::vector<std::string> names;
   for (const auto schedule : schedules) names.emplace_back(name_of(schedule));

@@ -149,6 +149,9 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   return a;
 }
 
+/// "ladies (debiased) fanout 512,512".
+std::string sampler_in_words(const Config& config);
+
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules);
 
 /// The parts of a report that are known before the first epoch.

@@ -7,8 +7,18 @@
 #include <vector>
 
 #include "espalier/job/job.hpp"
+#include "espalier/nn/network.hpp"
 
 namespace espalier {
+
+/// Calls use(space), a generic function, with what the job computes on.
+template <class Use>
+auto where_it_computes(const Job& job, Use use) {
+#ifdef ESPALIER_WITH_CUDA
+  if (job.device.gpu) return use(*job.device.gpu);
+#endif
+  return use(job.cpu);
+}
 
 /// The matrix of a job where kernels read it, over the grid of that space; it stays where it is.
 template <class Index, class Space>
@@ -20,6 +30,16 @@ struct PlacedMatrix {
 
   const Grid& grid;
   DistCsr<Index> matrix;
+};
+
+/// A network whose weights are where kernels read them; the one on the host must outlive it.
+template <class Space>
+struct PlacedNetwork {
+  PlacedNetwork(const Space&, const Network<float>& on_host) : network(on_host) {}
+  PlacedNetwork(const PlacedNetwork&) = delete;
+  PlacedNetwork& operator=(const PlacedNetwork&) = delete;
+
+  const Network<float>& network;
 };
 
 /// Rows of input where kernels read them; what is of the host alone goes. `embeddings`: or null.
@@ -96,6 +116,17 @@ struct PlacedMatrix<Index, Cuda> {
   DeviceGrid grid;
   std::unique_ptr<DeviceGrid> beside;  ///< of the thread that samples ahead
   DistCsr<Index, Cuda> matrix;
+};
+
+template <>
+struct PlacedNetwork<Cuda> {
+  PlacedNetwork(const Cuda& gpu, const Network<float>& on_host) : network(gpu, on_host.shape(), 0) {
+    copy_weights(gpu, on_host, network);
+  }
+  PlacedNetwork(const PlacedNetwork&) = delete;
+  PlacedNetwork& operator=(const PlacedNetwork&) = delete;
+
+  Network<float, Cuda> network;
 };
 
 inline InputStoresOn<Cuda> place_input(const Job& job, const DeviceGrid& grid, InputFeatures features,

@@ -17,11 +17,10 @@ template <class Use>
 void with_matrix(const Job& job, Use use) {
   with_index_type(job.graph.columns, [&](auto index) {
     auto a = read_model_matrix<decltype(index)>(job);
-#ifdef ESPALIER_WITH_CUDA
-    if (const auto& gpu = job.device.gpu)
-      return use(*gpu, PlacedMatrix<decltype(index), Cuda>(job, std::move(a)).matrix);
-#endif
-    use(job.cpu, a);
+    where_it_computes(job, [&](const auto& space) {
+      using Space = std::remove_cvref_t<decltype(space)>;
+      use(space, PlacedMatrix<decltype(index), Space>(job, std::move(a)).matrix);
+    });
   });
 }
 

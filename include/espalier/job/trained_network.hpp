@@ -1,25 +1,41 @@
 // The network that weights hold, for the graph of a job: of the same shape, reading the
-// same columns, and of links with the relations that it has learnt. `path`: of the weights,
-// for messages.
+// same columns, and of links with the relations that it has learnt.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "espalier/job/job.hpp"
 #include "espalier/nn/network.hpp"
+#include "espalier/train/targets.hpp"
 #include "espalier/train/weights_file.hpp"
 
 namespace espalier {
 
-/// Throws UserError(kUsage, kInput) where it is of another config, or cannot read this graph.
-Network<float> trained_network(const Job& job, const TrainedWeights& weights, const std::string& path);
+struct TrainedModel {
+  std::string path;  ///< of the weights, for messages
+  TrainedWeights weights;
+  Network<float> network;
 
-/// Throws UserError(kInput) where columns that the network reads are called otherwise than those
-/// that it was trained on; other scales are a warning.
-void check_trained_columns(const Job& job, const ColumnsByGroup& trained, const std::string& path);
+  int layers() const { return network.stages(); }
+};
 
-/// What the file's relations of links are called, the network's are, too. Of a file without links
-/// they are the network's. Throws UserError(kInput) where that cannot be.
-void settle_relations(Job& job, const TrainedWeights& weights, const std::string& path);
+/// Collective. read_weights, which says of a folder what to name instead.
+TrainedWeights read_named_weights(const Communicator& world, const std::string& path);
+
+/// What weights say to the job that reads them (open_job): how many classes there are and, where
+/// the config does not, which type the network was trained for.
+EarlierRun earlier_run(const TrainedWeights& weights, const std::string& path, const Config& config);
+
+/// The network of the weights, for a job of kInfer that was opened with what they say. What the
+/// file's relations of links are called, the network's are, too; of a file without links they are
+/// the network's. Throws UserError(kUsage, kInput) where they are of another config, or cannot read
+/// this graph: of columns called otherwise, of other relations. Columns of other scales are a
+/// warning.
+TrainedModel trained_model(Job& job, TrainedWeights weights, const std::string& path);
+
+/// Collective. What to evaluate it by; classes are those of the network. Throws UserError(kInput)
+/// where the graph has more.
+std::unique_ptr<Targets> targets_of(const Job& job, const TrainedModel& model);
 
 }  // namespace espalier
