@@ -11,6 +11,7 @@
 #include "espalier/plan/measure_machine.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/train/report.hpp"
+#include "job_in_words.hpp"
 
 namespace espalier {
 
@@ -47,7 +48,7 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
     usage_error("--name {}: give a name without quotes and backslashes", arguments.name);
   machine.name = arguments.name.empty() ? failure_context().host : arguments.name;
   machine.ranks_per_node = world.all_reduce(std::int64_t{node.ranks}, Reduction::kMax, "setup");
-  const auto threads = choose_threads({}, node.cores / node.sharers, world.rank() == 0);
+  const auto threads = choose_threads({}, node.cores / node.sharers, screen_of(world));
   machine.threads = threads.count;
   machine.memory = fmt::format("{:.0f}GB", static_cast<double>(node_memory()) / 1e9);
 

@@ -170,9 +170,11 @@ void infer_command(const Communicator& world, const InferArguments& arguments) {
   if (!arguments.links.empty() && config.train.task != "links")
     usage_error("--links {}: train.task = {} has learnt no links", arguments.links, config.train.task);
   if (arguments.sampled) check_sampled(config);
-  auto job = open_job(
-      world, config, JobKind::kInfer, earlier,
-      {.evaluates = arguments.metrics, .answers = !arguments.links.empty(), .lists = !arguments.csv.empty()});
+  auto job = open_job(world, config, JobKind::kInfer, earlier,
+                      {.evaluates = arguments.metrics,
+                       .answers = !arguments.links.empty(),
+                       .lists = !arguments.csv.empty(),
+                       .listener = log::write});
   set_memory_advice("use more ranks, a smaller grid.replication or run.memory_limit");
   check_resumed(job, arguments.resume);
   const auto model = trained_model(job, std::move(weights), arguments.checkpoint);

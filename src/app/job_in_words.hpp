@@ -8,6 +8,11 @@
 
 namespace espalier {
 
+/// The screen, as far as this rank speaks of a job: rank 0 does.
+inline log::Listener screen_of(const Communicator& world) {
+  return world.rank() == 0 ? log::Listener(log::write) : log::Listener();
+}
+
 /// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank (OMP_NUM_THREADS),
 /// on the CPU".
 std::string grid_in_words(const Job& job);

@@ -42,10 +42,11 @@ void plan_command(const Communicator& world, const PlanArguments& arguments) {
   const Watchdog watchdog(config.run.stall_minutes);
   const auto plan = plan_job(
       world, config,
-      {arguments.ranks, arguments.memory_per_rank, arguments.machine, arguments.sampling, arguments.draw});
+      {arguments.ranks, arguments.memory_per_rank, arguments.machine, arguments.sampling, arguments.draw},
+      log::write);
   log::info("{}", plan_page(plan));
   write_plan(plan, arguments.output.empty() ? config.output.dir + "/plan.json" : arguments.output);
-  check_memory(world, plan);
+  check_memory(world, plan, log::write);
 }
 
 }  // namespace espalier

@@ -87,7 +87,8 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
     folder =
         std::make_unique<MinibatchFolder>(world, *arguments.write, config.output.dir, arguments.overwrite);
   const Watchdog watchdog(config.run.stall_minutes);
-  auto job = open_job(world, config, arguments.write ? JobKind::kWrite : JobKind::kSample);
+  auto job = open_job(world, config, arguments.write ? JobKind::kWrite : JobKind::kSample, {},
+                      {.listener = log::write});
   note_activity("reading the training examples");
   const auto labels = folder ? std::make_unique<JobLabels>(job) : nullptr;
   const auto examples = labels ? nullptr

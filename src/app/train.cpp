@@ -257,12 +257,12 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing is lost; the same command starts again");
   note_activity("looking for a checkpoint");
-  auto restart = find_restart(world, config, output);
+  auto restart = find_restart(world, config, output, log::write);
   if (!restart || !restart->in_output) refuse_to_replace(output, config);
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
   EarlierRun earlier;
   if (restart) earlier.batches_per_step = restart->config.train.batches_per_step;
-  auto job = open_job(world, config, JobKind::kTrain, earlier);
+  auto job = open_job(world, config, JobKind::kTrain, earlier, {.listener = log::write});
   job.begins_anew = config.run.restart == "never" || (output.replaced && !restart);
   if (restart) check_restart(job, *restart);
   if (restart && restart->in_output && output.whole && !output.replaced && is_done(job, *restart)) {

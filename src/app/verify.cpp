@@ -13,6 +13,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/nn/layer.hpp"
+#include "job_in_words.hpp"
 #include "verify_runs.hpp"
 
 namespace espalier {
@@ -96,7 +97,7 @@ void verify_command(const Communicator& world, const VerifyArguments& arguments)
   const auto config = verify_config(arguments, 1, {});
   const auto node = place_on_node(world);
   const auto device = choose_device(world, node, config);
-  const auto threads = choose_threads({}, node.cores / node.sharers, world.rank() == 0);
+  const auto threads = choose_threads({}, node.cores / node.sharers, screen_of(world));
   if (arguments.print_values && device.gpu)
     usage_error("--print-values: the expected values are those of the CPU; give --device cpu");
   log::info("{}, {}, {}", counted(world.size(), "rank"), threads.in_words("per rank"), device.words);

@@ -1,6 +1,5 @@
 #include "espalier/job/inference_on_gpu.hpp"
 
-#include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/file/content_digest.hpp"
@@ -74,7 +73,7 @@ void compute_and_keep(const Job& job, KeptLayers& kept, LayerwisePass& pass, Inp
   });
   auto rows = std::move(input);
   if (done > 0) {
-    log::info("layers  {} of {} were computed before; going on", done, hidden + 1);
+    job.tell(log::Level::kInfo, "layers  {} of {} were computed before; going on", done, hidden + 1);
     std::vector<RowStore> of_layer;
     of_layer.push_back(kept.read(network.output_width(done)));
     rows = InputStores(std::move(of_layer), nullptr, rows.edges());

@@ -37,8 +37,8 @@ bool computes_on_gpu(const Config& config, const std::optional<Machine>& machine
 
 // The job as `sample` and `train` will be asked for it (open_job).
 Plan asked_plan(const Communicator& world, const PlanOptions& options, const Config& config,
-                const GraphInfo& graph, const std::optional<Order>& order,
-                const std::optional<EdgeCut>& cut) {
+                const GraphInfo& graph, const std::optional<Order>& order, const std::optional<EdgeCut>& cut,
+                const log::Listener& listener) {
   Plan plan;
   if (!options.machine.empty()) plan.machine = read_machine(options.machine);
   auto& job = plan.job;
@@ -56,7 +56,7 @@ Plan asked_plan(const Communicator& world, const PlanOptions& options, const Con
   const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   plan.threads_chosen = plan.machine && config.run.threads.is_auto()
                             ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
-                            : choose_threads(config.run.threads, cores / options.ranks, /*warns=*/true);
+                            : choose_threads(config.run.threads, cores / options.ranks, listener);
   plan.threads = plan.threads_chosen.count;
   job.may_spill = job.training && !job.gpu;
   return plan;
@@ -96,7 +96,7 @@ template <class Index>
 void count(Plan& plan, const Communicator& world, const GraphFile& file, std::int64_t draw) {
   const Grid grid(world, 1);
   const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
-  const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency(), /*warns=*/false).count};
+  const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency()).count};
   note_activity("counting minibatches");
   const auto examples = task_kind_of(plan.job.config.train.task)
                             .read_examples(world, file, plan.job.config, plan.epoch.groups.get());
@@ -167,7 +167,8 @@ void time_disk(Plan& plan) {
 
 }  // namespace
 
-Plan plan_job(const Communicator& world, const Config& config, const PlanOptions& options) {
+Plan plan_job(const Communicator& world, const Config& config, const PlanOptions& options,
+              const log::Listener& listener) {
   // 1. The job as it will be resolved.
   note_activity("opening the graph file");
   const GraphFile file(world, config.graph.file, view_of(config));
@@ -180,7 +181,7 @@ Plan plan_job(const Communicator& world, const Config& config, const PlanOptions
   check_job(Moment::kGraph, facts);
   const auto order = read_job_order(world, config, file);
   const auto cut = read_job_cut(world, config, file);
-  auto plan = asked_plan(world, options, config, file.info(), order, cut);
+  auto plan = asked_plan(world, options, config, file.info(), order, cut, listener);
   const auto asked = plan.job;
   resolve(plan.job, plan.threads);
   facts.order = order ? &order->info : nullptr;
@@ -224,9 +225,12 @@ Plan plan_job(const Communicator& world, const Config& config, const PlanOptions
   return plan;
 }
 
-void check_memory(const Communicator& world, const Plan& plan) {
-  check_job(Moment::kMemory,
-            {.world = world, .config = plan.job.config, .estimated = &plan.estimated, .memory = plan.offer});
+void check_memory(const Communicator& world, const Plan& plan, const log::Listener& listener) {
+  check_job(Moment::kMemory, {.world = world,
+                              .config = plan.job.config,
+                              .estimated = &plan.estimated,
+                              .memory = plan.offer,
+                              .listener = listener});
 }
 
 }  // namespace espalier

@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "espalier/base/log.hpp"
 #include "espalier/job/named_vertices.hpp"
 #include "espalier/train/task.hpp"
 
@@ -127,8 +126,9 @@ void warn_of_untrained(const RowFileShape& shape, const Job& job) {
   std::string names;
   for (const auto& table : shape.tables)
     if (!table.trained.value_or(true)) names += (names.empty() ? "" : ", ") + table.type;
-  if (names.empty() || job.grid->world().rank() != 0) return;
-  log::warning(
+  if (names.empty()) return;
+  job.tell(
+      log::Level::kWarning,
       "{} of {}: no loss has read such rows, as it is of {} alone; docs/typed-graphs.md says what they are",
       shape.rows.substr(1), names, job.graph.schema.types()[job.graph.target].name);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/comm/agree.hpp"
@@ -69,8 +68,9 @@ void check_trained_columns(const Job& job, const ColumnsByGroup& trained, const 
           "{}: {}features has other columns than those that {} was trained on: {}; make the graph again with "
           "`espalier-tables FILE --like {}`, or train again",
           file, group, checkpoint, difference, checkpoint);
-    if (!have_same_scales(there, here->second) && job.grid->world().rank() == 0)
-      log::warning(
+    if (!have_same_scales(there, here->second))
+      job.tell(
+          log::Level::kWarning,
           "{}: {}features has the columns that {} was trained on, filled or scaled by other numbers, so the "
           "same cell is another number; `espalier-tables FILE --like {}` takes those of the training",
           file, group, checkpoint, checkpoint);

@@ -27,11 +27,11 @@ hdf5::WrittenBytes graph_to_infer() {
 }
 
 Config config_to_infer(std::int64_t copies) {
-  return parse_config("", "a test",
-                      {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=1", "model.hidden=8",
-                       "model.layers=2", "sampler.fanout=[4, 3]", "sampler.batch_size=20", "train.epochs=3",
-                       "train.batches_per_step=4", "train.reproducible=true",
-                       fmt::format("grid.replication={}", copies)});
+  return parse_config(
+      "", "a test",
+      {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=1", "model.hidden=8", "model.layers=2",
+       "sampler.fanout=[4, 3]", "sampler.batch_size=20", "train.epochs=3", "train.batches_per_step=4",
+       "train.reproducible=true", fmt::format("grid.replication={}", copies)});
 }
 
 struct Trained {
@@ -73,12 +73,11 @@ struct OpenInference {
   std::vector<std::uint64_t> rows_of(int layer) {
     const auto width = model.network.output_width(layer);
     std::vector<std::uint64_t> bits(static_cast<std::size_t>(job.graph.nodes * width), 0);
-    RowsByVertexOn<Cpu> sink(on_cpu().shares(), test_world().rank(),
-                             [&](std::int64_t vertex, const Matrix<float>& rows) {
-                               for (std::size_t k = 0; k < rows.data.size(); ++k)
-                                 bits[static_cast<std::size_t>(vertex * width) + k] +=
-                                     bit_cast<std::uint32_t>(rows.data[k]);
-                             });
+    RowsByVertexOn<Cpu> sink(
+        on_cpu().shares(), test_world().rank(), [&](std::int64_t vertex, const Matrix<float>& rows) {
+          for (std::size_t k = 0; k < rows.data.size(); ++k)
+            bits[static_cast<std::size_t>(vertex * width) + k] += bit_cast<std::uint32_t>(rows.data[k]);
+        });
     std::vector<RowSink*> sinks(static_cast<std::size_t>(layer), nullptr);
     sinks.back() = &sink;
     on_cpu().compute(sinks);

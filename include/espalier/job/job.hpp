@@ -45,9 +45,10 @@ struct VertexOwners {
 
 /// What a command does beyond what its kind and config say.
 struct OfCommand {
-  bool evaluates = false;  ///< an inference that reads labels, or links, to evaluate by
-  bool answers = false;    ///< an inference that is asked about links
-  bool lists = false;      ///< an inference that keeps what it predicts, for a list
+  bool evaluates = false;       ///< an inference that reads labels, or links, to evaluate by
+  bool answers = false;         ///< an inference that is asked about links
+  bool lists = false;           ///< an inference that keeps what it predicts, for a list
+  log::Listener listener = {};  ///< who is told, by rank 0, what people should know of the job
 };
 
 struct Job {
@@ -77,6 +78,12 @@ struct Job {
   std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
 
   /// The grid of the matrix and the samplers over it.
+  /// To the listener of rank 0.
+  template <class... Args>
+  void tell(log::Level level, fmt::format_string<Args...> format, Args&&... args) const {
+    if (grid->world().rank() == 0) log::tell(command.listener, level, format, std::forward<Args>(args)...);
+  }
+
   const Grid& matrix_grid() const { return sampling_grid ? *sampling_grid : *grid; }
   std::int64_t bulk() const { return *config.sampler.bulk.value; }
   std::int64_t batches_per_step() const { return *config.train.batches_per_step.value; }
@@ -143,9 +150,9 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   if (job.owners.cut) check_cut(job.owners.cut->info, *job.file, job.config.graph.cut);
   if (job.owners.order) check_order(*job.owners.order, *job.file, job.config.graph.order);
   for (const auto& [name, bytes] : topology_arrays(a))
-    log::debug("topology  {:<22}{:>14} bytes over the ranks of a process column, {:.2f} an entry", name,
-               bytes,
-               static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(job.graph.edges, 1)));
+    job.tell(log::Level::kDebug,
+             "topology  {:<22}{:>14} bytes over the ranks of a process column, {:.2f} an entry", name, bytes,
+             static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(job.graph.edges, 1)));
   return a;
 }
 

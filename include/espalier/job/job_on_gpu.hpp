@@ -54,7 +54,6 @@ inline InputStores place_input(const Job&, const Grid&, InputFeatures features,
 #ifdef ESPALIER_WITH_CUDA
 
 #include "espalier/base/device_array.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/train/gradient_reduction.hpp"
@@ -67,7 +66,8 @@ template <class Index>
 DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const DistCsr<Index>& a) {
   const bool fits = topology_on_device(job);
   if (!fits)
-    log::info(
+    job.tell(
+        log::Level::kInfo,
         "the graph takes more than half of the GPU beside the rest: kernels read it in the memory of the "
         "host");
   return to_device(*job.device.gpu, grid, a, fits ? Placement::kDevice : Placement::kHost);
@@ -97,8 +97,9 @@ inline std::shared_ptr<const EdgeStoreOn<Cuda>> place_edges(const Job& job, cons
 
 template <class Index>
 struct PlacedMatrix<Index, Cuda> {
-  PlacedMatrix(const Job& job, DistCsr<Index> a)
-      : host(std::move(a)),
+  PlacedMatrix(const Job& of_job, DistCsr<Index> a)
+      : job(of_job),
+        host(std::move(a)),
         grid(*job.device.gpu, *job.grid),
         beside(job.sampling_grid
                    ? std::make_unique<DeviceGrid>(*job.device.gpu, *job.sampling_grid, Transport::kHost)
@@ -108,10 +109,11 @@ struct PlacedMatrix<Index, Cuda> {
   PlacedMatrix& operator=(const PlacedMatrix&) = delete;
   void say_transport() const {
     if (grid.host().ranks() > 1)
-      log::info("GPUs exchange by {}{}", grid.transport_in_words(),
-                beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
+      job.tell(log::Level::kInfo, "GPUs exchange by {}{}", grid.transport_in_words(),
+               beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
   }
 
+  const Job& job;
   DistCsr<Index> host;
   DeviceGrid grid;
   std::unique_ptr<DeviceGrid> beside;  ///< of the thread that samples ahead

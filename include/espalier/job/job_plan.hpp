@@ -53,10 +53,11 @@ struct PlanOptions {
 
 /// For a `world` of one process. Throws UserError where the job would be refused, but for its
 /// memory.
-Plan plan_job(const Communicator& world, const Config& config, const PlanOptions& options);
+Plan plan_job(const Communicator& world, const Config& config, const PlanOptions& options,
+              const log::Listener& listener = {});
 
 /// Does it fit (check_job, Moment::kMemory)?
-void check_memory(const Communicator& world, const Plan& plan);
+void check_memory(const Communicator& world, const Plan& plan, const log::Listener& listener = {});
 
 /// As report.json has it, and more.
 std::string plan_json(const Plan& plan);

@@ -27,7 +27,7 @@ std::vector<RowTable> row_tables(const RowsAskedFor& asked, const Job& job, std:
 /// The types that they are of, "paper,author": none of a graph without types.
 std::string types_of(const std::vector<RowTable>& tables, const GraphInfo& graph);
 
-/// A warning of rows that no loss has read, from rank 0.
+/// A warning to the listener of the job, of rows that no loss has read.
 void warn_of_untrained(const RowFileShape& shape, const Job& job);
 
 }  // namespace espalier
