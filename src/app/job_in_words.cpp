@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
@@ -232,6 +235,20 @@ void warn_of_surprises(const Job& job) {
   if (training && config.train.early_stop > 0 && splits[1] == 0)
     log::warning("train.early_stop = {} never stops: {} has no {} to validate on (/{}/valid)",
                  config.train.early_stop, config.graph.file, plural_of(task.example), where);
+}
+
+std::string print_report(const std::string& path, const std::string& text) {
+  const bool taken = log::output_failure().empty();
+  const auto page = fmt::format("\n{}:\n{}", path, text);
+  if (taken) log::print(page);
+  if (taken && log::output_failure().empty()) {
+    // mpirun passes on the two outputs by ways of their own: the error that follows would stand in
+    // the middle of the page.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return "standard output";
+  }
+  std::fwrite(page.data(), 1, page.size(), stderr);
+  return "standard error";
 }
 
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {

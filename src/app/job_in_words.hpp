@@ -47,6 +47,9 @@ std::string layers_in_words(const Config& config, const std::string& widths);
 /// What a user may not have meant: one warning each, from rank 0.
 void warn_of_surprises(const Job& job);
 
+/// RunOutput::write's PrintReport: to standard output, or where that takes nothing, standard error.
+std::string print_report(const std::string& path, const std::string& text);
+
 /// "schedule push, push, pull": one per layer, first: next to the batch.
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules);
 

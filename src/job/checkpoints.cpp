@@ -104,7 +104,7 @@ const char* what_it_breaks(KeyEffect effect) {
 }  // namespace
 
 std::optional<Restart> find_restart(const Communicator& world, const Config& config,
-                                    const OutputFolder& output, const log::Listener& listener) {
+                                    const EarlierOutput& output, const log::Listener& listener) {
   Candidates candidates;
   agree(world, [&] {
     if (world.rank() == 0 && !(output.replaced && config.run.restart == "auto"))

@@ -28,7 +28,7 @@ struct Restart {
 /// not gone on from, unless a path names it. The listener of rank 0 is told of damaged ones. Throws
 /// UserError.
 std::optional<Restart> find_restart(const Communicator& world, const Config& config,
-                                    const OutputFolder& output, const log::Listener& listener = {});
+                                    const EarlierOutput& output, const log::Listener& listener = {});
 
 /// Throws UserError(kUsage), on every rank, when the checkpoint is not one of this job: another
 /// graph, or keys that lead elsewhere. A path that was named may change keys that the rest of the

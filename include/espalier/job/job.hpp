@@ -11,7 +11,6 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/base/result_file.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -27,13 +26,6 @@
 #include "espalier/train/report.hpp"
 
 namespace espalier {
-
-/// metrics.csv of the run, on rank 0 (run_output.hpp).
-struct MetricsFile {
-  GrowingFile file;
-  bool has_header = false;
-  bool failing = false;  ///< it lacks lines, and that was said
-};
 
 /// Who owns which vertex.
 struct VertexOwners {
@@ -64,18 +56,17 @@ struct Job {
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::string spill;                ///< where rows of hidden layers go; empty: they stay in memory
   bool samples_ahead = false;       ///< are two windows of minibatches in memory?
-  std::unique_ptr<GraphFile> file;  ///< open until start_output
+  std::unique_ptr<GraphFile> file;  ///< open until RunOutput::start
   GraphInfo graph;
   bool verified = false;            ///< was what was read checked against digests in the file?
-                                    ///< Known from start_output on
+                                    ///< Known from RunOutput::start on
   Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
   VertexOwners owners;
-  bool sees_no_neighbours = false;       ///< kTrain: does no message reach a training vertex?
-  std::vector<std::int64_t> by_degree;   ///< vertices, with run.cache_memory (rows_by_degree)
-  std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
-                                         ///< (run.overlap), or null
-  std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
+  bool sees_no_neighbours = false;      ///< kTrain: does no message reach a training vertex?
+  std::vector<std::int64_t> by_degree;  ///< vertices, with run.cache_memory (rows_by_degree)
+  std::unique_ptr<Grid> sampling_grid;  ///< a second one for the thread that samples ahead
+                                        ///< (run.overlap), or null
 
   /// The grid of the matrix and the samplers over it.
   /// To the listener of rank 0.
