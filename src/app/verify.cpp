@@ -5,6 +5,7 @@
 // train.reproducible; what stands around layers; a restart. Each has one result for all machines,
 // ranks and grids (design, 4.1 and 4.2), which is compiled in (verify_lines.cpp).
 #include "commands.hpp"
+#include "espalier/base/arithmetic_rules.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
@@ -14,6 +15,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/nn/layer.hpp"
 #include "job_in_words.hpp"
+#include "kernel_digests.hpp"
 #include "verify_runs.hpp"
 
 namespace espalier {
@@ -29,6 +31,23 @@ std::string digest_of(const Order& order) {
   std::uint64_t digest = 0;
   for (const auto cluster : order.cluster) digest = absorb(digest, cluster);
   return hex(digest);
+}
+
+// What needs no graph.
+void verify_kernels(const Communicator& world, int threads, VerifyLines& lines) {
+  const auto kept = arithmetic_rules_kept(threads);
+  for (std::size_t k = 0; k < kept.size(); ++k) {
+    const auto& rule = arithmetic_rules()[k];
+    lines.check_rule("arithmetic", rule.name, kept[k] ? rule.kept : rule.broken, rule.kept, rule.cause);
+  }
+  lines.check("functions", "exp, log, sqrt, powers, cos", digest_of_functions());
+  lines.check("numbers", "random", digest_of_random_numbers());
+  lines.check("numbers", "half precision", digest_of_halves());
+  lines.check("products", "of dense matrices", digest_of_dense_products(threads));
+  lines.check_rule("reduction", "1 + .. + 1000 over the ranks", fmt::format("{}", exact_sum(world)), "500500",
+                   "what the MPI library adds up over the ranks is not their sum");
+  lines.check("reduction", "gradients in fixed point", digest_of_gradient_sum(world));
+  for (const char* kind : {"adam", "sgd"}) lines.check("optimizer", kind, digest_of_optimizer(kind));
 }
 
 void verify_draws(VerifyRuns& runs) {

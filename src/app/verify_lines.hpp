@@ -40,7 +40,4 @@ class VerifyLines {
   std::string first_, meaning_;  ///< of the first that differs
 };
 
-/// Collective. The lines of all that needs no graph, with so many threads of each rank.
-void verify_kernels(const Communicator& world, int threads, VerifyLines& lines);
-
 }  // namespace espalier
