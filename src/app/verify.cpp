@@ -13,9 +13,9 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/job/kernel_digests.hpp"
 #include "espalier/nn/layer.hpp"
 #include "job_in_words.hpp"
-#include "kernel_digests.hpp"
 #include "verify_runs.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "kernel_digests.hpp"
+#include "espalier/job/kernel_digests.hpp"
 
 #include <bit>
 #include <cmath>
