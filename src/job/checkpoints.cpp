@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/comm/agree.hpp"
@@ -216,6 +217,27 @@ std::string restart_in_words(const Job& job, const Restart& restart) {
     words +=
         "; on another number of ranks losses agree to rounding (train.reproducible = true: to the last bit)";
   return words;
+}
+
+TrainingState kept_in_memory(const Communicator& world, TrainingState state) {
+  for (auto& tensor : state.tensors) {
+    Buffer<std::uint64_t> bits(static_cast<std::size_t>(tensor.size()), 0);
+    Buffer<float> rows;
+    for (const auto& mine : tensor.mine) {
+      rows.resize(static_cast<std::size_t>(mine.size() * tensor.columns));
+      if (!rows.empty()) tensor.read(mine, rows.data());
+      std::ranges::transform(rows, bits.begin() + mine.begin * tensor.columns,
+                             bit_cast<std::uint32_t, float>);
+    }
+    // One rank has each.
+    world.all_reduce(std::span<std::uint64_t>(bits), Reduction::kSum, "checkpoint");
+    tensor.mine = {{0, tensor.rows}};
+    tensor.read = [bits = std::move(bits), columns = tensor.columns](RowRange range, float* to) {
+      for (auto k = range.begin * columns; k < range.end * columns; ++k)
+        *to++ = bit_cast<float>(static_cast<std::uint32_t>(bits[static_cast<std::size_t>(k)]));
+    };
+  }
+  return state;
 }
 
 JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& restart)

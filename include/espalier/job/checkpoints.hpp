@@ -50,6 +50,10 @@ void check_epochs(const Job& job, const Restart& restart);
 /// 4 ranks)".
 std::string restart_in_words(const Job& job, const Restart& restart);
 
+/// Collective. The state with all rows of its tensors in the memory of every rank: it can be gone
+/// on from when the training that it is of, or the file that it was read from, is gone.
+TrainingState kept_in_memory(const Communicator& world, TrainingState state);
+
 /// Saves by run.checkpoint_* and run.max_minutes and when a signal asks (train/save_policy.hpp), in
 /// output.dir/checkpoints. Must not outlive the job.
 class JobCheckpoints {

@@ -8,6 +8,7 @@
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -80,6 +81,17 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
     report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());
   }
   finish_epoch_report(*job.grid, timers, kSampleStages, report);
+  return report;
+}
+
+/// Collective. The same of a job that draws one epoch, and needs no sampler of its own.
+inline EpochReport sample_epoch(const Job& job, std::int64_t epoch) {
+  const auto examples = task_kind_of(job.config.train.task)
+                            .read_examples(job.grid->world(), *job.file, job.config, job.owners.groups.get());
+  EpochReport report;
+  with_matrix(job, [&](const auto& space, const auto& matrix) {
+    report = sample_epoch(job, space, *make_job_sampler(job, space, matrix), *examples, epoch);
+  });
   return report;
 }
 
