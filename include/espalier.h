@@ -83,7 +83,7 @@ ESPALIER_API int espalier_open(const espalier_open_options* options, espalier_jo
 /* Collective. Its loaders are closed with it; batches stay. Null: nothing happens. */
 ESPALIER_API int espalier_close(espalier_job* job);
 /* What the job is, as JSON: config (resolved), graph, types, relations, labels, tables of features,
- * ranks, threads. Until it is closed. */
+ * ranks, threads, warnings so far (rank 0). Until it is asked again, or closed. */
 ESPALIER_API const char* espalier_describe(espalier_job* job);
 /* Collective. values[k] becomes its sum over ranks, the same on each. */
 ESPALIER_API int espalier_sum(espalier_job* job, double* values, int64_t count);

@@ -107,9 +107,8 @@ class Job:
         _open_jobs.append(self)
         if self.ranks > 1:
             abort_on_errors(self.library, self.rank)
-        if self.rank == 0:
-            for words in self.about.get("warnings", ()):
-                warnings.warn(words, DataWarning, stacklevel=3)
+        self._warned = 0
+        self._warn()
 
     @property
     def closed(self) -> bool:
@@ -162,8 +161,15 @@ class Job:
         self._sweep()
         return Loader(self, epochs, **how)
 
+    def _warn(self) -> None:
+        found = json.loads(self.library.espalier_describe(self.use()))["warnings"]
+        for words in found[self._warned :]:
+            warnings.warn(words, DataWarning, stacklevel=4)
+        self._warned = len(found)
+
     def add_loader(self, loader: Loader, handle: ctypes.c_void_p) -> int:
         """Until it is closed, or dropped on every rank, or the job is closed."""
+        self._warn()
         number = next(self._numbers)
         self._loaders[number] = handle
         weakref.finalize(loader, self._dropped.add, number)

@@ -1,231 +1,21 @@
 // espalier calibrate: measures what a message, a byte and each kind of work cost here, for
 // `espalier plan`.
-//
-// All ranks work at once, as in a job, and what is written is their mean; of several repetitions
-// the least disturbed counts. The operations are those that a job spends its time in, on a graph
-// and matrices larger than the caches. alpha and beta come from exchanges among all ranks of a
-// node, and among ranks of different nodes: 8 bytes to each, then megabytes.
-#include <algorithm>
-#include <array>
 #include <filesystem>
-#include <functional>
-#include <numeric>
-#include <thread>
 
 #include "commands.hpp"
-#include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/philox.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/replaceable.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/comm/session.hpp"
-#include "espalier/dense/gemm.hpp"
-#include "espalier/dense/spmm.hpp"
-#include "espalier/feature/disk_rows.hpp"
-#include "espalier/feature/row_store.hpp"
-#include "espalier/file/content_digest.hpp"
 #include "espalier/job/threads.hpp"
-#include "espalier/nn/dropout.hpp"
-#include "espalier/plan/machine.hpp"
+#include "espalier/plan/measure_machine.hpp"
 #include "espalier/plan/memory.hpp"
-#include "espalier/sample/sampler.hpp"
-#include "espalier/train/gradient_reduction.hpp"
-#include "espalier/train/optimizer.hpp"
 #include "espalier/train/report.hpp"
-#include "replaceable.hpp"
+#include "job_in_words.hpp"
 
 namespace espalier {
 
 namespace {
-
-constexpr std::int64_t kVertices = 1 << 17, kDegree = 16, kWidth = 128;
-constexpr int kRepetitions = 7;
-
-std::array<double, kRepetitions> seconds_of(const std::function<void()>& work) {
-  std::array<double, kRepetitions> seconds{};
-  work();  // memory is there, and warm, from now on
-  for (auto& time : seconds) {
-    const double start = now();
-    work();
-    time = now() - start;
-  }
-  std::ranges::sort(seconds);
-  return seconds;
-}
-double least_seconds(const std::function<void()>& work) {
-  return std::max(seconds_of(work).front(), 1e-9);
-}
-
-// ---- the network ----
-
-// Every rank sends so many bytes to every other.
-double exchange_seconds(const Communicator& group, std::int64_t bytes) {
-  const Buffer<char> sent(bytes * group.size(), 'x');
-  const std::vector<std::int64_t> counts(group.size(), bytes);
-  Buffer<char> received;
-  constexpr int kAtOnce = 20;
-  const auto seconds = seconds_of([&] {
-    group.barrier();
-    for (int k = 0; k < kAtOnce; ++k)
-      group.all_to_all_v(std::span<const char>(sent), counts, counts, received, "setup");
-  });
-  return std::max(seconds.front() / kAtOnce, 1e-9);  // the least disturbed
-}
-
-Link measure_link(const Communicator& group) {
-  constexpr std::int64_t kLarge = 4 << 20;
-  const double others = group.size() - 1;
-  const double small = exchange_seconds(group, 8), large = exchange_seconds(group, kLarge / group.size());
-  const double bytes = static_cast<double>(kLarge / group.size()) * others;
-  return {1e6 * small / others, bytes / (large > 2 * small ? large - small : large) / 1e9};
-}
-
-// ---- the work ----
-
-// Rows of about kDegree columns, more often low ids.
-DistCsr<std::int32_t> make_graph(const Grid& grid) {
-  Csr<std::int32_t> a;
-  a.rows = a.columns = kVertices;
-  for (std::int64_t v = 0; v < kVertices; ++v) {
-    std::array<std::int32_t, kDegree> columns{};
-    const RandomStream stream = {.seed = 1, .row = static_cast<std::uint64_t>(v)};
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      const double x = to_unit_double(random64(stream, k));
-      columns[k] = static_cast<std::int32_t>(x * x * static_cast<double>(kVertices));
-    }
-    std::ranges::sort(columns);
-    const auto last = std::unique(columns.begin(), columns.end());
-    a.indices.insert(a.indices.end(), columns.begin(), last);
-    a.indptr.push_back(std::ssize(a.indices));
-  }
-  return distribute(grid, a, Topology::kReplicated);
-}
-
-std::vector<std::int64_t> seeds_of(std::uint64_t batch, std::int64_t size) {
-  std::vector<std::int64_t> seeds;
-  for (std::int64_t k = 0; k < size; ++k)
-    seeds.push_back(k * (kVertices / size) + static_cast<std::int64_t>(batch));
-  return seeds;
-}
-
-std::vector<Minibatch> sample_some(const Cpu& cpu, Sampler& sampler, std::int64_t batches,
-                                   std::int64_t size) {
-  std::vector<std::vector<std::int64_t>> seeds;
-  std::vector<SeedBatch> list;
-  for (std::int64_t b = 0; b < batches; ++b) seeds.push_back(seeds_of(static_cast<std::uint64_t>(b), size));
-  for (std::int64_t b = 0; b < batches; ++b) list.push_back({b, seeds[b]});
-  return sampler.sample(cpu, list, 0, 1);
-}
-
-void measure_sampling(const Cpu& cpu, const DistCsr<std::int32_t>& a, Machine& machine, Minibatch& kept) {
-  const auto node_wise = make_sampler("graphsage", a, {.fanout = {15, 10, 5}});
-  std::vector<Minibatch> drawn;
-  const double seconds = least_seconds([&] { drawn = sample_some(cpu, *node_wise, 4, 512); });
-  double picks = 0;
-  for (const auto& minibatch : drawn) picks += static_cast<double>(minibatch.sampled_edges());
-  machine.draws = picks / seconds / 1e6;
-  kept = drawn.front();
-
-  const auto m = normalize_rows(a, false, false);
-  const auto layer_wise =
-      make_sampler("ladies", m, {.fanout = {512, 512}, .aggregation = Aggregation::kMatrix});
-  const double layer_seconds = least_seconds([&] { drawn = sample_some(cpu, *layer_wise, 8, 512); });
-  double scanned = 0;
-  for (const auto& minibatch : drawn)
-    for (const auto& layer : minibatch.blocks)
-      for (std::int64_t r = 0; r < layer.rows; ++r)
-        scanned += static_cast<double>(m.local.row_size(minibatch.vertices[r]));
-  machine.entries = 2 * scanned / layer_seconds / 1e6;  // summed, then searched
-}
-
-Matrix<float> numbers(std::int64_t rows, std::int64_t columns) {
-  Matrix<float> matrix(rows, columns);
-  for (std::size_t k = 0; k < matrix.data.size(); ++k) matrix.data[k] = static_cast<float>(k % 17) - 8.0f;
-  return matrix;
-}
-
-void measure_network(const Cpu& cpu, const Grid& grid, const BlockView<Cpu>& block, Machine& machine) {
-  const RowStore store(grid, block_partition(kVertices, 1), numbers(kVertices, kWidth));
-  std::vector<std::int64_t> ids;
-  for (std::int64_t k = 0; k < kVertices / 4; ++k) ids.push_back(k * 7919 % kVertices);
-  std::vector<Matrix<float>> rows;
-  const std::vector<std::span<const std::int64_t>> lists = {ids};
-  machine.rows_gbs = static_cast<double>(4 * kWidth * std::ssize(ids)) /
-                     least_seconds([&] { store.fetch(cpu, lists, rows, "setup"); }) / 1e9;
-
-  const auto x = numbers(block.columns, kWidth);
-  Matrix<float> y(block.rows, kWidth);
-  machine.spmm_gbs = static_cast<double>(4 * kWidth * block.entries()) /
-                     least_seconds([&] { spmm<float>(cpu, block, x, y); }) / 1e9;
-
-  const std::int64_t tall = 20000;
-  const auto a = numbers(tall, kWidth), w = numbers(kWidth, kWidth);
-  Matrix<float> c(tall, kWidth);
-  machine.gemm_gflops = 2.0 * static_cast<double>(tall * kWidth * kWidth) /
-                        least_seconds([&] { gemm<float>(cpu, a, w, c); }) / 1e9;
-
-  machine.elements_gbs = static_cast<double>(4 * tall * kWidth) /
-                         least_seconds([&] { relu_dropout<float>(cpu, {}, 0.5, c); }) / 1e9;
-}
-
-void measure_update(const Communicator& self, Machine& machine) {
-  constexpr std::int64_t kParameters = 1 << 20;
-  std::vector<Parameter<float>> parameters = {{"weights", 1, true, numbers(1024, kParameters / 1024)}};
-  std::vector<Matrix<float>> gradients = {numbers(1024, kParameters / 1024)};
-  Optimizer<float> optimizer(Cpu{}, {}, parameters);
-  machine.parameters = static_cast<double>(kParameters) /
-                       least_seconds([&] { optimizer.step({}, 1e-3, gradients, parameters); }) / 1e6;
-  GradientReduction reduction(Cpu{}, self, true);  // the slower of the two
-  machine.gradients = static_cast<double>(kParameters) / least_seconds([&] {
-                        reduction.add({&gradients[0]});
-                        reduction.finish(1, {&gradients[0]});
-                      }) /
-                      1e6;
-}
-
-// ---- the disk ----
-
-// Every sixteenth chunk of a file in the folder, which the system was told to forget, as a
-// minibatch reads rows: the most of some times. 0: no file can be written there.
-double disk_rate(const Cpu& cpu, const std::string& folder) {
-  constexpr std::int64_t kRows = 1 << 17, kApart = 16, kTimes = 3;
-  const auto chunk = DiskRows::rows_of_chunk(kRows, 4 * kWidth);
-  const auto values = numbers(kRows, kWidth);
-  std::vector<std::uint64_t> digests;
-  for (std::int64_t row = 0; row < kRows; row += chunk)
-    digests.push_back(
-        content_digest(std::span(values.row(row), static_cast<std::size_t>(chunk * kWidth)), row * kWidth));
-  try {
-    auto file = RangedFile::unnamed(folder);
-    file.write(0, values.row(0), 4 * kRows * kWidth);
-    file.sync();
-    const DiskRows rows(
-        {std::move(file), folder, "a trial", kRows, Matrix<float>(0, kWidth), std::move(digests)});
-    double rate = 0;
-    for (std::int64_t time = 0; time < kTimes; ++time) {
-      std::vector<std::int64_t> wanted, places;
-      for (std::int64_t row = time * chunk; row < kRows; row += kApart * chunk) wanted.push_back(row);
-      places.resize(wanted.size());
-      std::iota(places.begin(), places.end(), std::int64_t{0});
-      Matrix<float> to(std::ssize(wanted), kWidth);
-      rows.forget();
-      const double start = now();
-      const auto bytes = rows.read<float>(cpu, wanted, places, to);
-      rate = std::max(rate, static_cast<double>(bytes) / (now() - start) / 1e9);
-    }
-    return rate;
-  } catch (const UserError&) {
-    return 0;
-  }
-}
-
-// Where the machine file goes; a machine whose ranks cannot all write there has no rate.
-void measure_disk(const Communicator& world, const Cpu& cpu, const std::string& output, Machine& machine) {
-  const auto folder = std::filesystem::path(output).parent_path().string();
-  machine.disk_gbs = disk_rate(cpu, folder.empty() ? "." : folder);
-  if (world.all_reduce(machine.disk_gbs, Reduction::kMin, "setup") == 0) machine.disk_gbs = 0;
-}
 
 void write_machine(const Communicator& world, const Machine& machine, const std::string& path, bool one_node,
                    const std::string& threads) {
@@ -258,40 +48,16 @@ void calibrate_command(const Communicator& world, const CalibrateArguments& argu
     usage_error("--name {}: give a name without quotes and backslashes", arguments.name);
   machine.name = arguments.name.empty() ? failure_context().host : arguments.name;
   machine.ranks_per_node = world.all_reduce(std::int64_t{node.ranks}, Reduction::kMax, "setup");
-  const auto threads = choose_threads({}, node.cores / node.sharers, world.rank() == 0);
+  const auto threads = choose_threads({}, node.cores / node.sharers, screen_of(world));
   machine.threads = threads.count;
   machine.memory = fmt::format("{:.0f}GB", static_cast<double>(node_memory()) / 1e9);
-  // Ranks of my node; those that have my place on their nodes.
-  const auto inside = ranks_of_node(world), across = world.split(node.place, world.rank());
-  const bool one_node = node.ranks == world.size();
 
-  // 2. Messages.
-  note_activity("measuring");
-  if (world.size() > 1) {
-    if (inside.size() > 1) machine.inside = measure_link(inside);
-    machine.network = across.size() > 1 ? measure_link(across) : machine.inside;
-    if (inside.size() == 1) machine.inside = machine.network;
-  }
+  // 2. Messages, and work.
+  const auto folder = std::filesystem::path(arguments.output).parent_path().string();
+  measure_machine(world, node, folder.empty() ? "." : folder, machine);
 
-  // 3. Work, by all ranks at once.
-  const auto self = world.split(world.rank(), 0);
-  const Grid alone(self, 1);
-  const Cpu cpu{static_cast<int>(machine.threads)};
-  const auto graph = make_graph(alone);
-  Minibatch minibatch;
-  world.barrier();
-  measure_sampling(cpu, graph, machine, minibatch);
-  measure_network(cpu, alone, minibatch.blocks.front(), machine);
-  measure_update(self, machine);
-  measure_disk(world, cpu, arguments.output, machine);
-  for (double* rate : {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs,
-                       &machine.gemm_gflops, &machine.elements_gbs, &machine.parameters, &machine.gradients,
-                       &machine.disk_gbs, &machine.inside.latency_us, &machine.inside.bandwidth_gbs,
-                       &machine.network.latency_us, &machine.network.bandwidth_gbs})
-    *rate = world.all_reduce(*rate, Reduction::kSum, "setup") / world.size();
-
-  // 4. The machine file.
-  write_machine(world, machine, arguments.output, one_node, threads.in_words("each"));
+  // 3. The machine file.
+  write_machine(world, machine, arguments.output, node.ranks == world.size(), threads.in_words("each"));
 }
 
 }  // namespace espalier

@@ -12,9 +12,6 @@
 
 namespace espalier {
 
-class GraphFile;
-struct Order;
-
 struct ImportArguments {
   std::string format;  ///< a name in import_formats()
   std::string folder;
@@ -112,8 +109,6 @@ struct PartitionArguments {
 void partition_command(const Communicator& world, const PartitionArguments& arguments);
 /// partition_command() with `edges`.
 void partition_edges(const Communicator& world, const PartitionArguments& arguments);
-/// Collective. The order that the options ask for, whole on every rank; nothing is written.
-Order make_order(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments);
 
 struct InfoArguments {
   std::string file;

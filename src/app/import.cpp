@@ -35,9 +35,11 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
 
   if (arguments.describe) {
     if (format.describe == nullptr) usage_error("--describe: {}", format.no_description);
-    log::set_up(world.rank(), log::Level::kWarning);  // what is printed is the description alone
-    const auto text = format.describe(world, arguments);
-    log::set_up(world.rank(), log::Level::kInfo);
+    std::string text;
+    {
+      const log::Quietly quietly;  // what is printed is the description alone
+      text = format.describe(world, arguments);
+    }
     log::info("{}", text);
     return;
   }

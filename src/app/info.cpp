@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "commands.hpp"
-#include "edge_facts.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/graph/degrees.hpp"
+#include "espalier/graph/edge_facts.hpp"
 #include "espalier/plan/memory.hpp"
 #include "info_pages.hpp"
 

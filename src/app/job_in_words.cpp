@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
@@ -106,13 +109,6 @@ void say_how_disks_are_read(const Job& job) {
 std::string layers_in_words(const Config& config, const std::string& widths) {
   if (config.model.layers == 0) return "no layers";
   return fmt::format("{} of {}, {}", counted(config.model.layers, "layer"), config.model.kind, widths);
-}
-
-std::string sampler_in_words(const Config& config) {
-  if (config.model.layers == 0) return "no neighbours";
-  const bool has_mode = sampler_kind_of(config.sampler.kind).takes_mode;
-  return fmt::format("{}{} fanout {}", config.sampler.kind, has_mode ? " (" + config.sampler.mode + ")" : "",
-                     fmt::join(config.sampler.fanout, ","));
 }
 
 // Where a step is no unbiased estimate of what evaluation computes: one line.
@@ -239,6 +235,20 @@ void warn_of_surprises(const Job& job) {
   if (training && config.train.early_stop > 0 && splits[1] == 0)
     log::warning("train.early_stop = {} never stops: {} has no {} to validate on (/{}/valid)",
                  config.train.early_stop, config.graph.file, plural_of(task.example), where);
+}
+
+std::string print_report(const std::string& path, const std::string& text) {
+  const bool taken = log::output_failure().empty();
+  const auto page = fmt::format("\n{}:\n{}", path, text);
+  if (taken) log::print(page);
+  if (taken && log::output_failure().empty()) {
+    // mpirun passes on the two outputs by ways of their own: the error that follows would stand in
+    // the middle of the page.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return "standard output";
+  }
+  std::fwrite(page.data(), 1, page.size(), stderr);
+  return "standard error";
 }
 
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules) {

@@ -8,6 +8,11 @@
 
 namespace espalier {
 
+/// The screen, as far as this rank speaks of a job: rank 0 does.
+inline log::Listener screen_of(const Communicator& world) {
+  return world.rank() == 0 ? log::Listener(log::write) : log::Listener();
+}
+
 /// "4 ranks as 2 block rows x 2 copies, partitioned topology, 1 thread per rank (OMP_NUM_THREADS),
 /// on the CPU".
 std::string grid_in_words(const Job& job);
@@ -36,13 +41,14 @@ void note_ignored_types(const Job& job);
 /// rank 0.
 void say_how_disks_are_read(const Job& job);
 
-/// "ladies (debiased) fanout 512,512".
-std::string sampler_in_words(const Config& config);
 /// "3 layers of sage, WIDTHS".
 std::string layers_in_words(const Config& config, const std::string& widths);
 
 /// What a user may not have meant: one warning each, from rank 0.
 void warn_of_surprises(const Job& job);
+
+/// RunOutput::write's PrintReport: to standard output, or where that takes nothing, standard error.
+std::string print_report(const std::string& path, const std::string& text);
 
 /// "schedule push, push, pull": one per layer, first: next to the batch.
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules);

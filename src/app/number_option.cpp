@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/number_in.hpp"
 
 namespace espalier {
 

@@ -1,13 +1,9 @@
-// Numbers in texts, and options that take one: what is no number, or lies outside of its range,
-// is refused in one sentence that names the option, what was given and the range. The library
-// that reads the command line would take the largest integer for one that is too large, and 010
-// for eight.
+// Options that take a number: what is none, or lies outside of its range, is refused in one
+// sentence that names the option, what was given and the range. The library that reads the command
+// line would take the largest integer for one that is too large, and 010 for eight.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace CLI {
 class App;
@@ -15,15 +11,6 @@ class Option;
 }  // namespace CLI
 
 namespace espalier {
-
-/// What all of `text` says; none where it is no number of the type.
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto* end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end ? std::optional(number) : std::nullopt;
-}
 
 template <class Number>
 struct Range {

@@ -1,5 +1,4 @@
 // espalier partition: an order of a graph, by which any number of ranks will own its vertices.
-#include <algorithm>
 #include <filesystem>
 
 #include "commands.hpp"
@@ -12,8 +11,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/graph/degrees.hpp"
-#include "espalier/job/job.hpp"
+#include "espalier/partition/make_order.hpp"
 #include "espalier/partition/partition_quality.hpp"
 #include "info_pages.hpp"
 
@@ -21,21 +19,12 @@ namespace espalier {
 
 namespace {
 
-constexpr std::int64_t kUsualClusters = 1024;
-
 std::string output_of(const PartitionArguments& arguments) {
   if (!arguments.output.empty()) return arguments.output;
   const std::string_view ending = ".h5";
   auto stem = arguments.file;
   if (stem.ends_with(ending)) stem.resize(stem.size() - ending.size());
   return stem + ".order.h5";
-}
-
-int clusters_of(const PartitionArguments& arguments, std::int64_t nodes) {
-  if (arguments.clusters > nodes)
-    usage_error("--clusters {}: the graph has {} vertices; ask for at most so many clusters",
-                arguments.clusters, nodes);
-  return static_cast<int>(arguments.clusters > 0 ? arguments.clusters : std::min(kUsualClusters, nodes));
 }
 
 const VertexPartitionMethod& method_of(const PartitionArguments& arguments, const GraphInfo& info) {
@@ -63,98 +52,22 @@ const VertexPartitionMethod& method_of(const PartitionArguments& arguments, cons
   if (method.by_cut && arguments.clusters > 0)
     usage_error("--clusters {}: with --by there is one for each part; --parts asks for fewer",
                 arguments.clusters);
+  if (arguments.clusters > info.nodes)
+    usage_error("--clusters {}: the graph has {} vertices; ask for at most so many clusters",
+                arguments.clusters, info.nodes);
   return method;
 }
 
-// Collective. Of each of my vertices: 1, the entries of its row, whether it is in each part of
-// any split.
-std::vector<ClusterWeights> read_weights(const GraphFile& file, const VertexPartitionTask& task) {
-  const auto mine = task.mine();
-  std::vector<ClusterWeights> weights(static_cast<std::size_t>(mine.size()), ClusterWeights{1});
-  const auto read = [&](std::int64_t begin, std::int64_t end) {
-    const auto rows = task.read_rows(begin, end);
-    for (std::int64_t i = 0; i < rows.rows; ++i) weights[begin - mine.begin + i][1] = rows.row_size(i);
-  };
-  in_row_parts(task.world, task.nodes, read, 1 + task.edges / task.nodes);
-  const auto& info = file.info();  // of the target, where there is one
-  for (std::size_t place = 0; place < info.splits.size(); ++place)
-    for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-      for (const auto v : file.read_split(split, info.target, place))
-        if (v >= mine.begin && v < mine.end) weights[v - mine.begin][2 + static_cast<int>(split)] = 1;
-  return weights;
-}
-
-// Where the types end that parts are to have evenly; empty: none.
-std::vector<std::int64_t> balanced_types(const GraphInfo& info, const VertexPartitionMethod& method,
-                                         const PartitionArguments& arguments) {
-  constexpr std::size_t kMostTypes = 16;
-  const auto& types = info.schema.types();
-  std::vector<std::int64_t> ends;
-  if (types.size() == 1 || !method.balances_types || arguments.ignore_types) return ends;
-  if (types.size() > kMostTypes) {
-    log::warning("{} vertex types: METIS balances up to {}, so parts are even in all vertices alone",
-                 types.size(), kMostTypes);
-    return ends;
-  }
-  for (const auto& type : types) ends.push_back(type.end);
-  return ends;
-}
-
-// Collective. The parts that vertices are to follow, and how many of them.
-void take_cut(VertexPartitionTask& task, const GraphFile& file, const PartitionArguments& arguments) {
-  task.by = EdgeCut{arguments.by, read_edge_parts_info(task.world, arguments.by)};
-  check_cut(task.by->info, file, arguments.by);
-  const auto parts = task.by->info.parts();
-  if (arguments.parts > parts)
-    usage_error("--parts {}: {} has {} of edges; ask for at most so many", arguments.parts, arguments.by,
-                counted(parts, "part"));
-  task.clusters = arguments.parts > 0 ? static_cast<int>(arguments.parts) : parts;
-  task.read_row_sizes = [&file](std::int64_t begin, std::int64_t end) {
-    return file.read_row_sizes(begin, end);
-  };
-}
-
-VertexPartitionTask task_of(const Communicator& world, const GraphFile& file,
-                            const VertexPartitionMethod& method, const PartitionArguments& arguments) {
-  const auto& info = file.info();
-  VertexPartitionTask task{.world = world,
-                           .nodes = info.nodes,
-                           .edges = info.edges,
-                           .clusters = clusters_of(arguments, info.nodes),
-                           .seed = static_cast<std::uint64_t>(arguments.seed),
-                           .fast = arguments.fast,
-                           .weights = {},
-                           .read_rows = [&file](std::int64_t begin, std::int64_t end) {
-                             return file.read_rows<std::int64_t>(begin, end);
-                           }};
-  if (method.by_cut) take_cut(task, file, arguments);
-  task.weights = read_weights(file, task);
-  task.type_ends = balanced_types(info, method, arguments);
-  return task;
-}
-
-// Collective. What is to be said of the order with these clusters of my vertices.
-VertexPartitionInfo describe_order(const GraphFile& file, const VertexPartitionMethod& method,
-                                   const VertexPartitionTask& task, std::span<const std::uint16_t> mine) {
-  VertexPartitionInfo order{task.nodes, method.name, pattern_digest(file.content()),
-                            weights_of_clusters(task, mine)};
-  if (method.by_cut) order.weights.resize(task.clusters);  // parts that own nothing stay parts
-  if (!task.type_ends.empty()) {
-    for (const auto& type : file.info().schema.types()) order.types.push_back(type.name);
-    order.type_weights = type_weights_of_clusters(task, mine, order.clusters());
-  }
-  return order;
+OrderOptions options_of(const PartitionArguments& arguments, const VertexPartitionMethod& method) {
+  return {.method = &method,
+          .clusters = static_cast<int>(method.by_cut ? arguments.parts : arguments.clusters),
+          .seed = static_cast<std::uint64_t>(arguments.seed),
+          .fast = arguments.fast,
+          .ignore_types = arguments.ignore_types,
+          .by = arguments.by};
 }
 
 }  // namespace
-
-Order make_order(const Communicator& world, const GraphFile& file, const PartitionArguments& arguments) {
-  const auto& method = method_of(arguments, file.info());
-  const auto task = task_of(world, file, method, arguments);
-  const auto mine = method.clusters(task);
-  const auto all = world.all_gather_v(std::span<const std::uint16_t>(mine), "order");
-  return {describe_order(file, method, task, mine), {all.begin(), all.end()}};
-}
 
 void partition_command(const Communicator& world, const PartitionArguments& arguments) {
   if (arguments.edges) return partition_edges(world, arguments);
@@ -170,10 +83,9 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
   });
   const GraphFile file(world, arguments.file);
   const auto& method = method_of(arguments, file.info());
-  clusters_of(arguments, file.info().nodes);
   // 2. The order.
   note_activity("reading the graph");
-  const auto task = task_of(world, file, method, arguments);
+  const auto task = order_task(world, file, options_of(arguments, method));
   log::info("graph      {}: {}, {}", excerpt(arguments.file), counted(task.nodes, "vertex"),
             counted(task.edges, "edge"));
   note_activity("making clusters");

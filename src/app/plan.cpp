@@ -1,182 +1,24 @@
 // espalier plan CONFIG --ranks P: memory, bytes, messages and seconds of a job, without running it.
-#include "plan.hpp"
-#include "job_config.hpp"
-
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/replaceable.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/feature/disk_read_model.hpp"
-#include "espalier/feature/rows_by_degree.hpp"
-#include "espalier/job/job.hpp"
-#include "espalier/sample/epoch_plan.hpp"
-#include "espalier/train/task.hpp"
-#include "replaceable.hpp"
+#include "espalier/job/job_config.hpp"
+#include "espalier/job/job_plan.hpp"
+#include "plan_page.hpp"
 
 namespace espalier {
 
 namespace {
 
-// What a rank has, and by whose word.
-MemoryOffer memory_of_rank(const Communicator& world, const PlanArguments& arguments, const Config& config,
-                           const std::optional<Machine>& machine) {
-  if (!arguments.memory_per_rank.empty())
-    return {parse_bytes(arguments.memory_per_rank, "--memory-per-rank"), "--memory-per-rank", true};
-  if (config.run.memory_limit != "auto" || !machine) return offered_memory(world, config, arguments.ranks);
-  const auto ranks = std::min(arguments.ranks, machine->ranks_per_node);
-  return {parse_bytes(machine->memory, "node.memory") / ranks, "a node's, by the machine file", true};
-}
-
-bool computes_on_gpu(const Config& config, const std::optional<Machine>& machine) {
-  if (config.run.device == "cpu") return false;
-  if (machine && machine->device == "cuda") return true;
-  if (config.run.device == "cuda")
-    usage_error(
-        "run.device = cuda: `plan` knows a GPU by its machine file; give --machine with node.device = "
-        "\"cuda\"");
-  return false;
-}
-
 // `espalier plan` wrote it.
 bool is_plan(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return json.is_object() && json.contains("plan") && json.value("command", nlohmann::json()) == "plan";
-}
-
-// The job as `sample` and `train` will be asked for it (open_job).
-Plan asked_plan(const Communicator& world, const PlanArguments& arguments, const Config& config,
-                const GraphInfo& graph, const std::optional<Order>& order,
-                const std::optional<EdgeCut>& cut) {
-  Plan plan;
-  if (!arguments.machine.empty()) plan.machine = read_machine(arguments.machine);
-  auto& job = plan.job;
-  job.graph = graph;
-  job.config = config;
-  job.ranks = arguments.ranks;
-  if (order) job.order = order->info;
-  if (cut) job.cut = cut->info;
-  job.training = !arguments.sampling;
-  plan.offer = memory_of_rank(world, arguments, config, plan.machine);
-  job.host_memory = plan.offer.binding ? plan.offer.bytes : node_memory() / arguments.ranks;
-  job.gpu = computes_on_gpu(config, plan.machine);
-  if (job.gpu) job.device_memory = parse_bytes(plan.machine->device_memory, "node.device_memory");
-  job.samples_ahead = job.training && config.run.overlap;
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  plan.threads_chosen = plan.machine && config.run.threads.is_auto()
-                            ? Threads{static_cast<int>(plan.machine->threads), "the machine file"}
-                            : choose_threads(config.run.threads, cores / arguments.ranks, /*warns=*/true);
-  plan.threads = plan.threads_chosen.count;
-  job.may_spill = job.training && !job.gpu;
-  return plan;
-}
-
-// ---- counting, or estimating ----
-
-// What counting holds: the matrix, marks for each layer, the matrix as read beside it.
-double bytes_to_count(const Plan& plan) {
-  auto job = plan.job;
-  job.config.grid.topology = "replicated";
-  job.ranks = 1;
-  job.training = false;
-  job.order = {};
-  return resident_memory(job, 1).total() +
-         static_cast<double>(job.graph.nodes) * (8.0 * static_cast<double>(job.config.model.layers) + 12);
-}
-
-template <class Index>
-DiskReadModel::Job disk_reads(const Plan& plan, const DistCsr<Index>& a) {
-  const auto& config = plan.job.config;
-  const auto rule = cache_rule_of(config.run.cache_policy);
-  const auto memory = cache_memory(config.run);
-  return {.tables = input_tables(plan.job.graph, config),
-          .blocks = plan.epoch.blocks(a.rows()),
-          .replication = plan.epoch.replication,
-          .rule = rule,
-          .memory = memory,
-          .by_degree = memory > 0 && rule == CacheRule::kDegree ? rows_by_degree(a, a.rows())
-                                                                : std::vector<std::int64_t>(),
-          .batches = batches_of_epoch(plan.job.graph, config),
-          .batches_per_step = plan.epoch.batches_per_step,
-          .bulk = plan.epoch.bulk};
-}
-
-template <class Index>
-void count(Plan& plan, const Communicator& world, const GraphFile& file, std::int64_t draw) {
-  const Grid grid(world, 1);
-  const auto a = read_model_matrix<Index>(grid, file, block_partition(file.info().nodes, 1), plan.job.config);
-  const Cpu cpu{choose_threads({}, std::thread::hardware_concurrency(), /*warns=*/false).count};
-  note_activity("counting minibatches");
-  const auto examples = task_kind_of(plan.job.config.train.task)
-                            .read_examples(world, file, plan.job.config, plan.epoch.groups.get());
-  std::optional<DiskReadModel> reads;
-  InputVisit visit;
-  const auto parts = planned_hooks(plan.job, plan.epoch.replication);
-  if (plan.job.training && plan.job.config.graph.features_on_disk() &&
-      std::ranges::none_of(parts, &PlannedHook::holds_cache)) {
-    reads.emplace(disk_reads(plan, a));
-    visit = [&](auto batch, int rank, auto vertices) { reads->add(batch, rank, vertices); };
-  }
-  plan.work = count_epoch(cpu, a, plan.epoch, *examples, draw, visit);
-  if (reads && plan.work.drawn == plan.work.batches) plan.disk = reads->counts();
-  const auto blocks = plan.epoch.blocks(a.rows());
-  for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
-    plan.evaluated[static_cast<std::size_t>(split)] =
-        count_evaluated(file.read_split(split), blocks, plan.epoch.replication);
-  // A relation that is left out is so in all layers.
-  const auto& fanouts = plan.epoch.shape.relation_fanout;
-  const std::span<const std::int64_t> left_out =
-      fanouts.empty() ? std::span<const std::int64_t>() : std::span(fanouts[0]);
-  ChunkLimit before;
-  for (std::size_t layer = 1; plan.job.training && layer <= plan.epoch.shape.fanout.size(); ++layer) {
-    note_activity("counting an evaluation");
-    const auto limit = evaluation_chunks(plan.job, plan.epoch.replication, layer);
-    const bool one_table = plan.epoch.tables.size() == 1 && plan.epoch.tables[0].all(),
-               as_before = layer > 1 && (layer > 2 || one_table) && limit == std::exchange(before, limit);
-    before = limit;
-    plan.evaluations.push_back(
-        as_before ? plan.evaluations.back()
-                  : count_evaluation(a.local, blocks, plan.epoch.replication, limit, a.columns.view(),
-                                     layer == 1 ? plan.epoch.tables : std::vector{HeldTypes()}, left_out));
-  }
-}
-
-// From degrees alone, as the verdict was.
-void take_estimates(Plan& plan, const PlannedJob& estimated) {
-  plan.work = estimated.work;
-  plan.evaluations = estimated.evaluations;
-  const auto& graph = plan.job.graph;
-  const auto sizes = task_kind_of(plan.job.config.train.task).splits(graph);
-  for (std::size_t split = 0; split < sizes.size(); ++split)
-    plan.evaluated[split].assign(plan.epoch.ranks, static_cast<double>(sizes[split]) / plan.epoch.ranks);
-}
-
-// ---- memory ----
-
-// By what the verdict goes by.
-std::vector<CopiesChoice> compare_copies(const JobEstimates& estimates, JobSize asked,
-                                         const MemoryOffer& offer) {
-  std::vector<CopiesChoice> choices;
-  for (std::int64_t c = 1; c <= asked.ranks; ++c) {
-    if (asked.ranks % c != 0) continue;
-    asked.config.grid.replication.value = c;
-    const auto planned = estimates.fit(asked, offer);
-    choices.push_back({c, judged_memory(planned).bytes(), fits(planned, offer)});
-  }
-  return choices;
-}
-
-// Steps wait for what they read: it is a part of fetching.
-void time_disk(Plan& plan) {
-  if (!plan.disk || plan.machine->disk_gbs == 0) return;
-  plan.disk->seconds =
-      static_cast<double>(plan.disk->bytes) / (plan.epoch.ranks * plan.machine->disk_gbs * 1e9);
-  for (const char* stage : {"fetch", "total"}) plan.seconds[stage] += plan.disk->seconds;
 }
 
 void write_plan(const Plan& plan, const std::string& path) {
@@ -191,72 +33,20 @@ void write_plan(const Plan& plan, const std::string& path) {
 }  // namespace
 
 void plan_command(const Communicator& world, const PlanArguments& arguments) {
-  // 1. The job as it will be resolved.
   if (world.size() > 1)
     usage_error("plan is a matter of one process: --ranks says how many the job will have");
   set_memory_advice(
       "give --draw 0, which estimates from degrees and does not hold the graph, or a node with more memory");
   check_replaceable(arguments.output, "plan", is_plan);
-  const auto config = load_job_config(world, arguments.job);
+  const auto config = load_job_config(world, arguments.job.config, arguments.job.overrides);
   const Watchdog watchdog(config.run.stall_minutes);
-  note_activity("opening the graph file");
-  const GraphFile file(world, config.graph.file, view_of(config));
-  JobFacts facts = {.world = world,
-                    .config = config,
-                    .kind = arguments.sampling ? JobKind::kSample : JobKind::kTrain,
-                    .ranks = arguments.ranks,
-                    .file = &file,
-                    .graph = &file.info()};
-  check_job(Moment::kGraph, facts);
-  const auto order = read_job_order(world, config, file);
-  const auto cut = read_job_cut(world, config, file);
-  auto plan = asked_plan(world, arguments, config, file.info(), order, cut);
-  const auto asked = plan.job;
-  resolve(plan.job, plan.threads);
-  facts.order = order ? &order->info : nullptr;
-  facts.size = &plan.job;
-  if (!plan.job.gpu) facts.device = "on the CPU (no --machine with node.device = \"cuda\")";
-  check_job(Moment::kGrid, facts);
-  const JobEstimates estimates(world, file, asked, plan.threads);
-  const auto estimated = estimates.fit(asked, plan.offer);
-  plan.job = estimated.job;
-  plan.epoch = estimated.epoch;
-  plan.program = estimated.program;
-  plan.by_degrees = judged_memory(estimated);
-  plan.does_not_fit = judge_memory(estimated, plan.offer).misfit;
-  plan.copies = compare_copies(estimates, asked, plan.offer);
-  plan.largest_bulk = largest_bulk(estimated, static_cast<double>(plan.offer.bytes));
-  VertexOwners owners;
-  own_vertices(world, owners, order, file, config, plan.epoch.rows());
-  plan.epoch.map = std::move(owners.blocks);
-  plan.epoch.groups = std::move(owners.groups);
-  if (cut && plan.epoch.rows() > 1)
-    plan.epoch.holders =
-        std::make_shared<const RowHolders>(read_row_holders(world, file, *cut, plan.epoch.rows()));
-
-  // 2. What an epoch asks for: counted in its own minibatches where this process can hold
-  //    the matrix.
-  if (arguments.draw == 0 || bytes_to_count(plan) > 0.8 * static_cast<double>(node_memory()))
-    take_estimates(plan, estimated);
-  else
-    with_index_type(file.info().columns,
-                    [&](auto index) { count<decltype(index)>(plan, world, file, arguments.draw); });
-
-  // 3. What that costs.
-  note_activity("planning");
-  plan.memory = peak_memory(plan);
-  plan.costs = stage_costs(plan);
-  if (plan.machine) {
-    plan.seconds = stage_seconds(plan, plan.costs, *plan.machine);
-    time_disk(plan);
-  }
-
-  // 4. On screen and as JSON.
+  const auto plan = plan_job(
+      world, config,
+      {arguments.ranks, arguments.memory_per_rank, arguments.machine, arguments.sampling, arguments.draw},
+      log::write);
   log::info("{}", plan_page(plan));
   write_plan(plan, arguments.output.empty() ? config.output.dir + "/plan.json" : arguments.output);
-  facts.estimated = &estimated;
-  facts.memory = plan.offer;
-  check_job(Moment::kMemory, facts);
+  check_memory(world, plan, log::write);
 }
 
 }  // namespace espalier

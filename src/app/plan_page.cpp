@@ -1,19 +1,16 @@
-// A plan as a page for people and as JSON.
+#include "plan_page.hpp"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 #include "job_in_words.hpp"
-#include "plan.hpp"
 
 namespace espalier {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -31,10 +28,6 @@ std::string grouped(double number) {
 
 std::string plural(std::int64_t count, const char* noun) {
   return fmt::format("{} {}", grouped(count), count == 1 ? noun : plural_of(noun));
-}
-
-bool moves_samples(const Plan& plan) {
-  return plan.epoch.parts() > 1;
 }
 
 // Where the numbers come from.
@@ -159,10 +152,6 @@ std::string volume_line(const std::string& name, const StageVolume& volume, cons
                      static_cast<double>(volume.max_rank) / 1e6, remark.empty() ? "" : "  ", remark);
 }
 
-bool reads_disk_at_a_rate(const Plan& plan) {
-  return plan.disk && plan.machine && plan.machine->disk_gbs > 0;
-}
-
 std::string reads(const Plan& plan) {
   if (!plan.disk) return {};
   const auto& disk = *plan.disk;
@@ -172,14 +161,14 @@ std::string reads(const Plan& plan) {
       100 * static_cast<double>(disk.rows - disk.missed) /
           static_cast<double>(std::max<std::int64_t>(1, disk.rows)),
       static_cast<double>(disk.bytes) / 1e6,
-      reads_disk_at_a_rate(plan) ? fmt::format(" in {:.3g} s", disk.seconds) : "");
+      plan.reads_disk_at_a_rate() ? fmt::format(" in {:.3g} s", disk.seconds) : "");
 }
 
 std::string volumes(const Plan& plan) {
   if (plan.epoch.ranks == 1) return "\nnothing is sent: one rank\n";
   std::string text = fmt::format("\n{:<28}{:>9}{:>12}{:>12}{:>14}\n", "between ranks, an epoch", "rounds",
                                  "messages", "MB", "MB fullest");
-  if (!moves_samples(plan)) {
+  if (!plan.moves_samples()) {
     text += volume_line("sample", volume_of(plan.costs.at("sample")), "every rank has all rows");
   } else {
     const auto& asked = plan.job.config.grid.schedule;
@@ -239,70 +228,10 @@ std::string seconds(const Plan& plan) {
                             all * plan.epoch.ranks / 3600);
 }
 
-Json volume_json(const StageVolume& volume) {
-  return {{"total", volume.total},   {"max_rank", volume.max_rank}, {"messages", volume.messages},
-          {"rounds", volume.rounds}, {"predicted", volume.total},   {"predicted_messages", volume.messages}};
-}
-
 }  // namespace
 
 std::string plan_page(const Plan& plan) {
   return describe(plan) + memory_table(plan) + choices(plan) + volumes(plan) + reads(plan) + seconds(plan);
-}
-
-std::string plan_json(const Plan& plan) {
-  RunReport report;
-  report.command = "plan";
-  report.config_json = to_json(plan.job.config);
-  report.ranks = plan.epoch.ranks;
-  report.replication = plan.epoch.replication;
-  report.threads = plan.threads;
-  report.device = "cpu";
-  report.graph = plan.job.graph;
-  report.verified = plan.job.config.graph.verify && plan.job.graph.content.file;
-  if (moves_samples(plan)) report.schedules = names_of(plan.work.schedules);
-  report.peak_memory_max = std::llround(plan.memory.bytes());
-  report.peak_memory_sum = report.peak_memory_max * plan.epoch.ranks;
-  auto json = Json::parse(to_json(report));
-  json["device"] = plan.job.config.run.device;
-
-  Json epoch = {{"epoch", 1}};
-  if (plan.work.drawn == plan.work.batches) epoch["sample_digest"] = hex(plan.work.digest);
-  for (const auto& [stage, time] : plan.seconds) epoch["seconds"][stage] = time;
-  for (const auto& [stage, costs] : plan.costs)
-    epoch[stage.find('/') != std::string::npos ? "steps" : "bytes"][stage] = volume_json(volume_of(costs));
-  if (plan.disk)
-    epoch["disk"] = {{"rows", plan.disk->rows},
-                     {"kept", plan.disk->rows - plan.disk->missed},
-                     {"bytes", plan.disk->bytes}};
-  if (reads_disk_at_a_rate(plan)) epoch["disk"]["seconds"] = plan.disk->seconds;
-  epoch["batches"] = plan.work.batches;
-  epoch["sampled_edges"] = std::llround(plan.work.sampled_edges);
-  epoch["input_rows"] = std::llround(plan.work.input_rows);
-  json["epochs"] = Json::array({epoch});
-
-  Json details;
-  details["fits"] = plan.does_not_fit.empty();
-  details["judged_bytes"] = std::llround(plan.by_degrees.bytes());
-  details["memory_per_rank"] = plan.offer.bytes;
-  details["drawn"] = plan.work.drawn;
-  details["relative_error"] = plan.work.relative_error;
-  for (const auto& phase : plan.memory.phases)
-    for (const auto& item : phase.items) details["memory"][phase.name][item.name] = std::llround(item.bytes);
-  for (const auto& choice : plan.copies)
-    details["peak_by_replication"][std::to_string(choice.replication)] = std::llround(choice.bytes);
-  details["largest_bulk"] = plan.largest_bulk;
-  if (plan.epoch.holders) details["row_copies"] = plan.work.copies;
-  if (moves_samples(plan)) {
-    for (const auto schedule : kMovingSchedules) {
-      if (plan.job.config.grid.cuts() && !takes_pieces(schedule, plan.job.gpu)) continue;
-      const std::vector<Schedule> all(plan.work.schedules.size(), schedule);
-      details["sample_by_schedule"][name_of(schedule)] = volume_json(volume_of(sample_costs(plan, all)));
-    }
-  }
-  if (plan.machine) details["machine"] = plan.machine->name;
-  json["plan"] = details;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace espalier

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "edge_facts.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
+#include "espalier/base/number_in.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
@@ -21,10 +21,9 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/clean_graph.hpp"
+#include "espalier/graph/edge_facts.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
-#include "espalier/job/job.hpp"
-#include "espalier/partition/order.hpp"
-#include "number_option.hpp"
+#include "espalier/partition/make_order.hpp"
 
 namespace espalier {
 

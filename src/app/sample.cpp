@@ -1,17 +1,18 @@
 // espalier sample CONFIG: the samples of one or more epochs, without a network.
 #include <optional>
 
+#include "commands.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
+#include "espalier/job/job_config.hpp"
+#include "espalier/job/minibatch_folder.hpp"
+#include "espalier/job/run_output.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
 #include "espalier/sample/minibatch_on_host.hpp"
 #include "espalier/train/task.hpp"
-#include "job_config.hpp"
 #include "job_in_words.hpp"
-#include "minibatch_folder.hpp"
-#include "run_output.hpp"
 
 namespace espalier {
 
@@ -44,9 +45,9 @@ MinibatchesWanted<Space> wanted_by(Written to, const Space& space, std::int64_t 
 }
 
 template <class Space>
-void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const ExampleSource& examples,
-            std::int64_t epochs, Written to) {
-  start_output(job);
+void sample(Job& job, RunOutput& output, const Space& space, SamplerOn<Space>& sampler,
+            const ExampleSource& examples, std::int64_t epochs, Written to) {
+  output.start(job);
   if (to.folder != nullptr) to.folder->begin();
   auto report = start_report(job, "sample", sampler.schedules());
   log::info("{}: {}, {}; {}; {}, {} of {}{}, {} in bulk; {}", job.config.graph.file,
@@ -61,32 +62,33 @@ void sample(Job& job, const Space& space, SamplerOn<Space>& sampler, const Examp
   for (std::int64_t epoch = 1; epoch <= epochs; ++epoch) {
     report.epochs.push_back(sample_epoch(job, space, sampler, examples, epoch, wanted_by(to, space, epoch)));
     print_epoch(report.epochs.back());
-    append_metrics(job, report.epochs.back());
+    output.add(report.epochs.back());
   }
   measure_peak_memory(job, report);
   log::info("\n{}", volume_table(report.epochs, report.ranks));
   if (to.folder != nullptr) to.folder->commit(job, report, *to.labels);
-  write_report(job, report);
+  output.write(report, {}, print_report);
 }
 
 }  // namespace
 
 void sample_command(const Communicator& world, const JobArguments& arguments) {
-  const auto config = load_job_config(world, arguments);
+  const auto config = load_job_config(world, arguments.config, arguments.overrides, !arguments.dry_run);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
   }
   if (arguments.write && arguments.write->empty())
     usage_error("--write: name the folder that minibatches go to");
-  const auto lock = lock_output(world, config);
-  refuse_to_replace(look_at_output(world, config, arguments.overwrite), config);
+  RunOutput output(world, config, arguments.overwrite);
+  output.refuse_to_replace();
   std::unique_ptr<MinibatchFolder> folder;
   if (arguments.write)
     folder =
         std::make_unique<MinibatchFolder>(world, *arguments.write, config.output.dir, arguments.overwrite);
   const Watchdog watchdog(config.run.stall_minutes);
-  auto job = open_job(world, config, arguments.write ? JobKind::kWrite : JobKind::kSample);
+  auto job = open_job(world, config, arguments.write ? JobKind::kWrite : JobKind::kSample, {},
+                      {.listener = log::write});
   note_activity("reading the training examples");
   const auto labels = folder ? std::make_unique<JobLabels>(job) : nullptr;
   const auto examples = labels ? nullptr
@@ -94,7 +96,7 @@ void sample_command(const Communicator& world, const JobArguments& arguments) {
                                      .read_examples(world, *job.file, job.config, job.owners.groups.get());
   with_matrix(job, [&](const auto& space, const auto& matrix) {
     const auto sampler = make_job_sampler(job, space, matrix);
-    sample(job, space, *sampler, labels ? labels->examples() : *examples, arguments.epochs,
+    sample(job, output, space, *sampler, labels ? labels->examples() : *examples, arguments.epochs,
            {labels.get(), folder.get()});
   });
 }

@@ -1,6 +1,6 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
+#include "espalier/job/job_config.hpp"
 #include "espalier/train/trainer.hpp"
-#include "job_config.hpp"
 #include "job_in_words.hpp"
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "checkpoints.hpp"
+#include "commands.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
@@ -18,10 +18,11 @@
 #include "espalier/base/signals.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/job/checkpoints.hpp"
 #include "espalier/job/job.hpp"
+#include "espalier/job/run_output.hpp"
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/network_tensors.hpp"
-#include "run_output.hpp"
 
 namespace espalier {
 
@@ -108,12 +109,13 @@ void describe(const Job& job, const RunReport& report, const std::vector<Schedul
 
 // Puts the trainer and the report where the checkpoint was saved.
 template <class Space>
-void go_on_from(Restart& restart, const Job& job, TrainerOn<Space>& trainer, RunReport& report) {
+void go_on_from(Restart& restart, const Job& job, RunOutput& output, TrainerOn<Space>& trainer,
+                RunReport& report) {
   auto& checkpoint = restart.checkpoint;
   const auto missing = trainer.restore(checkpoint.state);
   checkpoint.state.tensors.clear();  // and the file is closed
   report.epochs = checkpoint.epochs;
-  for (const auto& epoch : report.epochs) append_metrics(job, epoch);
+  for (const auto& epoch : report.epochs) output.add(epoch);
   report.restart = {restart.path, checkpoint.state.cursor.epoch, checkpoint.state.cursor.step,
                     checkpoint.ranks};
   log::info("{}", restart_in_words(job, restart));
@@ -140,51 +142,52 @@ void say_where_the_loss_went(const Job& job, const RunReport& report) {
 }
 
 // Collective. The best weights of a run that stops here, if there are any.
-void write_weights_so_far(const Job& job, const TrainingState& state, const JobCheckpoints& checkpoints) {
+void write_weights_so_far(const Job& job, RunOutput& output, const TrainingState& state,
+                          const JobCheckpoints& checkpoints) {
   if (state.best_epoch == 0) return;
-  const auto missing = write_weights(job, weights_of(job.grid->world(), state));
+  const auto missing = output.write_weights(weights_of(job.grid->world(), state));
   if (!missing.empty()) log::warning("{}; {}", missing, checkpoints.holder(state.best_epoch));
 }
 
 // What ends a training with an error, on all ranks together, takes no weights along.
 template <class Space>
-TrainingResult train_or_leave_weights(const Job& job, TrainerOn<Space>& trainer,
+TrainingResult train_or_leave_weights(const Job& job, RunOutput& output, TrainerOn<Space>& trainer,
                                       const TrainingProgress& progress, const JobCheckpoints& checkpoints) {
   constexpr double kPatienceSeconds = 5;
   try {
     return trainer.train(progress);
   } catch (const UserError&) {
     if (all_arrive_within(job.grid->world(), kPatienceSeconds))
-      write_weights_so_far(job, trainer.best(), checkpoints);
+      write_weights_so_far(job, output, trainer.best(), checkpoints);
     throw;
   }
 }
 
 // Trains on a space with what was set up there, and reports.
 template <class Space>
-void train(Job& job, std::optional<Restart>& restart, const Space& space,
+void train(Job& job, RunOutput& output, std::optional<Restart>& restart, const Space& space,
            const TrainingJobOn<Space>& training) {
   const auto& kind = task_kind_of(job.config.train.task);
   const auto& metric = metric_of(job.config.train);
-  start_output(job);
-  if (!restart || !restart->in_output) remove_weights(job);
+  output.start(job);
+  if (!restart || !restart->in_output) output.remove_weights();
   TrainerOn<Space> trainer(space, training);
   const auto& schedules = training.sampler.schedules();
   auto report = start_report(job, "train", schedules);
   describe(job, report, schedules, trainer.network().parameter_count());
-  if (restart) go_on_from(*restart, job, trainer, report);
+  if (restart) go_on_from(*restart, job, output, trainer, report);
   note_activity("training");
   note_consequence(where_to_go_on(job));
   const StepsUnderWay steps_under_way;  // a signal to stop waits for the end of a step
   JobCheckpoints checkpoints(job, restart);
   checkpoints.describe();
-  WeightsOnTheWay on_the_way(job);
+  WeightsOnTheWay on_the_way(job, output);
   const TrainingProgress progress = {.on_step = show_step,
                                      .on_epoch =
                                          [&](const EpochReport& epoch) {
                                            report.epochs.push_back(epoch);
                                            show_epoch(epoch, metric);
-                                           append_metrics(job, epoch);
+                                           output.add(epoch);
                                            on_the_way.offer(trainer.best_epoch(), [&] {
                                              return weights_of(job.grid->world(), trainer.best());
                                            });
@@ -198,14 +201,14 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
                                          [&](const TrainingState& state) {
                                            checkpoints.save(state, report.epochs);
                                            if (checkpoints.stopping())
-                                             write_weights_so_far(job, state, checkpoints);
+                                             write_weights_so_far(job, output, state, checkpoints);
                                          },
                                      .goes_on =
                                          [&] {
                                            note_progress();
                                            return checkpoints.goes_on();
                                          }};
-  const auto result = train_or_leave_weights(job, trainer, progress, checkpoints);
+  const auto result = train_or_leave_weights(job, output, trainer, progress, checkpoints);
   if (result.interrupted) checkpoints.leave_interrupted(*result.interrupted);
 
   checkpoints.report(report);
@@ -235,36 +238,36 @@ void train(Job& job, std::optional<Restart>& restart, const Space& space,
   if (has_weights) {
     auto weights = trainer.trained();
     weights.epoch = result.best_epoch;
-    missing = write_weights(job, std::move(weights));
+    missing = output.write_weights(std::move(weights));
   } else {
-    remove_weights(job);
+    output.remove_weights();
   }
   if (!missing.empty()) add_problem(missing, checkpoints.holder(result.best_epoch));
-  write_report(job, report, missing);
+  output.write(report, missing, print_report);
 }
 
 }  // namespace
 
 void train_command(const Communicator& world, const JobArguments& arguments) {
-  const auto config = load_job_config(world, arguments);
+  const auto config = load_job_config(world, arguments.config, arguments.overrides, !arguments.dry_run);
   if (arguments.dry_run) {
     log::info("{}", to_toml(config));
     return;
   }
-  const auto lock = lock_output(world, config);
-  const auto output = look_at_output(world, config, arguments.overwrite);
+  RunOutput output(world, config, arguments.overwrite);
+  const auto& earlier_run = output.earlier();
   const Watchdog watchdog(config.run.stall_minutes);
   note_consequence("nothing is lost; the same command starts again");
   note_activity("looking for a checkpoint");
-  auto restart = find_restart(world, config, output);
-  if (!restart || !restart->in_output) refuse_to_replace(output, config);
+  auto restart = find_restart(world, config, earlier_run, log::write);
+  if (!restart || !restart->in_output) output.refuse_to_replace();
   if (restart) note_consequence("nothing is lost; the same command goes on from its checkpoint");
   EarlierRun earlier;
   if (restart) earlier.batches_per_step = restart->config.train.batches_per_step;
-  auto job = open_job(world, config, JobKind::kTrain, earlier);
-  job.begins_anew = config.run.restart == "never" || (output.replaced && !restart);
+  auto job = open_job(world, config, JobKind::kTrain, earlier, {.listener = log::write});
+  job.begins_anew = config.run.restart == "never" || (earlier_run.replaced && !restart);
   if (restart) check_restart(job, *restart);
-  if (restart && restart->in_output && output.whole && !output.replaced && is_done(job, *restart)) {
+  if (restart && restart->in_output && earlier_run.whole && !earlier_run.replaced && is_done(job, *restart)) {
     log::info("{}", restart_in_words(job, *restart));
     return;
   }
@@ -273,7 +276,7 @@ void train_command(const Communicator& world, const JobArguments& arguments) {
     if (restart) check_same_content(job, job.file->content(), *restart);
   };
   const auto training = open_training(job, check);
-  std::visit([&](const auto& set) { train(job, restart, set->space(), set->lent()); }, training);
+  std::visit([&](const auto& set) { train(job, output, restart, set->space(), set->lent()); }, training);
 }
 
 }  // namespace espalier

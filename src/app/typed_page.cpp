@@ -1,10 +1,10 @@
 // Types and relations of a graph, as tables.
 #include <algorithm>
 
-#include "edge_facts.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/graph/edge_facts.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

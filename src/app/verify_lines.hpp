@@ -40,9 +40,4 @@ class VerifyLines {
   std::string first_, meaning_;  ///< of the first that differs
 };
 
-/// Collective. The lines of arithmetic, on so many threads of each rank, and of all else that needs
-/// no graph.
-void verify_arithmetic(int threads, VerifyLines& lines);
-void verify_kernels(const Communicator& world, int threads, VerifyLines& lines);
-
 }  // namespace espalier

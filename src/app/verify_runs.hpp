@@ -29,39 +29,42 @@ struct MadeGraphs {
 void make_graphs(const Communicator& world, MadeGraphs& graphs);
 
 using Keys = std::vector<std::string>;  ///< of a config, "model.kind=gat"
+Keys joined(Keys keys, const Keys& more);
 
 /// The config of a run with so many copies of each block row.
 Config verify_config(const VerifyArguments& arguments, std::int64_t copies, const Keys& keys);
 
-/// Runs jobs, each a line or several. All members are collective.
+/// A job on one of the graphs, of which a line or several are checked.
+struct VerifiedRun {
+  std::string group;  ///< "draws": an epoch of a sampler, by every schedule, on every grid;
+                      ///< "restart": a training that is stopped in its second epoch and gone on
+                      ///< with; else a training in one piece, on the grids in turn
+  std::string name;
+  bool typed = false;
+  Keys keys = {};
+  std::string key = {};  ///< as VerifyLines::check() takes it
+};
+
 class VerifyRuns {
  public:
   /// All of what is given must outlive it.
   VerifyRuns(const Communicator& world, const VerifyArguments& arguments, MadeGraphs& graphs,
              VerifyLines& lines);
 
-  /// An epoch of a sampler by every schedule, on every grid.
-  void draws(const std::string& name, bool typed, const Keys& keys);
-
-  /// Two epochs of training, on the grids in turn. `key`: as VerifyLines::check() takes it.
-  void training(const std::string& group, const std::string& name, bool typed, const Keys& keys,
-                const std::string& key = {});
-
-  /// The same, stopped in the second epoch and gone on with from its state, which has the bits of
-  /// the training in one piece: the line `key`.
-  void restart(const std::string& name, const std::string& key, bool typed, const Keys& keys);
+  /// Collective.
+  void check(const VerifiedRun& run);
 
  private:
-  /// Is given a state to keep; may be empty.
+  /// Is given the state at the first step of epoch 2, where training stops then; may be empty.
   using KeepState = std::function<void(const Job&, const TrainingState&)>;
 
   Job open(JobKind kind, bool typed, std::int64_t copies, const Keys& keys);
-  std::string draw(bool typed, std::int64_t copies, const Keys& keys);
-  /// Trains to the end or, where the state is to be kept, to the first step of epoch 2; from
-  /// `state` on where there is one.
-  std::string train(bool typed, std::int64_t copies, const Keys& keys, std::vector<double>& losses,
-                    const TrainingState* state = nullptr, const KeepState& keep = {});
-  std::int64_t next_copies() { return copies_[turn_++ % copies_.size()]; }
+  void check_draws(const VerifiedRun& run);
+  /// From `from` on where there is one; adds the losses of epochs. All of them in words, the digest
+  /// of the weights, and the score on the test split.
+  std::string train(const VerifiedRun& run, std::int64_t copies, std::vector<double>& losses,
+                    const TrainingState* from, const KeepState& keep);
+  std::string train_in_two(const VerifiedRun& run, std::int64_t copies, std::vector<double>& losses);
 
   const Communicator& world_;
   const VerifyArguments& arguments_;

@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +21,7 @@ struct Loggers {
   std::shared_ptr<spdlog::logger> err =
       std::make_shared<spdlog::logger>("err", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   Level lowest = Level::kInfo;
+  bool asked = false;  // was it set up?
   Loggers() {
     out->set_pattern("%v");
     out->set_level(spdlog::level::debug);
@@ -47,12 +49,21 @@ void note_failure() {
 }  // namespace
 
 void set_up(int rank, Level lowest) {
+  loggers().asked = true;
   loggers().lowest = rank == 0 ? lowest : Level::kWarning;
   if (rank > 0) loggers().err->set_pattern("espalier: rank " + std::to_string(rank) + ": %v");
 }
 
 bool enabled(Level level) {
-  return level >= loggers().lowest;
+  return loggers().asked && level >= loggers().lowest;
+}
+
+Quietly::Quietly() : was_(loggers().lowest) {
+  loggers().lowest = std::max(was_, Level::kWarning);
+}
+
+Quietly::~Quietly() {
+  loggers().lowest = was_;
 }
 
 void write(Level level, std::string_view line) {

@@ -7,7 +7,6 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
 #include "espalier/base/input_text.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/parallel_reads.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
@@ -19,26 +18,6 @@
 #include "espalier/train/task.hpp"
 
 namespace espalier {
-
-void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path) {
-  constexpr const char* kAgain = "make one of this graph with `espalier partition`";
-  if (order.nodes != file.info().nodes)
-    input_error("{}: the order is of a graph with {} vertices, and {} has {}; {}", path, order.nodes,
-                file.path(), file.info().nodes, kAgain);
-  const auto pattern = pattern_digest(file.content());
-  if (order.pattern && pattern && *order.pattern != *pattern)
-    input_error("{}: the order is of a graph with other edges than {} has; {}", path, file.path(), kAgain);
-}
-
-void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path) {
-  constexpr const char* kAgain = "make them of this graph with `espalier partition --edges`";
-  if (cut.edges() != file.info().edges)
-    input_error("{}: the parts are of a graph with {} edges, and {} has {}; {}", path, cut.edges(),
-                file.path(), file.info().edges, kAgain);
-  const auto pattern = pattern_digest(file.content());
-  if (cut.pattern && pattern && *cut.pattern != *pattern)
-    input_error("{}: the parts are of a graph with other edges than {} has; {}", path, file.path(), kAgain);
-}
 
 std::optional<EdgeCut> read_job_cut(const Communicator& world, const Config& config, const GraphFile& file) {
   if (config.graph.cut.empty()) return {};
@@ -133,8 +112,9 @@ InputFeatures read_job_features(const Job& job, const Standardization& standard)
   if (!shares_features(job)) return features;
   bool shared = true;
   for (auto& store : features.stores) shared = store.share(ranks_of_node(job.grid->world())) && shared;
-  if (!shared && job.grid->world().rank() == 0)
-    log::warning(
+  if (!shared)
+    job.tell(
+        log::Level::kWarning,
         "graph.features_on = \"node\": ranks of a node cannot read each other's memory (containers of their "
         "own?); rows are sent as without");
   return features;
@@ -155,8 +135,8 @@ PassMemory pass_memory(const Job& job) {
 }
 
 // Collective. The job as it will run; hidden rows go to output.dir only where files can be there.
-static PlannedJob fit_job(const Communicator& world, const Job& job, JobSize asked,
-                          const MemoryOffer& offer) {
+static PlannedJob fit_job(const Communicator& world, const Job& job, JobSize asked, const MemoryOffer& offer,
+                          const log::Listener& listener) {
   const JobEstimates estimates(world, *job.file, asked, job.cpu.threads);
   const auto fitted = estimates.fit(asked, offer);
   if (!fitted.job.spills_unasked) return fitted;
@@ -164,8 +144,8 @@ static PlannedJob fit_job(const Communicator& world, const Job& job, JobSize ask
   try {
     agree(world, [&] { SpilledRows(folder, 0, 1); });
   } catch (const UserError&) {
-    if (world.rank() == 0)
-      log::warning("rows of hidden layers cannot be written to output.dir = {} by all ranks", folder);
+    log::tell(listener, log::Level::kWarning,
+              "rows of hidden layers cannot be written to output.dir = {} by all ranks", folder);
     asked.may_spill = false;
     return estimates.fit(asked, offer);
   }
@@ -190,7 +170,8 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
   job.kind = kind;
   job.command = command;
   const auto node = place_on_node(world);
-  job.threads = choose_threads(config.run.threads, node.cores / node.sharers, world.rank() == 0);
+  const auto listener = world.rank() == 0 ? command.listener : log::Listener();
+  job.threads = choose_threads(config.run.threads, node.cores / node.sharers, listener);
   job.cpu.threads = job.threads.count;
   job.memory_limit = config.run.memory_limit == "auto"
                          ? node_memory() / node.ranks
@@ -224,7 +205,8 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
                     .evaluates = command.evaluates,
                     .ranks = world.size(),
                     .file = job.file.get(),
-                    .graph = &job.graph};
+                    .graph = &job.graph,
+                    .listener = listener};
   check_job(Moment::kGraph, facts);
   const auto order = memory && memory->order ? *memory->order : read_job_order(world, config, *job.file);
   if (order) job.owners.order = order->info;
@@ -237,7 +219,7 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
   facts.device = job.device.words;
   check_job(Moment::kGrid, facts);
   facts.memory = offered_memory(world, config, node.ranks);
-  const auto fitted = fit_job(world, job, asked_size, facts.memory);
+  const auto fitted = fit_job(world, job, asked_size, facts.memory, listener);
   facts.estimated = &fitted;
   facts.size = &fitted.job;
   check_job(Moment::kMemory, facts);
@@ -255,6 +237,13 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
   own_vertices(world, job.owners, order, *job.file, owned_by, job.grid->rows());
   if (job.samples_ahead) job.sampling_grid = std::make_unique<Grid>(world.duplicate(), replication);
   return job;
+}
+
+std::string sampler_in_words(const Config& config) {
+  if (config.model.layers == 0) return "no neighbours";
+  const bool has_mode = sampler_kind_of(config.sampler.kind).takes_mode;
+  return fmt::format("{}{} fanout {}", config.sampler.kind, has_mode ? " (" + config.sampler.mode + ")" : "",
+                     fmt::join(config.sampler.fanout, ","));
 }
 
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules) {

@@ -1,7 +1,6 @@
 #include "espalier/job/job_check.hpp"
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
@@ -301,7 +300,7 @@ void memory(const JobFacts& job) {
   const auto [misfit, binding] = judge_memory(*job.estimated, job.memory);
   if (misfit.empty()) return;
   if (binding && job.config.run.memory_check == "refuse") memory_error("{}", misfit);
-  if (job.world.rank() == 0) log::warning("{}", misfit);
+  log::tell(job.listener, log::Level::kWarning, "{}", misfit);
 }
 
 // ---- all of them ----

@@ -8,7 +8,6 @@
 
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
-#include "espalier/base/log.hpp"
 
 namespace espalier {
 
@@ -34,15 +33,15 @@ std::string Threads::in_words(const char* of) const {
   return fmt::format("{} {} ({})", counted(count, "thread"), of, source);
 }
 
-Threads choose_threads(const AutoInt& asked, std::int64_t share, bool warns) {
+Threads choose_threads(const AutoInt& asked, std::int64_t share, const log::Listener& listener) {
   if (asked.value) return {static_cast<int>(*asked.value), "run.threads"};
   for (const char* name : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"}) {
     const char* text = std::getenv(name);
     if (text == nullptr || *text == '\0') continue;
     if (const auto count = number_of_threads(text)) return {*count, name};
-    if (warns)
-      log::warning("{} = {} is no number of threads from 1 to {}; it is passed over", name, quoted(text),
-                   kMostThreads);
+    log::tell(listener, log::Level::kWarning,
+              "{} = {} is no number of threads from 1 to {}; it is passed over", name, quoted(text),
+              kMostThreads);
   }
   return {static_cast<int>(std::max<std::int64_t>(1, share)), "its share of the cores"};
 }

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "espalier/base/input_text.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
@@ -96,7 +95,6 @@ int espalier_open(const espalier_open_options* given, espalier_job** job) {
     check_mpi(options);
     auto world = join_session(handle_of(options));
     check_mpi(options);
-    log::set_up(world.rank(), log::Level::kWarning);
     const auto config = read_config(world, options);
     *job = new espalier_job(std::move(world), config);
     return ESPALIER_OK;
@@ -117,6 +115,7 @@ int espalier_close(espalier_job* job) {
 }
 
 const char* espalier_describe(espalier_job* job) {
+  job->about = describe_job(*job);
   return job->about.c_str();
 }
 

@@ -70,6 +70,7 @@ std::string describe_job(const espalier_job& of) {
                {"ranks", of.world.size()},
                {"threads", job.cpu.threads},
                {"device", job.device.name()},
+               {"warnings", of.warnings},
                {"loads_ahead", of.queue.has_thread()},
                {"config", Json::parse(to_json(job.config))}};
   if (!task.of_labels || graph.has_labels) json["labels"] = task.name;
@@ -103,10 +104,12 @@ using namespace espalier;
 espalier_job::espalier_job(Communicator ranks, const Config& config)
     : world(std::move(ranks)),
       beside(world.duplicate()),
-      job(open_job(world, config, JobKind::kTrain)),
-      queue(threads_may_communicate()) {
-  about = describe_job(*this);
-}
+      job(open_job(world, config, JobKind::kTrain, {},
+                   {.listener =
+                        [this](log::Level level, std::string_view words) {
+                          if (level >= log::Level::kWarning) warnings.emplace_back(words);
+                        }})),
+      queue(threads_may_communicate()) {}
 
 // A trainer's window may be under way on the thread that all pipelines share.
 void espalier_job::rest() {

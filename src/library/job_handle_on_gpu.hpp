@@ -38,8 +38,9 @@ struct espalier_job {
   espalier_job(espalier::Communicator ranks, const espalier::Config& config);
 
   espalier::Communicator world;
-  espalier::Communicator beside;  ///< for sums, while the queue is at work
-  espalier::Job job;              ///< over world, which stays where it is
+  espalier::Communicator beside;           ///< for sums, while the queue is at work
+  std::vector<std::string> warnings = {};  ///< what people should know of the job; on rank 0
+  espalier::Job job;                       ///< over world, which stays where it is
   espalier::WorkQueue queue;
   std::optional<espalier::TrainingSet> set = {};
   std::unique_ptr<espalier::Trainer> trainer = {};

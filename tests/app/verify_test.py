@@ -112,7 +112,7 @@ class VerifyTest(ProgramTest):
     def compiled_with(self, *flags):
         """The program, of which the code that asks about arithmetic was compiled with these flags, too."""
         environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-        source, program, built = "src/app/verify_arithmetic.cpp", self.folder / "espalier", self.folder / "arithmetic.o"
+        source, program, built = "src/base/arithmetic_rules.cpp", self.folder / "espalier", self.folder / "arithmetic.o"
         target = os.path.relpath(PROGRAM, ROOT)
         library = str(pathlib.Path(target).parent / "libespalier.a")
         plan = subprocess.run(["make", "-n", "-W", source, f"BUILD={pathlib.Path(target).parent}", target], cwd=ROOT, check=True,

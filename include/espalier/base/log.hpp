@@ -1,9 +1,11 @@
-// Logging for people: rank 0 speaks, other ranks only when something is wrong.
-// spdlog is named in log.cpp alone (it costs 5 s of compile time per file that includes it).
+// Logging for people: rank 0 speaks, other ranks only when something is wrong; nobody before
+// set_up(), so that a program that uses the library hears nothing that it did not ask for. spdlog
+// is named in log.cpp alone (it costs 5 s of compile time per file that includes it).
 #pragma once
 
 #include <fmt/core.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +47,26 @@ void warning(fmt::format_string<Args...> format, Args&&... args) {
 template <class... Args>
 void error(fmt::format_string<Args...> format, Args&&... args) {
   write(Level::kError, fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Nothing but warnings is said while it lives.
+class Quietly {
+ public:
+  Quietly();
+  ~Quietly();
+  Quietly(const Quietly&) = delete;
+  Quietly& operator=(const Quietly&) = delete;
+
+ private:
+  Level was_;
+};
+
+/// Who is told what people should know of a job; empty: nobody. `write` tells it on the screen.
+using Listener = std::function<void(Level level, std::string_view words)>;
+
+template <class... Args>
+void tell(const Listener& listener, Level level, fmt::format_string<Args...> format, Args&&... args) {
+  if (listener) listener(level, fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace espalier::log

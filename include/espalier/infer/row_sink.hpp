@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/execution.hpp"
@@ -52,6 +53,21 @@ class KeptRowsOn final : public RowSinkOn<Space> {
   std::int64_t rows_, width_;
   RowSinkOn<Space>* also_;
   Matrix<float, Space> kept_;
+};
+
+/// Gives the rows of a layer to several sinks, of which only the last may take their memory.
+template <class Space>
+class SeveralSinksOn final : public RowSinkOn<Space> {
+ public:
+  /// `sink` must outlive it.
+  void add(RowSinkOn<Space>& sink) { sinks_.push_back(&sink); }
+  RowSinkOn<Space>* or_null() { return sinks_.empty() ? nullptr : this; }
+  void take(const Space& space, std::int64_t first, Matrix<float, Space>& rows) override {
+    for (auto* sink : sinks_) sink->take(space, first, rows);
+  }
+
+ private:
+  std::vector<RowSinkOn<Space>*> sinks_;
 };
 
 }  // namespace espalier

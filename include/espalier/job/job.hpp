@@ -11,7 +11,6 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/base/result_file.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -20,20 +19,13 @@
 #include "espalier/job/job_check.hpp"
 #include "espalier/job/threads.hpp"
 #include "espalier/nn/network_shape.hpp"
-#include "espalier/partition/order.hpp"
+#include "espalier/partition/make_order.hpp"
 #include "espalier/plan/model_matrix.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/report.hpp"
 
 namespace espalier {
-
-/// metrics.csv of the run, on rank 0 (run_output.hpp).
-struct MetricsFile {
-  GrowingFile file;
-  bool has_header = false;
-  bool failing = false;  ///< it lacks lines, and that was said
-};
 
 /// Who owns which vertex.
 struct VertexOwners {
@@ -45,9 +37,10 @@ struct VertexOwners {
 
 /// What a command does beyond what its kind and config say.
 struct OfCommand {
-  bool evaluates = false;  ///< an inference that reads labels, or links, to evaluate by
-  bool answers = false;    ///< an inference that is asked about links
-  bool lists = false;      ///< an inference that keeps what it predicts, for a list
+  bool evaluates = false;       ///< an inference that reads labels, or links, to evaluate by
+  bool answers = false;         ///< an inference that is asked about links
+  bool lists = false;           ///< an inference that keeps what it predicts, for a list
+  log::Listener listener = {};  ///< who is told, by rank 0, what people should know of the job
 };
 
 struct Job {
@@ -63,18 +56,23 @@ struct Job {
   std::int64_t memory_limit = 0;    ///< bytes of host memory per rank
   std::string spill;                ///< where rows of hidden layers go; empty: they stay in memory
   bool samples_ahead = false;       ///< are two windows of minibatches in memory?
-  std::unique_ptr<GraphFile> file;  ///< open until start_output
+  std::unique_ptr<GraphFile> file;  ///< open until RunOutput::start
   GraphInfo graph;
   bool verified = false;            ///< was what was read checked against digests in the file?
-                                    ///< Known from start_output on
+                                    ///< Known from RunOutput::start on
   Standardization standardization;  ///< of the features, once they were read
   std::unique_ptr<Grid> grid;
   VertexOwners owners;
-  bool sees_no_neighbours = false;       ///< kTrain: does no message reach a training vertex?
-  std::vector<std::int64_t> by_degree;   ///< vertices, with run.cache_memory (rows_by_degree)
-  std::unique_ptr<Grid> sampling_grid;   ///< a second one for the thread that samples ahead
-                                         ///< (run.overlap), or null
-  std::unique_ptr<MetricsFile> metrics;  ///< on rank 0, from start_output on
+  bool sees_no_neighbours = false;      ///< kTrain: does no message reach a training vertex?
+  std::vector<std::int64_t> by_degree;  ///< vertices, with run.cache_memory (rows_by_degree)
+  std::unique_ptr<Grid> sampling_grid;  ///< a second one for the thread that samples ahead
+                                        ///< (run.overlap), or null
+
+  /// To the listener of rank 0.
+  template <class... Args>
+  void tell(log::Level level, fmt::format_string<Args...> format, Args&&... args) const {
+    if (grid->world().rank() == 0) log::tell(command.listener, level, format, std::forward<Args>(args)...);
+  }
 
   /// The grid of the matrix and the samplers over it.
   const Grid& matrix_grid() const { return sampling_grid ? *sampling_grid : *grid; }
@@ -85,12 +83,7 @@ struct Job {
 /// How a job looks at its graph.
 GraphView view_of(const Config& config);
 
-/// Throws UserError(kInput) when an order is of another graph, as far as that is known: before the
-/// edges were read by digests that stand in the file.
-void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path);
-
-/// The same of parts of edges, and Collective. graph.cut, with one.
-void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path);
+/// Collective. graph.cut, with one. Throws as read_edge_parts_info and check_cut do.
 std::optional<EdgeCut> read_job_cut(const Communicator& world, const Config& config, const GraphFile& file);
 
 /// Collective. graph.order, with one. Throws as read_order and check_order do.
@@ -148,11 +141,14 @@ DistCsr<Index> read_model_matrix(const Job& job) {
   if (job.owners.cut) check_cut(job.owners.cut->info, *job.file, job.config.graph.cut);
   if (job.owners.order) check_order(*job.owners.order, *job.file, job.config.graph.order);
   for (const auto& [name, bytes] : topology_arrays(a))
-    log::debug("topology  {:<22}{:>14} bytes over the ranks of a process column, {:.2f} an entry", name,
-               bytes,
-               static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(job.graph.edges, 1)));
+    job.tell(log::Level::kDebug,
+             "topology  {:<22}{:>14} bytes over the ranks of a process column, {:.2f} an entry", name, bytes,
+             static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(job.graph.edges, 1)));
   return a;
 }
+
+/// "ladies (debiased) fanout 512,512".
+std::string sampler_in_words(const Config& config);
 
 std::vector<std::string> names_of(const std::vector<Schedule>& schedules);
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "espalier/base/config.hpp"
+#include "espalier/base/log.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/partition/order.hpp"
@@ -41,10 +42,11 @@ struct JobFacts {
   std::string device = {};                     ///< where it computes: "on the CPU"
   const PlannedJob* estimated = nullptr;       ///< at kMemory
   MemoryOffer memory = {};                     ///< of a rank
+  log::Listener listener = {};                 ///< on rank 0
 };
 
 /// Collective over facts.world. Throws the UserError, on every rank, of the first check of that
-/// moment that fails; warns where memory may be short and that is no error.
+/// moment that fails; where memory may be short and that is no error, the listener is warned.
 void check_job(Moment moment, const JobFacts& facts);
 
 }  // namespace espalier

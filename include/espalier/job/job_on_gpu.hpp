@@ -7,8 +7,18 @@
 #include <vector>
 
 #include "espalier/job/job.hpp"
+#include "espalier/nn/network.hpp"
 
 namespace espalier {
+
+/// Calls use(space), a generic function, with what the job computes on.
+template <class Use>
+auto where_it_computes(const Job& job, Use use) {
+#ifdef ESPALIER_WITH_CUDA
+  if (job.device.gpu) return use(*job.device.gpu);
+#endif
+  return use(job.cpu);
+}
 
 /// The matrix of a job where kernels read it, over the grid of that space; it stays where it is.
 template <class Index, class Space>
@@ -20,6 +30,16 @@ struct PlacedMatrix {
 
   const Grid& grid;
   DistCsr<Index> matrix;
+};
+
+/// A network whose weights are where kernels read them; the one on the host must outlive it.
+template <class Space>
+struct PlacedNetwork {
+  PlacedNetwork(const Space&, const Network<float>& on_host) : network(on_host) {}
+  PlacedNetwork(const PlacedNetwork&) = delete;
+  PlacedNetwork& operator=(const PlacedNetwork&) = delete;
+
+  const Network<float>& network;
 };
 
 /// Rows of input where kernels read them; what is of the host alone goes. `embeddings`: or null.
@@ -34,7 +54,6 @@ inline InputStores place_input(const Job&, const Grid&, InputFeatures features,
 #ifdef ESPALIER_WITH_CUDA
 
 #include "espalier/base/device_array.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/train/gradient_reduction.hpp"
@@ -47,7 +66,8 @@ template <class Index>
 DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const DistCsr<Index>& a) {
   const bool fits = topology_on_device(job);
   if (!fits)
-    log::info(
+    job.tell(
+        log::Level::kInfo,
         "the graph takes more than half of the GPU beside the rest: kernels read it in the memory of the "
         "host");
   return to_device(*job.device.gpu, grid, a, fits ? Placement::kDevice : Placement::kHost);
@@ -77,8 +97,9 @@ inline std::shared_ptr<const EdgeStoreOn<Cuda>> place_edges(const Job& job, cons
 
 template <class Index>
 struct PlacedMatrix<Index, Cuda> {
-  PlacedMatrix(const Job& job, DistCsr<Index> a)
-      : host(std::move(a)),
+  PlacedMatrix(const Job& of_job, DistCsr<Index> a)
+      : job(of_job),
+        host(std::move(a)),
         grid(*job.device.gpu, *job.grid),
         beside(job.sampling_grid
                    ? std::make_unique<DeviceGrid>(*job.device.gpu, *job.sampling_grid, Transport::kHost)
@@ -88,14 +109,26 @@ struct PlacedMatrix<Index, Cuda> {
   PlacedMatrix& operator=(const PlacedMatrix&) = delete;
   void say_transport() const {
     if (grid.host().ranks() > 1)
-      log::info("GPUs exchange by {}{}", grid.transport_in_words(),
-                beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
+      job.tell(log::Level::kInfo, "GPUs exchange by {}{}", grid.transport_in_words(),
+               beside && matrix.parts() > 1 ? fmt::format(", samples by {}", beside->transport()) : "");
   }
 
+  const Job& job;
   DistCsr<Index> host;
   DeviceGrid grid;
   std::unique_ptr<DeviceGrid> beside;  ///< of the thread that samples ahead
   DistCsr<Index, Cuda> matrix;
+};
+
+template <>
+struct PlacedNetwork<Cuda> {
+  PlacedNetwork(const Cuda& gpu, const Network<float>& on_host) : network(gpu, on_host.shape(), 0) {
+    copy_weights(gpu, on_host, network);
+  }
+  PlacedNetwork(const PlacedNetwork&) = delete;
+  PlacedNetwork& operator=(const PlacedNetwork&) = delete;
+
+  Network<float, Cuda> network;
 };
 
 inline InputStoresOn<Cuda> place_input(const Job& job, const DeviceGrid& grid, InputFeatures features,

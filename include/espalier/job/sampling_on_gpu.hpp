@@ -8,6 +8,7 @@
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/train/task.hpp"
 
 namespace espalier {
 
@@ -17,11 +18,10 @@ template <class Use>
 void with_matrix(const Job& job, Use use) {
   with_index_type(job.graph.columns, [&](auto index) {
     auto a = read_model_matrix<decltype(index)>(job);
-#ifdef ESPALIER_WITH_CUDA
-    if (const auto& gpu = job.device.gpu)
-      return use(*gpu, PlacedMatrix<decltype(index), Cuda>(job, std::move(a)).matrix);
-#endif
-    use(job.cpu, a);
+    where_it_computes(job, [&](const auto& space) {
+      using Space = std::remove_cvref_t<decltype(space)>;
+      use(space, PlacedMatrix<decltype(index), Space>(job, std::move(a)).matrix);
+    });
   });
 }
 
@@ -81,6 +81,17 @@ EpochReport sample_epoch(const Job& job, const Space& space, SamplerOn<Space>& s
     report.counts = sum_over_ranks(epoch_sampler.counts(), job.grid->world());
   }
   finish_epoch_report(*job.grid, timers, kSampleStages, report);
+  return report;
+}
+
+/// Collective. The same of a job that draws one epoch, and needs no sampler of its own.
+inline EpochReport sample_epoch(const Job& job, std::int64_t epoch) {
+  const auto examples = task_kind_of(job.config.train.task)
+                            .read_examples(job.grid->world(), *job.file, job.config, job.owners.groups.get());
+  EpochReport report;
+  with_matrix(job, [&](const auto& space, const auto& matrix) {
+    report = sample_epoch(job, space, *make_job_sampler(job, space, matrix), *examples, epoch);
+  });
   return report;
 }
 

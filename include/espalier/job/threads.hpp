@@ -4,6 +4,7 @@
 #include <string>
 
 #include "espalier/base/config.hpp"
+#include "espalier/base/log.hpp"
 
 namespace espalier {
 
@@ -16,8 +17,8 @@ struct Threads {
 };
 
 /// What `asked` says (run.threads), or else the environment: OMP_NUM_THREADS, of a list the first
-/// number, then SLURM_CPUS_PER_TASK; or else `share`, the rank's of the cores. Rank 0 warns
-/// (`warns`) of a variable that is no number of threads, and passes it over.
-Threads choose_threads(const AutoInt& asked, std::int64_t share, bool warns);
+/// number, then SLURM_CPUS_PER_TASK; or else `share`, the rank's of the cores. A variable that is
+/// no number of threads is passed over, with a warning to the listener.
+Threads choose_threads(const AutoInt& asked, std::int64_t share, const log::Listener& listener = {});
 
 }  // namespace espalier

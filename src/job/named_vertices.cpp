@@ -1,4 +1,4 @@
-#include "named_vertices.hpp"
+#include "espalier/job/named_vertices.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// What no graph is needed for: the functions, numbers and sums that samples and losses are made of.
+#include "espalier/job/kernel_digests.hpp"
+
 #include <bit>
 #include <cmath>
 
@@ -10,14 +11,13 @@
 #include "espalier/file/content_digest.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/optimizer.hpp"
-#include "verify_lines.hpp"
 
 namespace espalier {
 
 namespace {
 
 // A hash of numbers, bit by bit, in order.
-class Digest {
+class KernelDigest {
  public:
   void add(double x) { state_ = absorb(state_, std::bit_cast<std::int64_t>(x)); }
   void add(float x) { state_ = absorb(state_, std::bit_cast<std::int32_t>(x)); }
@@ -43,8 +43,10 @@ Matrix<float> random_matrix(std::int64_t rows, std::int64_t columns, std::uint64
   return matrix;
 }
 
-std::string functions() {
-  Digest digest;
+}  // namespace
+
+std::string digest_of_functions() {
+  KernelDigest digest;
   for (int k = 1; k <= 4000; ++k) {
     const double x = k / 128.0;
     for (const double y :
@@ -58,8 +60,8 @@ std::string functions() {
   return digest.text();
 }
 
-std::string random_numbers() {
-  Digest digest;
+std::string digest_of_random_numbers() {
+  KernelDigest digest;
   for (std::uint64_t row = 0; row < 1000; ++row)
     for (const auto word :
          random_block({.seed = 1, .epoch = 2, .batch = 3, .layer = 4, .row = row}, row % 7).v)
@@ -67,12 +69,12 @@ std::string random_numbers() {
   return digest.text();
 }
 
-std::string halves() {
+std::string digest_of_halves() {
   std::vector<Half> all(1 << 16);
   for (std::size_t bits = 0; bits < all.size(); ++bits) all[bits].bits = static_cast<std::uint16_t>(bits);
   std::vector<float> floats(all.size());
   to_floats(all.data(), floats.data(), std::ssize(floats));
-  Digest digest;
+  KernelDigest digest;
   for (const float x : floats)
     if (x == x) digest.add(x);
   for (const float x : random_matrix(64, 64, 1, 60).data)
@@ -80,21 +82,20 @@ std::string halves() {
   return digest.text();
 }
 
-std::string dense_products(int threads) {
+std::string digest_of_dense_products(int threads) {
   const Cpu cpu{threads};
   const auto a = random_matrix(67, 37, 1, 8), b = random_matrix(37, 21, 2, 8),
              c = random_matrix(67, 21, 3, 8);
   Matrix<float> ab(67, 21), ac(37, 21);
   gemm<float>(cpu, a, b, ab);
   gemm_tn<float>(cpu, a, c, ac);
-  Digest digest;
+  KernelDigest digest;
   digest.add(ab);
   digest.add(ac);
   return digest.text();
 }
 
-// Of seven minibatches, dealt to the ranks.
-std::string gradient_sum(const Communicator& world) {
+std::string digest_of_gradient_sum(const Communicator& world) {
   constexpr int kMinibatches = 7;
   GradientReduction reduction(Cpu{}, world, true);
   for (int k = world.rank(); k < kMinibatches; k += world.size()) {
@@ -103,12 +104,11 @@ std::string gradient_sum(const Communicator& world) {
   }
   Matrix<float> sum(9, 5);
   reduction.finish(kMinibatches, {&sum});
-  Digest digest;
+  KernelDigest digest;
   digest.add(sum);
   return digest.text();
 }
 
-// 1 + .. + 1000, and a number that goes away again, dealt to the ranks.
 double exact_sum(const Communicator& world) {
   std::vector<double> mine;
   for (int k = 1; k <= 1000; ++k)
@@ -118,26 +118,13 @@ double exact_sum(const Communicator& world) {
   return reproducible_sum(world, mine);
 }
 
-std::string optimizer(const char* kind) {
+std::string digest_of_optimizer(const char* kind) {
   std::vector<Parameter<float>> parameters = {{"weights", 1, true, random_matrix(8, 8, 1, 3)}};
   Optimizer<float> steps(Cpu{}, {.kind = kind, .weight_decay = 0.01}, parameters);
   for (std::uint64_t k = 0; k < 5; ++k) steps.step({}, 0.01, {random_matrix(8, 8, 2 + k, 6)}, parameters);
-  Digest digest;
+  KernelDigest digest;
   digest.add(parameters[0].value);
   return digest.text();
-}
-
-}  // namespace
-
-void verify_kernels(const Communicator& world, int threads, VerifyLines& lines) {
-  lines.check("functions", "exp, log, sqrt, powers, cos", functions());
-  lines.check("numbers", "random", random_numbers());
-  lines.check("numbers", "half precision", halves());
-  lines.check("products", "of dense matrices", dense_products(threads));
-  lines.check_rule("reduction", "1 + .. + 1000 over the ranks", fmt::format("{}", exact_sum(world)), "500500",
-                   "what the MPI library adds up over the ranks is not their sum");
-  lines.check("reduction", "gradients in fixed point", gradient_sum(world));
-  for (const char* kind : {"adam", "sgd"}) lines.check("optimizer", kind, optimizer(kind));
 }
 
 }  // namespace espalier

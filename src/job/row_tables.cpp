@@ -1,10 +1,9 @@
-#include "row_tables.hpp"
+#include "espalier/job/row_tables.hpp"
 
 #include <sstream>
 
-#include "espalier/base/log.hpp"
+#include "espalier/job/named_vertices.hpp"
 #include "espalier/train/task.hpp"
-#include "named_vertices.hpp"
 
 namespace espalier {
 
@@ -49,26 +48,26 @@ std::vector<bool> types_in_loss(const Job& job, std::int64_t layer) {
 
 // Those of the target, or of all types where the task has none, or of those named, without the
 // vertices chosen.
-std::vector<RowTable> tables_asked_for(const InferArguments& arguments, const Job& job, std::int64_t layer) {
+std::vector<RowTable> tables_asked_for(const RowsAskedFor& asked, const Job& job, std::int64_t layer) {
   const auto& graph = job.graph;
   const auto& path = job.config.graph.file;
   const auto& task = task_kind_of(job.config.train.task);
-  const bool predicts_target = arguments.predictions || !arguments.csv.empty();
-  const std::string asked = arguments.predictions ? "--predictions" : "--csv " + arguments.csv;
+  const bool predicts_target = asked.predictions || !asked.csv.empty();
+  const std::string option = asked.predictions ? "--predictions" : "--csv " + asked.csv;
   if (predicts_target && !task.of_labels)
     usage_error("{}: predictions are of vertices, and train.task = {} learns none of them; leave it out",
-                asked, task.name);
-  if (!arguments.types && (task.of_labels || !graph.typed)) {
-    if (!graph.typed) return {{.vertices = {0, graph.nodes}, .predictions = arguments.predictions}};
+                option, task.name);
+  if (!asked.types && (task.of_labels || !graph.typed)) {
+    if (!graph.typed) return {{.vertices = {0, graph.nodes}, .predictions = asked.predictions}};
     if (graph.target < 0)
       usage_error(
           "{}: several vertex types have labels, or none has; say with graph.target or --types whose rows to "
           "write ({})",
           path, graph.schema.type_names());
     const auto& target = graph.schema.types()[graph.target];
-    return {{.vertices = {target.begin, target.end}, .predictions = arguments.predictions}};
+    return {{.vertices = {target.begin, target.end}, .predictions = asked.predictions}};
   }
-  const auto named = types_named(graph, path, arguments.types.value_or("all")),
+  const auto named = types_named(graph, path, asked.types.value_or("all")),
              in_loss = types_in_loss(job, layer);
   std::vector<RowTable> tables;
   bool predicts = false;
@@ -79,39 +78,38 @@ std::vector<RowTable> tables_asked_for(const InferArguments& arguments, const Jo
     tables.push_back(
         {.type = type.name,
          .vertices = {type.begin, type.end},
-         .predictions = is_target && arguments.predictions,
+         .predictions = is_target && asked.predictions,
          .trained = task.of_labels && graph.target >= 0 ? std::optional<bool>(in_loss[t]) : std::nullopt});
     predicts |= is_target;
   }
   if (predicts_target && graph.target < 0)
     usage_error("{}: predictions are those of the target type; say with graph.target which one that is ({})",
-                asked, graph.schema.type_names());
+                option, graph.schema.type_names());
   if (predicts_target && !predicts)
     usage_error("{}: predictions are those of the target type, {}, which --types {} leaves out; add it",
-                asked, graph.schema.types()[graph.target].name, *arguments.types);
+                option, graph.schema.types()[graph.target].name, *asked.types);
   return tables;
 }
 
 }  // namespace
 
-std::vector<RowTable> row_tables(const Communicator& world, const InferArguments& arguments, const Job& job,
-                                 std::int64_t layer) {
-  auto tables = tables_asked_for(arguments, job, layer);
-  if (arguments.nodes.empty()) return tables;
+std::vector<RowTable> row_tables(const RowsAskedFor& asked, const Job& job, std::int64_t layer) {
+  auto tables = tables_asked_for(asked, job, layer);
+  if (asked.nodes.empty()) return tables;
   if (tables.size() > 1)
-    usage_error("--nodes {} counts within one type, and --types {} is {}; name one", arguments.nodes,
-                arguments.types.value_or("all"), types_of(tables, job.graph));
+    usage_error("--nodes {} counts within one type, and --types {} is {}; name one", asked.nodes,
+                asked.types.value_or("all"), types_of(tables, job.graph));
   auto& only = tables[0];
   const auto of = job.graph.typed ? "type " + types_of(tables, job.graph) : "the graph";
   const int type = !job.graph.typed    ? 0
                    : only.type.empty() ? job.graph.target
                                        : job.graph.schema.find_type(only.type);
   const auto& info = job.graph.types[type];
-  if (arguments.named_by == "ids" && info.ids == IdKind::kNone)
+  if (asked.named_by == "ids" && info.ids == IdKind::kNone)
     usage_error("--named-by ids: {} has no ids of {}; leave it out", job.config.graph.file, of);
-  only.chosen = named_by_ids(info, arguments.named_by, "--nodes " + arguments.nodes, of)
-                    ? read_id_list(world, arguments.nodes, *job.file, type, of)
-                    : read_vertex_list(world, arguments.nodes, only.vertices.size(), of);
+  only.chosen = named_by_ids(info, asked.named_by, "--nodes " + asked.nodes, of)
+                    ? read_id_list(job.grid->world(), asked.nodes, *job.file, type, of)
+                    : read_vertex_list(job.grid->world(), asked.nodes, only.vertices.size(), of);
   return tables;
 }
 
@@ -128,8 +126,9 @@ void warn_of_untrained(const RowFileShape& shape, const Job& job) {
   std::string names;
   for (const auto& table : shape.tables)
     if (!table.trained.value_or(true)) names += (names.empty() ? "" : ", ") + table.type;
-  if (names.empty() || job.grid->world().rank() != 0) return;
-  log::warning(
+  if (names.empty()) return;
+  job.tell(
+      log::Level::kWarning,
       "{} of {}: no loss has read such rows, as it is of {} alone; docs/typed-graphs.md says what they are",
       shape.rows.substr(1), names, job.graph.schema.types()[job.graph.target].name);
 }

@@ -7,10 +7,10 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/job/job.hpp"
+#include "espalier/job/run_output.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/checkpoint_folder.hpp"
 #include "espalier/train/save_policy.hpp"
-#include "run_output.hpp"
 
 namespace espalier {
 
@@ -25,9 +25,10 @@ struct Restart {
 
 /// Collective. What run.restart names, the same on every rank; nothing where training begins anew.
 /// With "auto" the newest checkpoint in output.dir that is whole. A run that is to be replaced is
-/// not gone on from, unless a path names it. Throws UserError.
+/// not gone on from, unless a path names it. The listener of rank 0 is told of damaged ones. Throws
+/// UserError.
 std::optional<Restart> find_restart(const Communicator& world, const Config& config,
-                                    const OutputFolder& output);
+                                    const EarlierOutput& output, const log::Listener& listener = {});
 
 /// Throws UserError(kUsage), on every rank, when the checkpoint is not one of this job: another
 /// graph, or keys that lead elsewhere. A path that was named may change keys that the rest of the
@@ -48,6 +49,10 @@ void check_epochs(const Job& job, const Restart& restart);
 /// "goes on from out/checkpoints/epoch-0003-step-000040.h5 (40 steps of epoch 3 done, saved by
 /// 4 ranks)".
 std::string restart_in_words(const Job& job, const Restart& restart);
+
+/// Collective. The state with all rows of its tensors in the memory of every rank: it can be gone
+/// on from when the training that it is of, or the file that it was read from, is gone.
+TrainingState kept_in_memory(const Communicator& world, TrainingState state);
 
 /// Saves by run.checkpoint_* and run.max_minutes and when a signal asks (train/save_policy.hpp), in
 /// output.dir/checkpoints. Must not outlive the job.

@@ -1,4 +1,4 @@
-#include "replaceable.hpp"
+#include "espalier/base/replaceable.hpp"
 
 #include <filesystem>
 #include <fstream>

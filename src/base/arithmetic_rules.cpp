@@ -1,15 +1,9 @@
-// Does this machine compute as IEEE 754 says, one operation at a time? What all results of the
-// program stand on, asked at run time of the code that this build has.
-//
-// Each rule is a function of numbers that are read from volatile memory and computed with in
-// functions that are not inlined, so that the compiler can neither know what comes out nor see the
-// question: with -ffast-math it would answer "always" to x == x.
+#include "espalier/base/arithmetic_rules.hpp"
+
 #include <cfenv>
 #include <cmath>
 #include <iterator>
 #include <limits>
-
-#include "verify_lines.hpp"
 
 namespace espalier {
 
@@ -163,16 +157,7 @@ bool both() {
 // The first that differs is to name the cause: -ffast-math also contracts and flushes.
 constexpr const char* kFast = "built with -ffast-math, or a part of it";
 
-// A property of arithmetic, and what is to blame where it is missing.
-struct ArithmeticRule {
-  const char* name;
-  const char* kept;    // the words where it holds
-  const char* broken;  // and where not
-  const char* cause;
-  bool (*holds)();  // on this thread
-};
-
-constexpr ArithmeticRule kRules[] = {
+constexpr ArithmeticRule kArithmeticRules[] = {
     {"direction of rounding", "to the nearest", "another",
      "a library, or the environment, has set another direction of rounding (fesetround)",
      both<rounds_to_nearest<float>, rounds_to_nearest<double>>},
@@ -197,16 +182,18 @@ constexpr ArithmeticRule kRules[] = {
 
 }  // namespace
 
-void verify_arithmetic(int threads, VerifyLines& lines) {
+std::span<const ArithmeticRule> arithmetic_rules() {
+  return kArithmeticRules;
+}
+
+std::vector<bool> arithmetic_rules_kept(int threads) {
   unsigned broken = 0;
 #pragma omp parallel num_threads(threads) reduction(| : broken)
-  for (std::size_t k = 0; k < std::size(kRules); ++k)
-    if (!kRules[k].holds()) broken |= 1u << k;
-  for (std::size_t k = 0; k < std::size(kRules); ++k) {
-    const auto& rule = kRules[k];
-    lines.check_rule("arithmetic", rule.name, (broken >> k & 1) != 0 ? rule.broken : rule.kept, rule.kept,
-                     rule.cause);
-  }
+  for (std::size_t k = 0; k < std::size(kArithmeticRules); ++k)
+    if (!kArithmeticRules[k].holds()) broken |= 1u << k;
+  std::vector<bool> kept;
+  for (std::size_t k = 0; k < std::size(kArithmeticRules); ++k) kept.push_back((broken >> k & 1) == 0);
+  return kept;
 }
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "kept_layers.hpp"
+#include "espalier/job/kept_layers.hpp"
 
 #include <filesystem>
 

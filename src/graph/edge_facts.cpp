@@ -1,4 +1,4 @@
-#include "edge_facts.hpp"
+#include "espalier/graph/edge_facts.hpp"
 
 #include <algorithm>
 #include <bit>

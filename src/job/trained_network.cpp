@@ -1,9 +1,11 @@
-#include "trained_network.hpp"
+#include "espalier/job/trained_network.hpp"
 
 #include <algorithm>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/log.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/progress.hpp"
+#include "espalier/comm/agree.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/nn/network_shape.hpp"
@@ -34,8 +36,6 @@ NetworkShape network_of_task(const Job& job, const GraphInfo& trained_on) {
                        task_kind_of(job.config.train.task).outputs(trained_on, job.config),
                        task_tensors(job, trained_on));
 }
-
-}  // namespace
 
 Network<float> trained_network(const Job& job, const TrainedWeights& weights, const std::string& path) {
   for (const auto& key : changed_keys(parse_saved_config(weights.config, path).config, job.config, job.graph))
@@ -68,8 +68,9 @@ void check_trained_columns(const Job& job, const ColumnsByGroup& trained, const 
           "{}: {}features has other columns than those that {} was trained on: {}; make the graph again with "
           "`espalier-tables FILE --like {}`, or train again",
           file, group, checkpoint, difference, checkpoint);
-    if (!have_same_scales(there, here->second) && job.grid->world().rank() == 0)
-      log::warning(
+    if (!have_same_scales(there, here->second))
+      job.tell(
+          log::Level::kWarning,
           "{}: {}features has the columns that {} was trained on, filled or scaled by other numbers, so the "
           "same cell is another number; `espalier-tables FILE --like {}` takes those of the training",
           file, group, checkpoint, checkpoint);
@@ -112,6 +113,43 @@ void settle_relations(Job& job, const TrainedWeights& weights, const std::string
       input_error("{}: has no relation {}, of whose links the network of {} is; its relations are {}", file,
                   name, checkpoint, schema.relation_names());
   }
+}
+
+}  // namespace
+
+TrainedWeights read_named_weights(const Communicator& world, const std::string& path) {
+  note_activity("reading the weights");
+  agree(world, [&] {
+    if (world.rank() == 0 && other_than_file(path) == "folder")
+      input_error("{}: is a folder; name a weights.h5 or a checkpoint (checkpoints/latest)", path);
+  });
+  return read_weights(world, path);
+}
+
+EarlierRun earlier_run(const TrainedWeights& weights, const std::string& path, const Config& config) {
+  EarlierRun earlier{.path = path, .classes = weights.graph.classes};
+  if (config.graph.target.empty())
+    earlier.target = parse_saved_config(weights.config, path).config.graph.target;
+  return earlier;
+}
+
+TrainedModel trained_model(Job& job, TrainedWeights weights, const std::string& path) {
+  check_trained_columns(job, weights.graph.feature_columns, path);
+  auto network = trained_network(job, weights, path);
+  if (job.command.answers || (job.command.evaluates && !task_kind_of(job.config.train.task).of_labels))
+    settle_relations(job, weights, path);
+  return {path, std::move(weights), std::move(network)};
+}
+
+std::unique_ptr<Targets> targets_of(const Job& job, const TrainedModel& model) {
+  const auto& task = task_kind_of(job.config.train.task);
+  auto targets = read_targets(*job.grid, *job.file, job.owners.blocks, job.config);
+  if (!task.of_labels) return targets;
+  if (targets->outputs > job.graph.classes)
+    input_error("{}: /nodes/labels has {}, and the network of {} knows {}", job.config.graph.file,
+                counted(targets->outputs, task.noun), model.path, job.graph.classes);
+  targets->outputs = job.graph.classes;
+  return targets;
 }
 
 }  // namespace espalier

@@ -1,11 +1,11 @@
-#include "checkpoints.hpp"
+#include "espalier/job/checkpoints.hpp"
 
 #include <algorithm>
 #include <filesystem>
 
+#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/counted.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/train/weights_file.hpp"
@@ -56,12 +56,14 @@ Candidates find_candidates(const Config& config) {
 }
 
 // Collective. The first of them that is whole.
-std::optional<Restart> read_first_whole(const Communicator& world, const Candidates& candidates) {
+std::optional<Restart> read_first_whole(const Communicator& world, const Candidates& candidates,
+                                        const log::Listener& listener) {
   for (const auto& path : candidates.paths) try {
       return Restart{.path = path, .checkpoint = read_checkpoint(world, path), .config = {}, .anew = {}};
     } catch (const UserError& error) {
       if (candidates.folder.empty()) throw;
-      if (world.rank() == 0) log::warning("{}; trying the checkpoint before it", error.what());
+      if (world.rank() == 0)
+        log::tell(listener, log::Level::kWarning, "{}; trying the checkpoint before it", error.what());
     }
   if (candidates.paths.empty()) return {};
   input_error("no checkpoint in {} is whole; run.restart = \"never\" begins anew, or name another output.dir",
@@ -103,13 +105,13 @@ const char* what_it_breaks(KeyEffect effect) {
 }  // namespace
 
 std::optional<Restart> find_restart(const Communicator& world, const Config& config,
-                                    const OutputFolder& output) {
+                                    const EarlierOutput& output, const log::Listener& listener) {
   Candidates candidates;
   agree(world, [&] {
     if (world.rank() == 0 && !(output.replaced && config.run.restart == "auto"))
       candidates = find_candidates(config);
   });
-  auto restart = read_first_whole(world, broadcast(world, candidates));
+  auto restart = read_first_whole(world, broadcast(world, candidates), listener);
   if (!restart) return {};
   restart->anew = output.finished && config.run.restart == "auto"
                       ? "give --overwrite to begin anew in its place, or name another output.dir"
@@ -168,12 +170,12 @@ void check_restart(const Job& job, const Restart& restart) {
   const auto groups = digest_of(job.owners.groups.get());
   if (groups && restart.checkpoint.groups && *groups != *restart.checkpoint.groups)
     differences.push_back({kGroups, hex(*restart.checkpoint.groups), hex(*groups), KeyEffect::kBatches});
-  const bool named = job.config.run.restart != "auto", is_root = job.grid->world().rank() == 0,
+  const bool named = job.config.run.restart != "auto",
              within_epoch = restart.checkpoint.state.cursor.step > 0;
   for (const auto& key : differences) {
-    if (key.name == "train.epochs" && job.config.train.lr_schedule == "cosine" && is_root)
-      log::warning("{}: {}: the cosine of the learning rate is another one from here on", restart.path,
-                   in_words(key));
+    if (key.name == "train.epochs" && job.config.train.lr_schedule == "cosine")
+      job.tell(log::Level::kWarning, "{}: {}: the cosine of the learning rate is another one from here on",
+               restart.path, in_words(key));
     if (key.effect == KeyEffect::kCost) continue;
     if (!named)
       usage_error(
@@ -183,7 +185,7 @@ void check_restart(const Job& job, const Restart& restart) {
     if (within_epoch && key.effect == KeyEffect::kBatches)
       usage_error("{} was saved within an epoch, and {}: the rest of that epoch would be other vertices",
                   restart.path, in_words(key));
-    if (is_root) log::warning("{}: {}", restart.path, in_words(key));
+    job.tell(log::Level::kWarning, "{}: {}", restart.path, in_words(key));
   }
 }
 
@@ -217,6 +219,27 @@ std::string restart_in_words(const Job& job, const Restart& restart) {
   return words;
 }
 
+TrainingState kept_in_memory(const Communicator& world, TrainingState state) {
+  for (auto& tensor : state.tensors) {
+    Buffer<std::uint64_t> bits(static_cast<std::size_t>(tensor.size()), 0);
+    Buffer<float> rows;
+    for (const auto& mine : tensor.mine) {
+      rows.resize(static_cast<std::size_t>(mine.size() * tensor.columns));
+      if (!rows.empty()) tensor.read(mine, rows.data());
+      std::ranges::transform(rows, bits.begin() + mine.begin * tensor.columns,
+                             bit_cast<std::uint32_t, float>);
+    }
+    // One rank has each.
+    world.all_reduce(std::span<std::uint64_t>(bits), Reduction::kSum, "checkpoint");
+    tensor.mine = {{0, tensor.rows}};
+    tensor.read = [bits = std::move(bits), columns = tensor.columns](RowRange range, float* to) {
+      for (auto k = range.begin * columns; k < range.end * columns; ++k)
+        *to++ = bit_cast<float>(static_cast<std::uint32_t>(bits[static_cast<std::size_t>(k)]));
+    };
+  }
+  return state;
+}
+
 JobCheckpoints::JobCheckpoints(const Job& job, const std::optional<Restart>& restart)
     : job_(job),
       folder_(folder_of(job.config)),
@@ -238,7 +261,8 @@ Next JobCheckpoints::next(const Cursor& cursor, std::int64_t steps, bool last) {
 void JobCheckpoints::describe() const {
   const auto& run = job_.config.run;
   if (run.checkpoint_every == 0 && run.checkpoint_minutes == 0 && run.max_minutes == 0)
-    log::info(
+    job_.tell(
+        log::Level::kInfo,
         "        no checkpoints (run.checkpoint_every = 0, run.checkpoint_minutes = 0): what ends this run "
         "early loses it");
 }
@@ -251,7 +275,8 @@ bool JobCheckpoints::goes_on() {
 void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochReport>& history) {
   const auto& world = job_.grid->world();
   const double begin = now();
-  if (stopping_) log::info("{}: all ranks stop here; saving a checkpoint", policy_.reason());
+  if (stopping_)
+    job_.tell(log::Level::kInfo, "{}: all ranks stop here; saving a checkpoint", policy_.reason());
   try {
     const Checkpoint checkpoint = {state,
                                    history,
@@ -266,13 +291,12 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
         latest_, named_);
   } catch (const UserError& error) {
     if (stopping_) throw;
-    if (world.rank() == 0) log::warning("{}; training goes on without it", error.what());
+    job_.tell(log::Level::kWarning, "{}; training goes on without it", error.what());
     return;
   }
   best_ = {folder_.path() + "/" + latest_, state.best_epoch};
-  if (world.rank() == 0)
-    log::write(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug,
-               fmt::format("saved {}/{}", folder_.path(), latest_));
+  job_.tell(policy_.was_asked() ? log::Level::kInfo : log::Level::kDebug, "saved {}/{}", folder_.path(),
+            latest_);
   ++saved_;
   seconds_ += now() - begin;
   policy_.saved(now() - begin);

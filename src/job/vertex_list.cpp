@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/number_in.hpp"
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/agree.hpp"
-#include "named_vertices.hpp"
-#include "number_option.hpp"
+#include "espalier/job/named_vertices.hpp"
 
 namespace espalier {
 

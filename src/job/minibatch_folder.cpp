@@ -1,4 +1,4 @@
-#include "minibatch_folder.hpp"
+#include "espalier/job/minibatch_folder.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/log.hpp"
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/train/classes.hpp"
@@ -220,8 +219,8 @@ void MinibatchFolder::commit(const Job& job, const RunReport& report, const JobL
       all += records[rank];
     }
     write_file(path_of(kIndex), json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    log::info("minibatches: {}, {} in {}", folder_, counted(all, "batch"),
-              counted(std::ssize(records), "part"));
+    job.tell(log::Level::kInfo, "minibatches: {}, {} in {}", folder_, counted(all, "batch"),
+             counted(std::ssize(records), "part"));
   });
   part_.reset();  // which stays
 }

@@ -1,4 +1,4 @@
-#include "link_queries.hpp"
+#include "espalier/job/link_queries.hpp"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <set>
 
 #include "espalier/base/counted.hpp"
+#include "espalier/base/number_in.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/file/csv.hpp"
+#include "espalier/job/named_vertices.hpp"
 #include "espalier/train/report.hpp"
-#include "named_vertices.hpp"
-#include "number_option.hpp"
 
 namespace espalier {
 
