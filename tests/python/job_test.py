@@ -52,6 +52,8 @@ class OwnNetwork(Jobs):
                         (epoch.epoch, epoch.loss), (expected["epoch"], expected["loss"])
                     )
                     self.assertEqual(epoch.digest, int(expected["sample_digest"], 16))
+                losses = [epoch["loss"] for epoch in of["trained"]]
+                self.assertEqual(losses, [report["epochs"][0]["loss"]])
                 self.assertEqual(set(of["weights"]), set(weights))
                 for name, values in weights.items():
                     np.testing.assert_array_equal(of["weights"][name].ravel(), values.ravel(), name)
