@@ -57,7 +57,25 @@ class OnRanks(Written):
                         (len(batch.seeds), len(batch.vertices), batch.digest or 0), (0, 0, 0)
                     )
                     self.assertEqual([block.shape for block in batch.blocks], [(0, 0)] * 2)
+                    self.assertEqual(
+                        arrays_of(batch), arrays_of(real[0]), "arrays as all others, of no rows"
+                    )
         return real
+
+
+def arrays_of(batch):
+    """Which arrays a batch has, and their kinds and widths."""
+    found = {
+        "y": batch.y,
+        **{
+            f"{name} {k}": of
+            for k, block in enumerate(batch.blocks)
+            for name, of in vars(block).items()
+        },
+    }
+    found |= {"x": batch.x} if batch.types is None else batch.x
+    found |= vars(batch.links) if batch.links else {}
+    return {name: (of.dtype, of.shape[1:]) for name, of in found.items() if hasattr(of, "dtype")}
 
 
 class Laws(OnRanks):
