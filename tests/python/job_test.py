@@ -139,8 +139,9 @@ class Ranks(Jobs):
             self.assertEqual(said.count("Traceback"), 1, said)
 
     def test_what_all_ranks_are_refused_is_said_once(self):
-        said = self.ends("agreed", 1, "nowhere")
-        self.assertEqual(said.count("Traceback"), 1, said)
+        for how, word in (("agreed", "nowhere"), ("config", "model.kind")):
+            said = self.ends(how, 1, word)
+            self.assertEqual(said.count("Traceback"), 1, said)
 
     def test_interrupted_while_it_waits(self):
         command = LAUNCHER.command(

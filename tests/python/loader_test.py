@@ -162,6 +162,15 @@ class Kinds(OnRanks):
                 {kind: rows.shape[1] for kind, rows in batch.x.items()}, {"a": 3, "b": 2}
             )
 
+    def test_rows_of_a_disk_a_cache_and_parts_of_an_order(self):
+        expected, digests = self.written()
+        self.write_job('graph.features_on="disk"', 'run.cache_memory="300"')
+        self.drawn_on(2, expected, digests)
+        self.succeed("-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5)
+        order = f'graph.order="{self.folder / "order.h5"}"'
+        self.write_job(order, "grid.replication=2", 'grid.schedule="pull"', "run.overlap=true", "run.prefetch_steps=3")
+        self.drawn_on(4, expected, digests)
+
     def test_several_labels(self):
         classes = read(self.graph, "nodes/labels")
         several = np.stack([classes == 0, np.ones_like(classes)], axis=1).astype(np.uint8)

@@ -129,6 +129,8 @@ def own_network(folder):
 
 def fails(folder, how):
     """One rank raises what others do not, or all do."""
+    if how == "config":
+        espalier.open(pathlib.Path(folder) / "job.toml", model={"kind": "nothing"})
     job = open_job(folder)
     if how == "interrupted":
         loader = job.loader(**ARRAYS)
