@@ -28,7 +28,7 @@ export PC PC_CXX
 
 TO = $(DESTDIR)$(abspath $(PREFIX))
 
-install: all  ## program, libraries, headers, pkg-config and CMake files to PREFIX=/usr/local; with `make cuda` before, program and shared library with kernels
+install: all  ## program, libraries, headers, pkg-config and CMake files, the Python package to PREFIX=/usr/local; with `make cuda` before, program and shared library with kernels
 	@install -d $(TO)/bin $(TO)/include $(TO)/lib/pkgconfig $(TO)/lib/cmake/espalier
 	@install -m 755 $(firstword $(wildcard build/cuda/espalier) $(PROGRAM)) $(TO)/bin/espalier
 	@install -m 755 $(firstword $(wildcard build/cuda/libespalier.so) $(SHARED)) $(TO)/lib/libespalier.so.1
@@ -39,9 +39,10 @@ install: all  ## program, libraries, headers, pkg-config and CMake files to PREF
 	@echo "$$PC" > $(TO)/lib/pkgconfig/espalier.pc
 	@echo "$$PC_CXX" > $(TO)/lib/pkgconfig/espalier-cxx.pc
 	@install -m 644 scripts/espalier-config.cmake $(TO)/lib/cmake/espalier/
+	@install -d $(TO)/lib/python3 && rm -rf $(TO)/lib/python3/espalier && cp -r python/espalier $(TO)/lib/python3/
 	@echo "installed in $(TO); a program of your own: mpicxx train.cpp \$$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs espalier-cxx), or in C by \`espalier\`"
 
 uninstall:  ## take what `make install` put there away
-	@rm -rf $(TO)/bin/espalier $(TO)/lib/libespalier.a $(TO)/lib/libespalier.so $(TO)/lib/libespalier.so.1 $(TO)/include/espalier $(TO)/include/espalier.h $(TO)/include/espalier.hpp $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/pkgconfig/espalier-cxx.pc $(TO)/lib/cmake/espalier
+	@rm -rf $(TO)/bin/espalier $(TO)/lib/libespalier.a $(TO)/lib/libespalier.so $(TO)/lib/libespalier.so.1 $(TO)/include/espalier $(TO)/include/espalier.h $(TO)/include/espalier.hpp $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/pkgconfig/espalier-cxx.pc $(TO)/lib/cmake/espalier $(TO)/lib/python3/espalier
 
 .PHONY: install uninstall

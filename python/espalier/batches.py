@@ -49,17 +49,12 @@ class _Place:
 
 
 class Maker:
-    """Makes batches of one loader. `torch`: the module, or None for arrays of NumPy; `labelled`: do
-    its vertices have labels?"""
+    """Makes batches of one loader. `torch`: the module, or None for arrays of NumPy."""
 
-    def __init__(
-        self, library: Any, about: dict[str, Any], torch: Any, pinned: bool, labelled: bool
-    ) -> None:
+    def __init__(self, library: Any, about: dict[str, Any], torch: Any, pinned: bool) -> None:
         self.library, self.about, self.torch, self.pinned = library, about, torch, pinned
+        self.edge_width = 0  # as far as it is known
         self.names = [of["name"] for of in about["types"] or ()]
-        # An item without seeds has arrays like all others, of no entries.
-        self.classes = labelled and about["task"] == "classes"
-        self.links = labelled and about["task"] == "links"
 
     def batch(self, pointer: ctypes.c_void_p) -> Minibatch:
         memory = _Memory(self.library, pointer)
@@ -105,7 +100,7 @@ class Maker:
     def _labels(self, view: Any, array: Callable[..., Any]) -> Any:
         if view.label_columns:
             return array(view.label_rows, UINT8, view.seed_count, view.label_columns)
-        if not view.classes and (not self.classes or view.seed_count > 0):
+        if not view.classes:
             return None
         classes = array(view.classes, INT32, view.seed_count)
         if self.torch is None:
@@ -141,24 +136,25 @@ class Maker:
         return found
 
     def _block(self, of: Any, array: Callable[..., Any]) -> Block:
+        # Of no entries the library has neither values nor relations; here they are empty.
         made = Block(
             array(of.indptr, INT64, of.rows + 1),
             array(of.indices, INT32, of.entries),
             array(of.values, FLOAT32, of.entries) if of.values or not of.entries else None,
             (of.rows, of.columns),
         )
-        if of.relations or (self.about.get("tells_relations") and not of.entries):
+        if of.relations or (self.about["tells_relations"] and not of.entries):
             made.relations = array(of.relations, UINT8, of.entries)
-        if of.edge_width:
+        if of.edge_width or self.edge_width:
+            self.edge_width = width = of.edge_width or self.edge_width
             made.edge_entries = array(of.edge_entries, INT32, of.edge_count)
-            made.edge_features = array(of.edge_rows, FLOAT32, of.edge_count, of.edge_width)
+            made.edge_features = array(of.edge_rows, FLOAT32, of.edge_count, width)
         return made
 
     def _links(self, view: Any, array: Callable[..., Any]) -> Links | None:
-        if not view.heads and (not self.links or view.seed_count > 0):
+        if not view.heads:
             return None
-        links = (view.link_count,)
-        each = (view.link_count, view.negatives or self.about["config"]["train"]["negatives"])
+        links, each = (view.link_count,), (view.link_count, view.negatives)
         return Links(
             array(view.heads, INT32, *links),
             array(view.tails, INT32, *links),

@@ -9,7 +9,7 @@ class DataError(ValueError):
 
 
 class DataWarning(UserWarning):
-    """What was changed on the way into the file, as edges that became one; what a job is warned of."""
+    """What was changed on the way into the file, as edges that became one."""
 
 
 class JobError(RuntimeError):

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import sys
-import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from . import _declared
 from .abort import abort_on_errors, end_all
-from .errors import DataError, DataWarning
+from .errors import DataError
 from .library import AGREED, check, library, options
 from .loader import Loader, _integers
 
@@ -34,7 +33,7 @@ def open(
 
     `config` is an input file, `text` the text of one; keys count more than either:
     `espalier.open("job.toml", train={"epochs": 5})` or `**{"train.epochs": 5}`. Writes no file."""
-    from .process_group import refuse_torchrun
+    from .process_group import refuse_torchrun, world
 
     of = library()
     if comm is None:
@@ -51,7 +50,11 @@ def open(
 
         asked.mpi_library = MPI.Get_library_version().encode()
     handle = ctypes.c_void_p()
-    check(of.espalier_open(ctypes.byref(asked), ctypes.byref(handle)))
+    code = of.espalier_open(ctypes.byref(asked), ctypes.byref(handle))
+    rank, ranks = world() if comm is None else (comm.rank, comm.size)
+    if ranks > 1:
+        abort_on_errors(of, rank)
+    check(code)
     return Job(handle)
 
 
@@ -105,8 +108,6 @@ class Job:
         self._dropped: set[int] = set()  # those that nobody on this rank has any more
         self._numbers = itertools.count()
         _open_jobs.append(self)
-        if self.ranks > 1:
-            abort_on_errors(self.library, self.rank)
         self._warned = 0
         self._warn()
 

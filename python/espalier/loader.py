@@ -64,7 +64,7 @@ class Loader:
                 setattr(asked, name, lists[name].ctypes.data)
                 setattr(asked, count, len(lists[name]))
         module = _module(arrays, pin_memory)
-        self._maker = Maker(job.library, job.about, module, pin_memory, vertices is None)
+        self._maker = Maker(job.library, job.about, module, pin_memory)
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)

@@ -3,10 +3,13 @@ are NumPy's, or tensors of torch where a loader gives these."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
+from .errors import DataError
 
 Array = Any  # of NumPy, or a tensor
 
@@ -40,6 +43,26 @@ class Block:
         each = torch.arange(self.shape[0], device=self.indptr.device)
         rows = torch.repeat_interleave(each, self.indptr.diff())
         return torch.stack([self.indices.long(), rows])
+
+    def __matmul__(self, x: Array) -> Array:
+        """Block times rows x [columns, width]: the mean over what each row drew, where `values` are
+        those. Of tensors autograd knows what it does with x."""
+        if self.values is None:
+            raise DataError("this block has no values to multiply by; edge_index has its entries")
+        if isinstance(x, np.ndarray):
+            source, target = self.edge_index
+            found = np.zeros((self.shape[0], *x.shape[1:]), x.dtype)
+            np.add.at(found, target, self.values[:, np.newaxis] * x[source])
+            return found
+        import torch
+
+        if not len(self.indices):
+            return x.new_zeros(self.shape[0], *x.shape[1:])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR")
+            values = torch.as_tensor(self.values).to(x.dtype)
+            ends = torch.as_tensor(self.indptr), torch.as_tensor(self.indices).long()
+            return torch.sparse_csr_tensor(*ends, values, self.shape) @ x
 
 
 @dataclass

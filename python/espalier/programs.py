@@ -21,8 +21,9 @@ Keys = dict[str, Any]
 
 def train(config: Path, ranks: int | None = None, **keys: Any) -> dict[str, Any]:
     """Trains as `espalier train` does. With a number of `ranks` the program does, by `mpirun -np
-    RANKS`, and its report.json comes back. With None this process does, and the ranks that it is
-    one of: {"config", "epochs", "weights"} comes back, and no file is written."""
+    RANKS` (or what $ESPALIER_LAUNCHER names), and its report.json comes back. With None this
+    process does, and the ranks that it is one of: {"config", "epochs", "weights"} comes back, and
+    no file is written."""
     if ranks is not None:
         return _report("train", config, ranks, keys)
     with open(config, **keys) as job:
@@ -78,7 +79,8 @@ def _run(
         )
     words = [program(), command, os.fspath(config), *key_words(keys), *options]
     if (ranks or 1) > 1:
-        words = ["mpirun", "--bind-to", "none", "-np", str(ranks), *words]
+        launcher = os.environ.get("ESPALIER_LAUNCHER", "mpirun")
+        words = [launcher, "--bind-to", "none", "-np", str(ranks), *words]
     sys.stdout.flush()
     pipe = None if shown else subprocess.PIPE
     try:

@@ -52,6 +52,8 @@ class OwnNetwork(Jobs):
                         (epoch.epoch, epoch.loss), (expected["epoch"], expected["loss"])
                     )
                     self.assertEqual(epoch.digest, int(expected["sample_digest"], 16))
+                losses = [epoch["loss"] for epoch in of["trained"]]
+                self.assertEqual(losses, [report["epochs"][0]["loss"]])
                 self.assertEqual(set(of["weights"]), set(weights))
                 for name, values in weights.items():
                     np.testing.assert_array_equal(of["weights"][name].ravel(), values.ravel(), name)
@@ -137,8 +139,9 @@ class Ranks(Jobs):
             self.assertEqual(said.count("Traceback"), 1, said)
 
     def test_what_all_ranks_are_refused_is_said_once(self):
-        said = self.ends("agreed", 1, "nowhere")
-        self.assertEqual(said.count("Traceback"), 1, said)
+        for how, word in (("agreed", "nowhere"), ("config", "model.kind")):
+            said = self.ends(how, 1, word)
+            self.assertEqual(said.count("Traceback"), 1, said)
 
     def test_interrupted_while_it_waits(self):
         command = LAUNCHER.command(

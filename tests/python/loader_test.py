@@ -57,7 +57,25 @@ class OnRanks(Written):
                         (len(batch.seeds), len(batch.vertices), batch.digest or 0), (0, 0, 0)
                     )
                     self.assertEqual([block.shape for block in batch.blocks], [(0, 0)] * 2)
+                    self.assertEqual(
+                        arrays_of(batch), arrays_of(real[0]), "arrays as all others, of no rows"
+                    )
         return real
+
+
+def arrays_of(batch):
+    """Which arrays a batch has, and their kinds and widths."""
+    found = {
+        "y": batch.y,
+        **{
+            f"{name} {k}": of
+            for k, block in enumerate(batch.blocks)
+            for name, of in vars(block).items()
+        },
+    }
+    found |= {"x": batch.x} if batch.types is None else batch.x
+    found |= vars(batch.links) if batch.links else {}
+    return {name: (of.dtype, of.shape[1:]) for name, of in found.items() if hasattr(of, "dtype")}
 
 
 class Laws(OnRanks):
@@ -143,6 +161,15 @@ class Kinds(OnRanks):
             self.assertEqual(
                 {kind: rows.shape[1] for kind, rows in batch.x.items()}, {"a": 3, "b": 2}
             )
+
+    def test_rows_of_a_disk_a_cache_and_parts_of_an_order(self):
+        expected, digests = self.written()
+        self.write_job('graph.features_on="disk"', 'run.cache_memory="300"')
+        self.drawn_on(2, expected, digests)
+        self.succeed("-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5)
+        order = f'graph.order="{self.folder / "order.h5"}"'
+        self.write_job(order, "grid.replication=2", 'grid.schedule="pull"', "run.overlap=true", "run.prefetch_steps=3")
+        self.drawn_on(4, expected, digests)
 
     def test_several_labels(self):
         classes = read(self.graph, "nodes/labels")

@@ -115,9 +115,11 @@ def communicators(folder):
 
 def own_network(folder):
     """The job's own network, trained and asked."""
+    trained = espalier.train(pathlib.Path(folder) / "job.toml", train={"epochs": 1})
     with open_job(folder) as job:
         epochs = job.train()
         found = {"epochs": epochs, "weights": dict(job.weights), "evaluated": job.evaluate()}
+        found["trained"] = trained["epochs"]
         found["rows"] = job.infer(np.arange(job.rank, 50, job.ranks))
         for name, values in found["weights"].items():
             job.weights[name] = 0 * values
@@ -127,6 +129,8 @@ def own_network(folder):
 
 def fails(folder, how):
     """One rank raises what others do not, or all do."""
+    if how == "config":
+        espalier.open(pathlib.Path(folder) / "job.toml", model={"kind": "nothing"})
     job = open_job(folder)
     if how == "interrupted":
         loader = job.loader(**ARRAYS)
@@ -158,7 +162,7 @@ def network(torch, *widths):
 
         def forward(self, x, blocks):
             for k, (layer, block) in enumerate(zip(self.layers, blocks, strict=True)):
-                x = layer(torch.cat([x[: block.shape[0]], mean(torch, block, x)], 1))
+                x = layer(torch.cat([x[: block.shape[0]], block @ x], 1))
                 x = x if k + 1 == len(self.layers) else x.relu()
             return x
 
@@ -170,6 +174,20 @@ def mean(torch, block, x):
     source, target = block.edge_index
     found = torch.zeros(block.shape[0], x.shape[1])
     return found.index_add(0, target, block.values[:, None] * x[source])
+
+
+def products_are_right(torch, block):
+    """block @ x, its gradient, and the same of NumPy, beside a sum over entries."""
+    x = torch.rand(block.shape[1], 3, requires_grad=True)
+    weight = torch.rand(block.shape[0], 3)
+    gradients, made = [], (block @ x, mean(torch, block, x))
+    for of in made:
+        gradients.append(torch.autograd.grad((of * weight).sum(), x)[0])
+    plain = espalier.Block(
+        *(of.numpy() for of in (block.indptr, block.indices, block.values)), block.shape
+    )
+    close = np.allclose(plain @ x.detach().numpy(), made[1].detach(), atol=1e-6)
+    return close and torch.allclose(*made, atol=1e-6) and torch.allclose(*gradients, atol=1e-6)
 
 
 def own_model(folder):
@@ -224,6 +242,7 @@ def tensors(folder):
             "dlpack": np.from_dlpack(batch.x).ctypes.data == theirs[0],
             "moved": batch.to(torch.device("cpu")).x.data_ptr() == theirs[0],
             "y": batch.y.tolist(),
+            "products": [products_are_right(torch, block) for block in batch.blocks],
         }
 
 

@@ -56,5 +56,6 @@ class Package(FolderTest):
             for path in [*SOURCES, PACKAGE / "py.typed"]:
                 self.assertIn(str(path.relative_to(PACKAGE.parent)), names)
             [entry] = [name for name in names if name.endswith("entry_points.txt")]
+            self.assertEqual(packed.read("espalier/made_from.txt").decode(), f"{self.folder}\n")
             words = "espalier-tables = espalier.tables.command:main"
             self.assertIn(words, packed.read(entry).decode())

@@ -1,5 +1,5 @@
-"""docs/data.md, docs/graph-file.md: every block runs, in the order of the pages, in one folder; what
-they promise is so.
+"""docs/data.md, docs/graph-file.md, docs/python.md: every block runs, in the order of the pages, in
+one folder; what they promise is so.
 
 Blocks of `python` and `sh` run; those of other languages are files, named by the last `NAME` before
 them.
@@ -13,11 +13,13 @@ import sys
 import numpy as np
 
 from tests.app.program import PROGRAM, ROOT, FolderTest, arrays_of, environment_apart
+from tests.python import LIBRARY
 
 import espalier
 
 PAGE = (ROOT / "docs" / "data.md").read_text()
 FORMAT = (ROOT / "docs" / "graph-file.md").read_text()
+JOBS = (ROOT / "docs" / "python.md").read_text() if LIBRARY.exists() else ""
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.S)
 
 
@@ -45,7 +47,7 @@ class Page(FolderTest):
         tables = f'"{sys.executable}" -m espalier.tables.command'
         self.script("bin/espalier-tables", f'#!/bin/sh\nexec {tables} "$@"\n')
         ran, printed = [], ""
-        for block in [*BLOCK.finditer(PAGE), *BLOCK.finditer(FORMAT)]:
+        for block in [block for page in (PAGE, FORMAT, JOBS) for block in BLOCK.finditer(page)]:
             language, text = block.groups()
             if language in ("python", "sh"):
                 printed += self.run_block(language, text)
@@ -53,7 +55,7 @@ class Page(FolderTest):
             else:
                 name = re.findall(r"`([\w.]+)`", PAGE[: block.start()])[-1]
                 (self.folder / name).write_text(text)
-        self.assertEqual((ran.count("python"), ran.count("sh")), (9, 9))
+        self.assertEqual((ran.count("python"), ran.count("sh")), (10 if JOBS else 9, 9))
         lines = (self.folder / "kinds.csv").read_text().splitlines()
         self.assertEqual([line.split(",")[0] for line in lines], ["id", "A-1", "A-2", "B-7"])
         predictions = [(self.folder / name).read_bytes() for name in ("kinds.csv", "tonight.csv")]

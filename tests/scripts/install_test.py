@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -118,6 +119,13 @@ class Install(ProgramTest):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertTrue((built / "mine").exists())
         self.assertEqual(subprocess.run([built / "mine"], capture_output=True, text=True).stdout, f"{VERSION}\n")
+
+    def test_the_python_package_finds_the_library(self):
+        code = "import espalier.library as of, espalier; print(espalier.open(%r).about['nodes'], of.library()._name)" % str(self.config)
+        env = {key: value for key, value in os.environ.items() if key != "ESPALIER_LIBRARY"}
+        env |= {"PYTHONPATH": str(self.prefix / "lib/python3")}
+        done = subprocess.run([sys.executable, "-c", code], env=env, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.stdout, f"400 {self.prefix}/lib/libespalier.so\n", done.stderr)
 
     def test_uninstall_takes_all_away(self):
         type(self).make("uninstall")
