@@ -1,7 +1,6 @@
 // espalier info: what is in a graph file, and how much memory it takes on a grid; or what is in an
 // order (info_pages.hpp).
 #include <algorithm>
-#include <cmath>
 
 #include "commands.hpp"
 #include "espalier/base/counted.hpp"
@@ -19,15 +18,6 @@ namespace espalier {
 namespace {
 
 // ---- degrees ----
-
-// The smallest degree that at least a fraction q of the n vertices does not exceed.
-std::int64_t quantile(const DegreeHistogram& degrees, double q, std::int64_t n) {
-  const auto wanted = std::max<std::int64_t>(1, std::llround(std::ceil(q * static_cast<double>(n))));
-  std::int64_t covered = 0;
-  for (const auto& of : degrees)
-    if ((covered += of.vertices) >= wanted) return of.degree;
-  return 0;
-}
 
 // Directed or not is what the edges say; the attribute only claims it.
 std::string direction_in_words(const GraphInfo& info, bool symmetric) {

@@ -1,38 +1,13 @@
 // Features and labels of vertices and edges.
 #include <algorithm>
-#include <limits>
 
 #include "espalier/base/counted.hpp"
 #include "espalier/file/csv.hpp"
+#include "espalier/graph/column_facts.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {
-
-namespace {
-
-// How many vertices have each label; behind them, of several labels per vertex, how many
-// are unknown.
-std::vector<std::int64_t> count_labels(const Communicator& world, const GraphFile& file, int type) {
-  const auto& info = file.info().types[type];
-  const auto& of = file.info().schema.types()[type];
-  const auto mine = even_range(of.size(), world.size(), world.rank());
-  const auto begin = of.begin + mine.begin, end = of.begin + mine.end;
-  std::vector<std::int64_t> counts(info.classes + 1, 0);
-  if (info.multi_label) {
-    const auto labels = file.read_multi_labels(begin, end, type);
-    for (std::int64_t v = 0; v < labels.rows; ++v)
-      for (std::int64_t k = 0; k < info.classes; ++k)
-        counts[labels(v, k) == kUnknownLabel ? info.classes : k] += labels(v, k) != 0;
-  } else {
-    for (const auto label : file.read_labels(begin, end, type))
-      if (label >= 0) ++counts[label];
-  }
-  world.all_reduce(std::span<std::int64_t>(counts), Reduction::kSum, kInfoLabel);
-  return counts;
-}
-
-}  // namespace
 
 std::string labels_in_words(const Communicator& world, const GraphFile& file, int type) {
   const auto& info = file.info().types[type];
@@ -92,29 +67,10 @@ void show_columns(const GraphFile& file) {
   }
 }
 
-namespace {
-
-// Collective. What the numbers of a matrix are, whose rows [begin, end) read(begin, end) reads.
-template <class Read>
-std::string numbers_in_words(const Communicator& world, std::int64_t rows, std::int64_t columns, Read read) {
-  float least = std::numeric_limits<float>::max(), most = std::numeric_limits<float>::lowest();
-  std::int64_t nonzero = 0;
-  const auto look = [&](std::int64_t begin, std::int64_t end) {
-    for (const float x : read(begin, end).data) {
-      least = std::min(least, x);
-      most = std::max(most, x);
-      nonzero += x != 0;
-    }
-  };
-  in_row_parts(world, rows, look, columns);
-  least = world.all_reduce(least, Reduction::kMin, kInfoLabel);
-  most = world.all_reduce(most, Reduction::kMax, kInfoLabel);
-  nonzero = world.all_reduce(nonzero, Reduction::kSum, kInfoLabel);
-  return fmt::format("from {:.4g} to {:.4g}, {:.1f} % not zero", least, most,
-                     100.0 * static_cast<double>(nonzero) / static_cast<double>(rows * columns));
+static std::string numbers_in_words(const NumberFacts& facts, std::int64_t numbers) {
+  return fmt::format("from {:.4g} to {:.4g}, {:.1f} % not zero", facts.least, facts.most,
+                     100.0 * static_cast<double>(facts.nonzero) / static_cast<double>(numbers));
 }
-
-}  // namespace
 
 std::string features_in_words(const Communicator& world, const GraphFile& file, int type) {
   const auto& info = file.info().types[type];
@@ -130,9 +86,7 @@ std::string features_in_words(const Communicator& world, const GraphFile& file, 
                info.feature_entries,
                static_cast<double>(info.feature_entries * info.features) / static_cast<double>(values),
                info.pairs, 100.0 * static_cast<double>(info.feature_entries) / static_cast<double>(values));
-  return words + ", " + numbers_in_words(world, vertices.size(), info.features, [&](auto begin, auto end) {
-           return file.read_features<float>(vertices.begin + begin, vertices.begin + end, type);
-         });
+  return words + ", " + numbers_in_words(read_feature_facts(world, file, type), values);
 }
 
 std::string in_words(const SplitInfo& split) {
@@ -143,33 +97,18 @@ std::string in_words(const SplitInfo& split) {
 void show_unreached(const Communicator& world, const GraphFile& file) {
   const auto& info = file.info();
   const auto& schema = info.schema;
-  std::vector<Buffer<std::int64_t>> train;
-  for (int t = 0; t < std::ssize(info.types); ++t)
-    train.push_back(info.types[t].split < 0 ? Buffer<std::int64_t>() : file.read_split(Split::kTrain, t));
-  // [types, 2]: of all vertices, of those to train on.
-  std::vector<std::int64_t> counts(2 * info.types.size());
-  in_row_parts(world, info.nodes, [&](std::int64_t begin, std::int64_t end) {
-    const auto sizes = file.read_row_sizes(begin, end);
-    for (std::size_t t = 0; t < train.size(); ++t) {
-      const auto& type = schema.types()[t];
-      for (auto v = std::max(begin, type.begin); v < std::min(end, type.end); ++v) {
-        if (sizes[v - begin] > 0) continue;
-        ++counts[2 * t];
-        counts[2 * t + 1] += std::ranges::binary_search(train[t], v);
-      }
-    }
-  });
-  world.all_reduce(std::span(counts), Reduction::kSum, kInfoLabel);
-  for (std::size_t t = 0; t < train.size(); ++t) {
+  const auto unreached = count_unreached(world, file);
+  for (std::size_t t = 0; t < unreached.size(); ++t) {
     const bool reached = std::ranges::any_of(
         schema.relations(), [&](const auto& of) { return of.target == static_cast<int>(t); });
-    if (counts[2 * t] == 0) continue;
-    info_line(
-        "no in-edge",
-        fmt::format(
-            "{}{}{}{}", info.typed ? schema.types()[t].name + ": " : "", counted(counts[2 * t], "vertex"),
-            train[t].empty() ? "" : fmt::format(", {} of {} to train", counts[2 * t + 1], train[t].size()),
-            reached ? "" : "; no relation leads to them"));
+    if (unreached[t].all == 0) continue;
+    info_line("no in-edge",
+              fmt::format("{}{}{}{}", info.typed ? schema.types()[t].name + ": " : "",
+                          counted(unreached[t].all, "vertex"),
+                          unreached[t].of_train == 0
+                              ? ""
+                              : fmt::format(", {} of {} to train", unreached[t].train, unreached[t].of_train),
+                          reached ? "" : "; no relation leads to them"));
   }
 }
 
@@ -178,24 +117,14 @@ std::string edge_features_in_words(const Communicator& world, const GraphFile& f
   const auto words =
       fmt::format("{} x {} {}", info.entries, info.features, info.half ? "float16" : "float32");
   if (info.entries == 0) return words;
-  return words + ", " + numbers_in_words(world, info.entries, info.features, [&](auto begin, auto end) {
-           return file.read<float>(Column::kEdgeFeatures, relation, begin, end);
-         });
+  return words + ", " +
+         numbers_in_words(read_edge_feature_facts(world, file, relation), info.entries * info.features);
 }
 
 void show_times(const Communicator& world, const GraphFile& file, Column column, int owner) {
   const auto info = file.column(column, owner);
   if (info.rows == 0) return;
-  std::int64_t earliest = std::numeric_limits<std::int64_t>::max(),
-               latest = std::numeric_limits<std::int64_t>::min();
-  in_row_parts(world, info.rows, [&](std::int64_t begin, std::int64_t end) {
-    for (const auto time : file.read<std::int64_t>(column, owner, begin, end).data) {
-      earliest = std::min(earliest, time);
-      latest = std::max(latest, time);
-    }
-  });
-  earliest = world.all_reduce(earliest, Reduction::kMin, kInfoLabel);
-  latest = world.all_reduce(latest, Reduction::kMax, kInfoLabel);
+  const auto [earliest, latest] = read_time_range(world, file, column, owner);
   const auto& schema = file.info().schema;
   const bool of_edges = column == Column::kEdgeTime;
   const auto of = of_edges ? schema.full_name(owner) : schema.types()[owner].name;

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include <cmath>
+
 namespace espalier {
 
 DegreeHistogram read_degrees(const Communicator& comm, const GraphFile& file, std::int64_t more) {
@@ -16,6 +18,14 @@ DegreeHistogram read_degrees(const Communicator& comm, const GraphFile& file, st
   counts.clear();
   for (const auto& [degree, vertices] : all) counts.push_back({degree, vertices});
   return counts;
+}
+
+std::int64_t quantile(const DegreeHistogram& degrees, double q, std::int64_t n) {
+  const auto wanted = std::max<std::int64_t>(1, std::llround(std::ceil(q * static_cast<double>(n))));
+  std::int64_t covered = 0;
+  for (const auto& of : degrees)
+    if ((covered += of.vertices) >= wanted) return of.degree;
+  return 0;
 }
 
 }  // namespace espalier

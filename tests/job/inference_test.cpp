@@ -100,30 +100,14 @@ TEST(Inference, RowsAreTheSameOnEveryGrid) {
   }
 }
 
-// A folder that all ranks see, which is gone afterwards.
-struct SharedFolder {
-  std::filesystem::path path;
-  SharedFolder()
-      : path(std::filesystem::temp_directory_path() /
-             test_world().broadcast_text(fmt::format("espalier-inference-{}", getpid()), 0, "test")) {
-    if (test_world().rank() == 0) std::filesystem::create_directory(path);
-    test_world().barrier();
-  }
-  ~SharedFolder() {
-    test_world().barrier();
-    std::error_code none;
-    if (test_world().rank() == 0) std::filesystem::remove_all(path, none);
-  }
-};
-
 TEST(Inference, ScoresAreThoseOfTraining) {
   auto graph = graph_to_infer();
   const auto trained = train_once(graph);
-  const SharedFolder folder;
+  const std::filesystem::path folder = test_folder("inference");
   for (const int copies : divisors(test_world().size())) {
     OpenInference open(copies, graph, trained.weights);
     const auto targets = targets_of(open.job, open.model);
-    const auto output = (folder.path / fmt::format("rows-{}.h5", copies)).string();
+    const auto output = (folder / fmt::format("rows-{}.h5", copies)).string();
     const auto written = write_rows(open.on_cpu(), {.output = {output},
                                                     .layer = 1,
                                                     .tables = {{.vertices = {0, 300}, .predictions = true}},
@@ -145,10 +129,10 @@ TEST(Inference, ScoresAreThoseOfTraining) {
 TEST(Inference, KeptLayersGiveTheSameRows) {
   auto graph = graph_to_infer();
   const auto trained = train_once(graph);
-  const SharedFolder folder;
+  const std::filesystem::path folder = test_folder("inference");
   const auto expected = OpenInference(1, graph, trained.weights).rows_of(2);
-  const LayerOptions keeps = {.resume = (folder.path / "kept").string()};
-  const auto kept = folder.path / "kept" / "layer-1.h5";
+  const LayerOptions keeps = {.resume = (folder / "kept").string()};
+  const auto kept = folder / "kept" / "layer-1.h5";
   EXPECT_EQ(OpenInference(1, graph, trained.weights, keeps).rows_of(2), expected);
   test_world().barrier();
   EXPECT_TRUE(std::filesystem::exists(kept));

@@ -17,27 +17,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that all ranks see, which is gone afterwards.
 struct OutputOfTest {
-  fs::path path = fs::temp_directory_path() /
-                  test_world().broadcast_text(fmt::format("espalier-output-{}", getpid()), 0, "test");
-  ~OutputOfTest() {
-    test_world().barrier();
-    std::error_code none;
-    if (test_world().rank() == 0) fs::remove_all(path, none);
-  }
+  fs::path path = test_folder("run-output");
+
   Config config(const std::string& threads = "1") const {
     return parse_config(
         "", "a test",
         {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=" + threads, "sampler.fanout=[4, 3]",
          "sampler.batch_size=20", "model.layers=2", fmt::format("output.dir=\"{}\"", path.string())});
   }
-  // Does rank 0 see a file of that name?
+  // Collective. Is there a file of that name, for all?
   bool has(const char* name) const {
     test_world().barrier();
-    const int seen = test_world().rank() == 0 && fs::is_regular_file(path / name) ? 1 : 0;
-    return test_world().all_reduce(seen, Reduction::kMax, "test") ==
-           1;  // nobody goes on before it has looked
+    const bool found = fs::is_regular_file(path / name);
+    return test_world().all_reduce(found ? 1 : 0, Reduction::kMin, "test") == 1;
   }
 };
 

@@ -23,6 +23,9 @@ using DegreeHistogram = std::vector<DegreeCount>;
 /// gets beside those of the file, as self loops.
 DegreeHistogram read_degrees(const Communicator& comm, const GraphFile& file, std::int64_t more = 0);
 
+/// The smallest degree that at least a fraction q of the n vertices does not exceed.
+std::int64_t quantile(const DegreeHistogram& degrees, double q, std::int64_t n);
+
 /// Calls read(begin, end), which may be collective, for this rank's share of n rows of so many
 /// values, in pieces of bounded size, as often on every rank.
 template <class Read>
