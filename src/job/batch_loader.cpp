@@ -203,7 +203,6 @@ class LoaderOnCpu final : public BatchLoader {
       asked_.pop_front();
       front.done.get();
       current_ = std::move(*front.items);
-      begin();
     }
     auto item = std::move(current_.front());
     current_.pop_front();
