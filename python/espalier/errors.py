@@ -9,8 +9,8 @@ class DataError(ValueError):
 
 
 class DataWarning(UserWarning):
-    """What was changed on the way into the file, as edges that became one; what a job cannot do as
-    well as it might."""
+    """What was changed on the way into the file, as edges that became one; what the library
+    warns of."""
 
 
 class JobError(RuntimeError):
