@@ -6,7 +6,7 @@
     build/cpu/espalier train inputs/debian.toml train.seed=0 ...     # the keys that it prints
 
 A step is the mean over 5 batches, which neither 2 nor 4 ranks divide. Accuracy is that of the last epoch, over all
-neighbours. Losses and accuracy are equal on any number of ranks, to what torch rounds.
+neighbours. Losses are equal on any number of ranks to what torch rounds, which Adam lets grow from step to step.
 """
 
 import argparse

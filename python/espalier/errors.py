@@ -9,7 +9,8 @@ class DataError(ValueError):
 
 
 class DataWarning(UserWarning):
-    """What was changed on the way into the file, as edges that became one."""
+    """What was changed on the way into the file, as edges that became one; what the library
+    warns of."""
 
 
 class JobError(RuntimeError):

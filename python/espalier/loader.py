@@ -7,6 +7,7 @@ import ctypes
 import hashlib
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from . import _declared
 from .batches import Maker
-from .errors import DataError
+from .errors import DataError, DataWarning
 from .library import check, options
 from .minibatch import Minibatch
 
@@ -68,6 +69,13 @@ class Loader:
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)
+        if not job.about["loads_ahead"] and ahead != 0 and job.rank == 0:
+            warnings.warn(
+                "MPI was started without MPI_THREAD_MULTIPLE: batches are drawn while `next` waits "
+                "for them, not ahead",
+                DataWarning,
+                stacklevel=3,
+            )
         facts = options(_declared.espalier_loader_facts)
         self._call("loader_facts_of", ctypes.byref(facts))
         self.batches: int = facts.batches  # of an epoch, over all ranks

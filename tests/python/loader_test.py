@@ -35,9 +35,9 @@ class OnRanks(Written):
             int(of, 16) for of in source.about["sample_digests"]
         ]
 
-    def drawn_on(self, ranks, expected, digests, of=bits):
+    def drawn_on(self, ranks, expected, digests, of=bits, name="draw"):
         """Of all ranks the batches are those; as many on each."""
-        found = self.on(ranks, "draw")
+        found = self.on(ranks, name)
         batches, steps, size, items = found[0]["facts"]
         self.assertEqual((steps, items), (-(-batches // size), steps * -(-size // ranks)))
         real = [batch for rank in found for batch in rank["batches"] if batch.batch >= 0]
@@ -100,6 +100,15 @@ class Laws(OnRanks):
             for k in range(len(found[0]["rest"])):  # of runs on fewer ranks
                 self.assertEqual(self.joined([rank[k] for rank in of_ranks["rest"]]), expected[8:])
         self.assertEqual(len(found[0]["rest"]), 2)
+
+    @needs("mpi4py")
+    def test_where_one_thread_alone_may_speak(self):
+        self.drawn_on(2, *self.written(), name="without_threads")
+        said = [
+            [words for words in of["said"] if "without MPI_THREAD_MULTIPLE" in words]
+            for of in self.on(2, "without_threads")
+        ]
+        self.assertEqual([len(of) for of in said], [1, 0])
 
     @needs("mpi4py")
     def test_communicators_of_mpi4py(self):
@@ -168,7 +177,13 @@ class Kinds(OnRanks):
         self.drawn_on(2, expected, digests)
         self.succeed("-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5)
         order = f'graph.order="{self.folder / "order.h5"}"'
-        self.write_job(order, "grid.replication=2", 'grid.schedule="pull"', "run.overlap=true", "run.prefetch_steps=3")
+        self.write_job(
+            order,
+            "grid.replication=2",
+            'grid.schedule="pull"',
+            "run.overlap=true",
+            "run.prefetch_steps=3",
+        )
         self.drawn_on(4, expected, digests)
 
     def test_several_labels(self):

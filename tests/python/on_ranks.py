@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 
@@ -111,6 +112,18 @@ def communicators(folder):
             digests = [sum_of + (of.digest if of else 0) for sum_of, of in zip(digests, pair)]
         ranks = (all_of.rank, all_of.ranks, own.rank, own.ranks)
         return {"ranks": ranks, "digests": digests}
+
+
+def without_threads(folder):
+    """Batches where MPI lets one thread speak, and what is warned of."""
+    import mpi4py
+
+    mpi4py.rc.thread_level = "funneled"
+    import mpi4py.MPI
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        return {**draw(folder), "said": [str(of.message) for of in said]}
 
 
 def own_network(folder):
