@@ -41,6 +41,17 @@ class Block:
         rows = torch.repeat_interleave(each, self.indptr.diff())
         return torch.stack([self.indices.long(), rows])
 
+    @property
+    def adj_t(self) -> Any:
+        """The same as a sparse tensor of torch, CSR, of ones: what PyG's layers multiply by instead
+        of gathering a row for each entry, `conv((x, x[:rows]), block.adj_t)`. Indices are
+        copied."""
+        import torch
+
+        indptr, indices = (torch.as_tensor(of).long() for of in (self.indptr, self.indices))
+        ones = torch.ones(len(indices), device=indices.device)
+        return torch.sparse_csr_tensor(indptr, indices, ones, self.shape)
+
 
 @dataclass
 class Links:
