@@ -64,6 +64,17 @@ class Block:
             ends = torch.as_tensor(self.indptr), torch.as_tensor(self.indices).long()
             return torch.sparse_csr_tensor(*ends, values, self.shape) @ x
 
+    @property
+    def adj_t(self) -> Any:
+        """The same as a sparse tensor of torch, CSR, of ones: what PyG's layers multiply by instead
+        of gathering a row for each entry, `conv((x, x[:rows]), block.adj_t)`. Indices are
+        copied."""
+        import torch
+
+        indptr, indices = (torch.as_tensor(of).long() for of in (self.indptr, self.indices))
+        ones = torch.ones(len(indices), device=indices.device)
+        return torch.sparse_csr_tensor(indptr, indices, ones, self.shape)
+
 
 @dataclass
 class Links:
