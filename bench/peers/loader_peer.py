@@ -1,4 +1,5 @@
-"""PyG's SAGEConv on minibatches that Espalier's loader draws while it computes (docs/python.md). See protocol.py.
+"""A network of one's own on minibatches that Espalier's loader draws while it computes (docs/python.md): PyG's
+SAGEConv, or with `--variant torch` the same layer by torch alone, `block @ x`. See protocol.py.
 
 The order of the training vertices is Espalier's, not the protocol's. `--workers 1`: a thread of the library draws
 and fetches a step ahead, beside torch's; 0: in turn with them. Its graph is that of the file, so features are
@@ -17,7 +18,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
 
 def make_peer(options):
-    import torch_sparse  # noqa: F401  says why
+    if options.variant == "torch":
+        import torch  # noqa: F401
+    else:
+        import torch_sparse  # noqa: F401  says why
 
     for variable in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
         os.environ.setdefault(variable, "1")
@@ -30,6 +34,7 @@ class LoaderPeer:
     def __init__(self, options):
         import espalier
 
+        self.plain = options.variant == "torch"
         self.job = espalier.open(
             graph={"file": options.graph, "feature_norm": "standard" if options.standardise else "none"},
             sampler={"fanout": options.fanout, "batch_size": options.batch}, model={"layers": len(options.fanout)},
@@ -63,6 +68,9 @@ class LoaderPeer:
         return sample.y
 
     def network(self, widths, dropout):
+        return plain_network(widths, dropout) if self.plain else self.network_of_pyg(widths, dropout)
+
+    def network_of_pyg(self, widths, dropout):
         from pyg_peer import make_network
         from torch_sparse import SparseTensor
 
@@ -78,6 +86,30 @@ class LoaderPeer:
                 return x
 
         return Network()
+
+
+def plain_network(widths, dropout):
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            pairs = list(zip(widths, widths[1:]))
+            self.own = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in pairs)
+            self.neighbours = torch.nn.ModuleList(torch.nn.Linear(*pair, bias=False) for pair in pairs)
+
+        def forward(self, sample):
+            x, last = sample.x, self.own[-1]
+            for own, neighbours, block in zip(self.own, self.neighbours, sample.blocks):
+                x = own(x[: block.shape[0]]) + neighbours(block @ x)
+                x = x if own is last else torch.nn.functional.dropout(x.relu(), dropout, self.training)
+            return x
+
+        def layers(self):
+            return [tuple(tensor.detach().numpy() for tensor in (own.weight.T, neighbours.weight.T, own.bias))
+                    for own, neighbours in zip(self.own, self.neighbours)]
+
+    return Network()
 
 
 if __name__ == "__main__":
