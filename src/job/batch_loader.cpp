@@ -1,11 +1,14 @@
 #include "espalier/job/batch_loader.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
 
 #include "espalier/base/named.hpp"
+#include "espalier/comm/agree.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/classes.hpp"
@@ -76,6 +79,20 @@ Listed list_split(const Job& job, const Targets& targets, Split split) {
       listed.label_indices.push_back(static_cast<std::int32_t>(k));
   }
   return listed;
+}
+
+// Collective. Ranks that were told other things would wait for each other.
+void check_same(const Job& job, const LoaderOptions& options) {
+  const auto& world = job.grid->world();
+  auto said = fmt::format("{} [{}] {} {} {} {}", options.split, fmt::join(options.fanout, ", "),
+                          options.batch_size, options.epochs, options.ahead, options.vertices.has_value());
+  if (options.vertices)
+    said.append(reinterpret_cast<const char*>(options.vertices->data()),
+                options.vertices->size() * sizeof(std::int64_t));
+  const auto of_first = world.broadcast_text(said, 0, "setup");
+  agree(world, [&] {
+    if (said != of_first) usage_error("rank {} was asked for another loader than rank 0", world.rank());
+  });
 }
 
 void check_options(const Job& job, const LoaderOptions& options) {
@@ -364,8 +381,9 @@ class LoaderOnCpu final : public BatchLoader {
 
 std::unique_ptr<BatchLoader> open_loader(const Job& job, const TrainingSetOn<Cpu>& training, WorkQueue& queue,
                                          const LoaderOptions& options) {
-  check_options(job, options);
   queue.wait();
+  check_same(job, options);
+  check_options(job, options);
   return std::make_unique<LoaderOnCpu>(job, training, queue, options);
 }
 

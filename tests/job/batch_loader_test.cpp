@@ -226,6 +226,9 @@ TEST(BatchLoader, RefusesWhatItCannotGive) {
   EXPECT_THROW(open.load({.split = "test", .vertices = std::vector<std::int64_t>{1}}), UserError);
   EXPECT_THROW(open.load({.vertices = std::vector<std::int64_t>{300}}), UserError);
   EXPECT_THROW(open.load({.vertices = std::vector<std::int64_t>{7, 3, 7}}), UserError);
+  if (test_world().size() > 1) {  // on all ranks
+    EXPECT_THROW(open.load({.vertices = std::vector<std::int64_t>{test_world().rank()}}), UserError);
+  }
   EXPECT_THROW(open.load({.fanout = {3, 3}}), UserError);
   EXPECT_THROW(open.load({.split = "test", .fanout = {0}}), UserError);
   EXPECT_EQ(std::ssize(all_of(*open.load({.vertices = std::vector<std::int64_t>{7, 3, 9}}))), 1);
