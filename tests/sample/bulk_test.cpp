@@ -5,7 +5,9 @@
 // on its rank.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "espalier/sample/epoch_sampler.hpp"
 #include "mpi_test.hpp"
@@ -215,6 +217,28 @@ TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
     EXPECT_EQ(sampler.counts().batches, expected.counts().batches);
     EXPECT_NE(later.thread, std::this_thread::get_id());
   }
+}
+
+TEST(EpochSampler, SeveralShareTheThreadWhichFinishesAWindowBeforeTheNext) {
+  struct Slow : FakeSampler {
+    std::vector<Minibatch> sample(const Cpu& cpu, std::span<const SeedBatch> batches, std::uint64_t seed,
+                                  std::uint64_t epoch) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      return FakeSampler::sample(cpu, batches, seed, epoch);
+    }
+  } slow;
+  const Grid grid(test_world(), 1);
+  Buffer<std::int64_t> training(9, 1);
+  const EpochPlan plan(training, 3, 1, grid.ranks(), 7, 3);
+  FakeSampler fake;
+  SampleAhead ahead{test_world(), {}};
+  EpochSampler one(grid, slow, plan, 3, &ahead), other(grid, fake, plan, 3, &ahead);
+  one.begin_window(Cpu{1});
+  other.begin_window(Cpu{1});
+  EXPECT_EQ(slow.calls.size(), 1u) << "its window was under way";
+  other.sample_until(Cpu{1}, 3);
+  one.sample_until(Cpu{1}, 3);
+  EXPECT_EQ(fake.calls.size(), 1u);
 }
 
 TEST(EpochSampler, TheThreadsErrorIsTheCallersAndAWindowMayBeLeft) {
