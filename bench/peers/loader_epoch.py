@@ -9,7 +9,8 @@ All train the network of compare.py: three layers of PyG's SAGEConv with means, 
 Glorot weights, float32, fanout 15,10,5, a step for each batch of 1,024, features standardised; in one process, and their epochs
 alternate. A loader gives rows, a sparse matrix for each layer and labels; waiting ends when all of them are there, as torch
 wants them. Checked first: batches of each are samples of the file. PyG's layered sampler, DGL's and Espalier's give a block for each layer, NeighborLoader one matrix for all three.
-Seconds are medians of the epochs behind the first. Accuracies are exact (all neighbours) after the last.
+Seconds are medians of the epochs behind the first; those of
+CPUs, of all threads and no other process, are the steadier figure where other work runs. Accuracies are exact (all neighbours) after the last.
 
 --ranks: does it learn as `espalier train` does? The same network under DistributedDataParallel on so many ranks, a step of
 three batches, which 2 and 4 do not divide, and as many epochs; test accuracy by a loader of whole rows. Beside it the
@@ -172,14 +173,15 @@ class Training:
     def __init__(self, loader, features, classes):
         self.loader, self.network = loader, make_network(features, classes, 0)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=compare.NETWORK["learning_rate"])
-        self.seconds, self.waited, self.edges, self.losses = [], [], [], []
+        self.seconds, self.waited, self.cpu, self.edges, self.losses = [], [], [], [], []
 
     def epoch(self, options, seeds, workers):
-        self.loader.waited = 0.0
+        self.loader.waited, used = 0.0, time.process_time()
         of_epoch = types.SimpleNamespace(batch=compare.BATCH, workers=workers)
         seconds, edges, loss = protocol.train_epoch(self.loader, of_epoch, self.network, self.optimizer, seeds)
         self.seconds.append(seconds)
         self.waited.append(self.loader.waited)
+        self.cpu.append(time.process_time() - used)
         self.edges.append(edges)
         self.losses.append(loss / len(seeds))
 
@@ -215,12 +217,12 @@ def compare_loaders(options):
     ours = statistics.median(runs["Espalier"][0].seconds[1:])
     print(f"{len(train)} training vertices, torch's threads {options.torch_threads}, ahead {options.ahead}, "
           f"medians of {options.epochs - 1} epochs behind the first\n\n"
-          "| loader | s/epoch | x | waiting, s | of the epoch | M edges | valid / test |\n| --- | --- | --- | --- | --- | --- | --- |")
+          "| loader | s/epoch | x | waiting, s | of the epoch | CPU s | M edges | valid / test |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, (run, _) in runs.items():
         seconds, waited = statistics.median(run.seconds[1:]), statistics.median(run.waited[1:])
         accuracy = protocol.exact_accuracy(options.graph, run.network, features.numpy(), labels.numpy())
         print(f"| {name} | {seconds:.2f} ({min(run.seconds[1:]):.2f} to {max(run.seconds[1:]):.2f}) | {seconds / ours:.2f} | {waited:.2f} | "
-              f"{waited / seconds:.0%} | {statistics.median(run.edges) / 1e6:.2f} | {accuracy['valid']:.3f} / {accuracy['test']:.3f} |")
+              f"{waited / seconds:.0%} | {statistics.median(run.cpu[1:]):.2f} | {statistics.median(run.edges) / 1e6:.2f} | {accuracy['valid']:.3f} / {accuracy['test']:.3f} |")
     found = [f"{name}: {count} picks are wrong" for name, count in wrong.items() if count]
     found += problems({name: run for name, (run, _) in runs.items()})
     print(*found, sep="\n", end="\n" if found else "")
