@@ -11,10 +11,9 @@ sample    neighbour sampling 15,10,5 on a symmetrised R-MAT, batches of 1024, wi
 ladies    512 vertices for each of 3 layers, one thread, against the authors' algorithm in SciPy. Espalier's mode
           `reference` draws and weights as they do, `debiased` is its default.
 train     3 layers of W_self h + W_neighbour mean(h), ReLU and dropout between them, Adam, Glorot weights, features
-          standardised; an epoch without evaluation; the remark says for how much of it a peer waits for a batch.
-          Accuracy is exact (all neighbours), after equally many epochs; an R-MAT's labels are independent of its
-          edges, its accuracies say nothing. Sampling processes are tried on the first graph and stay where they are
-          faster. `by our loader`: on what espalier.Loader draws, in turn or a step ahead.
+          standardised; an epoch without evaluation. Accuracy is exact (all neighbours), after equally many epochs; an
+          R-MAT's labels are independent of its edges, its accuracies say nothing. Sampling processes are tried on the
+          first graph and stay where they are faster.
 distributed
           The same on 2 and 4 processes of one thread, `threads` counts them: ours are MPI ranks with graph.order,
           DistDGL's trainers with a server each (distdgl_peer.py). A step averages a batch of 1024 from every process.
@@ -76,16 +75,13 @@ NETWORK = {"hidden": 256, "dropout": 0.5, "learning_rate": 0.003}
 PEERS = {
     "PyG": ("pyg_peer.py", "", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
     "PyG layered": ("pyg_peer.py", "layered", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
-    "PyG by our loader": ("loader_peer.py", "", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
-    "torch by our loader": ("loader_peer.py", "torch", ("torch",)),
     "DGL": ("dgl_peer.py", "", ("torch", "dgl")),
     "GraphBolt": ("dgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
     "LADIES SciPy": ("ladies_scipy.py", "", ("scipy",)),
     "DistDGL": ("distdgl_peer.py", "", ("torch", "dgl")),
     "DistDGL GraphBolt": ("distdgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
 }
-SAMPLERS = ("PyG", "DGL", "GraphBolt")
-TRAINERS = ("PyG", "PyG layered", "PyG by our loader", "torch by our loader", "DGL", "GraphBolt")
+SAMPLERS, TRAINERS = ("PyG", "DGL", "GraphBolt"), ("PyG", "PyG layered", "DGL", "GraphBolt")
 DISTRIBUTED = ("DistDGL", "DistDGL GraphBolt")
 
 # One node, possibly root in a container; no network is searched for. Threads are run.threads.
@@ -326,7 +322,6 @@ def training_graphs(options, sizes, seeds):
 
 def compare_training(options, sizes, table):
     ways = {tool: [0] if options.quick else [0, 2] for tool in TRAINERS}
-    ways["PyG by our loader"] = ways["torch by our loader"] = [0, 1]  # a thread of the library, that draws ahead
     for graph in training_graphs(options, sizes, BATCH):
         train_by_espalier(options, sizes, graph, table)
         for tool in TRAINERS:

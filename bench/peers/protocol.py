@@ -182,13 +182,11 @@ def prepare_training(peer, options):
 
 
 def train_epoch(peer, options, network, optimizer, seeds, after_batch=None):
-    """Seconds, edges drawn, the sum of the losses of all seeds, and the seconds without a sample."""
+    """Seconds, edges drawn, and the sum of the losses of all seeds."""
     import torch
 
-    drawn, loss_sum, waited = 0, 0.0, 0.0
-    begin = done = time.perf_counter()
+    begin, drawn, loss_sum = time.perf_counter(), 0, 0.0
     for sample in peer.batches(seeds, options.batch, options.workers):
-        waited += time.perf_counter() - done
         drawn += peer.edges(sample)
         targets = peer.targets(sample)
         optimizer.zero_grad()
@@ -198,8 +196,7 @@ def train_epoch(peer, options, network, optimizer, seeds, after_batch=None):
         loss_sum += float(loss.detach()) * len(targets)
         if after_batch:
             after_batch()
-        done = time.perf_counter()
-    return time.perf_counter() - begin, drawn, loss_sum, waited
+    return time.perf_counter() - begin, drawn, loss_sum
 
 
 def measure_training(peer, options):
@@ -208,23 +205,20 @@ def measure_training(peer, options):
     memory.resident()
     memory.forget_peak()
 
-    seconds, counts, losses, waits, of_workers = [], [], [], [], [0]
+    seconds, counts, losses, of_workers = [], [], [], [0]
     generator = np.random.default_rng(options.seed)
     for epoch in range(options.repeats + 1):
         note = (lambda: of_workers.append(memory.of_workers())) if epoch == 0 else None
-        of_epoch, drawn, loss_sum, waited = train_epoch(peer, options, network, optimizer,
-                                                        generator.permutation(train), note)
+        of_epoch, drawn, loss_sum = train_epoch(peer, options, network, optimizer, generator.permutation(train), note)
         seconds.append(of_epoch)
         counts.append(drawn)
         losses.append(loss_sum / len(train))
-        waits.append(waited / of_epoch)
     peak = memory.peak() + max(of_workers)
 
     accuracy = exact_accuracy(options.graph, network, features, labels)
     return {
         "seconds": seconds[1:], "edges": counts[1:], "seeds": len(train), "batches": -(-len(train) // options.batch),
-        "memory": peak, "wrong": wrong, "losses": losses, "epochs": options.repeats + 1, "waits": waits[1:],
-        "remark": f"{peer.remark}; waits {np.median(waits[1:]):.0%}",
+        "memory": peak, "wrong": wrong, "losses": losses, "epochs": options.repeats + 1, "remark": peer.remark,
         "parameters": sum(parameter.numel() for parameter in network.parameters()), **accuracy,
     }
 
