@@ -144,13 +144,10 @@ TrainingSet open_training(Job& job, Check check) {
     job.sees_no_neighbours = sees_no_neighbours(job, a, *targets);
 
     // 2. Where the job computes.
-#ifdef ESPALIER_WITH_CUDA
-    if (job.device.gpu)
-      return std::make_unique<TrainingSetOver<Index, Cuda>>(
-          job, *job.device.gpu, std::move(a), std::move(features), std::move(edges), std::move(targets));
-#endif
-    return std::make_unique<TrainingSetOver<Index, Cpu>>(job, job.cpu, std::move(a), std::move(features),
-                                                         std::move(edges), std::move(targets));
+    return where_it_computes(job, [&]<class Space>(const Space& space) -> TrainingSet {
+      return std::make_unique<TrainingSetOver<Index, Space>>(job, space, std::move(a), std::move(features),
+                                                             std::move(edges), std::move(targets));
+    });
   });
 }
 
