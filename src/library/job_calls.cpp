@@ -56,7 +56,9 @@ Config read_config(const Communicator& world, const espalier_open_options& optio
   return config;
 }
 
+// Of an empty split there is none.
 double metric_of(const Metrics& metrics, const Config& config) {
+  if (metrics.vertices == 0) return std::nan("");
   return metrics.find(espalier::metric_of(config.train).name).value_or(std::nan(""));
 }
 

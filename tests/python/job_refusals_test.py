@@ -33,6 +33,17 @@ class Refusals(Jobs):
             (job.about["config"]["sampler"]["batch_size"], len(job.loader())), (3, 5 * 8)
         )
 
+    def test_an_empty_split_has_no_metric(self):
+        v = np.arange(20)
+        graph = self.folder / "no_valid.h5"
+        espalier.write_graph(
+            graph, np.stack([v, (v + 1) % 20]), np.eye(20), v % 2, train=v < 10, test=v >= 15
+        )
+        job = self.open(graph={"file": str(graph)})
+        found = job.evaluate()
+        self.assertIsNone(found["valid"])
+        self.assertIsNotNone(found["test"])
+
     def test_a_call_that_is_wrong(self):
         job = self.open()
         for words, how in (
