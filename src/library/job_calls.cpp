@@ -31,8 +31,9 @@ void check_mpi(const espalier_open_options& options) {
 
 // Collective. As a command reads it: by rank 0, for all.
 Config read_config(const Communicator& world, const espalier_open_options& options) {
-  if ((options.config_path != nullptr) == (options.config_text != nullptr) && options.key_count == 0)
-    usage_error("a job is opened of a config's path, of its text, or of keys{}", "");
+  const int configs = (options.config_path != nullptr) + (options.config_text != nullptr);
+  if (configs == 2 || (configs == 0 && options.key_count == 0))
+    usage_error("a job is opened of a config's path or of its text, and of keys{}", "");
   const std::string source = options.config_path != nullptr ? options.config_path : "the config";
   std::string text = options.config_text != nullptr ? options.config_text : "";
   if (options.config_path != nullptr) {

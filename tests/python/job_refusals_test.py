@@ -23,6 +23,8 @@ class Refusals(Jobs):
 
     def test_a_config_that_is_wrong(self):
         self.refused("nowhere.toml", espalier.open, self.folder / "nowhere.toml")
+        self.refused("path or of its text", espalier.open, self.config, text="", train={"epochs": 3})
+        self.refused("path or of its text", espalier.open)
         self.refused("train.epoch", espalier.open, self.config, **{"train.epoch": 3})
         self.refused("a key has its section", espalier.open, self.config, epochs=3)
         self.refused("neither a number nor", espalier.open, self.config, train={"epochs": {1}})
