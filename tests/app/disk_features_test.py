@@ -20,16 +20,15 @@ from tests.app.running import Running
 DISK = "graph.features_on=disk"
 
 
-def open_in(folder):
-    """The largest file of the folder that some process has open, if without a name."""
-    found = []
+def open_in(folder, size):
+    """The file of this size in the folder that some process has open, if without a name. While it evaluates it has others there."""
     for link in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
         try:
-            if os.readlink(link).startswith(f"{folder}/"):
-                found.append((os.stat(link).st_size, link))
+            if os.readlink(link).startswith(f"{folder}/") and os.stat(link).st_size == size:
+                return link
         except OSError:
             pass  # closed while we looked, or another user's
-    return max(found)[1]
+    raise AssertionError(f"no file of {size} bytes in {folder}")
 
 
 # Of hidden layers.
@@ -240,7 +239,7 @@ class DiskFeatures(ProgramTest):
         self.make()
         there = self.folder / "spilled"
         there.mkdir()
-        output = self.changed_while_it_runs(lambda: open_in(there), 300 * 24, 20 * 24, DISK, "graph.feature_bits=8", f"run.spill={there}", ranks=1)
+        output = self.changed_while_it_runs(lambda: open_in(there, 1500 * 24), 300 * 24, 20 * 24, DISK, "graph.feature_bits=8", f"run.spill={there}", ranks=1)
         self.assertIn(f"disk    rows of features are written in 8 bits to run.spill = {there}: 35.2 KiB of rank 0\n", output)
         self.assertRegex(output, "run.spill = .*/spilled: a table of features does not hold what it held before in rows 170 to 339;")
 
