@@ -4,6 +4,8 @@
 #include <algorithm>
 
 namespace espalier {
+
+template void Matrix<float, Cpu>::resize(std::int64_t, std::int64_t);
 namespace {
 
 template <class S>

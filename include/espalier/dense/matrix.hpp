@@ -43,6 +43,10 @@ struct Matrix {
   const T& operator()(std::int64_t i, std::int64_t j) const { return data[i * columns + j]; }
 };
 
+/// Made once, in dense/gather.cpp: where a room is compiled for less time, walking over what is not
+/// initialised is a loop, and the linker may take any room's.
+extern template void Matrix<float, Cpu>::resize(std::int64_t, std::int64_t);
+
 /// Borrowed rows of a matrix; T may be const. Valid until the matrix is resized. Entries are read
 /// where the space is.
 template <class T, class Space = Cpu>
