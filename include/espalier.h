@@ -83,7 +83,7 @@ ESPALIER_API int espalier_open(const espalier_open_options* options, espalier_jo
 /* Collective. Its loaders are closed with it; batches stay. Null: nothing happens. */
 ESPALIER_API int espalier_close(espalier_job* job);
 /* What the job is, as JSON: config (resolved), graph, types, relations, labels, tables of features,
- * ranks, threads, warnings so far (rank 0). Until it is asked again, or closed. */
+ * ranks, threads, warnings so far (rank 0). Until it is asked again, or closed. Null: it failed. */
 ESPALIER_API const char* espalier_describe(espalier_job* job);
 /* Collective. values[k] becomes its sum over ranks, the same on each. */
 ESPALIER_API int espalier_sum(espalier_job* job, double* values, int64_t count);
@@ -95,15 +95,15 @@ typedef struct espalier_loader_options {
   /* Null, and no vertices: the batches that `espalier train` draws, bit for bit. Else "train",
    * "valid", "test": every vertex of the split once, in order. */
   const char* split;
-  const int64_t*
-      vertices; /* [vertex_count] instead of a split: these, in this order, each once, the same on all ranks */
+  /* [vertex_count] instead of a split: these, in this order, each once, the same on all ranks. */
+  const int64_t* vertices;
   int64_t vertex_count;
   const int64_t* fanout; /* [fanout_count] next to the seeds first, -1: whole rows; none: the config's */
   int64_t fanout_count;
   int64_t batch_size; /* 0: the config's */
   int64_t epochs;     /* 0: train.epochs; with a split or vertices 1 */
-  int64_t
-      ahead; /* steps that are drawn and fetched before they are asked for; -1: run.prefetch_steps, 0: none */
+  /* Steps that are drawn and fetched before they are asked for; -1: run.prefetch_steps, 0: none. */
+  int64_t ahead;
 } espalier_loader_options;
 
 typedef struct espalier_loader_facts {
@@ -138,8 +138,8 @@ typedef struct espalier_block {
   int64_t rows, columns, entries;
   const int64_t* indptr;  /* [rows + 1], from 0 */
   const int32_t* indices; /* [entries] */
-  const float*
-      values; /* [entries] what a row's sources are multiplied by: of a mean 1 / entries of the row */
+  /* [entries] what a row's sources are multiplied by: of a mean 1 / entries of the row. */
+  const float* values;
   const uint8_t* relations; /* [entries], or null: the network does not tell relations apart */
   /* Features of edges: row k of edge_rows belongs to entry edge_entries[k]. */
   int64_t edge_count, edge_width;

@@ -1,8 +1,6 @@
 // espalier.h: of the process, of a job, of its network.
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <limits>
 
 #include "espalier/base/input_text.hpp"
 #include "espalier/base/version.hpp"
@@ -118,8 +116,11 @@ int espalier_close(espalier_job* job) {
 }
 
 const char* espalier_describe(espalier_job* job) {
-  job->about = describe_job(*job);
-  return job->about.c_str();
+  const auto describe = [&] {
+    job->about = describe_job(*job);
+    return ESPALIER_OK;
+  };
+  return answer(job, describe) == ESPALIER_OK ? job->about.c_str() : nullptr;
 }
 
 int espalier_sum(espalier_job* job, double* values, int64_t count) {

@@ -4,7 +4,6 @@
 // does waits for it first, so that all ranks do the same in the same order.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -58,9 +58,9 @@ class BatchLoader {
   virtual ~BatchLoader() = default;
 
   struct Facts {
-    /// But for the.
-    std::int64_t epochs = 1, batches = 0, steps = 0, batches_per_step = 1, items = 0;
-    ///< first: of an epoch; items: of each rank
+    std::int64_t epochs = 1;
+    std::int64_t batches = 0, steps = 0, batches_per_step = 1;  ///< of an epoch, over all ranks
+    std::int64_t items = 0;                                     ///< of an epoch, on each rank
   };
   virtual const Facts& facts() const = 0;
 
