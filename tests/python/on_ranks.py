@@ -133,7 +133,8 @@ def own_network(folder):
         epochs = job.train()
         found = {"epochs": epochs, "weights": dict(job.weights), "evaluated": job.evaluate()}
         found["trained"] = trained["epochs"]
-        found["rows"] = job.infer(np.arange(job.rank, 50, job.ranks))
+        asked = 7 * np.arange(job.rank, 50, job.ranks) % 50  # owners in turn, in no order
+        found["rows"] = job.infer(asked)
         for name, values in found["weights"].items():
             job.weights[name] = 0 * values
         found["without"] = job.infer([3] if job.rank == 0 else [])
