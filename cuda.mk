@@ -173,6 +173,7 @@ build/$(1)/libespalier.so: $(filter-out $(subst /with_cuda/,/,$(GPU_APP_OBJECTS)
 
 $(foreach test,$(CUDA_TESTS),
 $(test:%.cu=build/$(1)/%): $(call gpu_object,$(2),$(test)))
+build/$(1)/tests/job/all_tests $(patsubst %.cu,build/$(1)/%,$(filter tests/job/%,$(CUDA_TESTS))): $(filter $(BUILD)/obj/with_cuda/job/%,$(GPU_APP_OBJECTS))
 build/$(1)/tests/%: $(TEST_SUPPORT) build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) $$(TEST_LINKER) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDLIBS) -lgtest $(3)

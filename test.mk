@@ -83,7 +83,7 @@ cpu_tests     = $(if $(BY_ROOM),$(patsubst %,$(BUILD)/tests/%/all_tests,$(call r
 asked_for     = $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/ptx build/cuda,$(build)/tests/$(ONLY)%),$(1)),$(1))
 asked_rooms   = $(or $(if $(ONLY),,all),$(filter $(1)%,$(ONLY)))
 wanted        = $(call asked_for,$(cpu_tests) $(call gpu_tests,$(1))) \
-  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
+  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,python),build/$(firstword $(1))/libespalier.so) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
 WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
 # MPICXX=mpicxx.mpich wants LAUNCHER=mpirun.mpich.

@@ -104,6 +104,7 @@ typedef struct espalier_loader_options {
   int64_t epochs;     /* 0: train.epochs; with a split or vertices 1 */
   /* Steps that are drawn and fetched before they are asked for; -1: run.prefetch_steps, 0: none. */
   int64_t ahead;
+  int32_t on_host; /* batches of a job on GPUs, in memory of the host? else they are in the GPU's */
 } espalier_loader_options;
 
 typedef struct espalier_loader_facts {
@@ -185,12 +186,19 @@ typedef struct espalier_batch_view {
   int64_t run_count;
   const int64_t* run_begins; /* [run_count + 1], or null */
   const int32_t* run_types;  /* [run_count], or null */
+  /* Do all arrays but these two lie in memory of the GPU that the job computes on? Before they are
+   * read there, espalier_batch_wait. */
+  int32_t on_gpu;
 } espalier_batch_view;
 
 ESPALIER_API int espalier_batch_look(const espalier_batch* batch, espalier_batch_view* view);
 /* Of the sample; 0: an item without a batch. The sum of an epoch's, modulo 2^64 and over ranks, is what
  * `espalier sample` prints. */
 ESPALIER_API uint64_t espalier_batch_digest(const espalier_batch* batch);
+/* Of a batch on a GPU, before `stream`, a cudaStream_t that lives as long as the batch, reads it: what
+ * the stream is given from here on finds the arrays made, and they stay, when the batch is freed, until
+ * it has done all that it was given by then. Nothing of another batch. */
+ESPALIER_API int espalier_batch_wait(const espalier_batch* batch, void* stream);
 ESPALIER_API void espalier_batch_free(espalier_batch* batch); /* by any thread; null: nothing happens */
 
 /* ---- the job's own network --------------------------------------------------------------------- */

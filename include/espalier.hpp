@@ -44,6 +44,8 @@ class Batch {
   }
   const espalier_batch_view& view() const { return view_; }
   std::uint64_t digest() const { return espalier_batch_digest(batch_.get()); }
+  /// Of one on a GPU, before a cudaStream_t reads it.
+  void wait(void* stream) const { check(espalier_batch_wait(batch_.get(), stream)); }
 
  private:
   std::unique_ptr<espalier_batch, void (*)(espalier_batch*)> batch_;

@@ -28,7 +28,7 @@ keys = {"sampler": {"fanout": [10, 5], "batch_size": 256}, "train": {"batches_pe
 with espalier.open(graph={"file": "own.h5"}, model={"layers": 2}, **keys) as job:
     espalier.init_process_group()
     torch.manual_seed(0)
-    model = torch.nn.parallel.DistributedDataParallel(Sage(5, 32, 5))
+    model = torch.nn.parallel.DistributedDataParallel(Sage(5, 32, 5).to(job.device))
     optimizer = torch.optim.Adam(model.parameters(), 0.01)
     criterion = torch.nn.CrossEntropyLoss(reduction="sum")
     train, test = job.loader(epochs=5), job.loader(split="test", fanout=[-1, -1])

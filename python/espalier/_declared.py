@@ -39,6 +39,7 @@ class espalier_loader_options(Structure):
         ("batch_size", c_int64),
         ("epochs", c_int64),
         ("ahead", c_int64),
+        ("on_host", c_int32),
     ]
 
 
@@ -105,6 +106,7 @@ class espalier_batch_view(Structure):
         ("run_count", c_int64),
         ("run_begins", c_void_p),
         ("run_types", c_void_p),
+        ("on_gpu", c_int32),
     ]
 
 
@@ -159,6 +161,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "espalier_loader_next": (c_int, [c_void_p, POINTER(c_void_p)]),
     "espalier_batch_look": (c_int, [c_void_p, POINTER(espalier_batch_view)]),
     "espalier_batch_digest": (c_uint64, [c_void_p]),
+    "espalier_batch_wait": (c_int, [c_void_p, c_void_p]),
     "espalier_batch_free": (None, [c_void_p]),
     "espalier_train_step": (c_int, [c_void_p, c_void_p]),
     "espalier_train_epoch": (c_int, [c_void_p, POINTER(espalier_epoch)]),

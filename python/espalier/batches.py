@@ -1,6 +1,6 @@
-"""A batch of the library as a `Minibatch`: arrays are views of its memory, which is freed when the
-last of them has gone. Indices, features and values are not copied, of torch neither; labels of
-torch are.
+"""A batch of the library as a `Minibatch`: arrays are views of its memory, of the host or of a GPU,
+which is freed when the last of them has gone. Indices, features and values are not copied, of torch
+neither; labels of torch are.
 """
 
 from __future__ import annotations
@@ -40,12 +40,29 @@ class _Memory:
 
 
 class _Place:
-    """What NumPy makes an array of, whose base it becomes: so the memory stays."""
+    """What NumPy makes an array of, which keeps it: so the memory stays."""
 
     __slots__ = ("__array_interface__", "memory")
 
-    def __init__(self, memory: _Memory, interface: dict[str, Any]) -> None:
+    def __init__(self, memory: _Memory | None, interface: dict[str, Any]) -> None:
         self.memory, self.__array_interface__ = memory, interface
+
+
+class _PlaceOnGpu:
+    """The same for torch; its stream waits for the batch, not for each array."""
+
+    __slots__ = ("__cuda_array_interface__", "memory")
+
+    def __init__(self, memory: _Memory, interface: dict[str, Any]) -> None:
+        self.memory, self.__cuda_array_interface__ = memory, {**interface, "stream": None}
+
+
+def _interface(address: int | None, kind: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    return {"data": (address, False), "typestr": kind, "shape": shape, "version": 3}
+
+
+def _read(address: int | None, kind: str, count: int) -> Any:
+    return np.array(_Place(None, _interface(address, kind, (count,))))
 
 
 class Maker:
@@ -53,6 +70,9 @@ class Maker:
 
     def __init__(self, library: Any, about: dict[str, Any], torch: Any, pinned: bool) -> None:
         self.library, self.about, self.torch, self.pinned = library, about, torch, pinned
+        self.device = None  # of the batches, where that is a GPU
+        if torch is not None and about["gpu"] is not None and torch.cuda.is_available():
+            self.device = torch.device("cuda", about["gpu"])
         self.edge_width = 0  # as far as it is known
         self.names = [of["name"] for of in about["types"] or ()]
 
@@ -60,12 +80,15 @@ class Maker:
         memory = _Memory(self.library, pointer)
         view = options(_declared.espalier_batch_view)
         check(self.library.espalier_batch_look(pointer, ctypes.byref(view)))
+        if view.on_gpu:
+            stream = self.torch.cuda.current_stream(self.device).cuda_stream
+            check(self.library.espalier_batch_wait(pointer, stream))
 
         def array(address: int | None, kind: str, *shape: int) -> Any:
             return self._array(memory, address, kind, shape)
 
         vertices = array(view.vertices, INT64, view.vertex_count)
-        kinds = self._kinds(view, array)
+        kinds = self._kinds(view)
         return Minibatch(
             epoch=view.epoch,
             batch=view.batch,
@@ -87,14 +110,19 @@ class Maker:
         self, memory: _Memory, address: int | None, kind: str, shape: tuple[int, ...]
     ) -> Any:
         if 0 in shape:
-            made = np.empty(shape, kind)
-        else:
-            interface = {"data": (address, False), "typestr": kind, "shape": shape, "version": 3}
-            made = np.asarray(_Place(memory, interface))
-        return made if self.torch is None else self._tensor(made)
+            return self._own(np.empty(shape, kind))
+        interface = _interface(address, kind, shape)
+        if self.device is not None:
+            return self.torch.as_tensor(_PlaceOnGpu(memory, interface), device=self.device)
+        return self._own(np.asarray(_Place(memory, interface)))
 
-    def _tensor(self, array: Any) -> Any:
+    def _own(self, array: Any) -> Any:
+        """What the host has, as the batch's arrays are."""
+        if self.torch is None:
+            return array
         made = self.torch.from_numpy(array)
+        if self.device is not None:
+            return made.to(self.device)
         return made.pin_memory() if self.pinned else made
 
     def _labels(self, view: Any, array: Callable[..., Any]) -> Any:
@@ -107,20 +135,18 @@ class Maker:
             return classes
         return self.torch.where(classes < 0, IGNORED, classes.long())
 
-    def _kinds(self, view: Any, array: Callable[..., Any]) -> Any:
+    def _kinds(self, view: Any) -> Any:
         """Of each vertex the place of its type."""
-        if not self.names or not view.run_count:
+        runs = view.run_count
+        if not self.names or not runs:
             return np.empty(0, INT32)
-        begins = np.asarray(array(view.run_begins, INT64, view.run_count + 1))
-        return np.repeat(np.asarray(array(view.run_types, INT32, view.run_count)), np.diff(begins))
+        begins = _read(view.run_begins, INT64, runs + 1)
+        return np.repeat(_read(view.run_types, INT32, runs), np.diff(begins))
 
     def _types(self, kinds: Any) -> Any:
         if not self.names:
             return None
         return {name: self._own(np.flatnonzero(kinds == k)) for k, name in enumerate(self.names)}
-
-    def _own(self, array: Any) -> Any:
-        return array if self.torch is None else self._tensor(array)
 
     def _rows(self, view: Any, array: Callable[..., Any], kinds: Any) -> Any:
         tables = [view.tables[k] for k in range(view.table_count)]

@@ -112,6 +112,11 @@ class Job:
         self._warn()
 
     @property
+    def device(self) -> str:
+        """Where it computes, as torch names it: "cpu", "cuda:0"."""
+        return "cpu" if self.about["gpu"] is None else f"cuda:{self.about['gpu']}"
+
+    @property
     def closed(self) -> bool:
         return not self._handle
 
@@ -158,7 +163,8 @@ class Job:
         `fanout`: next to the seeds first, -1 whole rows, else the config's; `batch_size`: else the
         config's; `ahead`: steps that are fetched before they are asked for, else
         run.prefetch_steps; `arrays`: "torch", "numpy", or None, torch's where torch is imported;
-        `pin_memory=True` copies arrays into memory that torch pinned."""
+        `pin_memory=True` copies arrays into memory that torch pinned. Where the job computes on a
+        GPU, torch's are there."""
         self._sweep()
         return Loader(self, epochs, **how)
 

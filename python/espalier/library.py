@@ -1,8 +1,8 @@
 """libespalier.so, by ctypes: where it is, whether it is this package's, what its errors become.
 
 It is looked for in $ESPALIER_LIBRARY; where `make install` put it, above this package, in
-sys.prefix or beside the program in PATH; in build/cpu of the checkout that the package is in or was
-installed from; and where the loader looks. Its names stay its own (RTLD_LOCAL), so that h5py's HDF5
+sys.prefix or beside the program in PATH; in build/cuda or build/cpu of the checkout that the package is
+in or was installed from; and where the loader looks. Its names stay its own (RTLD_LOCAL), so that h5py's HDF5
 and torch's libraries live beside it.
 """
 
@@ -37,7 +37,7 @@ def places() -> Iterator[pathlib.Path]:
     checkouts = [PACKAGE.parents[1]]
     if note.exists():
         checkouts.append(pathlib.Path(note.read_text(encoding="utf-8").strip()))
-    yield from (checkout / "build" / "cpu" / NAME for checkout in checkouts)
+    yield from (of / "build" / kind / NAME for of in checkouts for kind in ("cuda", "cpu"))
 
 
 def _open(path: str) -> ctypes.CDLL:

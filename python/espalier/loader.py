@@ -66,6 +66,9 @@ class Loader:
                 setattr(asked, count, len(lists[name]))
         module = _module(arrays, pin_memory)
         self._maker = Maker(job.library, job.about, module, pin_memory)
+        if pin_memory and self._maker.device is not None:
+            raise DataError("pin_memory=True: the batches of this job are on its GPU already")
+        asked.on_host = self._maker.device is None
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)

@@ -54,7 +54,7 @@ def init_process_group(backend: str | None = None, job: Job | None = None, **opt
     on_gpus = bool(job.sum(torch.cuda.device_count() >= here) == job.ranks)
     backend = backend or ("nccl" if on_gpus else "gloo")
     if on_gpus and "nccl" in backend:
-        torch.cuda.set_device(own)
+        torch.cuda.set_device(own if job.about["gpu"] is None else job.about["gpu"])
 
     alone = (hosts == hosts[0]).all()
     store = None

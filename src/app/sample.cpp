@@ -10,7 +10,7 @@
 #include "espalier/job/minibatch_folder.hpp"
 #include "espalier/job/run_output.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
-#include "espalier/sample/minibatch_on_host.hpp"
+#include "espalier/sample/copy_minibatch.hpp"
 #include "espalier/train/task.hpp"
 #include "job_in_words.hpp"
 

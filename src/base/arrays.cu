@@ -3,6 +3,10 @@
 
 namespace espalier {
 
+void copy_from_zero(const Cuda& cuda, const std::int64_t* from, std::int64_t count, std::int64_t* to) {
+  for_each(cuda, "copy_from_zero", count, [=] __device__(std::int64_t k) { to[k] = from[k] - from[0]; });
+}
+
 std::vector<std::int64_t> read_at(const Cuda& cuda, const std::int64_t* values,
                                   std::span<const std::int64_t> places) {
   const auto device_places = copy_to(cuda, places);

@@ -23,29 +23,45 @@ namespace {
 
 constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
 
-// What device memory is allocated from, and the stream of the thread that took the GPU. One process
-// takes one GPU.
+// What device memory is allocated from, and the stream of the first thread that took the GPU. One
+// process takes one GPU.
 struct Memory {
   cudaStream_t stream = nullptr;
   cudaMemPool_t pool = nullptr;
-  std::thread::id taker;
+  std::thread::id first;
 };
 Memory& memory() {
   static Memory of_process;
   return of_process;
 }
 
-// The stream of another thread that uses the GPU.
-struct ThreadStream {
-  cudaStream_t handle = nullptr;
-  ~ThreadStream() {
-    if (handle != nullptr) cudaStreamDestroy(handle);  // which lets it end its work
-  }
-};
-thread_local ThreadStream other_stream;
+// The stream of another thread that uses the GPU; a Cuda that it took keeps it, too.
+using Stream = std::shared_ptr<CUstream_st>;
+thread_local Stream other_stream;
 
 cudaStream_t compute_stream() {
-  return other_stream.handle != nullptr ? other_stream.handle : memory().stream;
+  return other_stream ? other_stream.get() : memory().stream;
+}
+
+// This thread has one from here on.
+Stream stream_of_thread() {
+  if (std::this_thread::get_id() == memory().first) return {Stream(), memory().stream};
+  if (!other_stream) {
+    cudaStream_t made = nullptr;
+    ESPALIER_CUDA(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    // Lets it end its work.
+    other_stream = {made, [](cudaStream_t stream) { cudaStreamDestroy(stream); }};
+  }
+  return other_stream;
+}
+
+// The first stream waits for what the second was given so far.
+void wait_in_order(cudaStream_t later, cudaStream_t earlier) {
+  cudaEvent_t given = nullptr;
+  ESPALIER_CUDA(cudaEventCreateWithFlags(&given, cudaEventDisableTiming));
+  ESPALIER_CUDA(cudaEventRecord(given, earlier));
+  ESPALIER_CUDA(cudaStreamWaitEvent(later, given, 0));
+  ESPALIER_CUDA(cudaEventDestroy(given));
 }
 
 // What the driver has left and what the pool holds without using it.
@@ -176,6 +192,8 @@ struct Cuda::State {
   SparseProducts sparse_products = SparseProducts::kOwn;
   bool synchronous = false;
   std::string name;
+  std::thread::id taker;
+  Stream compute;  // of the taker
   cudaStream_t communication = nullptr;
   cudaEvent_t computed = nullptr, communicated = nullptr;
   cublasHandle_t blas = nullptr;
@@ -186,7 +204,7 @@ struct Cuda::State {
     if (communication == nullptr) return;  // there was no such GPU
     // On the way out after an error the streams may wait for ranks that are elsewhere.
     if (std::uncaught_exceptions() > 0) return;
-    cudaStreamSynchronize(memory().stream);
+    cudaStreamSynchronize(compute.get());
     cudaStreamSynchronize(communication);
     cublasDestroy(blas);
     cusparseDestroy(sparse);
@@ -194,12 +212,13 @@ struct Cuda::State {
     cudaEventDestroy(computed);
     cudaEventDestroy(communicated);
     cudaStreamDestroy(communication);
-    // The compute stream stays: arrays that outlive the last Cuda are given back on it.
+    // The compute stream stays, of the first taker: arrays that outlive the last Cuda are given
+    // back on it.
   }
 
   // What one thread alone may use.
   void expect_taker(const char* what) const {
-    ESPALIER_CHECK(std::this_thread::get_id() == memory().taker,
+    ESPALIER_CHECK(std::this_thread::get_id() == taker,
                    "{} is of the thread that took the GPU, and another one uses it", what);
   }
 };
@@ -222,11 +241,13 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   ESPALIER_CUDA(cudaGetDeviceProperties(&properties, device));
   s.name = properties.name;
   auto& m = memory();
-  // Of all Cudas of the process, as arrays are given back in its order.
+  // Of all Cudas of a thread, as arrays are given back in its order.
   if (m.stream == nullptr) {
     ESPALIER_CUDA(cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking));
-    m.taker = std::this_thread::get_id();
+    m.first = std::this_thread::get_id();
   }
+  s.taker = std::this_thread::get_id();
+  s.compute = stream_of_thread();
   ESPALIER_CUDA(cudaStreamCreateWithFlags(&s.communication, cudaStreamNonBlocking));
   ESPALIER_CUDA(cudaEventCreateWithFlags(&s.computed, cudaEventDisableTiming));
   ESPALIER_CUDA(cudaEventCreateWithFlags(&s.communicated, cudaEventDisableTiming));
@@ -238,9 +259,9 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
   ESPALIER_CHECK(cublasCreate(&s.blas) == CUBLAS_STATUS_SUCCESS, "cuBLAS does not start on GPU {}", device);
   ESPALIER_CHECK(cusparseCreate(&s.sparse) == CUSPARSE_STATUS_SUCCESS, "cuSPARSE does not start on GPU {}",
                  device);
-  ESPALIER_CHECK(cublasSetStream(s.blas, m.stream) == CUBLAS_STATUS_SUCCESS,
+  ESPALIER_CHECK(cublasSetStream(s.blas, s.compute.get()) == CUBLAS_STATUS_SUCCESS,
                  "cuBLAS refuses a stream of GPU {}", device);
-  ESPALIER_CHECK(cusparseSetStream(s.sparse, m.stream) == CUSPARSE_STATUS_SUCCESS,
+  ESPALIER_CHECK(cusparseSetStream(s.sparse, s.compute.get()) == CUSPARSE_STATUS_SUCCESS,
                  "cuSPARSE refuses a stream of GPU {}", device);
   // A workspace of its own makes the results of one handle the same from run to run. After the
   // stream, which takes it away.
@@ -252,14 +273,8 @@ Cuda::Cuda(int device, Precision precision, SparseProducts products) : state_(st
 
 void Cuda::use() const {
   ESPALIER_CUDA(cudaSetDevice(state_->device));
-  if (std::this_thread::get_id() == memory().taker) return;
-  auto& mine = other_stream.handle;
-  if (mine == nullptr) ESPALIER_CUDA(cudaStreamCreateWithFlags(&mine, cudaStreamNonBlocking));
-  cudaEvent_t given = nullptr;
-  ESPALIER_CUDA(cudaEventCreateWithFlags(&given, cudaEventDisableTiming));
-  ESPALIER_CUDA(cudaEventRecord(given, memory().stream));
-  ESPALIER_CUDA(cudaStreamWaitEvent(mine, given, 0));
-  ESPALIER_CUDA(cudaEventDestroy(given));
+  const auto mine = stream_of_thread();
+  if (mine != state_->compute) wait_in_order(mine.get(), state_->compute.get());
 }
 
 const std::string& Cuda::name() const {
@@ -328,7 +343,7 @@ void Cuda::compute_waits_for_communication() const {
 }
 
 void Cuda::synchronize() const {
-  if (std::this_thread::get_id() == memory().taker)
+  if (std::this_thread::get_id() == state_->taker)
     ESPALIER_CUDA(cudaStreamSynchronize(state_->communication));
   ESPALIER_CUDA(cudaStreamSynchronize(stream()));
 }
@@ -336,6 +351,37 @@ void Cuda::synchronize() const {
 void Cuda::launched(const char* launcher) const {
   if (!state_->synchronous) return;
   check_cuda(static_cast<int>(cudaStreamSynchronize(stream())), launcher, __FILE__, __LINE__);
+}
+
+int Cuda::device() const {
+  return state_->device;
+}
+
+CudaGuest::CudaGuest(const Cuda& cuda) {
+  ESPALIER_CUDA(cudaGetDevice(&before_));
+  cuda.use();
+}
+CudaGuest::~CudaGuest() {
+  cudaSetDevice(before_);
+}
+
+CudaHandover::CudaHandover(const Cuda& cuda) {
+  ESPALIER_CUDA(cudaEventCreateWithFlags(&made_, cudaEventDisableTiming));
+  ESPALIER_CUDA(cudaEventRecord(made_, cuda.stream()));
+}
+CudaHandover::~CudaHandover() {
+  cudaEventDestroy(made_);
+}
+void CudaHandover::wait_for_arrays(const Cuda& cuda) const {
+  ESPALIER_CUDA(cudaStreamWaitEvent(cuda.stream(), made_, 0));
+}
+void CudaHandover::let_read(CUstream_st* stream) {
+  ESPALIER_CUDA(cudaStreamWaitEvent(stream, made_, 0));
+  if (std::ranges::find(readers_, stream) == readers_.end()) readers_.push_back(stream);
+}
+void CudaHandover::wait_for_readers(const Cuda& cuda) {
+  for (auto* const stream : readers_) wait_in_order(cuda.stream(), stream);
+  readers_.clear();
 }
 
 ProfilerRange::ProfilerRange(const char* name) {

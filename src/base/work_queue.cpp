@@ -4,6 +4,16 @@
 
 namespace espalier {
 
+namespace {
+
+struct AtWork {
+  explicit AtWork(bool& is) : is_(is) { is_ = true; }
+  ~AtWork() { is_ = false; }
+  bool& is_;
+};
+
+}  // namespace
+
 WorkQueue::WorkQueue(bool has_thread) {
   if (has_thread) thread_ = std::thread([this] { serve(); });
 }
@@ -23,8 +33,9 @@ WorkQueue::~WorkQueue() {
 std::shared_future<void> WorkQueue::add(std::function<void()> work) {
   if (!has_thread()) {
     const auto before = deferred_.empty() ? std::shared_future<void>() : deferred_.back();
-    deferred_.push_back(std::async(std::launch::deferred, [before, work = std::move(work)] {
+    deferred_.push_back(std::async(std::launch::deferred, [this, before, work = std::move(work)] {
                           if (before.valid()) before.wait();
+                          const AtWork mark(deferred_at_work_);
                           work();
                         }).share());
     while (deferred_.size() > 1) deferred_.pop_front();
@@ -40,7 +51,12 @@ std::shared_future<void> WorkQueue::add(std::function<void()> work) {
   return done;
 }
 
+bool WorkQueue::within_piece() const {
+  return has_thread() ? std::this_thread::get_id() == thread_.get_id() : deferred_at_work_;
+}
+
 void WorkQueue::wait() {
+  if (within_piece()) return;
   if (!has_thread()) {
     if (!deferred_.empty()) deferred_.back().wait();
     return;

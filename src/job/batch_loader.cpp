@@ -11,6 +11,8 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/job/training_on_gpu.hpp"
+#include "espalier/sample/copy_minibatch.hpp"
+#include "espalier/sample/link_examples.hpp"
 #include "espalier/train/classes.hpp"
 #include "espalier/train/labels.hpp"
 #include "espalier/train/step_pipeline.hpp"
@@ -27,15 +29,15 @@ class SpareRows {
     if (spare_.size() < kMost) spare_.push_back(std::move(tables));
   }
   // Of the next `count` minibatches, by table.
-  InputMatrices<Cpu> take(std::size_t tables, std::size_t count) {
-    InputMatrices<Cpu> rows(tables);
+  void take(std::size_t count, InputMatrices<Cpu>& rows) {
     const std::lock_guard lock(mutex_);
     for (; count > 0 && !spare_.empty(); --count) {
-      for (std::size_t k = 0; k < tables; ++k) rows[k].push_back(std::move(spare_.back()[k]));
+      for (std::size_t k = 0; k < rows.size(); ++k) rows[k].push_back(std::move(spare_.back()[k]));
       spare_.pop_back();
     }
-    return rows;
   }
+  // The pool of a GPU keeps what was freed.
+  void take(std::size_t, InputMatrices<Cuda>&) {}
 
  private:
   static constexpr std::size_t kMost = 64;
@@ -103,7 +105,6 @@ void check_options(const Job& job, const LoaderOptions& options) {
   if (config.model.embedding > 0)
     usage_error("model.embedding = {}: rows that are trained want the network of `train`; leave it out",
                 config.model.embedding);
-  if (job.device.gpu) usage_error("a loader gives batches in memory of the host; write run.device = \"cpu\"");
   const bool listed = !options.split.empty() || options.vertices;
   if (!options.split.empty() && options.vertices)
     usage_error("a loader is of a split or of vertices, not of both");
@@ -150,18 +151,41 @@ SamplerShape shape_of(const Job& job, const LoaderOptions& options, bool whole) 
   return shape;
 }
 
-class LoaderOnCpu final : public BatchLoader {
+// What a minibatch points to where its blocks begin at 0.
+struct FromZero {
+  std::shared_ptr<const void> memory;
+  std::shared_ptr<const EdgesOn<Cpu>> edges;
+  std::deque<Buffer<std::int64_t>> row_begins;
+};
+
+Minibatch from_zero(Minibatch minibatch, const std::shared_ptr<const EdgesOn<Cpu>>& edges) {
+  const auto memory = std::make_shared<FromZero>(FromZero{minibatch.memory, edges, {}});
+  for (auto& block : minibatch.blocks) {
+    const auto first = block.indptr[0];
+    if (first == 0) continue;
+    auto& begins = memory->row_begins.emplace_back(block.rows + 1);
+    copy_from_zero(Cpu{}, block.indptr, block.rows + 1, begins.data());
+    block.indptr = begins.data();
+    block.indices += first;
+    block.values = block.values + first;
+    block.relations = block.relations + first;
+  }
+  minibatch.memory = memory;
+  return minibatch;
+}
+
+template <class To, class Space>
+class LoaderOver final : public BatchLoaderOn<To> {
  public:
   // Collective.
-  LoaderOnCpu(const Job& job, const TrainingSetOn<Cpu>& set, WorkQueue& queue, const LoaderOptions& options)
+  LoaderOver(const Job& job, const TrainingSetOn<Space>& set, WorkQueue& queue, const LoaderOptions& options)
       : job_(job),
         lent_(set.lent()),
-        // One core, but where the config says more: the others are whose batches these are.
-        cpu_{job.asked.run.threads.is_auto() ? 1 : job.cpu.threads},
+        space_(space_of(job, set.space())),
         queue_(queue),
         listed_(!options.split.empty() || options.vertices),
         ahead_(options.ahead >= 0 ? options.ahead : job.config.run.prefetch_steps),
-        clock_(cpu_, timers_) {
+        clock_(space_, timers_) {
     if (!queue.has_thread()) ahead_ = 0;
     make_row_hooks(lent_, hooks_);
     auto source = listed_ ? list(set, options) : steps_of(lent_);
@@ -171,19 +195,19 @@ class LoaderOnCpu final : public BatchLoader {
     layers_ = options.fanout.empty() ? std::max<std::int64_t>(1, job.config.model.layers)
                                      : std::ssize(options.fanout);
     source_.emplace(source);
-    pipeline_.emplace(cpu_, *source_, hooks_, clock_);
+    pipeline_.emplace(space_, *source_, hooks_, clock_);
     const auto plan = plan_of_epoch(*source_, 1);
     const auto S = std::min(source.shape.batches_per_step, std::max<std::int64_t>(1, plan.batches()));
     of_step_ = count_batches(S, job.grid->ranks());
     facts_ = {source.epochs, plan.batches(), plan.steps(), source.shape.batches_per_step,
               plan.steps() * of_step_};
   }
-  ~LoaderOnCpu() override {
+  ~LoaderOver() override {
     queue_.wait();
     pipeline_->leave();
   }
 
-  const Facts& facts() const override { return facts_; }
+  const LoaderFacts& facts() const override { return facts_; }
 
   void seek(const Cursor& to) override {
     if (to.epoch < 1 || to.epoch > facts_.epochs + 1 || to.step < 0 || to.step > facts_.steps)
@@ -212,7 +236,7 @@ class LoaderOnCpu final : public BatchLoader {
            std::future_status::timeout;
   }
 
-  std::shared_ptr<const LoadedBatch> next() override {
+  std::shared_ptr<const LoadedBatchOn<To>> next() override {
     begin();
     if (current_.empty()) {
       if (asked_.empty()) return nullptr;
@@ -227,14 +251,21 @@ class LoaderOnCpu final : public BatchLoader {
   }
 
  private:
-  using Items = std::deque<std::shared_ptr<const LoadedBatch>>;
+  using Item = LoadedBatchOn<To>;
+  using Items = std::deque<std::shared_ptr<const Item>>;
   struct Asked {
     std::shared_ptr<Items> items;
     std::shared_future<void> done;
   };
 
+  // One core, but where the config says more: the others are whose batches these are.
+  static Cpu space_of(const Job& job, const Cpu& cpu) {
+    return {job.asked.run.threads.is_auto() ? 1 : cpu.threads};
+  }
+  static Cuda space_of(const Job&, const Cuda& cuda) { return cuda; }
+
   // Collective. Vertices in order, by a sampler of their own.
-  StepSourceOn<Cpu> list(const TrainingSetOn<Cpu>& set, const LoaderOptions& options) {
+  StepSourceOn<Space> list(const TrainingSetOn<Space>& set, const LoaderOptions& options) {
     if (options.vertices)
       list_.vertices.assign(options.vertices->begin(), options.vertices->end());
     else
@@ -273,21 +304,28 @@ class LoaderOnCpu final : public BatchLoader {
     const auto& plan = pipeline_->plan();
     const auto begin = plan.step_begin(drawn_.step), end = plan.step_end(drawn_.step);
     const auto rank = job_.grid->world().rank();
-    auto rows = spare_->take(lent_.input.tables(), plan.kept_by(rank, begin, end).size());
-    const auto edges = std::make_shared<EdgesOn<Cpu>>();
+    InputMatrices<Space> rows(lent_.input.tables());
+    spare_->take(plan.kept_by(rank, begin, end).size(), rows);
+    const auto edges = std::make_shared<EdgesOn<Space>>();
     auto step = pipeline_->next(rows, *edges);
     const double weight = listed_ ? static_cast<double>(plan.examples().count_seeds(begin, end))
                                   : lent_.task.weight(plan, begin, end);
-    std::vector<std::shared_ptr<LoadedBatch>> items;
+    std::vector<std::shared_ptr<Item>> items;
     for (std::size_t m = 0; m < step.minibatches.size(); ++m) {
       const auto item = new_item();
-      item->minibatch = std::move(step.minibatches[m]);
+      auto& minibatch = step.minibatches[m];
+      if (!minibatch.blocks.empty())
+        item->runs.assign(minibatch.blocks[0].runs.begin(), minibatch.blocks[0].runs.end());
+      if constexpr (std::is_same_v<Space, Cpu>)
+        item->minibatch = from_zero(std::move(minibatch), edges);
+      else
+        item->minibatch = copy_minibatch<To>(space_, minibatch);
       item->batch = item->minibatch.number;
-      for (std::size_t k = 0; k < rows.size(); ++k) item->tables.push_back(dense(k, std::move(rows[k][m])));
-      item->edges = edges;
-      item->seeds = plan.batch(item->batch);
-      add_labels(*item);
-      if (item->seeds.links() == nullptr) item->seeds = {};  // it points into the plan
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        item->tables.push_back(given(dense(k, std::move(rows[k][m]))));
+      const auto seeds = plan.batch(item->batch);
+      add_labels(*item, seeds.label_indices());
+      if (const auto* const links = seeds.links()) add_links(*item, *links);
       plan.examples().release(item->batch);
       items.push_back(item);
     }
@@ -299,6 +337,7 @@ class LoaderOnCpu final : public BatchLoader {
       item->negatives = job_.config.train.negatives;
       item->ends_step = item == items.back();
       item->scale = weight > 0 ? job_.grid->ranks() / weight : 0;
+      if constexpr (std::is_same_v<To, Cuda>) item->made = std::make_shared<MadeOnGpu>(space_);
     }
     if (++drawn_.step == facts_.steps) {
       drawn_ = {drawn_.epoch + 1, 0};
@@ -308,63 +347,116 @@ class LoaderOnCpu final : public BatchLoader {
   }
 
   // Rows of a table as they are multiplied: pairs become the rows that they stand for.
-  Matrix<float> dense(std::size_t table, Matrix<float> rows) const {
+  Matrix<float, Space> dense(std::size_t table, Matrix<float, Space> rows) const {
     if (tables_[table].pairs == 0) return rows;
-    Matrix<float> whole;
-    widen_rows(cpu_, PairedRows<float>{rows, tables_[table].width}, whole);
+    Matrix<float, Space> whole;
+    widen_rows(space_, PairedRows<float, Space>{rows, tables_[table].width}, whole);
     return whole;
   }
 
-  // Its rows go back to the spare ones.
-  std::shared_ptr<LoadedBatch> new_item() const {
-    return {new LoadedBatch, [spare = spare_](LoadedBatch* batch) {
-              if (!batch->tables.empty()) spare->put(std::move(batch->tables));
-              delete batch;
-            }};
+  Matrix<float, To> given(Matrix<float, Space> rows) const {
+    if constexpr (std::is_same_v<Space, To>) {
+      return rows;
+    } else {
+      Matrix<float, To> copy;
+      copy.rows = rows.rows, copy.columns = rows.columns;
+      copy.data = copy_from(space_, rows.data);
+      return copy;
+    }
   }
 
-  std::shared_ptr<LoadedBatch> empty_item() const {
+  // A copy of what the host has.
+  template <class T>
+  Array<To, T> given(std::span<const T> values) const {
+    if constexpr (std::is_same_v<To, Cuda>)
+      return copy_to(space_, values);
+    else
+      return {values.begin(), values.end()};
+  }
+
+  std::shared_ptr<Item> new_item() const {
+    return {new Item, [spare = spare_](Item* item) { take_back(item, *spare); }};
+  }
+
+  // Rows go back to the spare ones.
+  static void take_back(LoadedBatchOn<Cpu>* item, SpareRows& spare) {
+    if (std::is_same_v<Space, Cpu> && !item->tables.empty()) spare.put(std::move(item->tables));
+    delete item;
+  }
+
+  // Of any thread, which frees behind those who read.
+  static void take_back(LoadedBatchOn<Cuda>* item, SpareRows&) {
+    const auto made = item->made;
+    if (!made) {
+      delete item;  // it is not given to anyone
+      return;
+    }
+    try {
+      const CudaGuest here(made->gpu);
+      made->arrays.wait_for_readers(made->gpu);
+      delete item;
+    } catch (const std::exception&) {
+      // The process ends: the driver has gone, and the memory with it.
+    }
+  }
+
+  std::shared_ptr<Item> empty_item() const {
     static constexpr std::int64_t kNoRows[] = {0};
     static constexpr float kNoValues[] = {0};
     static constexpr std::uint8_t kNoRelations[] = {0};
-    const auto item = std::make_shared<LoadedBatch>();
-    item->minibatch.blocks.assign(static_cast<std::size_t>(layers_),
-                                  BlockView<Cpu>(0, 0, 0, kNoRows, nullptr, {true, std::span(kNoValues)},
-                                                 {sees_relations(job_.config), std::span(kNoRelations)}));
-    for (std::size_t k = 0; k < lent_.input.tables(); ++k) item->tables.emplace_back(0, tables_[k].width);
+    const auto item = new_item();
+    const auto begins =
+        std::make_shared<const Array<To, std::int64_t>>(given(std::span<const std::int64_t>(kNoRows)));
+    item->minibatch.memory = begins;
+    item->minibatch.blocks.assign(
+        static_cast<std::size_t>(layers_),
+        BlockView<To>(0, 0, 0, begins->data(), nullptr, Beside<const float>{true, std::span(kNoValues)},
+                      {sees_relations(job_.config), std::span(kNoRelations)}));
+    for (std::size_t k = 0; k < lent_.input.tables(); ++k) {
+      item->tables.emplace_back();
+      item->tables.back().columns = tables_[k].width;
+    }
     if (labels_.rows != nullptr) item->labels.columns = labels_.rows->columns;
     return item;
   }
 
-  void add_labels(LoadedBatch& item) const {
-    const auto indices = item.seeds.label_indices();
-    if (labels_.classes) item.classes.assign(indices.begin(), indices.end());
+  void add_labels(Item& item, std::span<const std::int32_t> indices) const {
+    if (labels_.classes) item.classes = given(indices);
     if (labels_.rows == nullptr) return;
     const auto& all = *labels_.rows;
     item.labels.rows = std::ssize(indices);
     item.labels.columns = all.columns;
-    item.labels.data.assign(static_cast<std::size_t>(item.labels.rows * all.columns), kUnknownLabel);
-    for (std::int64_t k = 0; k < item.labels.rows; ++k)
-      if (indices[k] >= 0) std::copy_n(all.row(indices[k]), all.columns, item.labels.row(k));
+    Buffer<std::uint8_t> labels(indices.size() * static_cast<std::size_t>(all.columns), kUnknownLabel);
+    for (std::size_t k = 0; k < indices.size(); ++k)
+      if (indices[k] >= 0) std::copy_n(all.row(indices[k]), all.columns, labels.data() + k * all.columns);
+    item.labels.data = given(std::span<const std::uint8_t>(labels));
+  }
+
+  void add_links(Item& item, const LinkBatch& links) const {
+    const auto place = [&](const Buffer<std::int32_t>& ends) {
+      return given(std::span<const std::int32_t>(ends));
+    };
+    item.links = {place(links.heads), place(links.tails), place(links.relations), place(links.negative_heads),
+                  place(links.negative_tails)};
   }
 
   const Job& job_;
-  TrainingJobOn<Cpu> lent_;
+  TrainingJobOn<Space> lent_;
   std::vector<InputTable> tables_ = tables_of(job_);
-  Cpu cpu_;
+  Space space_;
   WorkQueue& queue_;
   bool listed_;         // vertices in order, not batches of training
   std::int64_t ahead_;  // steps
   Listed list_;
   std::optional<VerticesInOrder> in_order_;
   SeedLabels labels_;
-  std::unique_ptr<SamplerOn<Cpu>> sampler_;  // of what is listed
+  std::unique_ptr<SamplerOn<Space>> sampler_;  // of what is listed
   StageTimers timers_;
-  StageClock<Cpu> clock_;
-  StepHooksOn<Cpu> hooks_;
-  std::optional<StepSourceOn<Cpu>> source_;
-  std::optional<StepPipelineOn<Cpu>> pipeline_;
-  Facts facts_;
+  StageClock<Space> clock_;
+  StepHooksOn<Space> hooks_;
+  std::optional<StepSourceOn<Space>> source_;
+  std::optional<StepPipelineOn<Space>> pipeline_;
+  LoaderFacts facts_;
   std::int64_t of_step_ = 1;  // items of a rank
   std::int64_t layers_ = 1;
   std::shared_ptr<SpareRows> spare_ = std::make_shared<SpareRows>();
@@ -379,12 +471,37 @@ class LoaderOnCpu final : public BatchLoader {
 
 }  // namespace
 
-std::unique_ptr<BatchLoader> open_loader(const Job& job, const TrainingSetOn<Cpu>& training, WorkQueue& queue,
-                                         const LoaderOptions& options) {
+std::uint64_t digest_of(const LoadedBatchOn<Cpu>& batch) {
+  if (batch.batch < 0) return 0;
+  return sample_digest(batch.minibatch) + batch.minibatch.examples_digest;
+}
+
+template <class To, class Space>
+std::unique_ptr<BatchLoaderOn<To>> open_loader(const Job& job, const TrainingSetOn<Space>& training,
+                                               WorkQueue& queue, const LoaderOptions& options) {
   queue.wait();
   check_same(job, options);
   check_options(job, options);
-  return std::make_unique<LoaderOnCpu>(job, training, queue, options);
+  return std::make_unique<LoaderOver<To, Space>>(job, training, queue, options);
 }
+
+template std::unique_ptr<BatchLoader> open_loader<Cpu>(const Job&, const TrainingSetOn<Cpu>&, WorkQueue&,
+                                                       const LoaderOptions&);
+
+#ifdef ESPALIER_WITH_CUDA
+
+std::uint64_t digest_of(const LoadedBatchOn<Cuda>& batch) {
+  if (batch.batch < 0) return 0;
+  const CudaGuest here(batch.made->gpu);
+  batch.made->arrays.wait_for_arrays(batch.made->gpu);
+  return sample_digests(batch.made->gpu, std::span(&batch.minibatch, 1)) + batch.minibatch.examples_digest;
+}
+
+template std::unique_ptr<BatchLoaderOn<Cuda>> open_loader<Cuda>(const Job&, const TrainingSetOn<Cuda>&,
+                                                                WorkQueue&, const LoaderOptions&);
+template std::unique_ptr<BatchLoader> open_loader<Cpu>(const Job&, const TrainingSetOn<Cuda>&, WorkQueue&,
+                                                       const LoaderOptions&);
+
+#endif
 
 }  // namespace espalier

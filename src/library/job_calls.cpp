@@ -6,6 +6,7 @@
 #include "espalier/base/version.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/train/on_host.hpp"
 #include "job_handle_on_gpu.hpp"
 #include "told.hpp"
 
@@ -106,12 +107,13 @@ int espalier_close(espalier_job* job) {
   if (job == nullptr) return ESPALIER_OK;
   return answer(nullptr, [&] {
     std::unique_ptr<espalier_job> handle(job);
-    handle->rest();
-    for (auto& loader : handle->loaders) loader->loader.reset();
-    handle->loaders.clear();
-    handle->trainer.reset();
-    handle->set.reset();
-    return ESPALIER_OK;
+    return handle->queue.run([&] {
+      handle->rest();
+      handle->loaders.clear();
+      handle->trainer.reset();
+      handle->set.reset();
+      return ESPALIER_OK;
+    });
   });
 }
 
@@ -130,10 +132,32 @@ int espalier_sum(espalier_job* job, double* values, int64_t count) {
   });
 }
 
-int espalier_train_step(espalier_job* job, int32_t* more) {
-  return answer(job, [&]() -> int {
+namespace {
+
+// Calls use(trainer) with that of the job, in its turn.
+template <class Use>
+int with_trainer(espalier_job* job, const Use& use) {
+  return answer_in_turn(job, [&] {
     job->rest();
-    auto& trainer = job->network();
+    return std::visit([&](auto& trainer) -> int { return use(*trainer); }, job->network());
+  });
+}
+
+espalier_epoch metrics_of(const espalier_job& job, const Metrics* train, const Metrics* valid,
+                          const Metrics* test) {
+  const auto metric = [&](const Metrics* of) {
+    return of == nullptr ? std::nan("") : metric_of(*of, job.job.config);
+  };
+  espalier_epoch epoch = {};
+  epoch.loss = std::nan("");
+  epoch.train = metric(train), epoch.valid = metric(valid), epoch.test = metric(test);
+  return epoch;
+}
+
+}  // namespace
+
+int espalier_train_step(espalier_job* job, int32_t* more) {
+  return with_trainer(job, [&](auto& trainer) {
     *more = 0;
     if (job->trained || trainer.done()) return ESPALIER_END;
     *more = trainer.step() ? 1 : 0;
@@ -142,19 +166,14 @@ int espalier_train_step(espalier_job* job, int32_t* more) {
 }
 
 int espalier_train_epoch(espalier_job* job, espalier_epoch* to) {
-  return answer(job, [&]() -> int {
-    job->rest();
-    auto& trainer = job->network();
+  return with_trainer(job, [&](auto& trainer) {
     if (job->trained || trainer.done()) return ESPALIER_END;
     while (trainer.step()) continue;
     const auto report = trainer.end_epoch();
-    const auto& config = job->job.config;
-    espalier_epoch epoch = {};
+    auto epoch = metrics_of(*job, report.train ? &*report.train : nullptr,
+                            report.valid ? &*report.valid : nullptr, nullptr);
     epoch.epoch = report.epoch;
     epoch.loss = report.loss.value_or(std::nan(""));
-    epoch.train = report.train ? metric_of(*report.train, config) : std::nan("");
-    epoch.valid = report.valid ? metric_of(*report.valid, config) : std::nan("");
-    epoch.test = std::nan("");
     epoch.best_epoch = trainer.best_epoch();
     epoch.digest = report.counts.digest;
     tell(to, epoch);
@@ -163,26 +182,18 @@ int espalier_train_epoch(espalier_job* job, espalier_epoch* to) {
 }
 
 int espalier_train_end(espalier_job* job) {
-  return answer(job, [&] {
-    job->rest();
-    job->network().result();
+  return with_trainer(job, [&](auto& trainer) {
+    trainer.result();
     job->trained = true;
     return ESPALIER_OK;
   });
 }
 
 int espalier_evaluate(espalier_job* job, espalier_epoch* to) {
-  return answer(job, [&] {
-    job->rest();
-    auto& trainer = job->network();
+  return with_trainer(job, [&](auto& trainer) {
     const auto found = trainer.evaluate_now();
-    const auto& config = job->job.config;
-    espalier_epoch epoch = {};
+    auto epoch = metrics_of(*job, &found.train, &found.valid, &found.test);
     epoch.epoch = trainer.cursor().epoch;
-    epoch.loss = std::nan("");
-    epoch.train = metric_of(found.train, config);
-    epoch.valid = metric_of(found.valid, config);
-    epoch.test = metric_of(found.test, config);
     epoch.best_epoch = trainer.best_epoch();
     tell(to, epoch);
     return ESPALIER_OK;
@@ -190,10 +201,8 @@ int espalier_evaluate(espalier_job* job, espalier_epoch* to) {
 }
 
 int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, float* outputs) {
-  return answer(job, [&] {
-    job->rest();
-    auto& network = job->network().network();
-    const auto& set = job->on_cpu();
+  return with_trainer(job, [&]<class Space>(TrainerOn<Space>& trainer) {
+    const auto& set = *std::get<std::unique_ptr<TrainingSetOn<Space>>>(job->training());
     const auto lent = set.lent();
     const auto& world = job->world;
     const std::span ids(vertices, static_cast<std::size_t>(count));
@@ -204,9 +213,11 @@ int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, fl
     });
     const auto& shares = lent.evaluator.shares();
     const auto width = lent.task.outputs();
-    KeptRowsOn<Cpu> kept(shares.size(world.rank()), width);
-    lent.evaluator.infer(set.space(), network, kept);
-    const auto rows = kept.release();
+    KeptRowsOn<Space> kept(shares.size(world.rank()), width);
+    lent.evaluator.infer(set.space(), trainer.network(), kept);
+    const auto computed = kept.release();
+    Buffer<float> copy;
+    const float* const rows = rows_on_host(set.space(), computed, copy);
     // Ids to whoever has the rows, rows back.
     std::vector<std::int64_t> counts(world.size(), 0);
     for (const auto v : ids) ++counts[shares.owner(v)];
@@ -221,7 +232,7 @@ int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, fl
     const auto wanted = world.all_to_all_v(std::span<const std::int64_t>(asked), counts, "infer");
     Buffer<float> said, arrived;
     for (const auto v : wanted.data)
-      said.insert(said.end(), rows.row(shares.local(v)), rows.row(shares.local(v)) + width);
+      said.insert(said.end(), rows + shares.local(v) * width, rows + (shares.local(v) + 1) * width);
     auto sent = wanted.counts;
     for (auto& number : sent) number *= width;
     for (auto& number : counts) number *= width;
@@ -234,52 +245,62 @@ int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, fl
 
 namespace {
 
-// Calls use(name, matrix) with the tensor at a place; false: there is none.
+// Calls use(space, name, matrix) with the tensor at a place, in the job's turn; ESPALIER_END:
+// there is none.
 template <class Use>
-bool with_tensor(espalier_job* job, int64_t place, Use use) {
-  if (!job->trainer) job->rest();
-  bool found = false;
-  visit_trained(job->network().network(), [&](const std::string& name, Matrix<float>& tensor) {
-    if (place-- != 0) return;
-    use(name, tensor);
-    found = true;
+int with_tensor(espalier_job* job, int64_t place, const Use& use) {
+  return answer_in_turn(job, [&]() -> int {
+    if (!job->trainer) job->rest();
+    const auto find = [&]<class Space>(const std::unique_ptr<TrainerOn<Space>>& trainer) -> int {
+      const auto& set = *std::get<std::unique_ptr<TrainingSetOn<Space>>>(*job->set);
+      bool found = false;
+      visit_trained(trainer->network(), [&](const std::string& name, Matrix<float, Space>& tensor) {
+        if (place-- != 0) return;
+        use(set.space(), name, tensor);
+        found = true;
+      });
+      return found ? ESPALIER_OK : ESPALIER_END;
+    };
+    return std::visit(find, job->network());
   });
-  return found;
+}
+
+int with_named_tensor(int code, int64_t place) {
+  if (code != ESPALIER_END) return code;
+  return answer(nullptr, [&]() -> int { usage_error("there is no tensor {}", place); });
 }
 
 }  // namespace
 
 int espalier_tensor_at(espalier_job* job, int64_t place, espalier_tensor* to) {
-  return answer(job, [&]() -> int {
-    static thread_local std::string kept;
-    espalier_tensor tensor = {};
-    const bool found = with_tensor(job, place, [&](const std::string& name, const Matrix<float>& of) {
-      kept = name;
-      tensor.name = kept.c_str();
-      tensor.rows = of.rows, tensor.columns = of.columns;
-    });
-    if (!found) return ESPALIER_END;
+  static thread_local std::string kept;
+  espalier_tensor tensor = {};
+  std::string name;
+  const int code = with_tensor(job, place, [&](const auto&, const std::string& of, const auto& matrix) {
+    name = of;
+    tensor.rows = matrix.rows, tensor.columns = matrix.columns;
+  });
+  if (code != ESPALIER_OK) return code;
+  return answer(nullptr, [&] {
+    kept = name;
+    tensor.name = kept.c_str();
     copy_told(to, tensor);
     return ESPALIER_OK;
   });
 }
 
 int espalier_tensor_read(espalier_job* job, int64_t place, float* values) {
-  return answer(job, [&]() -> int {
-    const bool found = with_tensor(job, place, [&](const std::string&, const Matrix<float>& of) {
-      std::copy(of.data.begin(), of.data.end(), values);
-    });
-    if (!found) usage_error("there is no tensor {}", place);
-    return ESPALIER_OK;
-  });
+  return with_named_tensor(with_tensor(job, place,
+                                       [&](const auto& space, const std::string&, const auto& of) {
+                                         copy_from(space, of.data.data(), std::ssize(of.data), values);
+                                       }),
+                           place);
 }
 
 int espalier_tensor_write(espalier_job* job, int64_t place, const float* values) {
-  return answer(job, [&]() -> int {
-    const bool found = with_tensor(job, place, [&](const std::string&, Matrix<float>& of) {
-      std::copy_n(values, of.data.size(), of.data.data());
-    });
-    if (!found) usage_error("there is no tensor {}", place);
-    return ESPALIER_OK;
-  });
+  return with_named_tensor(with_tensor(job, place,
+                                       [&](const auto& space, const std::string&, auto& of) {
+                                         copy_to(space, values, std::ssize(of.data), of.data.data());
+                                       }),
+                           place);
 }

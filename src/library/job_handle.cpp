@@ -37,6 +37,10 @@ int answer(espalier_job* job, const std::function<int()>& work) {
   }
 }
 
+int answer_in_turn(espalier_job* job, const std::function<int()>& work) {
+  return answer(job, [&] { return job->queue.run(work); });
+}
+
 std::string describe_job(const espalier_job& of) {
   using Json = nlohmann::ordered_json;
   const auto& job = of.job;
@@ -70,10 +74,14 @@ std::string describe_job(const espalier_job& of) {
                {"ranks", of.world.size()},
                {"threads", job.cpu.threads},
                {"device", job.device.name()},
+               {"gpu", nullptr},
                {"warnings", of.warnings},
                {"loads_ahead", of.queue.has_thread()},
                {"config", Json::parse(to_json(job.config))}};
   if (!task.of_labels || graph.has_labels) json["labels"] = task.name;
+#ifdef ESPALIER_WITH_CUDA
+  if (job.device.gpu) json["gpu"] = job.device.gpu->device();
+#endif
   if (const auto digest = graph.content.file) json["graph_digest"] = hex(*digest);
   if (graph.typed) {
     for (const auto& type : schema.types())
@@ -104,17 +112,16 @@ using namespace espalier;
 espalier_job::espalier_job(Communicator ranks, const Config& config)
     : world(std::move(ranks)),
       beside(world.duplicate()),
-      job(open_job(world, config, JobKind::kTrain, {},
-                   {.listener =
-                        [this](log::Level level, std::string_view words) {
+      queue(threads_may_communicate()),
+      job(queue.run([&] {
+        return open_job(world, config, JobKind::kTrain, {},
+                        {.listener = [this](log::Level level, std::string_view words) {
                           if (level >= log::Level::kWarning) warnings.emplace_back(words);
-                        }})),
-      queue(threads_may_communicate()) {}
+                        }});
+      })) {}
 
-// A trainer's window may be under way on the thread that all pipelines share.
 void espalier_job::rest() {
-  queue.wait();
-  if (trainer) trainer->rest();
+  if (trainer) std::visit([](auto& of) { of->rest(); }, *trainer);
 }
 
 const TrainingSet& espalier_job::training() {
@@ -123,13 +130,13 @@ const TrainingSet& espalier_job::training() {
   return *set;
 }
 
-const TrainingSetOn<Cpu>& espalier_job::on_cpu() {
-  if (job.device.gpu) usage_error("the library trains on CPUs: write run.device = \"cpu\"{}", "");
-  return *std::get<std::unique_ptr<TrainingSetOn<Cpu>>>(training());
-}
-
-Trainer& espalier_job::network() {
-  const auto& on = on_cpu();
-  if (!trainer) trainer = std::make_unique<Trainer>(on.space(), on.lent());
+const AnyTrainer& espalier_job::network() {
+  const auto& on = training();
+  if (!trainer)
+    std::visit(
+        [&]<class Space>(const std::unique_ptr<TrainingSetOn<Space>>& of) {
+          trainer = std::make_unique<TrainerOn<Space>>(of->space(), of->lent());
+        },
+        on);
   return *trainer;
 }

@@ -1,13 +1,14 @@
 // What the handles of the C interface (espalier.h) stand for.
 //
-// The job's queue is the one that communicates while batches are drawn ahead: whatever else a job
-// does waits for it first, so that all ranks do the same in the same order.
+// All that a job does, its queue does: batches that are drawn ahead and what is asked for meanwhile
+// stand in one line, so that all ranks do the same in the same order; and one thread has the GPU.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "espalier.h"
@@ -17,15 +18,29 @@
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/trainer.hpp"
 
+namespace espalier {
+
+#ifdef ESPALIER_WITH_CUDA
+using AnyLoader = std::variant<std::unique_ptr<BatchLoaderOn<Cpu>>, std::unique_ptr<BatchLoaderOn<Cuda>>>;
+using AnyBatch =
+    std::variant<std::shared_ptr<const LoadedBatchOn<Cpu>>, std::shared_ptr<const LoadedBatchOn<Cuda>>>;
+using AnyTrainer = std::variant<std::unique_ptr<TrainerOn<Cpu>>, std::unique_ptr<TrainerOn<Cuda>>>;
+#else
+using AnyLoader = std::variant<std::unique_ptr<BatchLoaderOn<Cpu>>>;
+using AnyBatch = std::variant<std::shared_ptr<const LoadedBatchOn<Cpu>>>;
+using AnyTrainer = std::variant<std::unique_ptr<TrainerOn<Cpu>>>;
+#endif
+
+}  // namespace espalier
+
 struct espalier_loader {
   espalier_job* job = nullptr;
-  std::unique_ptr<espalier::BatchLoader> loader;
+  espalier::AnyLoader loader;
 };
 
 struct espalier_batch {
-  std::shared_ptr<const espalier::LoadedBatch> item;
+  espalier::AnyBatch item;
   // What a view shows beside the item's own arrays.
-  std::vector<espalier::Buffer<std::int64_t>> indptr;
   std::vector<espalier_block> blocks;
   std::vector<espalier_rows> tables;
   espalier::Buffer<std::int64_t> run_begins;
@@ -39,22 +54,22 @@ struct espalier_job {
   espalier::Communicator world;
   espalier::Communicator beside;           ///< for sums, while the queue is at work
   std::vector<std::string> warnings = {};  ///< what people should know of the job; on rank 0
-  espalier::Job job;                       ///< over world, which stays where it is
   espalier::WorkQueue queue;
+  espalier::Job job;  ///< over world, which stays where it is
   std::optional<espalier::TrainingSet> set = {};
-  std::unique_ptr<espalier::Trainer> trainer = {};
+  std::optional<espalier::AnyTrainer> trainer = {};
   bool trained = false;  ///< espalier_train_end was called
   std::vector<std::unique_ptr<espalier_loader>> loaders = {};
   std::string about = {};
   std::string problem = {};  ///< not empty: it can only be closed
 
-  /// Collective the first time. What it trains and draws with, when nothing is under way.
+  // By the queue:
+
+  /// Collective the first time. What it trains and draws with.
   const espalier::TrainingSet& training();
-  /// Of the CPU; throws UserError(kUsage) where the job is on a GPU.
-  const espalier::TrainingSetOn<espalier::Cpu>& on_cpu();
-  /// Collective the first time, with nothing under way.
-  espalier::Trainer& network();
-  /// Nothing of the job is under way when it returns.
+  /// Collective the first time.
+  const espalier::AnyTrainer& network();
+  /// A trainer's window may be under way on the thread that all pipelines share.
   void rest();
 };
 
@@ -63,6 +78,8 @@ namespace espalier {
 /// Does `work`, and says by a code how it went: the text is espalier_error()'s. A defect makes a
 /// job, unless it is null, one that can only be closed.
 int answer(espalier_job* job, const std::function<int()>& work);
+/// The same by the job's queue, behind all that it was asked for.
+int answer_in_turn(espalier_job* job, const std::function<int()>& work);
 
 /// As espalier_describe says it.
 std::string describe_job(const espalier_job& job);

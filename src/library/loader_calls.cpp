@@ -1,7 +1,6 @@
 // espalier.h: loaders and batches.
 #include <algorithm>
 
-#include "espalier/sample/link_examples.hpp"
 #include "job_handle_on_gpu.hpp"
 #include "told.hpp"
 
@@ -23,61 +22,98 @@ LoaderOptions options_of(const espalier_loader_options& given) {
 
 // An array that is there and empty has a place, too.
 template <class T>
-const T* shown(const Buffer<T>& array) {
+const T* shown(const T* array) {
   static const T kNothing = {};
-  return array.empty() ? &kNothing : array.data();
+  return array == nullptr ? &kNothing : array;
 }
 
-// Where rows of a block begin, from 0: its own list, or a copy.
-const std::int64_t* row_begins(const BlockView<Cpu>& block, std::vector<Buffer<std::int64_t>>& copies) {
-  if (block.indptr[0] == 0) return block.indptr;
-  auto& copy = copies.emplace_back(block.indptr, block.indptr + block.rows + 1);
-  for (auto& begin : copy) begin -= block.indptr[0];
-  return copy.data();
-}
-
-espalier_block view_of(const BlockView<Cpu>& block, std::vector<Buffer<std::int64_t>>& copies) {
-  const auto first = block.indptr[0];
+template <class Space>
+espalier_block view_of(const BlockView<Space>& block) {
   espalier_block view = {};
   view.rows = block.rows, view.columns = block.columns, view.entries = block.entries();
-  view.indptr = row_begins(block, copies);
-  view.indices = block.indices + first;
-  static const std::uint8_t kNothing[8] = {};  // as shown() has it
-  if (view.indices == nullptr) view.indices = reinterpret_cast<const std::int32_t*>(kNothing);
-  if (block.has_values()) view.values = block.values.data() + first;
-  if (block.has_relations()) view.relations = block.relations.data() + first;
+  view.indptr = block.indptr;
+  view.indices = shown(block.indices);
+  if (block.has_values()) view.values = block.values.data();
+  if (block.has_relations()) view.relations = block.relations.data();
   view.edge_count = block.edges.count, view.edge_width = block.edges.width;
   view.edge_entries = block.edges.entries, view.edge_rows = block.edges.rows;
   return view;
 }
 
-std::unique_ptr<espalier_batch> batch_of(std::shared_ptr<const LoadedBatch> item) {
+template <class Space>
+std::unique_ptr<espalier_batch> batch_of(std::shared_ptr<const LoadedBatchOn<Space>> item) {
   auto batch = std::make_unique<espalier_batch>();
+  for (const auto& block : item->minibatch.blocks) batch->blocks.push_back(view_of(block));
+  for (const auto& rows : item->tables) batch->tables.push_back({rows.rows, rows.columns, rows.data.data()});
+  for (const auto& run : item->runs) {
+    batch->run_begins.push_back(run.begin);
+    batch->run_types.push_back(run.type);
+  }
+  if (!batch->run_begins.empty()) batch->run_begins.push_back(std::ssize(item->minibatch.vertices));
   batch->item = std::move(item);
-  const auto& minibatch = batch->item->minibatch;
-  batch->indptr.reserve(minibatch.blocks.size());
-  for (const auto& block : minibatch.blocks) batch->blocks.push_back(view_of(block, batch->indptr));
-  for (const auto& rows : batch->item->tables)
-    batch->tables.push_back({rows.rows, rows.columns, rows.data.data()});
-  if (!minibatch.blocks.empty())
-    for (const auto& run : minibatch.blocks[0].runs) {
-      batch->run_begins.push_back(run.begin);
-      batch->run_types.push_back(run.type);
-    }
-  if (!batch->run_begins.empty()) batch->run_begins.push_back(std::ssize(minibatch.vertices));
   return batch;
+}
+
+template <class Space>
+espalier_batch_view view_of(const espalier_batch& batch, const LoadedBatchOn<Space>& item) {
+  espalier_batch_view view = {};
+  view.epoch = item.step.epoch, view.step = item.step.step, view.batch = item.batch;
+  view.ends_step = item.ends_step ? 1 : 0;
+  view.on_gpu = std::is_same_v<Space, Cuda> ? 1 : 0;
+  view.scale = item.scale;
+  view.layers = static_cast<std::int32_t>(batch.blocks.size());
+  view.blocks = batch.blocks.data();
+  view.seed_count = item.minibatch.seeds();
+  view.vertex_count = std::ssize(item.minibatch.vertices);
+  view.vertices = item.minibatch.vertices.data();
+  view.table_count = std::ssize(batch.tables);
+  view.tables = batch.tables.data();
+  if (item.of_classes) view.classes = shown(item.classes.data());
+  if (item.labels.columns > 0) {
+    view.label_rows = shown(item.labels.data.data());
+    view.label_columns = item.labels.columns;
+  }
+  if (item.of_links) {
+    const auto& links = item.links;
+    view.link_count = std::ssize(links.heads);
+    view.negatives = item.negatives;
+    view.heads = shown(links.heads.data()), view.tails = shown(links.tails.data());
+    view.link_relations = shown(links.relations.data());
+    view.negative_heads = shown(links.negative_heads.data());
+    view.negative_tails = shown(links.negative_tails.data());
+  }
+  if (!batch.run_types.empty()) {
+    view.run_count = std::ssize(batch.run_types);
+    view.run_begins = batch.run_begins.data();
+    view.run_types = batch.run_types.data();
+  }
+  return view;
+}
+
+// A trainer lets go of the thread that samples ahead first.
+void begin_loader(espalier_loader& loader) {
+  auto* const job = loader.job;
+  if (job->trainer) job->queue.add([job] { job->rest(); });
+  std::visit([](const auto& of) { of->begin(); }, loader.loader);
 }
 
 }  // namespace
 
 int espalier_loader_open(espalier_job* job, const espalier_loader_options* given, espalier_loader** loader) {
-  return answer(job, [&] {
+  return answer_in_turn(job, [&] {
     *loader = nullptr;
-    const auto options = options_of(told(given));
-    const auto& set = job->on_cpu();
+    const auto asked = told(given);
+    const auto options = options_of(asked);
     auto handle = std::make_unique<espalier_loader>();
     handle->job = job;
-    handle->loader = open_loader(job->job, set, job->queue, options);
+    std::visit(
+        [&]<class Space>(const std::unique_ptr<TrainingSetOn<Space>>& set) {
+          if (asked.on_host != 0)
+            handle->loader = open_loader<Cpu>(job->job, *set, job->queue, options);
+          else
+            handle->loader = open_loader<Space>(job->job, *set, job->queue, options);
+        },
+        job->training());
     *loader = job->loaders.emplace_back(std::move(handle)).get();
     return ESPALIER_OK;
   });
@@ -87,38 +123,40 @@ int espalier_loader_close(espalier_loader* loader) {
   if (loader == nullptr) return ESPALIER_OK;
   auto* const job = loader->job;
   return answer(nullptr, [&] {
-    job->rest();
-    std::erase_if(job->loaders, [&](const auto& of) { return of.get() == loader; });
-    return ESPALIER_OK;
+    return job->queue.run([&] {
+      job->rest();
+      std::erase_if(job->loaders, [&](const auto& of) { return of.get() == loader; });
+      return ESPALIER_OK;
+    });
   });
 }
 
 int espalier_loader_facts_of(espalier_loader* loader, espalier_loader_facts* to) {
   return answer(loader->job, [&] {
-    const auto& facts = loader->loader->facts();
+    const auto& facts = std::visit([](const auto& of) { return of->facts(); }, loader->loader);
     copy_told(to, {0, facts.epochs, facts.batches, facts.steps, facts.batches_per_step, facts.items});
     return ESPALIER_OK;
   });
 }
 
 int espalier_loader_seek(espalier_loader* loader, int64_t epoch, int64_t step) {
-  return answer(loader->job, [&] {
-    loader->loader->seek({epoch, step});
+  return answer_in_turn(loader->job, [&] {
+    std::visit([&](const auto& of) { of->seek({epoch, step}); }, loader->loader);
     return ESPALIER_OK;
   });
 }
 
 int espalier_loader_begin(espalier_loader* loader) {
   return answer(loader->job, [&] {
-    if (loader->job->trainer) loader->job->trainer->rest();
-    loader->loader->begin();
+    begin_loader(*loader);
     return ESPALIER_OK;
   });
 }
 
 int espalier_loader_wait(espalier_loader* loader, double seconds, int32_t* ready) {
   return answer(loader->job, [&] {
-    *ready = loader->loader->ready(seconds) ? 1 : 0;
+    const bool is = std::visit([&](const auto& of) { return of->ready(seconds); }, loader->loader);
+    *ready = is ? 1 : 0;
     return ESPALIER_OK;
   });
 }
@@ -126,56 +164,45 @@ int espalier_loader_wait(espalier_loader* loader, double seconds, int32_t* ready
 int espalier_loader_next(espalier_loader* loader, espalier_batch** batch) {
   *batch = nullptr;
   return answer(loader->job, [&]() -> int {
-    if (loader->job->trainer) loader->job->trainer->rest();
-    auto item = loader->loader->next();
-    if (!item) return ESPALIER_END;
-    *batch = batch_of(std::move(item)).release();
-    return ESPALIER_OK;
+    begin_loader(*loader);
+    return std::visit(
+        [&](const auto& of) -> int {
+          auto item = of->next();
+          if (!item) return ESPALIER_END;
+          *batch = batch_of(std::move(item)).release();
+          return ESPALIER_OK;
+        },
+        loader->loader);
   });
 }
 
 int espalier_batch_look(const espalier_batch* batch, espalier_batch_view* to) {
   return answer(nullptr, [&] {
-    const auto& item = *batch->item;
-    espalier_batch_view view = {};
-    view.epoch = item.step.epoch, view.step = item.step.step, view.batch = item.batch;
-    view.ends_step = item.ends_step ? 1 : 0;
-    view.scale = item.scale;
-    view.layers = static_cast<std::int32_t>(batch->blocks.size());
-    view.blocks = batch->blocks.data();
-    view.seed_count = item.minibatch.seeds();
-    view.vertex_count = std::ssize(item.minibatch.vertices);
-    view.vertices = item.minibatch.vertices.data();
-    view.table_count = std::ssize(batch->tables);
-    view.tables = batch->tables.data();
-    if (item.of_classes) view.classes = shown(item.classes);
-    if (item.labels.columns > 0) {
-      view.label_rows = shown(item.labels.data);
-      view.label_columns = item.labels.columns;
-    }
-    if (item.of_links) {
-      static const LinkBatch kNone = {};
-      const auto& links = item.seeds.links() != nullptr ? *item.seeds.links() : kNone;
-      view.link_count = links.links();
-      view.negatives = item.negatives;
-      view.heads = shown(links.heads), view.tails = shown(links.tails);
-      view.link_relations = shown(links.relations);
-      view.negative_heads = shown(links.negative_heads);
-      view.negative_tails = shown(links.negative_tails);
-    }
-    if (!batch->run_types.empty()) {
-      view.run_count = std::ssize(batch->run_types);
-      view.run_begins = batch->run_begins.data();
-      view.run_types = batch->run_types.data();
-    }
+    const auto view = std::visit([&](const auto& item) { return view_of(*batch, *item); }, batch->item);
     copy_told(to, view);
     return ESPALIER_OK;
   });
 }
 
 uint64_t espalier_batch_digest(const espalier_batch* batch) {
-  if (batch->item->batch < 0) return 0;
-  return sample_digest(batch->item->minibatch) + batch->item->minibatch.examples_digest;
+  std::uint64_t digest = 0;
+  answer(nullptr, [&] {
+    digest = std::visit([](const auto& item) { return digest_of(*item); }, batch->item);
+    return ESPALIER_OK;
+  });
+  return digest;
+}
+
+int espalier_batch_wait(const espalier_batch* batch, void* stream) {
+  return answer(nullptr, [&] {
+    std::visit(
+        [&]<class Space>(const std::shared_ptr<const LoadedBatchOn<Space>>& item) {
+          if constexpr (std::is_same_v<Space, Cuda>)
+            item->made->arrays.let_read(static_cast<CUstream_st*>(stream));
+        },
+        batch->item);
+    return ESPALIER_OK;
+  });
 }
 
 void espalier_batch_free(espalier_batch* batch) {

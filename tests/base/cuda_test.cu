@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "cuda_test.hpp"
@@ -225,6 +226,46 @@ TEST(CudaOfThread, SeesWhatWasGivenBeforeAndHasAStreamOfItsOwn) {
   }).join();
   EXPECT_EQ(gpu.stream(), stream);
   EXPECT_EQ(download(gpu, copied).back(), 0x05050505);
+}
+
+TEST(CudaOfThread, AnotherTakerHasAStreamOfItsOwnToo) {
+  if (count_gpus() == 0) GTEST_SKIP() << "no GPU";
+  const auto* stream = last_gpu().stream();
+  DeviceArray<int> numbers, copied;
+  std::optional<Cuda> other;
+  std::thread([&] {
+    other.emplace(last_gpu().device());
+    EXPECT_NE(other->stream(), stream);
+    EXPECT_NE(other->blas(), nullptr);
+    numbers.resize(1 << 20);
+    fill_bytes(*other, numbers.data(), 3, numbers.size() * sizeof(int));
+  }).join();
+  EXPECT_EQ(other->stream(), stream);
+  {
+    const CudaGuest here(*other);
+    copy(*other, numbers, copied);
+  }
+  EXPECT_EQ(download(last_gpu(), copied).back(), 0x03030303);
+}
+
+TEST(CudaHandover, ReadersFindArraysMadeAndAreWaitedFor) {
+  if (count_gpus() == 0) GTEST_SKIP() << "no GPU";
+  const Cuda& gpu = last_gpu();
+  cudaStream_t reader = nullptr;
+  ESPALIER_CUDA(cudaStreamCreateWithFlags(&reader, cudaStreamNonBlocking));
+  DeviceArray<int> numbers(1 << 20), copied(1 << 20);
+  gpu.synchronize();
+  fill_bytes(gpu, numbers.data(), 3, numbers.size() * sizeof(int));
+  CudaHandover made(gpu);
+  made.let_read(reader);
+  ESPALIER_CUDA(cudaMemcpyAsync(copied.data(), numbers.data(), numbers.size() * sizeof(int),
+                                cudaMemcpyDefault, reader));
+  made.wait_for_readers(gpu);
+  fill_bytes(gpu, numbers.data(), 5, numbers.size() * sizeof(int));
+  ESPALIER_CUDA(cudaStreamSynchronize(reader));
+  EXPECT_EQ(download(gpu, copied).back(), 0x03030303);
+  EXPECT_EQ(download(gpu, numbers).back(), 0x05050505);
+  ESPALIER_CUDA(cudaStreamDestroy(reader));
 }
 
 TEST_F(EmulatedDriver, AnArrayIsRefusedToAStreamThatHasNotWaitedForItsUsers) {

@@ -45,6 +45,22 @@ TEST_P(Queues, EndTheirWorkBeforeTheyGo) {
   EXPECT_EQ(done, 10);
 }
 
+TEST_P(Queues, GiveWhatAPieceGaveBehindThoseBefore) {
+  WorkQueue queue(GetParam());
+  std::vector<int> done;
+  queue.add([&] { done.push_back(1); });
+  const auto found = queue.run([&] {
+    done.push_back(2);
+    queue.wait();  // within a piece nothing is waited for
+    return queue.run([&] { return done.size(); }) + 10;
+  });
+  EXPECT_EQ(found, 12u);
+  queue.run([&] { done.push_back(3); });
+  EXPECT_EQ(done, (std::vector<int>{1, 2, 3}));
+  EXPECT_THROW(queue.run([]() -> int { throw std::runtime_error("no"); }), std::runtime_error);
+  EXPECT_EQ(queue.run([] { return 7; }), 7);
+}
+
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutThread, Queues, testing::Bool());
 
 }  // namespace

@@ -206,6 +206,12 @@ std::uint64_t moments = 0;
 std::set<CUstream_st*> streams;
 std::map<const CUstream_st*, std::uint64_t> completed;  // until when the host has waited for them
 
+// Of those who are not of the program and have none.
+CUstream_st* default_stream() {
+  static CUstream_st of_process;
+  return &of_process;
+}
+
 void give_back(std::size_t keep) {
   memory().kept = std::min(memory().kept, keep);
 }
@@ -397,6 +403,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Turn turn;
+  if (stream == nullptr) stream = default_stream();
   deliver_until(event->stream, event->moment);
   auto& seen = stream->seen[event->stream];
   seen = std::max(seen, event->moment);
@@ -421,6 +428,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Turn turn;
+  if (stream == nullptr) stream = default_stream();
   if (event->device != stream->device) return note(cudaErrorInvalidResourceHandle);
   event->time = std::chrono::steady_clock::now();
   event->stream = stream;

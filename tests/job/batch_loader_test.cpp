@@ -15,27 +15,7 @@
 namespace espalier {
 namespace {
 
-// S = 5 batches a step: 2 and 4 ranks share them unevenly, and so does the last step.
-Config config_of(std::int64_t copies, const std::string& sampler, const std::string& more = "train.seed=3") {
-  return parse_config(
-      "", "a test",
-      {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=1", "model.hidden=8", "model.layers=2",
-       "sampler.fanout=[4, 3]", "sampler.batch_size=14", "train.epochs=2", "train.batches_per_step=5",
-       "train.reproducible=true", "sampler.bulk=7", fmt::format("sampler.kind={}", sampler),
-       fmt::format("grid.replication={}", copies), more});
-}
-
 using Batches = std::vector<std::shared_ptr<const LoadedBatch>>;
-
-Batches all_of(BatchLoader& loader) {
-  Batches all;
-  while (auto batch = loader.next()) all.push_back(std::move(batch));
-  return all;
-}
-
-std::uint64_t digest_of(const LoadedBatch& batch) {
-  return batch.batch < 0 ? 0 : sample_digest(batch.minibatch) + batch.minibatch.examples_digest;
-}
 
 template <class T>
 T over_ranks(T value, Reduction reduction) {
@@ -69,11 +49,11 @@ std::uint64_t expected_digest(const Config& config, hdf5::WrittenBytes& graph, s
 TEST(BatchLoader, GivesTheMinibatchesOfTraining) {
   auto graph = small_graph();
   for (const char* sampler : {"graphsage", "labor", "ladies", "subgraph"}) {
-    const auto first = expected_digest(config_of(1, sampler), graph, 1),
-               second = expected_digest(config_of(1, sampler), graph, 2);
+    const auto first = expected_digest(loader_config(1, sampler), graph, 1),
+               second = expected_digest(loader_config(1, sampler), graph, 2);
     for (const int copies : divisors(test_world().size()))
       for (const std::int64_t ahead : {0, 1, 4}) {
-        OpenJob open(config_of(copies, sampler), graph);
+        OpenJob open(loader_config(copies, sampler), graph);
         const auto loader = open.load({.ahead = ahead});
         const auto batches = all_of(*loader);
         const auto digests = digests_of(batches, 2);
@@ -86,7 +66,7 @@ TEST(BatchLoader, GivesTheMinibatchesOfTraining) {
 
 TEST(BatchLoader, GivesAllRanksAsManyItemsAndScalesThatMakeAMean) {
   auto graph = small_graph();
-  OpenJob open(config_of(1, "graphsage"), graph);
+  OpenJob open(loader_config(1, "graphsage"), graph);
   const auto loader = open.load({.epochs = 1});
   const auto& facts = loader->facts();
   const auto batches = all_of(*loader);
@@ -114,7 +94,7 @@ TEST(BatchLoader, GivesRowsAndLabelsOfTheGraphThatStay) {
   Batches batches;
   std::vector<std::uint64_t> given;
   {
-    OpenJob open(config_of(1, "graphsage", "run.cache_memory=\"1MB\""), graph);
+    OpenJob open(loader_config(1, "graphsage", "run.cache_memory=\"1MB\""), graph);
     const auto features = open.job.file->read_features<float>(0, 300);
     const auto labels = open.job.file->read_labels(0, 300);
     auto loader = open.load();
@@ -141,7 +121,7 @@ TEST(BatchLoader, GivesRowsAndLabelsOfTheGraphThatStay) {
 TEST(BatchLoader, GivesEveryVertexOfASplitOnceInOrderWithWholeRows) {
   auto graph = small_graph();
   for (const int copies : divisors(test_world().size())) {
-    OpenJob open(config_of(copies, "labor"), graph);
+    OpenJob open(loader_config(copies, "labor"), graph);
     const auto all = open.job.file->read_rows<std::int32_t>(0, 300);
     const auto labels = open.job.file->read_labels(0, 300);
     const std::pair<const char*, Split> splits[] = {{"train", Split::kTrain}, {"test", Split::kTest}};
@@ -170,7 +150,7 @@ TEST(BatchLoader, GivesEveryVertexOfASplitOnceInOrderWithWholeRows) {
 
 TEST(BatchLoader, GoesOnAtAnyStep) {
   auto graph = small_graph();
-  OpenJob open(config_of(1, "graphsage"), graph);
+  OpenJob open(loader_config(1, "graphsage"), graph);
   const auto loader = open.load();
   const auto all = all_of(*loader);
   const auto of_step = loader->facts().items / loader->facts().steps;
@@ -190,7 +170,7 @@ TEST(BatchLoader, GoesOnAtAnyStep) {
 // Also where a thread samples the next window of one when the other is asked.
 TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
   auto graph = small_graph();
-  const auto config = config_of(1, "graphsage");
+  const auto config = loader_config(1, "graphsage");
   const auto alone = OpenJob(config, graph).train();
   OpenJob open(config, graph);
   Trainer trainer(open.set().space(), open.set().lent());
@@ -221,7 +201,7 @@ TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
 
 TEST(BatchLoader, RefusesWhatItCannotGive) {
   auto graph = small_graph();
-  OpenJob open(config_of(1, "graphsage"), graph);
+  OpenJob open(loader_config(1, "graphsage"), graph);
   EXPECT_THROW(open.load({.split = "all"}), UserError);
   EXPECT_THROW(open.load({.split = "test", .vertices = std::vector<std::int64_t>{1}}), UserError);
   EXPECT_THROW(open.load({.vertices = std::vector<std::int64_t>{300}}), UserError);

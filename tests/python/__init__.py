@@ -8,12 +8,15 @@ import sys
 import unittest
 import warnings
 
-from tests.app.program import PROGRAM, ROOT
+from tests.app.program import EMULATED, PROGRAM, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 LIBRARY = pathlib.Path(PROGRAM).parent / "libespalier.so"
 needs_library = unittest.skipUnless(LIBRARY.exists(), f"{LIBRARY} was not built")
 os.environ.setdefault("ESPALIER_LIBRARY", str(LIBRARY))
+# On GPUs, or on emulated ones where there is none.
+ON_GPUS = pathlib.Path(EMULATED).parent / "libespalier.so"
+needs_library_on_gpus = unittest.skipUnless(ON_GPUS.exists(), f"{ON_GPUS} was not built")
 
 from espalier import DataError, DataWarning  # noqa: E402
 

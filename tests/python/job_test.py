@@ -11,9 +11,17 @@ import time
 
 import numpy as np
 
-from tests.app.program import ROOT, ProgramTest, arrays_of, awkward_graph, run_python
+from tests.app.program import (
+    EMULATED,
+    PROGRAM,
+    ROOT,
+    ProgramTest,
+    arrays_of,
+    awkward_graph,
+    run_python,
+)
 from tests.launcher import LAUNCHER
-from tests.python import LIBRARY, DataTest, needs_library
+from tests.python import LIBRARY, ON_GPUS, DataTest, needs_library, needs_library_on_gpus
 from tests.python.on_ranks import run_on
 
 import espalier
@@ -36,16 +44,25 @@ class Jobs(DataTest, ProgramTest):
 
 class OwnNetwork(Jobs):
     def test_it_is_the_programs(self):
-        self.succeed("-q", "train", self.config, ranks=2)
+        self.is_that_of(PROGRAM, LIBRARY, "cpu")
+
+    @needs_library_on_gpus
+    def test_on_gpus(self):
+        self.is_that_of(EMULATED, ON_GPUS, "cuda:0")
+
+    def is_that_of(self, program, library, device):
+        self.succeed("-q", "train", self.config, ranks=2, program=program)
         report, weights = self.report(self.output), espalier.read_weights(self.output)[0]
-        rows = self.folder / "rows.h5"
+        rows, trained = self.folder / "rows.h5", self.output / "weights.h5"
         self.succeed(
-            "-q", "infer", self.config, "--checkpoint", self.output / "weights.h5", "-o", rows
+            "-q", "infer", self.config, "--checkpoint", trained, "-o", rows, program=program
         )
         logits = arrays_of(rows)["logits"]
+        environment = dict(os.environ, ESPALIER_LIBRARY=str(library))
         for ranks in (1, 3):
-            code, said, found = run_on(ranks, "own_network", self.folder)
+            code, said, found = run_on(ranks, "own_network", self.folder, env=environment)
             self.assertEqual(code, 0, said)
+            self.assertEqual({of["device"] for of in found}, {device})
             for rank, of in enumerate(found):
                 for epoch, expected in zip(of["epochs"], report["epochs"], strict=True):
                     self.assertEqual(

@@ -6,11 +6,13 @@ program's, scaled losses to the ranks' number of steps; a split's vertices come 
 all their neighbours; a loop that ended early, or on other ranks, goes on where it was told.
 """
 
+import os
+
 import h5py
 import numpy as np
 
 from tests.app.program import awkward_graph, put, read
-from tests.python import needs, needs_library
+from tests.python import LIBRARY, ON_GPUS, needs, needs_library, needs_library_on_gpus
 from tests.python.loops import entries_of_file
 from tests.python.minibatches_test import Written, bits, link_bits
 from tests.python.on_ranks import examples, run_on
@@ -21,9 +23,11 @@ import espalier
 @needs_library
 class OnRanks(Written):
     JOB = (*Written.JOB, "train.batches_per_step=5", "train.epochs=2")
+    LIBRARY = LIBRARY
 
     def on(self, ranks, name, *words):
-        code, said, found = run_on(ranks, name, self.folder, *words)
+        environment = dict(os.environ, ESPALIER_LIBRARY=str(self.LIBRARY))
+        code, said, found = run_on(ranks, name, self.folder, *words, env=environment)
         self.assertEqual((code, len(found)), (0, ranks), said)
         return found
 
@@ -120,6 +124,21 @@ class Laws(OnRanks):
         for half in (found[::2], found[1::2]):
             self.assertEqual(sum(of["digests"][1] for of in half) % 2**64, digest)
 
+    def test_rows_of_a_disk_a_cache_and_parts_of_an_order(self):
+        expected, digests = self.written()
+        self.write_job('graph.features_on="disk"', 'run.cache_memory="300"')
+        self.drawn_on(2, expected, digests)
+        self.succeed("-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5)
+        order = f'graph.order="{self.folder / "order.h5"}"'
+        self.write_job(
+            order,
+            "grid.replication=2",
+            'grid.schedule="pull"',
+            "run.overlap=true",
+            "run.prefetch_steps=3",
+        )
+        self.drawn_on(4, expected, digests)
+
     def joined(self, of_ranks):
         real = [batch for rank in of_ranks for batch in rank if batch.batch >= 0]
         return [bits(batch) for batch in sorted(real, key=lambda batch: (batch.epoch, batch.batch))]
@@ -171,21 +190,6 @@ class Kinds(OnRanks):
                 {kind: rows.shape[1] for kind, rows in batch.x.items()}, {"a": 3, "b": 2}
             )
 
-    def test_rows_of_a_disk_a_cache_and_parts_of_an_order(self):
-        expected, digests = self.written()
-        self.write_job('graph.features_on="disk"', 'run.cache_memory="300"')
-        self.drawn_on(2, expected, digests)
-        self.succeed("-q", "partition", self.graph, "-o", self.folder / "order.h5", "--clusters", 5)
-        order = f'graph.order="{self.folder / "order.h5"}"'
-        self.write_job(
-            order,
-            "grid.replication=2",
-            'grid.schedule="pull"',
-            "run.overlap=true",
-            "run.prefetch_steps=3",
-        )
-        self.drawn_on(4, expected, digests)
-
     def test_several_labels(self):
         classes = read(self.graph, "nodes/labels")
         several = np.stack([classes == 0, np.ones_like(classes)], axis=1).astype(np.uint8)
@@ -229,3 +233,24 @@ class Kinds(OnRanks):
                 self.assertEqual(len(block.edge_entries), len(block.indices))
                 for edge, row in found:
                     self.assertEqual(row, of_edge[edge])
+
+
+@needs_library_on_gpus
+class KindsOnGpus(Kinds):
+    """Drawn on a GPU, brought to the host."""
+
+    LIBRARY = ON_GPUS
+
+    def test_torch_is_given_what_lies_on_the_gpu(self):
+        self.write_job("sampler.batch_size=5")  # no batch is short
+        found = self.on(1, "claimed")[0]
+        drawn = self.on(1, "draw")[0]
+        first = [batch for batch in drawn["batches"] if batch.epoch == 1]
+        self.assertEqual(sum(digest for digest, _, _ in found), drawn["digests"][0])
+        for (_, arrays, kinds), batch in zip(found, first, strict=True):
+            expected = [batch.vertices, batch.x, batch.y]
+            for block in batch.blocks:
+                expected += [block.indptr, block.indices, block.values]
+            self.assertEqual((arrays, len(kinds)), (len(expected), len(expected)))
+            for of, kind in zip(expected, kinds, strict=True):
+                self.assertEqual(kind, (of.shape, of.dtype.str, True, "cuda:0"))

@@ -33,6 +33,7 @@ def bits(minibatch):
     """All that a batch is."""
     arrays = [minibatch.seeds, minibatch.vertices, minibatch.y]
     arrays += list(minibatch.x.values()) if minibatch.types else [minibatch.x]
+    arrays += [places for _, places in sorted((minibatch.types or {}).items())]
     for block in minibatch.blocks:
         arrays += [block.indptr, block.indices, block.values, block.shape, block.relations]
     return (minibatch.epoch, minibatch.batch) + tuple(

@@ -107,6 +107,10 @@ DeviceArray<T> join(const Cuda& cuda, std::vector<DeviceArray<T>> pieces) {
   return all;
 }
 
+/// to[k] = from[k] - from[0] for k < count.
+void copy_from_zero(const Cpu& cpu, const std::int64_t* from, std::int64_t count, std::int64_t* to);
+void copy_from_zero(const Cuda& cuda, const std::int64_t* from, std::int64_t count, std::int64_t* to);
+
 /// values[places[k]] for all k, on the host, which waits.
 std::vector<std::int64_t> read_at(const Cpu& cpu, const std::int64_t* values,
                                   std::span<const std::int64_t> places);

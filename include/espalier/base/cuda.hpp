@@ -4,8 +4,8 @@
 // where it reads a result (download, in base/device_array.hpp) or calls synchronize().
 // Communication runs on a second stream, ordered against the first by events. A thread beside the
 // one that took the GPU has a stream of its own, on which it computes, copies and allocates: use()
-// orders it behind what the first thread gave the GPU, and after synchronize() any thread may use
-// what it made. The second stream, cuBLAS and cuSPARSE are the first thread's. This header needs
+// orders it behind what the taker gave the GPU, and after synchronize() any thread may use
+// what it made. The second stream, cuBLAS and cuSPARSE are the taker's. This header needs
 // no CUDA header.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "espalier/base/execution.hpp"
 
@@ -55,6 +56,8 @@ class Cuda {
   /// that took it, so far.
   void use() const;
 
+  /// Its number among count_gpus().
+  int device() const;
   /// "NVIDIA H200".
   const std::string& name() const;
   Precision precision() const;
@@ -95,6 +98,39 @@ class Cuda {
  private:
   struct State;
   std::shared_ptr<State> state_;
+};
+
+/// While it lives a thread that is not ours, and may be at another GPU, uses this one.
+class CudaGuest {
+ public:
+  explicit CudaGuest(const Cuda& cuda);
+  ~CudaGuest();
+  CudaGuest(const CudaGuest&) = delete;
+  CudaGuest& operator=(const CudaGuest&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// Arrays that are made by one thread's stream and read by streams that are not ours.
+class CudaHandover {
+ public:
+  /// Of all that the calling thread gave the GPU so far.
+  explicit CudaHandover(const Cuda& cuda);
+  ~CudaHandover();
+  CudaHandover(const CudaHandover&) = delete;
+  CudaHandover& operator=(const CudaHandover&) = delete;
+  /// What the calling thread gives the GPU from here on finds the arrays made.
+  void wait_for_arrays(const Cuda& cuda) const;
+  /// What the stream is given from here on, which must live as long as the arrays.
+  void let_read(CUstream_st* stream);
+  /// What the calling thread gives the GPU from here on, to free them too, comes after all that
+  /// those streams were given so far.
+  void wait_for_readers(const Cuda& cuda);
+
+ private:
+  CUevent_st* made_ = nullptr;
+  std::vector<CUstream_st*> readers_;
 };
 
 /// A moment of the compute stream. Measures what kernels take without waiting for them.
