@@ -19,6 +19,7 @@
 #include "espalier/comm/agree.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/file/structure.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
@@ -461,6 +462,8 @@ int main(int argc, char** argv) {
   hold_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file at its size limit is a disk that is full
   keep_freed_memory();
+  // Of a library, about a file that is not trusted; it needs no MPI.
+  if (argc == 3 && std::string_view(argv[1]) == "look-at") return hdf5::look_at(argv[2]);
   espalier::Session session(&argc, &argv);
   program_memory();
   log::set_up(session.world().rank(), log::Level::kInfo);

@@ -1,6 +1,7 @@
 #include "espalier/base/child_process.hpp"
 
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -35,6 +36,14 @@ int code_of(const std::function<int()>& work) {
   }
 }
 
+// Nothing: somebody else has asked, or nobody is told.
+std::optional<Ending> ending_of(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return {};
+  return WIFEXITED(status) ? Ending{WEXITSTATUS(status), 0} : Ending{0, WTERMSIG(status)};
+}
+
 }  // namespace
 
 Ending run_in_child_process(const std::function<int()>& work) {
@@ -45,10 +54,22 @@ Ending run_in_child_process(const std::function<int()>& work) {
     leave_parents_things(parent);
     _exit(code_of(work));
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return {1, 0};
-  return WIFEXITED(status) ? Ending{WEXITSTATUS(status), 0} : Ending{0, WTERMSIG(status)};
+  return ending_of(child).value_or(Ending{1, 0});
+}
+
+std::optional<Ending> run_program(const std::string& path, const std::vector<std::string>& arguments) {
+  std::vector<char*> words = {const_cast<char*>(path.c_str())};
+  for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t streams;
+  posix_spawn_file_actions_init(&streams);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    posix_spawn_file_actions_addopen(&streams, stream, "/dev/null", O_RDWR, 0);
+  pid_t child = 0;
+  const int error = posix_spawn(&child, path.c_str(), &streams, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&streams);
+  if (error != 0) return {};
+  return ending_of(child);
 }
 
 SharedMemory::SharedMemory(std::size_t bytes) : bytes_(std::max<std::size_t>(bytes, 1)) {

@@ -132,7 +132,6 @@ void keep_exit_code(int code) {
 
 void run_crash_guarded(double seconds, std::int64_t bytes, const std::string& message,
                        const std::function<void()>& work) {
-  if (failure_context().throws) return work();
   const auto line = fmt::format("espalier: error: {}\n", message);
   const FaultHandlers handlers;
   const MemoryLimit limit(bytes);

@@ -1,7 +1,11 @@
 #include "espalier/base/process.hpp"
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -46,6 +50,17 @@ std::uint64_t process_start(std::int64_t pid) {
 
 std::int64_t parent_of_process(std::int64_t pid) {
   return static_cast<std::int64_t>(field_of_process(pid, 4));
+}
+
+std::string program_of_library() {
+  Dl_info here = {};
+  if (dladdr(reinterpret_cast<const void*>(&program_of_library), &here) == 0 || here.dli_fname == nullptr)
+    return {};
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(here.dli_fname, error).parent_path();
+  for (const auto& path : {folder / "espalier", folder.parent_path() / "bin" / "espalier"})
+    if (std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0) return path;
+  return {};
 }
 
 bool is_set(const char* variable) {

@@ -13,11 +13,11 @@
 #include <fstream>
 
 #include "espalier/base/counted.hpp"
-#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/structure.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "labelled_splits.hpp"
 #include "open_graph_file.hpp"
@@ -62,36 +62,6 @@ void check_is_hdf5(const std::string& path) {
   if (size == 0) input_error("graph file {}: is empty; {}", path, kWriteAgain);
   if (!has_hdf5_signature(file, size))
     input_error("graph file {}: is not an HDF5 file; {}", path, kWriteAgain);
-}
-
-// Reads the structure once, alone and guarded: the other ranks follow where rank 0 came through.
-// What is wrong otherwise, the ranks find together.
-void read_structure_alone(const std::string& path) {
-  constexpr double kSeconds = 2;
-  constexpr std::int64_t kBytes = std::int64_t{1} << 30;
-  const auto message =
-      fmt::format("graph file {}: its structure is damaged: HDF5 does not find its way through it; {}", path,
-                  kWriteAgain);
-  bool sound = true;
-  run_crash_guarded(kSeconds, kBytes, message, [&] {
-    const auto file = hdf5::open_file_alone(path, false);
-    if (!file.valid()) return;
-    for (const char* name : {"format", "version", "name", "source", "directed", "digest"})
-      sound = hdf5::text_attribute_is_sound(file, name) && sound;
-    std::vector<hdf5::Dataset> kept;  // and opened as all ranks will, one beside the other
-    const auto links = hdf5::open_group(file, "/links");
-    for (const char* name : {"version", "directed"})
-      sound = (!links.valid() || hdf5::text_attribute_is_sound(links, name)) && sound;
-    for (const char* name : kMatrixNames) kept.push_back(hdf5::open_dataset(file, name));
-    for (const auto& name : hdf5::dataset_names(file)) {
-      const auto dataset = hdf5::open_dataset(file, "/" + name);
-      if (!dataset.exists()) continue;
-      for (const char* attribute : {"digest", "classes", "unit"})
-        sound = hdf5::text_attribute_is_sound(dataset.handle, attribute) && sound;
-      H5Dget_storage_size(dataset.handle.id());  // walks over the chunks
-    }
-  });
-  if (!sound) input_error("{}", message);  // one that HDF5 would fill the memory for, perhaps
 }
 
 // Returns the version.
@@ -302,7 +272,9 @@ GraphFile::GraphFile(const Communicator& comm, const std::string& path, const Gr
   agree(comm, [&] {
     if (comm.rank() != 0) return;
     check_is_hdf5(path);
-    read_structure_alone(path);
+    hdf5::check_structure(path, fmt::format("graph file {}: its structure is damaged: HDF5 does not find its "
+                                            "way through it; {}",
+                                            path, kWriteAgain));
   });
   open_->file = hdf5::open_file(comm, path);
   describe();

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/file/structure.hpp"
 
 namespace espalier {
 
@@ -17,15 +17,11 @@ SidecarReader::SidecarReader(std::string noun, std::string path, std::string adv
 
 SidecarHead SidecarReader::open(const char* format,
                                 const std::function<std::string(const SidecarHead&)>& look) {
-  constexpr double kSeconds = 2;
-  constexpr std::int64_t kBytes = std::int64_t{1} << 30;
   check_is_file();
+  hdf5::check_structure(path_, message_of("its structure is damaged"));
   SidecarHead head;
-  std::string wrong;
-  run_crash_guarded(kSeconds, kBytes, message_of("its structure is damaged"), [&] {
-    wrong = read_head(format, head);
-    if (wrong.empty()) wrong = look(head);
-  });
+  auto wrong = read_head(format, head);
+  if (wrong.empty()) wrong = look(head);
   if (!wrong.empty()) fail(wrong);
   return head;
 }

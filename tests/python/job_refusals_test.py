@@ -35,6 +35,18 @@ class Refusals(Jobs):
             (job.about["config"]["sampler"]["batch_size"], len(job.loader())), (3, 5 * 8)
         )
 
+    def test_a_file_whose_structure_is_damaged(self):
+        """Found by another process: HDF5 would end this one."""
+        whole = self.graph.read_bytes()
+        heap = whole.find(b"GCOL")
+        for place, mask in ((24, 0xFF), (25, 0x01), (28, 0xFF)):
+            damaged = bytearray(whole)
+            damaged[heap + place] ^= mask
+            self.graph.write_bytes(damaged)
+            self.refused("its structure is damaged", espalier.open, self.config)
+        self.graph.write_bytes(whole)
+        self.assertEqual(self.open().ranks, 1)
+
     def test_an_empty_split_has_no_metric(self):
         v = np.arange(20)
         graph = self.folder / "no_valid.h5"

@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace espalier {
 
@@ -19,6 +22,10 @@ struct Ending {
 /// files of this process: what it prints is lost, what it changes is too but for SharedMemory. It
 /// ends with this process. Throws std::bad_alloc when there can be no such copy.
 Ending run_in_child_process(const std::function<int()>& work);
+
+/// Runs a program to its end, which reads nothing and whose words are lost. Nothing of this process
+/// is copied, so it may have any threads. Nothing: it cannot be started, or its end is not told.
+std::optional<Ending> run_program(const std::string& path, const std::vector<std::string>& arguments);
 
 /// Memory that this process and those that it runs apart have in common, zero at first.
 class SharedMemory {

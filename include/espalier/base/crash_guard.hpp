@@ -13,8 +13,7 @@ namespace espalier {
 /// a disk does not count) or when memory beyond `bytes` more than now is taken and the library
 /// does not bear that, `message` is printed and the job ends with exit code 3: what the library
 /// holds is not to be touched again. `work` must not communicate: it is for one rank, before the
-/// others follow. In a library nothing is guarded: signals and limits are those of a process whose
-/// other threads are not ours.
+/// others follow. Not for a library: signals and limits are those of the process.
 void run_crash_guarded(double seconds, std::int64_t bytes, const std::string& message,
                        const std::function<void()>& work);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace espalier {
 
@@ -16,6 +17,10 @@ std::int64_t program_memory();
 
 /// Is a variable of the environment set, to anything but 0?
 bool is_set(const char* variable);
+
+/// The program `espalier` beside the shared library that this function is in, as `make` and `make
+/// install` put it; empty: there is none.
+std::string program_of_library();
 
 /// When a process of this machine started, in ticks since the boot; 0 where there is none. It tells
 /// a process from another that has its number later.
