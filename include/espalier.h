@@ -90,6 +90,11 @@ ESPALIER_API int espalier_sum(espalier_job* job, double* values, int64_t count);
 
 /* ---- minibatches ------------------------------------------------------------------------------ */
 
+/* Memory of the caller's kind, as pinned memory is, at a multiple of 64 bytes, or null: there is none;
+ * and what takes it back. Called by any thread. */
+typedef void* (*espalier_allocate)(void* context, size_t bytes);
+typedef void (*espalier_release)(void* context, void* memory);
+
 typedef struct espalier_loader_options {
   size_t struct_size;
   /* Null, and no vertices: the batches that `espalier train` draws, bit for bit. Else "train",
@@ -105,6 +110,11 @@ typedef struct espalier_loader_options {
   /* Steps that are drawn and fetched before they are asked for; -1: run.prefetch_steps, 0: none. */
   int64_t ahead;
   int32_t on_host; /* batches of a job on GPUs, in memory of the host? else they are in the GPU's */
+  /* Where rows of features are written for batches in memory of the host; null: memory of the library.
+   * They are there as long as batches are. */
+  espalier_allocate allocate;
+  espalier_release release;
+  void* context;
 } espalier_loader_options;
 
 typedef struct espalier_loader_facts {

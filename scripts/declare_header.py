@@ -3,7 +3,8 @@
 ctypes. `--check` says whether it is what the header says (`make check`).
 
 The header keeps to what is read here: enums with numbers, `typedef struct NAME { .. } NAME;` of
-numbers and pointers, functions that begin with ESPALIER_API. Anything else stops this script.
+numbers and pointers, `typedef TYPE (*NAME)(..);` of a function, functions that begin with
+ESPALIER_API. Anything else stops this script.
 """
 
 import pathlib
@@ -21,7 +22,7 @@ HEAD = '''"""include/espalier.h for ctypes, made by scripts/declare_header.py: m
 from __future__ import annotations
 
 # fmt: off
-from ctypes import POINTER, Structure, {names}
+from ctypes import CFUNCTYPE, POINTER, Structure, {names}
 from typing import Any
 '''
 
@@ -59,13 +60,19 @@ def declare(header):
     text = re.sub(r"/\*.*?\*/", " ", header, flags=re.S)
     text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     text = re.sub(r'extern "C" \{|^\}\s*$', " ", text, flags=re.M)
-    structs, lines, functions = [], [], []
+    structs, calls, lines, functions = [], [], [], []
     for part in re.finditer(r"([^;{}]+(?:\{[^}]*\})?[^;{}]*);", text):
         words = " ".join(part.group(1).split())
         if found := re.fullmatch(r"enum \w+ \{(.*)\}", words):
             lines += [item.strip().removeprefix("ESPALIER_") for item in found.group(1).split(",")]
         elif re.fullmatch(r"typedef struct (\w+) \1", words):
             pass  # a handle
+        elif found := re.fullmatch(r"typedef (.+?)\(\*(\w+)\)\((.*)\)", words):  # of a function
+            kind, name, arguments = found.groups()
+            kinds = [kind, *(split_declaration(item)[0][0] for item in arguments.split(","))]
+            lines.append(f"{name} = CFUNCTYPE({', '.join(ctype(of, structs) for of in kinds)})")
+            structs.append(name)
+            calls.append(name)
         elif found := re.fullmatch(r"typedef struct (\w+) \{(.*)\} \1", words):
             members = [
                 item
@@ -89,7 +96,7 @@ def declare(header):
             functions.append(f'    "{name}": ({ctype(kind, structs)}, [{kinds}]),')
         else:
             sys.exit(f"{HEADER}: scripts/declare_header.py cannot read this: {words}")
-    body = "\n".join([*lines, "", "", "STRUCTURES = (", *(f"    {name}," for name in structs), ")"])
+    body = "\n".join([*lines, "", "", "STRUCTURES = (", *(f"    {name}," for name in structs if name not in calls), ")"])
     body += "\nFUNCTIONS: dict[str, tuple[Any, list[Any]]] = {\n" + "\n".join(functions) + "\n}\n"
     used = sorted(set(re.findall(r"\bc_\w+", body)))
     return HEAD.replace("{names}", ", ".join(used)) + "\n" + body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # fmt: off
-from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any
 
 END = -1
@@ -26,6 +26,8 @@ class espalier_open_options(Structure):
         ("communicator", c_int32),
         ("mpi_library", c_char_p),
     ]
+espalier_allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t)
+espalier_release = CFUNCTYPE(None, c_void_p, c_void_p)
 
 
 class espalier_loader_options(Structure):
@@ -40,6 +42,9 @@ class espalier_loader_options(Structure):
         ("epochs", c_int64),
         ("ahead", c_int64),
         ("on_host", c_int32),
+        ("allocate", espalier_allocate),
+        ("release", espalier_release),
+        ("context", c_void_p),
     ]
 
 

@@ -23,9 +23,9 @@ IGNORED = -100  # a class that torch's losses leave out
 class _Memory:
     """A batch of the library; no child of a fork frees it."""
 
-    def __init__(self, library: Any, batch: ctypes.c_void_p) -> None:
+    def __init__(self, library: Any, batch: ctypes.c_void_p, pinned: Pinned | None) -> None:
         self.library, self.batch, self.process = library, batch, os.getpid()
-        self.own_process = os.getpid
+        self.own_process, self.pinned = os.getpid, pinned
 
     def digest(self) -> int:
         return int(self.library.espalier_batch_digest(self.batch))
@@ -57,6 +57,30 @@ class _PlaceOnGpu:
         self.memory, self.__cuda_array_interface__ = memory, {**interface, "stream": None}
 
 
+class Pinned:
+    """Memory that torch pinned, which the library writes rows of features to; by address."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch, self.blocks = torch, {}
+        self.allocate = _declared.espalier_allocate(self._allocate)
+        self.release = _declared.espalier_release(self._release)
+
+    def _allocate(self, _: Any, size: int) -> int | None:
+        try:
+            block = self.torch.empty(size, dtype=self.torch.uint8, pin_memory=True)
+        except RuntimeError:  # there is none
+            return None
+        address = int(block.data_ptr())
+        self.blocks[address] = block
+        return address
+
+    def _release(self, _: Any, address: int) -> None:
+        self.blocks.pop(address, None)  # a tensor of it keeps it
+
+    def tensor(self, address: int, rows: int, columns: int) -> Any:
+        return self.blocks[address].view(self.torch.float32).reshape(rows, columns)
+
+
 def _interface(address: int | None, kind: str, shape: tuple[int, ...]) -> dict[str, Any]:
     return {"data": (address, False), "typestr": kind, "shape": shape, "version": 3}
 
@@ -69,7 +93,8 @@ class Maker:
     """Makes batches of one loader. `torch`: the module, or None for arrays of NumPy."""
 
     def __init__(self, library: Any, about: dict[str, Any], torch: Any, pinned: bool) -> None:
-        self.library, self.about, self.torch, self.pinned = library, about, torch, pinned
+        self.library, self.about, self.torch = library, about, torch
+        self.pinned = Pinned(torch) if pinned else None
         self.device = None  # of the batches, where that is a GPU
         if torch is not None and about["gpu"] is not None and torch.cuda.is_available():
             self.device = torch.device("cuda", about["gpu"])
@@ -77,7 +102,7 @@ class Maker:
         self.names = [of["name"] for of in about["types"] or ()]
 
     def batch(self, pointer: ctypes.c_void_p) -> Minibatch:
-        memory = _Memory(self.library, pointer)
+        memory = _Memory(self.library, pointer, self.pinned)
         view = options(_declared.espalier_batch_view)
         check(self.library.espalier_batch_look(pointer, ctypes.byref(view)))
         if view.on_gpu:
@@ -123,7 +148,7 @@ class Maker:
         made = self.torch.from_numpy(array)
         if self.device is not None:
             return made.to(self.device)
-        return made.pin_memory() if self.pinned else made
+        return made if self.pinned is None else made.pin_memory()
 
     def _labels(self, view: Any, array: Callable[..., Any]) -> Any:
         if view.label_columns:
@@ -150,7 +175,12 @@ class Maker:
 
     def _rows(self, view: Any, array: Callable[..., Any], kinds: Any) -> Any:
         tables = [view.tables[k] for k in range(view.table_count)]
-        made = [array(of.data, FLOAT32, of.rows, of.columns) for of in tables]
+        made = [
+            self.pinned.tensor(of.data, of.rows, of.columns)
+            if self.pinned is not None and of.data and of.rows * of.columns
+            else array(of.data, FLOAT32, of.rows, of.columns)
+            for of in tables
+        ]
         if not self.names:
             return made[0] if made else None
         found = {}

@@ -108,6 +108,7 @@ class Job:
         self._dropped: set[int] = set()  # those that nobody on this rank has any more
         self._numbers = itertools.count()
         _open_jobs.append(self)
+        self.lent: list[Any] = []  # what the library calls until it is closed
         self._warned = 0
         self._warn()
 
@@ -163,8 +164,8 @@ class Job:
         `fanout`: next to the seeds first, -1 whole rows, else the config's; `batch_size`: else the
         config's; `ahead`: steps that are fetched before they are asked for, else
         run.prefetch_steps; `arrays`: "torch", "numpy", or None, torch's where torch is imported;
-        `pin_memory=True` copies arrays into memory that torch pinned. Where the job computes on a
-        GPU, torch's are there."""
+        `pin_memory=True`: features are written to memory that torch pinned, and other arrays are
+        copied there. Where the job computes on a GPU, torch's are there."""
         self._sweep()
         return Loader(self, epochs, **how)
 

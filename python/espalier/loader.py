@@ -69,6 +69,9 @@ class Loader:
         if pin_memory and self._maker.device is not None:
             raise DataError("pin_memory=True: the batches of this job are on its GPU already")
         asked.on_host = self._maker.device is None
+        if (pinned := self._maker.pinned) is not None:
+            asked.allocate, asked.release = pinned.allocate, pinned.release
+            job.lent.append(pinned)  # the library has a loader longer than Python does
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)

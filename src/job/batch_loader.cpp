@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include "espalier/base/named.hpp"
@@ -184,6 +185,7 @@ class LoaderOver final : public BatchLoaderOn<To> {
         space_(space_of(job, set.space())),
         queue_(queue),
         listed_(!options.split.empty() || options.vertices),
+        memory_(options.memory),
         ahead_(options.ahead >= 0 ? options.ahead : job.config.run.prefetch_steps),
         clock_(space_, timers_) {
     if (!queue.has_thread()) ahead_ = 0;
@@ -321,8 +323,7 @@ class LoaderOver final : public BatchLoaderOn<To> {
       else
         item->minibatch = copy_minibatch<To>(space_, minibatch);
       item->batch = item->minibatch.number;
-      for (std::size_t k = 0; k < rows.size(); ++k)
-        item->tables.push_back(given(dense(k, std::move(rows[k][m]))));
+      for (std::size_t k = 0; k < rows.size(); ++k) add_rows(*item, given(dense(k, std::move(rows[k][m]))));
       const auto seeds = plan.batch(item->batch);
       add_labels(*item, seeds.label_indices());
       if (const auto* const links = seeds.links()) add_links(*item, *links);
@@ -365,6 +366,22 @@ class LoaderOver final : public BatchLoaderOn<To> {
     }
   }
 
+  // Rows of a table, where they are or in memory of the user's.
+  void add_rows(Item& item, Matrix<float, To> rows) const {
+    if constexpr (std::is_same_v<To, Cpu>)
+      if (memory_.allocate && !rows.data.empty()) {
+        const auto bytes = rows.data.size() * sizeof(float);
+        auto* const lent = static_cast<float*>(memory_.allocate(bytes));
+        if (lent == nullptr) throw std::runtime_error("no memory is lent to a loader for rows of features");
+        item.lent.emplace_back(lent, memory_.release);
+        std::ranges::copy(rows.data, lent);
+        item.tables.emplace_back(rows.rows, rows.columns, lent);
+        return;
+      }
+    const auto& own = item.rows.emplace_back(std::move(rows));
+    item.tables.emplace_back(own);
+  }
+
   // A copy of what the host has.
   template <class T>
   Array<To, T> given(std::span<const T> values) const {
@@ -380,7 +397,7 @@ class LoaderOver final : public BatchLoaderOn<To> {
 
   // Rows go back to the spare ones.
   static void take_back(LoadedBatchOn<Cpu>* item, SpareRows& spare) {
-    if (std::is_same_v<Space, Cpu> && !item->tables.empty()) spare.put(std::move(item->tables));
+    if (std::is_same_v<Space, Cpu> && !item->rows.empty()) spare.put(std::move(item->rows));
     delete item;
   }
 
@@ -412,10 +429,8 @@ class LoaderOver final : public BatchLoaderOn<To> {
         static_cast<std::size_t>(layers_),
         BlockView<To>(0, 0, 0, begins->data(), nullptr, Beside<const float>{true, std::span(kNoValues)},
                       {sees_relations(job_.config), std::span(kNoRelations)}));
-    for (std::size_t k = 0; k < lent_.input.tables(); ++k) {
-      item->tables.emplace_back();
-      item->tables.back().columns = tables_[k].width;
-    }
+    for (std::size_t k = 0; k < lent_.input.tables(); ++k)
+      item->tables.emplace_back(0, tables_[k].width, nullptr);
     if (labels_.rows != nullptr) item->labels.columns = labels_.rows->columns;
     return item;
   }
@@ -445,7 +460,8 @@ class LoaderOver final : public BatchLoaderOn<To> {
   std::vector<InputTable> tables_ = tables_of(job_);
   Space space_;
   WorkQueue& queue_;
-  bool listed_;         // vertices in order, not batches of training
+  bool listed_;  // vertices in order, not batches of training
+  RowMemory memory_;
   std::int64_t ahead_;  // steps
   Listed list_;
   std::optional<VerticesInOrder> in_order_;

@@ -17,6 +17,11 @@ LoaderOptions options_of(const espalier_loader_options& given) {
   options.batch_size = given.batch_size;
   options.epochs = given.epochs;
   options.ahead = given.ahead;
+  if (given.allocate != nullptr)
+    options.memory = {[given](std::size_t bytes) { return given.allocate(given.context, bytes); },
+                      [given](void* memory) { given.release(given.context, memory); }};
+  if ((given.allocate == nullptr) != (given.release == nullptr))
+    usage_error("allocate and release are given together{}", "");
   return options;
 }
 
@@ -44,7 +49,7 @@ template <class Space>
 std::unique_ptr<espalier_batch> batch_of(std::shared_ptr<const LoadedBatchOn<Space>> item) {
   auto batch = std::make_unique<espalier_batch>();
   for (const auto& block : item->minibatch.blocks) batch->blocks.push_back(view_of(block));
-  for (const auto& rows : item->tables) batch->tables.push_back({rows.rows, rows.columns, rows.data.data()});
+  for (const auto& rows : item->tables) batch->tables.push_back({rows.rows, rows.columns, rows.data});
   for (const auto& run : item->runs) {
     batch->run_begins.push_back(run.begin);
     batch->run_types.push_back(run.type);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <mutex>
 
 #include "espalier/job/sampling_on_gpu.hpp"
 #include "open_job.hpp"
@@ -108,7 +109,7 @@ TEST(BatchLoader, GivesRowsAndLabelsOfTheGraphThatStay) {
       const auto vertices = batch->minibatch.vertices;
       for (std::size_t k = 0; k < vertices.size(); ++k)
         for (std::int64_t j = 0; j < 5; ++j)
-          ASSERT_EQ(batch->tables[0](static_cast<std::int64_t>(k), j), features(vertices[k], j));
+          ASSERT_EQ(batch->tables[0].row(static_cast<std::int64_t>(k))[j], features(vertices[k], j));
       for (std::size_t k = 0; k < batch->classes.size(); ++k)
         ASSERT_EQ(batch->classes[k], labels[vertices[k]]);
       seeds += batch->minibatch.seeds();
@@ -197,6 +198,46 @@ TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
   std::int64_t seeds = 0;
   for (const auto& batch : of_other) seeds += batch->minibatch.seeds();
   EXPECT_EQ(over_ranks(seeds, Reduction::kSum), open.job.graph.valid);
+}
+
+TEST(BatchLoader, WritesRowsToMemoryThatIsLentAndGivesItBack) {
+  auto graph = small_graph();
+  OpenJob open(loader_config(1, "graphsage"), graph);
+  std::mutex mutex;
+  std::map<void*, std::vector<float>> lent;
+  const RowMemory memory = {[&](std::size_t bytes) -> void* {
+                              const std::lock_guard lock(mutex);
+                              std::vector<float> rows(bytes / sizeof(float));
+                              auto* const at = rows.data();
+                              lent.emplace(at, std::move(rows));
+                              return at;
+                            },
+                            [&](void* at) {
+                              const std::lock_guard lock(mutex);
+                              lent.erase(at);
+                            }};
+  auto loader = open.load({.epochs = 1, .memory = memory}), own = open.load({.epochs = 1});
+  auto batches = all_of(*loader);
+  const auto expected = all_of(*own);
+  ASSERT_EQ(batches.size(), expected.size());
+  std::size_t with_rows = 0;
+  for (std::size_t k = 0; k < batches.size(); ++k) {
+    const auto &rows = batches[k]->tables[0], &others = expected[k]->tables[0];
+    ASSERT_EQ(rows.rows, others.rows);
+    if (rows.rows == 0) continue;
+    ++with_rows;
+    EXPECT_TRUE(lent.contains(const_cast<float*>(rows.data)));
+    EXPECT_TRUE(std::equal(rows.data, rows.data + rows.rows * rows.columns, others.data));
+  }
+  EXPECT_EQ(lent.size(), with_rows);
+  const auto of_one = batches[0]->tables[0].data;
+  loader.reset();
+  EXPECT_TRUE(lent.contains(const_cast<float*>(of_one))) << "as long as there are batches";
+  batches.clear();
+  EXPECT_TRUE(lent.empty());
+  auto none =
+      open.load({.epochs = 1, .memory = {[](std::size_t) -> void* { return nullptr; }, [](void*) {}}});
+  EXPECT_THROW(none->next(), std::runtime_error);
 }
 
 TEST(BatchLoader, RefusesWhatItCannotGive) {

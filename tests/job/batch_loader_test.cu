@@ -51,7 +51,7 @@ Read read(const Space& space, const LoadedBatchOn<Space>& item) {
   }
   for (const auto& rows : item.tables) {
     all.integers.push_back({rows.rows, rows.columns});
-    take(rows.data.data(), rows.data.size());
+    take(rows.data, static_cast<std::size_t>(rows.rows * rows.columns));
   }
   take(item.classes.data(), item.classes.size());
   for (const auto* ends : {&item.links.heads, &item.links.tails, &item.links.relations,
@@ -149,7 +149,7 @@ class Reader {
   void begin(const LoadedBatchOn<Cuda>& item) {
     queue_.run([&] {
       item.made->arrays.let_read(gpu_.stream());
-      copy(gpu_, item.tables[0].data, copies_.emplace_back());
+      copy(gpu_, item.rows[0].data, copies_.emplace_back());
       const auto& block = item.minibatch.blocks.back();
       copy_bytes_on_device(gpu_, block.indices, indices_.emplace_back(block.entries()).data(),
                            static_cast<std::size_t>(block.entries()) * sizeof(std::int32_t));
@@ -175,7 +175,7 @@ TEST_F(LoaderOnGpu, MemoryWaitsForStreamsThatReadIt) {
   auto graph = small_graph();
   std::vector<Buffer<float>> expected;
   OpenJob on_cpu(loader_config(1, "graphsage"), graph);
-  for (const auto& item : all_of(*on_cpu.load({.epochs = 1}))) expected.push_back(item->tables[0].data);
+  for (const auto& item : all_of(*on_cpu.load({.epochs = 1}))) expected.push_back(item->rows[0].data);
   OpenJobOn<Cuda> open(loader_config(1, "graphsage", "train.seed=3", "cuda"), graph);
   Reader reader(*open.job.device.gpu);
   auto loader = open.load({.epochs = 1});

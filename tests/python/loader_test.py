@@ -89,6 +89,14 @@ class Laws(OnRanks):
             with self.subTest(ranks=ranks):
                 self.drawn_on(ranks, expected, digests)
 
+    def test_features_are_written_to_memory_that_is_pinned(self):
+        self.write_job("sampler.batch_size=5")
+        found, used, lie_there, left = self.on(1, "pinned")[0]
+        drawn = [of for of in self.on(1, "draw")[0]["batches"] if of.epoch == 1]
+        expected = [(batch.vertices.tolist(), batch.x.tolist()) for batch in drawn]
+        self.assertEqual(found, expected)
+        self.assertEqual((used, lie_there, left), (len(drawn), True, 0))
+
     def test_loops_begin_where_they_are_told(self):
         self.write_job("train.batches_per_step=2")
         expected, _ = self.written()

@@ -181,6 +181,43 @@ def claimed(folder):
         return found
 
 
+class HostTensor(np.ndarray):
+    """In place of torch's tensor in memory of the host."""
+
+    def data_ptr(self):
+        return self.ctypes.data
+
+    def pin_memory(self):
+        return self.copy()
+
+    def long(self):
+        return self.astype(np.int64)
+
+
+def pinned(folder):
+    """Batches whose features a stand-in for torch has memory for; how many blocks of it are in use
+    while batches are, and behind them."""
+    sys.modules["torch"] = types.SimpleNamespace(
+        cuda=types.SimpleNamespace(is_available=lambda: True),
+        uint8=np.uint8,
+        float32=np.float32,
+        empty=lambda size, dtype, pin_memory: np.empty(size, dtype).view(HostTensor),
+        from_numpy=lambda array: array.view(HostTensor),
+        where=lambda condition, one, other: np.where(condition, one, other),
+    )
+    with open_job(folder) as job:
+        loader = job.loader(epochs=1, arrays="torch", pin_memory=True)
+        batches = list(loader)
+        blocks = loader._maker.pinned.blocks
+        used = len(blocks)
+        lie_there = all(
+            any(np.shares_memory(block, batch.x) for block in blocks.values()) for batch in batches
+        )
+        found = [(batch.vertices.tolist(), batch.x.tolist()) for batch in batches]
+        del batches
+        return found, used, lie_there, len(blocks)
+
+
 def own_network(folder):
     """The job's own network, trained and asked."""
     trained = espalier.train(pathlib.Path(folder) / "job.toml", train={"epochs": 1})

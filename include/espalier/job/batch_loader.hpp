@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,12 @@ namespace espalier {
 template <class Space>
 class TrainingSetOn;  // training_on_gpu.hpp
 
+/// Memory of a user's kind, as pinned memory is; called by any thread.
+struct RowMemory {
+  std::function<void*(std::size_t bytes)> allocate = {};  ///< null: there is none
+  std::function<void(void*)> release = {};
+};
+
 struct LoaderOptions {
   /// Empty, and no vertices: the batches of training. Else "train", "valid" or "test": every vertex
   /// of the split once, in order.
@@ -37,6 +44,7 @@ struct LoaderOptions {
   std::int64_t epochs = 0;                ///< 0: train.epochs; of a split or vertices 1
   std::int64_t ahead = -1;                ///< steps ready before they are asked for; -1:
                                           ///< run.prefetch_steps, 0: none
+  RowMemory memory = {};                  ///< for rows of features on the host; empty: our own
 };
 
 /// What is said of an item.
@@ -70,12 +78,14 @@ struct MadeOnGpu {
 /// On a GPU all memory is its own, and goes when those who read it by `made` have.
 template <class Space>
 struct LoadedBatchOn : LoadedItem {
-  MinibatchOn<Space> minibatch;               ///< blocks from 0; without a batch of no rows
-  std::vector<Matrix<float, Space>> tables;   ///< rows of each table of features
-  Array<Space, std::int32_t> classes;         ///< of the seeds (task "classes"); or none
-  Matrix<std::uint8_t, Space> labels;         ///< of the seeds (task "labels"); or none
-  LoadedLinksOn<Space> links;                 ///< (task "links")
-  std::shared_ptr<MadeOnGpu> made = nullptr;  ///< on GPUs
+  MinibatchOn<Space> minibatch;                       ///< blocks from 0; without a batch of no rows
+  std::vector<ConstMatrixView<float, Space>> tables;  ///< rows of each table of features,
+  std::vector<Matrix<float, Space>> rows;             ///< which are these, where they are our own,
+  std::vector<std::shared_ptr<void>> lent;            ///< or these
+  Array<Space, std::int32_t> classes;                 ///< of the seeds (task "classes"); or none
+  Matrix<std::uint8_t, Space> labels;                 ///< of the seeds (task "labels"); or none
+  LoadedLinksOn<Space> links;                         ///< (task "links")
+  std::shared_ptr<MadeOnGpu> made = nullptr;          ///< on GPUs
 };
 using LoadedBatch = LoadedBatchOn<Cpu>;
 
