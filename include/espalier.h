@@ -38,7 +38,8 @@ extern "C" {
 
 /* The exit codes of the program, and two of its own. */
 enum espalier_code {
-  ESPALIER_END = -1, /* no batch is left */
+  ESPALIER_STOPPED = -2, /* a rank has asked to stop */
+  ESPALIER_END = -1,     /* no batch is left */
   ESPALIER_OK = 0,
   ESPALIER_FAILED = 1,  /* a defect, or a broken machine */
   ESPALIER_USAGE = 2,   /* a wrong call, or a wrong config */
@@ -134,6 +135,10 @@ ESPALIER_API int espalier_loader_facts_of(espalier_loader* loader, espalier_load
 /* Collective. The next item is the first of that step; epochs count from 1, steps from 0. What was asked
  * for is dropped. */
 ESPALIER_API int espalier_loader_seek(espalier_loader* loader, int64_t epoch, int64_t step);
+/* By any thread, and by a handler of a signal. This rank wishes to stop: on all ranks next() gives
+ * ESPALIER_STOPPED before the same step, one of those that are drawn from now on, until the loader is
+ * sought. */
+ESPALIER_API void espalier_loader_stop(espalier_loader* loader);
 /* Collective. Asks for the next item; does not wait, and next() does so itself. */
 ESPALIER_API int espalier_loader_begin(espalier_loader* loader);
 /* Waits for what was asked for, so many seconds at most: *ready is 1 when next() will not wait. */

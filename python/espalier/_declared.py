@@ -6,6 +6,7 @@ from __future__ import annotations
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any
 
+STOPPED = -2
 END = -1
 OK = 0
 FAILED = 1
@@ -161,6 +162,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "espalier_loader_close": (c_int, [c_void_p]),
     "espalier_loader_facts_of": (c_int, [c_void_p, POINTER(espalier_loader_facts)]),
     "espalier_loader_seek": (c_int, [c_void_p, c_int64, c_int64]),
+    "espalier_loader_stop": (None, [c_void_p]),
     "espalier_loader_begin": (c_int, [c_void_p]),
     "espalier_loader_wait": (c_int, [c_void_p, c_double, c_void_p]),
     "espalier_loader_next": (c_int, [c_void_p, POINTER(c_void_p)]),

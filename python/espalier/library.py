@@ -80,7 +80,11 @@ def library() -> Any:
             "`make install`) and `pip install ./python` of one checkout bring both"
         )
     for name, (result, arguments) in _declared.FUNCTIONS.items():
-        function = getattr(found, name)
+        function = getattr(found, name, None)
+        if function is None:
+            raise DataError(
+                f"{found._name} has no {name}: it is older than this package, `make` builds it anew"
+            )
         function.restype, function.argtypes = result, arguments
     return found
 
@@ -116,8 +120,8 @@ def fail(code: int) -> NoReturn:
 
 
 def check(code: int) -> int:
-    """Of a call: OK or END, or it raises."""
-    if code not in (_declared.OK, _declared.END):
+    """Of a call: OK, END or STOPPED, or it raises."""
+    if code not in (_declared.OK, _declared.END, _declared.STOPPED):
         fail(code)
     return code
 

@@ -4,11 +4,15 @@ ranks, or every vertex of a split once."""
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import json
+import signal
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +20,7 @@ import numpy as np
 from . import _declared
 from .batches import Maker
 from .errors import DataError, DataWarning
-from .library import check, options
+from .library import AGREED, check, options
 from .minibatch import Minibatch
 
 if TYPE_CHECKING:
@@ -75,6 +79,8 @@ class Loader:
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)
+        stop = functools.partial(job.library.espalier_loader_stop, self._handle)
+        self._interrupts = _Interrupts(stop, job.ranks == 1)
         if not job.about["loads_ahead"] and ahead != 0 and job.rank == 0:
             warnings.warn(
                 "MPI was started without MPI_THREAD_MULTIPLE: batches are drawn while `next` waits "
@@ -171,10 +177,14 @@ class Loader:
             self._asked = True
         ready = ctypes.c_int32()
         while not ready:
+            self._interrupts.check()
             self._call("loader_wait", SLICE, ctypes.byref(ready))
         found = ctypes.c_void_p()
-        self._call("loader_next", ctypes.byref(found))
+        code = self._call("loader_next", ctypes.byref(found))
         self._asked = False
+        if code == _declared.STOPPED:
+            self._begun = None
+            raise self._interrupts.agreed()
         batch = self._maker.batch(found)
         self._begun = None
         if batch.ends_step:
@@ -198,8 +208,56 @@ class Epoch:
 
     def __iter__(self) -> Iterator[Minibatch]:
         loop = self._loader._loop((self.number, self._step))
-        for _ in range(len(self)):
-            yield self._loader._take(loop)
+        with self._loader._interrupts:
+            for _ in range(len(self)):
+                yield self._loader._take(loop)
+
+
+class _Interrupts:
+    """While a loop goes over batches on several ranks, Ctrl-C, or SIGINT of a batch system, to one
+    or to all of them raises KeyboardInterrupt on all, before the same step. A second one, or one
+    that the others do not come to, raises it here."""
+
+    PATIENCE = 5.0  # seconds
+
+    def __init__(self, stop: Callable[[], None], alone: bool) -> None:
+        self._stop, self._alone = stop, alone
+        self._since: float | None = None
+        self._before: Any = None
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth > 1 or self._alone:
+            return
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._ask)
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._before is not None:
+            if signal.getsignal(signal.SIGINT) == self._ask:
+                signal.signal(signal.SIGINT, self._before)
+            self._before, self._since = None, None
+
+    def _ask(self, number: int, frame: Any) -> None:
+        if self._since is not None:
+            signal.default_int_handler(number, frame)
+        self._since = time.monotonic()
+        self._stop()
+
+    def check(self) -> None:
+        """While others are waited for."""
+        if self._since is not None and time.monotonic() - self._since > self.PATIENCE:
+            raise KeyboardInterrupt
+
+    def agreed(self) -> KeyboardInterrupt:
+        self._since = None
+        error = KeyboardInterrupt("a rank was interrupted; all stop before this step")
+        setattr(error, AGREED, _declared.STOPPED)
+        return error
 
 
 def _module(arrays: str | None, pinned: bool) -> Any:

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <stdexcept>
@@ -221,6 +222,7 @@ class LoaderOver final : public BatchLoaderOn<To> {
     entered_ = false;
     drawn_ = begun_ = to.step == facts_.steps ? Cursor{to.epoch + 1, 0} : to;
     current_.clear();
+    wishes_to_stop_ = stops_ = stopped_ = false;
   }
 
   void begin() override {
@@ -238,6 +240,9 @@ class LoaderOver final : public BatchLoaderOn<To> {
            std::future_status::timeout;
   }
 
+  void stop() override { wishes_to_stop_ = true; }
+  bool stopped() const override { return stopped_; }
+
   std::shared_ptr<const LoadedBatchOn<To>> next() override {
     begin();
     if (current_.empty()) {
@@ -246,6 +251,8 @@ class LoaderOver final : public BatchLoaderOn<To> {
       asked_.pop_front();
       front.done.get();
       current_ = std::move(*front.items);
+      stopped_ = current_.empty();
+      if (stopped_) return nullptr;
     }
     auto item = std::move(current_.front());
     current_.pop_front();
@@ -299,15 +306,18 @@ class LoaderOver final : public BatchLoaderOn<To> {
       labels_.rows = &several->train_labels;
   }
 
-  // By the queue. The items of the step after the one before.
+  // By the queue. The items of the step after the one before; none where ranks stop.
   Items draw_step() {
+    const auto& world = job_.grid->world();
+    if (!stops_ && world.size() > 1)
+      stops_ = world.all_reduce(wishes_to_stop_ ? 1 : 0, Reduction::kMax, "stop") != 0;
+    if (stops_ || (world.size() == 1 && wishes_to_stop_)) return {};
     if (!entered_) pipeline_->enter(drawn_);
     entered_ = true;
     const auto& plan = pipeline_->plan();
     const auto begin = plan.step_begin(drawn_.step), end = plan.step_end(drawn_.step);
-    const auto rank = job_.grid->world().rank();
     InputMatrices<Space> rows(lent_.input.tables());
-    spare_->take(plan.kept_by(rank, begin, end).size(), rows);
+    spare_->take(plan.kept_by(world.rank(), begin, end).size(), rows);
     const auto edges = std::make_shared<EdgesOn<Space>>();
     auto step = pipeline_->next(rows, *edges);
     const double weight = listed_ ? static_cast<double>(plan.examples().count_seeds(begin, end))
@@ -478,9 +488,11 @@ class LoaderOver final : public BatchLoaderOn<To> {
   std::shared_ptr<SpareRows> spare_ = std::make_shared<SpareRows>();
   // The queue's: the next to be drawn.
   Cursor drawn_;
-  bool entered_ = false;
+  bool entered_ = false, stops_ = false;
+  std::atomic<bool> wishes_to_stop_ = false;
   // The caller's: the next to be asked for, what was asked for, what is left of a step.
   Cursor begun_;
+  bool stopped_ = false;
   std::deque<Asked> asked_;
   Items current_;
 };

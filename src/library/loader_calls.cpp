@@ -151,6 +151,10 @@ int espalier_loader_seek(espalier_loader* loader, int64_t epoch, int64_t step) {
   });
 }
 
+void espalier_loader_stop(espalier_loader* loader) {
+  std::visit([](const auto& of) { of->stop(); }, loader->loader);
+}
+
 int espalier_loader_begin(espalier_loader* loader) {
   return answer(loader->job, [&] {
     begin_loader(*loader);
@@ -173,7 +177,7 @@ int espalier_loader_next(espalier_loader* loader, espalier_batch** batch) {
     return std::visit(
         [&](const auto& of) -> int {
           auto item = of->next();
-          if (!item) return ESPALIER_END;
+          if (!item) return of->stopped() ? ESPALIER_STOPPED : ESPALIER_END;
           *batch = batch_of(std::move(item)).release();
           return ESPALIER_OK;
         },

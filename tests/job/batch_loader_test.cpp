@@ -200,6 +200,30 @@ TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
   EXPECT_EQ(over_ranks(seeds, Reduction::kSum), open.job.graph.valid);
 }
 
+TEST(BatchLoader, StopsOnAllRanksBeforeTheSameStep) {
+  auto graph = small_graph();
+  OpenJob open(loader_config(1, "graphsage"), graph);
+  const auto loader = open.load({.ahead = 2});
+  const auto all = all_of(*loader);
+  EXPECT_FALSE(loader->stopped());
+  loader->seek({1, 0});
+  std::vector<std::uint64_t> seen;
+  for (int k = 0; k < 3; ++k) seen.push_back(digest_of(*loader->next()));
+  if (test_world().rank() == test_world().size() - 1) loader->stop();
+  Cursor last = {};
+  while (const auto batch = loader->next()) {
+    seen.push_back(digest_of(*batch));
+    last = batch->step;
+  }
+  EXPECT_TRUE(loader->stopped());
+  EXPECT_EQ(loader->next(), nullptr);
+  EXPECT_LT(seen.size(), all.size());
+  EXPECT_EQ(over_ranks(last.step, Reduction::kMin), over_ranks(last.step, Reduction::kMax));
+  for (std::size_t k = 0; k < seen.size(); ++k) EXPECT_EQ(seen[k], digest_of(*all[k]));
+  loader->seek({1, 0});
+  EXPECT_EQ(all_of(*loader).size(), all.size());
+}
+
 TEST(BatchLoader, WritesRowsToMemoryThatIsLentAndGivesItBack) {
   auto graph = small_graph();
   OpenJob open(loader_config(1, "graphsage"), graph);

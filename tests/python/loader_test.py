@@ -97,6 +97,16 @@ class Laws(OnRanks):
         self.assertEqual(found, expected)
         self.assertEqual((used, lie_there, left), (len(drawn), True, 0))
 
+    def test_an_interrupt_of_one_rank_stops_all_before_the_same_step(self):
+        expected, _ = self.written()
+        for ranks in (2, 4):
+            found = self.on(ranks, "interrupted_together")
+            places = {(of["state"]["epoch"], of["state"]["step"]) for of in found}
+            self.assertEqual(len(places), 1, places)
+            self.assertNotEqual(places, {(1, 0)})
+            self.assertTrue(all(of["restored"] for of in found))
+            self.assertEqual(self.joined([of["seen"] + of["rest"] for of in found]), expected)
+
     def test_loops_begin_where_they_are_told(self):
         self.write_job("train.batches_per_step=2")
         expected, _ = self.written()

@@ -8,6 +8,7 @@ import itertools
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -216,6 +217,24 @@ def pinned(folder):
         found = [(batch.vertices.tolist(), batch.x.tolist()) for batch in batches]
         del batches
         return found, used, lie_there, len(blocks)
+
+
+def interrupted_together(folder):
+    """Rank 1 is interrupted within a step; where each rank stops, where it would go on, and what the
+    rest is then."""
+    with open_job(folder) as job:
+        loader = job.loader(epochs=2, ahead=1, **ARRAYS)
+        seen = []
+        try:
+            for batch in loader:
+                seen.append(batch)
+                if len(seen) == 2 and job.rank == 1:
+                    os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            state = loader.state_dict()
+            restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            loader.load_state_dict(state)
+            return {"seen": seen, "state": state, "rest": list(loader), "restored": restored}
 
 
 def own_network(folder):

@@ -116,6 +116,11 @@ class BatchLoaderOn {
   virtual void begin() = 0;
   /// Waits for what begin() asked for, so long at most: would next() wait?
   virtual bool ready(double seconds) = 0;
+  /// Local, by any thread, as a handler of a signal. This rank wishes to stop: of the steps that
+  /// are drawn from here on no rank gets one, until it seeks.
+  virtual void stop() = 0;
+  /// Did next() give nothing because of that?
+  virtual bool stopped() const = 0;
   /// Null: there is none.
   virtual std::shared_ptr<const LoadedBatchOn<Space>> next() = 0;
 };
