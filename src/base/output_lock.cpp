@@ -128,15 +128,16 @@ bool same_time(const struct stat& a, const struct stat& b) {
   return a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
-// Asks for the whole file, without waiting: 0, or why not.
+// Asks for the whole file, without waiting: 0, or why not. The lock is of the open file, not of the
+// process: another one of this process is refused, too, and may be closed.
 int lock_file(int file) {
   struct flock whole = {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
-  if (fcntl(file, F_SETLK, &whole) == 0) return 0;
+  if (fcntl(file, F_OFD_SETLK, &whole) == 0) return 0;
   if (errno != EBADF) return errno;
   // Open for reading only, as another user's: then ask who has it.
-  if (fcntl(file, F_GETLK, &whole) != 0) return errno;
+  if (fcntl(file, F_OFD_GETLK, &whole) != 0) return errno;
   return whole.l_type == F_UNLCK ? 0 : EAGAIN;
 }
 
@@ -334,8 +335,7 @@ bool OutputLock::take_over(const Rival& rival) {
   return false;
 }
 
-// Opening the file makes a client of NFS ask the server; closing it drops the lock that keeps
-// others out.
+// Opening the file makes a client of NFS ask the server.
 bool OutputLock::is_at_path(const Rival& rival) const {
   if (locks_ != FileLocks::kEverywhere) {
     const Rival now(path_);
@@ -345,7 +345,6 @@ bool OutputLock::is_at_path(const Rival& rival) const {
   return stat(path_.c_str(), &now) == 0 && same_file(now, rival.about);
 }
 
-// Without opening the file: closing it again would drop our lock.
 bool OutputLock::is_ours() const {
   struct stat there = {}, ours = {};
   return stat(path_.c_str(), &there) == 0 && fstat(file_, &ours) == 0 && same_file(there, ours);

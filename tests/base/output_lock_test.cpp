@@ -157,6 +157,18 @@ TEST(OutputLock, AProcessIsKnownByItsTimeOfStartAsWell) {
   EXPECT_EQ(files_in(folder), 0);
 }
 
+TEST(OutputLock, AnotherOneOfTheSameProcessIsRefusedToo) {
+  const auto folder = test_folder("lock_again");
+  for (const auto locks : kAll) {
+    {
+      const OutputLock first(folder, locks, kShort);
+      EXPECT_TRUE(holds(refusal(folder, locks), "process " + std::to_string(getpid())));
+      EXPECT_TRUE(holds(refusal(folder, locks), "is in use")) << "looking at it dropped nothing";
+    }
+    EXPECT_EQ(refusal(folder, locks), "");
+  }
+}
+
 TEST(OutputLock, ARequeuedJobDoesNotWaitForItself) {
   ESPALIER_SKIP_WITHOUT_FORKED_THREADS();
   const auto folder = test_folder("lock_requeued");

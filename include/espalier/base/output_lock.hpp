@@ -4,7 +4,7 @@
 // first moment: it is written under another name and then linked. Who holds it is alive while one
 // of these holds, the first that can be known:
 //
-//     a lock of the system (fcntl) on the file, which dies with its process
+//     a lock of the system (fcntl) on the open file, which dies with its process
 //     on the same host and boot: its process, by id and time of start
 //     on another host: the file's time, which the holder moves on every two seconds
 //
@@ -86,8 +86,7 @@ class OutputLock {
   Patience patience_;
   LockOwner self_;
   std::vector<std::string> made_;  ///< folders that were not there, outermost first
-  int file_ = -1;                  ///< closing any descriptor of this file would drop the
-                                   ///< lock on it
+  int file_ = -1;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
