@@ -29,7 +29,7 @@ class Error : public std::runtime_error {
   int code_;
 };
 
-/// Throws what a call returned, if that is an error; false: ESPALIER_END.
+/// Throws what a call returned, if that is an error; false: ESPALIER_END, or ESPALIER_STOPPED.
 inline bool check(int code) {
   if (code > 0) throw Error(code);
   return code == ESPALIER_OK;

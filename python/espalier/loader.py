@@ -4,15 +4,16 @@ ranks, or every vertex of a split once."""
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
 import json
+import os
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,8 +80,7 @@ class Loader:
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)
-        stop = functools.partial(job.library.espalier_loader_stop, self._handle)
-        self._interrupts = _Interrupts(stop, job.ranks == 1)
+        self._interrupts = _Interrupts(self, job.ranks == 1)
         if not job.about["loads_ahead"] and ahead != 0 and job.rank == 0:
             warnings.warn(
                 "MPI was started without MPI_THREAD_MULTIPLE: batches are drawn while `next` waits "
@@ -164,7 +164,7 @@ class Loader:
         """Begins a loop there; the one before is over."""
         if self._begun != place:
             self._call("loader_seek", *place)
-            self._asked = False
+            self._asked = self._interrupts.wished = False
         self._next = self._begun = place
         self._loops += 1
         return self._loops
@@ -175,9 +175,9 @@ class Loader:
         if not self._asked:
             self._call("loader_begin")
             self._asked = True
-        ready = ctypes.c_int32()
+        ready, since = ctypes.c_int32(), time.monotonic()
         while not ready:
-            self._interrupts.check()
+            self._interrupts.check(since)
             self._call("loader_wait", SLICE, ctypes.byref(ready))
         found = ctypes.c_void_p()
         code = self._call("loader_next", ctypes.byref(found))
@@ -193,6 +193,23 @@ class Loader:
                 (batch.epoch + 1, 0) if ends else (batch.epoch, batch.step + 1)
             )
         return batch
+
+
+    def _wish_to_stop(self) -> bool:
+        """By a handler of a signal. Is there something to stop?"""
+        if not self._handle or self._job.closed:
+            return False
+        self._job.library.espalier_loader_stop(self._handle)
+        return True
+
+    def _end(self, epoch: int) -> None:
+        """Behind the last batch of an epoch. What is drawn of the next hears of a wish; of the last
+        one nothing is."""
+        if epoch < self._epochs or self._job.ranks == 1:
+            return
+        if self._job.sum(float(self._interrupts.wished)) > 0:
+            self._begun = None
+            raise self._interrupts.agreed()
 
 
 class Epoch:
@@ -211,18 +228,19 @@ class Epoch:
         with self._loader._interrupts:
             for _ in range(len(self)):
                 yield self._loader._take(loop)
+            self._loader._end(self.number)
 
 
 class _Interrupts:
     """While a loop goes over batches on several ranks, Ctrl-C, or SIGINT of a batch system, to one
-    or to all of them raises KeyboardInterrupt on all, before the same step. A second one, or one
-    that the others do not come to, raises it here."""
+    or to all of them raises KeyboardInterrupt on all, before the same step or behind the last. A
+    second one, or one that the others do not come to, raises it here."""
 
-    PATIENCE = 5.0  # seconds
+    PATIENCE = 5.0  # seconds of waiting for others
 
-    def __init__(self, stop: Callable[[], None], alone: bool) -> None:
-        self._stop, self._alone = stop, alone
-        self._since: float | None = None
+    def __init__(self, loader: Loader, alone: bool) -> None:
+        self._loader, self._alone = weakref.ref(loader), alone
+        self.wished = False  # and not agreed yet
         self._before: Any = None
         self._depth = 0
 
@@ -235,27 +253,34 @@ class _Interrupts:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._ask)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: Any, *_: object) -> None:
         self._depth -= 1
-        if self._depth == 0 and self._before is not None:
-            if signal.getsignal(signal.SIGINT) == self._ask:
-                signal.signal(signal.SIGINT, self._before)
-            self._before, self._since = None, None
+        if self._depth > 0 or self._before is None:
+            return
+        if signal.getsignal(signal.SIGINT) == self._ask:
+            signal.signal(signal.SIGINT, self._before)
+        self._before = None
+        if self.wished and kind is GeneratorExit:  # the loop was left: nobody will come to agree
+            self.wished = False
+            # Raised in here it would be lost: a generator that is closed has nobody to tell.
+            again = threading.Timer(SLICE, os.kill, (os.getpid(), signal.SIGINT))
+            again.daemon = True
+            again.start()
 
     def _ask(self, number: int, frame: Any) -> None:
-        if self._since is not None:
+        loader = self._loader()
+        if self.wished or loader is None or not loader._wish_to_stop():
             signal.default_int_handler(number, frame)
-        self._since = time.monotonic()
-        self._stop()
+        self.wished = True
 
-    def check(self) -> None:
+    def check(self, waits_since: float) -> None:
         """While others are waited for."""
-        if self._since is not None and time.monotonic() - self._since > self.PATIENCE:
+        if self.wished and time.monotonic() - waits_since > self.PATIENCE:
             raise KeyboardInterrupt
 
     def agreed(self) -> KeyboardInterrupt:
-        self._since = None
-        error = KeyboardInterrupt("a rank was interrupted; all stop before this step")
+        self.wished = False
+        error = KeyboardInterrupt("a rank was interrupted; all stop here")
         setattr(error, AGREED, _declared.STOPPED)
         return error
 

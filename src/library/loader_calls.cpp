@@ -206,8 +206,10 @@ int espalier_batch_wait(const espalier_batch* batch, void* stream) {
   return answer(nullptr, [&] {
     std::visit(
         [&]<class Space>(const std::shared_ptr<const LoadedBatchOn<Space>>& item) {
-          if constexpr (std::is_same_v<Space, Cuda>)
+          if constexpr (std::is_same_v<Space, Cuda>) {
+            const CudaGuest here(item->made->gpu);  // whose default stream a null one is
             item->made->arrays.let_read(static_cast<CUstream_st*>(stream));
+          }
         },
         batch->item);
     return ESPALIER_OK;

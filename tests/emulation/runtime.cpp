@@ -403,6 +403,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const Turn turn;
+  if (stream == nullptr && event->device != device_of_thread) {
+    std::fprintf(stderr,
+                 "emulated CUDA: the default stream of GPU %d waits for GPU %d; of which is it meant?\n",
+                 device_of_thread, event->device);
+    return note(cudaErrorInvalidResourceHandle);
+  }
   if (stream == nullptr) stream = default_stream();
   deliver_until(event->stream, event->moment);
   auto& seen = stream->seen[event->stream];

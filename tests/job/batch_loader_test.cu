@@ -9,6 +9,7 @@
 
 #include <thread>
 
+#include "cuda_test.hpp"
 #include "open_job.hpp"
 
 namespace espalier {
@@ -78,13 +79,7 @@ std::vector<Read> read_all(const Items& items) {
   return all;
 }
 
-class LoaderOnGpu : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string why;
-    if (count_gpus(&why) == 0) GTEST_SKIP() << "no GPU: " << why;
-  }
-};
+class LoaderOnGpu : public CudaTest {};
 
 TEST_F(LoaderOnGpu, GivesTheItemsOfTheCpu) {
   auto graph = small_graph();

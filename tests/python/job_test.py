@@ -160,6 +160,10 @@ class Ranks(Jobs):
             said = self.ends(how, 1, word)
             self.assertEqual(said.count("Traceback"), 1, said)
 
+    def test_interrupted_in_a_loop_that_is_left(self):
+        said = self.ends("left", 130, "KeyboardInterrupt", "rank 1")
+        self.assertEqual(said.count("Traceback"), 1, said)
+
     def test_interrupted_while_it_waits(self):
         command = LAUNCHER.command(
             2, sys.executable, "-m", "tests.python.on_ranks", "fails", self.folder, "interrupted"

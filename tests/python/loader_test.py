@@ -7,6 +7,7 @@ all their neighbours; a loop that ended early, or on other ranks, goes on where 
 """
 
 import os
+import unittest.mock
 
 import h5py
 import numpy as np
@@ -106,6 +107,14 @@ class Laws(OnRanks):
             self.assertNotEqual(places, {(1, 0)})
             self.assertTrue(all(of["restored"] for of in found))
             self.assertEqual(self.joined([of["seen"] + of["rest"] for of in found]), expected)
+
+    def test_an_interrupt_when_all_is_drawn_stops_all_at_the_end(self):
+        expected, _ = self.written()
+        for of in (found := self.on(2, "interrupted_at_the_end")):
+            self.assertEqual((of["said"], of["state"]["epoch"], of["state"]["step"]), (True, 3, 0))
+            self.assertTrue(of["restored"])
+        self.assertEqual(self.joined([of["seen"] for of in found]), expected)
+        self.assertEqual(self.joined([of["again"] for of in found]), expected)
 
     def test_loops_begin_where_they_are_told(self):
         self.write_job("train.batches_per_step=2")
@@ -260,15 +269,18 @@ class KindsOnGpus(Kinds):
     LIBRARY = ON_GPUS
 
     def test_torch_is_given_what_lies_on_the_gpu(self):
+        """Each rank on a GPU of its own, whose default stream is not that of the thread's GPU."""
         self.write_job("sampler.batch_size=5")  # no batch is short
-        found = self.on(1, "claimed")[0]
-        drawn = self.on(1, "draw")[0]
-        first = [batch for batch in drawn["batches"] if batch.epoch == 1]
-        self.assertEqual(sum(digest for digest, _, _ in found), drawn["digests"][0])
-        for (_, arrays, kinds), batch in zip(found, first, strict=True):
-            expected = [batch.vertices, batch.x, batch.y]
-            for block in batch.blocks:
-                expected += [block.indptr, block.indices, block.values]
-            self.assertEqual((arrays, len(kinds)), (len(expected), len(expected)))
-            for of, kind in zip(expected, kinds, strict=True):
-                self.assertEqual(kind, (of.shape, of.dtype.str, True, "cuda:0"))
+        with unittest.mock.patch.dict(os.environ, ESPALIER_EMULATED_GPUS="2"):
+            given, drawn = self.on(2, "claimed"), self.on(2, "draw")
+        for rank, (found, of_rank) in enumerate(zip(given, drawn, strict=True)):
+            first = [batch for batch in of_rank["batches"] if batch.epoch == 1]
+            self.assertEqual(sum(digest for digest, _, _ in found), of_rank["digests"][0])
+            for (_, arrays, kinds), batch in zip(found, first, strict=True):
+                expected = [batch.vertices, batch.x, batch.y]
+                for block in batch.blocks:
+                    expected += [block.indptr, block.indices, block.values]
+                there = [of for of in expected if of.size]
+                self.assertEqual((arrays, len(kinds)), (len(expected), len(there)))
+                for of, kind in zip(there, kinds, strict=True):
+                    self.assertEqual(kind, (of.shape, of.dtype.str, True, f"cuda:{rank}"))

@@ -145,12 +145,23 @@ class Claimed:
         return self
 
 
-class OnDevice:
+class Moved:
+    """Of what the host had, and of empty arrays."""
+
     def __init__(self, array):
         self.array = array
 
     def to(self, device):
-        return ("moved", device, self.array)
+        return self
+
+    def __getitem__(self, part):
+        return Moved(self.array[part])
+
+    def __lt__(self, bound):
+        return self
+
+    def long(self):
+        return self
 
 
 def claimed(folder):
@@ -163,7 +174,7 @@ def claimed(folder):
             current_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
         ),
         as_tensor=Claimed,
-        from_numpy=OnDevice,
+        from_numpy=Moved,
         where=lambda condition, one, other: other,
     )
     sys.modules["torch"] = torch
@@ -237,6 +248,22 @@ def interrupted_together(folder):
             return {"seen": seen, "state": state, "rest": list(loader), "restored": restored}
 
 
+def interrupted_at_the_end(folder):
+    """Rank 1 is interrupted at its last batch, when no step is left to be drawn."""
+    with open_job(folder) as job:
+        loader, seen, said = job.loader(epochs=2, **ARRAYS), [], False
+        try:
+            for batch in loader:
+                seen.append(batch)
+                if len(seen) == len(loader) and job.rank == 1:
+                    os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            said = True
+        restored = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        state, again = loader.state_dict(), list(loader)
+        return {"seen": seen, "said": said, "state": state, "restored": restored, "again": again}
+
+
 def own_network(folder):
     """The job's own network, trained and asked."""
     trained = espalier.train(pathlib.Path(folder) / "job.toml", train={"epochs": 1})
@@ -263,6 +290,12 @@ def fails(folder, how):
             print("rank 1 sleeps", flush=True)
             time.sleep(100)
         list(loader)
+    if how == "left":  # interrupted in a loop that it leaves
+        for _ in job.loader(**ARRAYS):
+            if job.rank == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            break
+        time.sleep(100)
     if how == "agreed":
         with job:
             job.loader(split="nowhere")

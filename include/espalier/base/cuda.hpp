@@ -122,7 +122,8 @@ class CudaHandover {
   CudaHandover& operator=(const CudaHandover&) = delete;
   /// What the calling thread gives the GPU from here on finds the arrays made.
   void wait_for_arrays(const Cuda& cuda) const;
-  /// What the stream is given from here on, which must live as long as the arrays.
+  /// What the stream is given from here on, which must live as long as the arrays. Null: the
+  /// default stream of the GPU, which the calling thread uses.
   void let_read(CUstream_st* stream);
   /// What the calling thread gives the GPU from here on, to free them too, comes after all that
   /// those streams were given so far.
