@@ -6,13 +6,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import os
-import signal
 import sys
-import threading
 import time
 import warnings
-import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +17,13 @@ import numpy as np
 from . import _declared
 from .batches import Maker
 from .errors import DataError, DataWarning
-from .library import AGREED, check, options
+from .interrupts import SLICE, Interrupts
+from .library import check, options
 from .minibatch import Minibatch
 
 if TYPE_CHECKING:
     from .job import Job
 
-SLICE = 0.1  # seconds between looks at signals, as Ctrl-C
 DRAWN_BY = {  # keys that change a batch
     "graph": ("target", "split", "feature_norm", "feature_bits"),
     "model": ("kind", "layers", "edge_features"),
@@ -80,7 +76,7 @@ class Loader:
         self._job, self._handle = job, ctypes.c_void_p()
         job.call("loader_open", ctypes.byref(asked), ctypes.byref(self._handle))
         self._number = job.add_loader(self, self._handle)
-        self._interrupts = _Interrupts(self, job.ranks == 1)
+        self._interrupts = Interrupts(self, job.ranks == 1)
         if not job.about["loads_ahead"] and ahead != 0 and job.rank == 0:
             warnings.warn(
                 "MPI was started without MPI_THREAD_MULTIPLE: batches are drawn while `next` waits "
@@ -194,8 +190,7 @@ class Loader:
             )
         return batch
 
-
-    def _wish_to_stop(self) -> bool:
+    def wish_to_stop(self) -> bool:
         """By a handler of a signal. Is there something to stop?"""
         if not self._handle or self._job.closed:
             return False
@@ -229,60 +224,6 @@ class Epoch:
             for _ in range(len(self)):
                 yield self._loader._take(loop)
             self._loader._end(self.number)
-
-
-class _Interrupts:
-    """While a loop goes over batches on several ranks, Ctrl-C, or SIGINT of a batch system, to one
-    or to all of them raises KeyboardInterrupt on all, before the same step or behind the last. A
-    second one, or one that the others do not come to, raises it here."""
-
-    PATIENCE = 5.0  # seconds of waiting for others
-
-    def __init__(self, loader: Loader, alone: bool) -> None:
-        self._loader, self._alone = weakref.ref(loader), alone
-        self.wished = False  # and not agreed yet
-        self._before: Any = None
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        self._depth += 1
-        if self._depth > 1 or self._alone:
-            return
-        if threading.current_thread() is not threading.main_thread():
-            return
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before = signal.signal(signal.SIGINT, self._ask)
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        self._depth -= 1
-        if self._depth > 0 or self._before is None:
-            return
-        if signal.getsignal(signal.SIGINT) == self._ask:
-            signal.signal(signal.SIGINT, self._before)
-        self._before = None
-        if self.wished and kind is GeneratorExit:  # the loop was left: nobody will come to agree
-            self.wished = False
-            # Raised in here it would be lost: a generator that is closed has nobody to tell.
-            again = threading.Timer(SLICE, os.kill, (os.getpid(), signal.SIGINT))
-            again.daemon = True
-            again.start()
-
-    def _ask(self, number: int, frame: Any) -> None:
-        loader = self._loader()
-        if self.wished or loader is None or not loader._wish_to_stop():
-            signal.default_int_handler(number, frame)
-        self.wished = True
-
-    def check(self, waits_since: float) -> None:
-        """While others are waited for."""
-        if self.wished and time.monotonic() - waits_since > self.PATIENCE:
-            raise KeyboardInterrupt
-
-    def agreed(self) -> KeyboardInterrupt:
-        self.wished = False
-        error = KeyboardInterrupt("a rank was interrupted; all stop here")
-        setattr(error, AGREED, _declared.STOPPED)
-        return error
 
 
 def _module(arrays: str | None, pinned: bool) -> Any:
