@@ -1,4 +1,4 @@
-// What the steps of sampling and fetching (comm/memory_steps.hpp) take on a GPU that is simulated:
+// What the steps of sampling and fetching (comm/traffic.hpp) take on a GPU that is simulated:
 // there the time of computing is not measured but charged, from what each step went through and the
 // rates of the machine. The counts are those of a bulk on a GPU: all batches of a rank in one pass,
 // uniform draws, ids without padding.
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "espalier/base/clock.hpp"
-#include "espalier/comm/memory_steps.hpp"
+#include "espalier/comm/traffic.hpp"
 
 namespace espalier {
 

@@ -3,12 +3,12 @@
 #include <filesystem>
 
 #include "commands.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/replaceable.hpp"
-#include "espalier/comm/agree.hpp"
-#include "espalier/job/threads.hpp"
-#include "espalier/plan/measure_machine.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/job/device.hpp"
+#include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/train/report.hpp"
 #include "job_in_words.hpp"

@@ -3,10 +3,10 @@
 
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/graph/graph_file.hpp"

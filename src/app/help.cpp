@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/partition_methods.hpp"

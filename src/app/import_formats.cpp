@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/number_in.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/graph/described_import.hpp"
 #include "espalier/graph/edge_import.hpp"
 #include "espalier/graph/mag240m_import.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "commands.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/input_tables.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
 

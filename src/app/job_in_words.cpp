@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <thread>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/parallel_reads.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/train/task.hpp"

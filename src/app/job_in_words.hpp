@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "espalier/job/job.hpp"
+#include "espalier/job/job_plan.hpp"
 
 namespace espalier {
 
@@ -52,5 +53,10 @@ std::string print_report(const std::string& path, const std::string& text);
 
 /// "schedule push, push, pull": one per layer, first: next to the batch.
 std::string schedules_in_words(const Job& job, const std::vector<Schedule>& schedules);
+
+// What the screen says of a plan.
+
+/// A page for people.
+std::string plan_page(const Plan& plan);
 
 }  // namespace espalier

@@ -1,8 +1,8 @@
 // The links of a graph.
 #include <fmt/ranges.h>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/base/text.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

@@ -16,7 +16,7 @@
 #include "espalier/base/process.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/file/structure.hpp"

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/number_in.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

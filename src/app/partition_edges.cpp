@@ -3,14 +3,13 @@
 
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
-#include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/partition/edge_parts.hpp"
 
 namespace espalier {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <fstream>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/partition/partition_quality.hpp"
 #include "info_pages.hpp"
 

@@ -4,12 +4,12 @@
 
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/replaceable.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/job/job_config.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/job/job_plan.hpp"
-#include "plan_page.hpp"
+#include "job_in_words.hpp"
 
 namespace espalier {
 

@@ -1,14 +1,13 @@
-#include "plan_page.hpp"
+#include "job_in_words.hpp"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
-#include "job_in_words.hpp"
 
 namespace espalier {
 

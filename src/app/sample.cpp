@@ -2,11 +2,11 @@
 #include <optional>
 
 #include "commands.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/job/job_config.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/job/minibatch_folder.hpp"
 #include "espalier/job/run_output.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"

@@ -1,5 +1,5 @@
 // espalier train CONFIG: minibatch training with exact evaluation, a report at the end.
-#include "espalier/job/job_config.hpp"
+#include "espalier/job/job.hpp"
 #include "espalier/train/trainer.hpp"
 #include "job_in_words.hpp"
 
@@ -11,15 +11,14 @@
 #include <optional>
 
 #include "commands.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/job/checkpoints.hpp"
-#include "espalier/job/job.hpp"
 #include "espalier/job/run_output.hpp"
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/network_tensors.hpp"

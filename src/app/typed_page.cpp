@@ -1,9 +1,9 @@
 // Types and relations of a graph, as tables.
 #include <algorithm>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/graph/edge_facts.hpp"
 #include "info_pages.hpp"
 

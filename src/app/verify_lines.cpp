@@ -5,7 +5,7 @@
 // Printing them anew is right where a change was meant to change results (another random number,
 // another order of a sum, another layer), which CHANGELOG.md then says; never because a machine
 // disagrees: that is what the command is for.
-#include "verify_lines.hpp"
+#include "verify_runs.hpp"
 
 #include <algorithm>
 #include <cmath>

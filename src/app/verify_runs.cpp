@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <optional>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/mix.hpp"
-#include "espalier/base/temporary_file.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/job/checkpoints.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"

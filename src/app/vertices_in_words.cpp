@@ -1,7 +1,7 @@
 // Features and labels of vertices and edges.
 #include <algorithm>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/column_facts.hpp"
 #include "espalier/graph/degrees.hpp"

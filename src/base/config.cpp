@@ -16,10 +16,9 @@
 
 #include "config_keys.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/escape.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
+#include "espalier/base/text.hpp"
 #include "other_names.hpp"
-#include "removed_keys.hpp"
 
 namespace espalier {
 

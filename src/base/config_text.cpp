@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "config_keys.hpp"
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

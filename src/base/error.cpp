@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
-#include "espalier/base/escape.hpp"
 #include "espalier/base/final_message.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/signals.hpp"
-#include "espalier/base/temporary_file.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier::log {
 

@@ -18,9 +18,9 @@
 #include <sstream>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/escape.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

@@ -1,7 +1,6 @@
 #include "espalier/comm/communicator.hpp"
 
 #include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -226,6 +225,27 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
   std::copy_n(out + from[me], from[me + 1] - from[me], in + to[me]);
   traffic_->book(label, all_to_all_volume(send_counts, receive_counts, item, rank_));
   return exchange;
+}
+
+void agree(const Communicator& comm, const std::function<void()>& work) {
+  ExitCode code = ExitCode::kDone;
+  std::string message;
+  try {
+    work();
+  } catch (const UserError& error) {
+    code = error.code();
+    message = error.what();
+  } catch (const std::exception& error) {
+    // A library's exception: not the user's error, but everyone's end.
+    code = ExitCode::kInternal;
+    message = error.what();
+  }
+  const int failed = code == ExitCode::kDone ? comm.size() : comm.rank();
+  const int first = comm.all_reduce(failed, Reduction::kMin, "agree");
+  if (first == comm.size()) return;
+  auto number = static_cast<std::int32_t>(code);
+  comm.broadcast(std::span<std::int32_t>(&number, 1), first, "agree");
+  throw UserError(static_cast<ExitCode>(number), comm.broadcast_text(message, first, "agree"));
 }
 
 }  // namespace espalier

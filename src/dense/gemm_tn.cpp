@@ -6,8 +6,8 @@
 // error of a long float32 sum small.
 #include <algorithm>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/workspace.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "gemm_kernel.hpp"
 

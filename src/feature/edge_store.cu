@@ -1,7 +1,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/row_store.hpp"
 

@@ -1,7 +1,7 @@
 // Rows of a graph file that stay there: all are read once, for the digests of their chunks.
 #include <algorithm>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/graph/row_range.hpp"
 

@@ -6,7 +6,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/feature/code_use.hpp"
 #include "espalier/feature/disk_rows.hpp"
 #include "espalier/feature/edge_store.hpp"

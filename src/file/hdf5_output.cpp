@@ -8,7 +8,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 
 namespace espalier::hdf5 {

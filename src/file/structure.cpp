@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "espalier/base/child_process.hpp"
 #include "espalier/base/crash_guard.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/process.hpp"

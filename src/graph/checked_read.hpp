@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

@@ -10,7 +10,7 @@
 
 #include "beside_links.hpp"
 #include "edge_tables.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "link_choice.hpp"
 #include "link_times.hpp"

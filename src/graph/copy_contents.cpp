@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "column_table.hpp"
-#include "espalier/base/counted.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 
 namespace espalier {
 

@@ -3,7 +3,7 @@
 // matrix the tables of a relation's edges speak of.
 #pragma once
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/row_range.hpp"

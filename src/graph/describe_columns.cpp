@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "open_graph_file.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "described_graph.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

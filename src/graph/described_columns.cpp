@@ -6,7 +6,7 @@
 
 #include "array_tables.hpp"
 #include "edge_pieces.hpp"
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/file/line_reader.hpp"
 #include "import_tables.hpp"
 #include "ogb_tables.hpp"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "described_graph.hpp"
-#include "espalier/base/input_text.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
+#include "espalier/base/text.hpp"
 #include "toml_section.hpp"
 
 namespace espalier {

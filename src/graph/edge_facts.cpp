@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 

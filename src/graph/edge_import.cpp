@@ -7,7 +7,7 @@
 #include "array_tables.hpp"
 #include "described_graph.hpp"
 #include "edge_text.hpp"
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/file/input_files.hpp"
 #include "first_rank.hpp"
 #include "graph_source.hpp"

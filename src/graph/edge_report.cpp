@@ -1,6 +1,6 @@
 #include "edge_report.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

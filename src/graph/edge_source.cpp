@@ -2,8 +2,8 @@
 
 #include <unordered_map>
 
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/mix.hpp"
 #include "exchange_entries.hpp"
 #include "row_building.hpp"
 #include "shared_edges.hpp"

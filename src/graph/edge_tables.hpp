@@ -13,7 +13,7 @@
 
 #include "column_table.hpp"
 #include "copy_contents.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/clean_graph.hpp"
 #include "feature_rows.hpp"
 #include "fetch_rows.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

@@ -6,8 +6,7 @@
 #include <cstring>
 #include <set>
 
-#include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/file/hdf5.hpp"
 
 namespace espalier {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/schema.hpp"
 
 namespace espalier {

@@ -12,10 +12,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "espalier/base/counted.hpp"
-#include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 #include "espalier/file/structure.hpp"
 #include "espalier/graph/row_range.hpp"

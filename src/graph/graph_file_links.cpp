@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "checked_read.hpp"
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/graph/degrees.hpp"
 
 namespace espalier {

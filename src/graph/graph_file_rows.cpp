@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "checked_read.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {

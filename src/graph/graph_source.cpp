@@ -6,7 +6,7 @@
 #include "array_tables.hpp"
 #include "edge_pieces.hpp"
 #include "edge_text.hpp"
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/file/input_files.hpp"
 #include "espalier/graph/described_import.hpp"
 #include "ogb_tables.hpp"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "column_table.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/file/hdf5_output.hpp"
 #include "fetch_rows.hpp"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

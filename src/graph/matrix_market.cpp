@@ -4,7 +4,7 @@
 #include <sstream>
 #include <vector>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <vector>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

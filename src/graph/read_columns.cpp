@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "checked_read.hpp"
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 
 namespace espalier {
 

@@ -6,7 +6,7 @@
 #include "chosen_links.hpp"
 #include "copy_contents.hpp"
 #include "edge_tables.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/components.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "placed_entries.hpp"

@@ -17,8 +17,8 @@
 
 #include "described_graph.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/escape.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

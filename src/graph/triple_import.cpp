@@ -14,8 +14,8 @@
 
 #include "described_graph.hpp"
 #include "edge_pieces.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/file/input_files.hpp"
 #include "graph_source.hpp"

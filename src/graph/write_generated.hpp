@@ -7,10 +7,10 @@
 
 #include "copy_contents.hpp"
 #include "espalier/base/clock.hpp"
-#include "espalier/base/counted.hpp"
 #include "espalier/base/group_stably.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "generated_vertices.hpp"

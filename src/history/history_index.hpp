@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/history/history_cache.hpp"
 
 namespace espalier {

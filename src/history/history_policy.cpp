@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
-#include "score_row.hpp"
 
 namespace espalier {
 

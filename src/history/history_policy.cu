@@ -3,7 +3,6 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
-#include "score_row.hpp"
 
 namespace espalier {
 

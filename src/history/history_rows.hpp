@@ -7,7 +7,6 @@
 
 #include <cstdint>
 
-#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/history/history_cache.hpp"

@@ -10,7 +10,6 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/history/needed_sample.hpp"
 #include "espalier/history/prune.hpp"
 #include "espalier/sample/type_runs.hpp"
 

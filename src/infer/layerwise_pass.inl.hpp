@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
-#include "espalier/comm/agree.hpp"
-#include "espalier/dense/first_not_finite.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/sample/type_runs.hpp"
 #include "spill_sink.hpp"

@@ -12,9 +12,8 @@
 
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/partial_file.hpp"
-#include "espalier/base/temporary_file.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/file/csv.hpp"
 
 namespace espalier {

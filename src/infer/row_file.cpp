@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 
 namespace espalier {
 

@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "espalier/base/named.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/sample/copy_minibatch.hpp"
 #include "espalier/sample/link_examples.hpp"
-#include "espalier/train/classes.hpp"
-#include "espalier/train/labels.hpp"
 #include "espalier/train/step_pipeline.hpp"
+#include "espalier/train/targets.hpp"
 
 namespace espalier {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/clock.hpp"
-#include "espalier/base/counted.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/train/weights_file.hpp"
 

@@ -1,17 +1,17 @@
 #include "espalier/job/job.hpp"
 
 #include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "espalier/base/clock.hpp"
-#include "espalier/base/counted.hpp"
-#include "espalier/base/input_text.hpp"
 #include "espalier/base/parallel_reads.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/progress.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/job/changed_keys.hpp"
+#include "espalier/job/job_check.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/plan/memory.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
@@ -275,6 +275,24 @@ void measure_peak_memory(const Job& job, RunReport& report) {
   report.peak_device_memory_max = world.all_reduce(report.peak_device_memory_max, Reduction::kMax, "report");
   report.peak_device_memory_sum = world.all_reduce(report.peak_device_memory_sum, Reduction::kSum, "report");
 #endif
+}
+
+Config load_job_config(const Communicator& world, const std::string& path,
+                       const std::vector<std::string>& overrides, bool needs_graph) {
+  note_activity("reading the config");
+  std::string text;
+  agree(world, [&] {
+    if (world.rank() == 0) text = read_input_text(path, "config file");
+  });
+  text = world.broadcast_text(text, 0, "setup");
+  auto config = parse_config(text, path, overrides);
+  check_job(Moment::kConfig, {.world = world, .config = config, .source = path});
+  if (config.graph.file.empty() && needs_graph)
+    usage_error(
+        "{}: {}graph.file is missing; name a file that `espalier import` or `espalier generate` wrote, here "
+        "or as graph.file=PATH on the command line",
+        path, text.find_first_not_of(" \t\r\n") == std::string::npos ? "is empty, and " : "");
+  return config;
 }
 
 }  // namespace espalier

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "espalier/base/escape.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/file/content_digest.hpp"
 

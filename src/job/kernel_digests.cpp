@@ -5,7 +5,7 @@
 
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/half.hpp"
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/file/content_digest.hpp"

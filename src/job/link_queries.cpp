@@ -6,9 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "espalier/base/counted.hpp"
-#include "espalier/base/number_in.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/job/named_vertices.hpp"
 #include "espalier/train/report.hpp"

@@ -6,11 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/comm/agree.hpp"
-#include "espalier/train/classes.hpp"
-#include "espalier/train/labels.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/train/targets.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "espalier/base/clock.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/ranged_file.hpp"
-#include "espalier/base/result_file.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/task.hpp"
 

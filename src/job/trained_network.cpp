@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/nn/network_shape.hpp"

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/number_in.hpp"
 #include "espalier/base/ranged_file.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/job/named_vertices.hpp"
 
 namespace espalier {

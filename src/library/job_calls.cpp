@@ -2,13 +2,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "espalier/base/input_text.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/train/on_host.hpp"
 #include "job_handle_on_gpu.hpp"
-#include "told.hpp"
 
 using namespace espalier;
 

@@ -4,6 +4,8 @@
 // stand in one line, so that all ranks do the same in the same order; and one thread has the GPU.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "espalier.h"
+#include "espalier/base/error.hpp"
 #include "espalier/base/work_queue.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/job/batch_loader.hpp"
@@ -83,5 +86,24 @@ int answer_in_turn(espalier_job* job, const std::function<int()>& work);
 
 /// As espalier_describe says it.
 std::string describe_job(const espalier_job& job);
+
+// Structures that begin with struct_size, between a caller and a library of other versions.
+
+/// What a caller says; members that it does not know are 0. Throws UserError(kUsage).
+template <class Struct>
+Struct told(const Struct* given) {
+  if (given == nullptr || given->struct_size < sizeof(std::size_t))
+    usage_error("a structure of the call is missing, or its struct_size is not set{}", "");
+  Struct whole = {};
+  std::memcpy(&whole, given, std::min(given->struct_size, sizeof(Struct)));
+  return whole;
+}
+
+/// Fills in what the caller knows of; its struct_size stays.
+template <class Struct>
+void copy_told(Struct* to, Struct from) {
+  from.struct_size = told(to).struct_size;
+  std::memcpy(to, &from, std::min(to->struct_size, sizeof(Struct)));
+}
 
 }  // namespace espalier

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "job_handle_on_gpu.hpp"
-#include "told.hpp"
 
 using namespace espalier;
 

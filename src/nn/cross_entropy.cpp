@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/workspace.hpp"
 
 namespace espalier {
 namespace {

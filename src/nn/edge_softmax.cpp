@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "edge_softmax_rules.hpp"
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/elementary.hpp"
-#include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 
 namespace espalier {

@@ -1,8 +1,8 @@
 #include "edge_terms.hpp"
 
 #include "edge_softmax_rules.hpp"
-#include "espalier/base/search.hpp"
-#include "espalier/base/workspace.hpp"
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/dense/column_sums.hpp"
 
 namespace espalier {

@@ -1,8 +1,8 @@
 #include "edge_softmax_rules.hpp"
 #include "edge_terms.hpp"
 #include "espalier/base/device_array.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/dense/device_column_sums.hpp"
 
 namespace espalier {

@@ -4,12 +4,10 @@
 
 #include "edge_softmax_rules.hpp"
 #include "entry_softmax.hpp"
-#include "entry_softmax_rules.hpp"
 #include "espalier/base/for_each.hpp"
 #include "espalier/nn/activation.hpp"
 #include "espalier/nn/jumping.hpp"
 #include "espalier/nn/own_rows.hpp"
-#include "gelu.hpp"
 #include "relation_priors.hpp"
 #include "score_vectors.hpp"
 

@@ -1,8 +1,6 @@
 // A thread has whole rows.
 #include "entry_softmax.hpp"
 
-#include "entry_softmax_rules.hpp"
-
 namespace espalier {
 
 namespace {

@@ -1,7 +1,6 @@
 // A thread has a head of a row.
 #include "entry_softmax.hpp"
 
-#include "entry_softmax_rules.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 

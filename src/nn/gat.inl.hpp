@@ -16,7 +16,6 @@
 #include "espalier/nn/edge_softmax.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/sparse/transpose.hpp"
-#include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {

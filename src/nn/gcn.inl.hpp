@@ -9,7 +9,6 @@
 #pragma once
 
 #include "espalier/nn/layer.hpp"
-#include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {

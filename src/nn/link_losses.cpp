@@ -1,7 +1,7 @@
 // A thread has whole examples.
 #include "espalier/nn/link_losses.hpp"
 
-#include "espalier/base/workspace.hpp"
+#include "espalier/base/buffer.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "interleaved_sum.hpp"
 #include "link_loss_rules.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 
 namespace espalier {

@@ -5,8 +5,8 @@
 
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/dense/column_sums.hpp"
 
 namespace espalier {

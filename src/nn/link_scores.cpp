@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/search.hpp"
-#include "espalier/base/workspace.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "interleaved_sum.hpp"
 #include "link_score_table.hpp"

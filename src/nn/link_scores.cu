@@ -7,8 +7,8 @@
 #include "device_interleaved_sum.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "link_score_table.hpp"
 

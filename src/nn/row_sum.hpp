@@ -1,8 +1,8 @@
 // Gradients that are sums over rows: of a bias, and of the scale and shift of a normalisation.
 #pragma once
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/for_each.hpp"
-#include "espalier/base/workspace.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/dense/matrix.hpp"
 

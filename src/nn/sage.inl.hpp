@@ -15,7 +15,6 @@
 
 #include "espalier/dense/gather_max.hpp"
 #include "espalier/nn/layer.hpp"
-#include "input_products.hpp"
 #include "product_costs.hpp"
 
 namespace espalier {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "../dense/dot_products.hpp"
-#include "espalier/base/workspace.hpp"
+#include "espalier/base/buffer.hpp"
 #include "espalier/dense/column_sums.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "cluster_vertices.hpp"
+#include "multilevel.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "tally.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "contract.hpp"
+#include "multilevel.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "cut_by.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/partition/order.hpp"
 #include "partition_pattern.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "espalier/base/error.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "proposals.hpp"
 #include "sidecar.hpp"

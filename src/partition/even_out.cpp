@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "cut_by.hpp"
 #include "proposals.hpp"
 
 namespace espalier {

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "cut_by.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "proposals.hpp"

@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "espalier/base/search.hpp"
-#include "espalier/base/workspace.hpp"
+#include "espalier/base/buffer.hpp"
+#include "espalier/base/host_device.hpp"
 
 namespace espalier {
 

@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 
 namespace espalier {
 

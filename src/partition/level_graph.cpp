@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 
 namespace espalier {
 

@@ -1,19 +1,16 @@
-#include "espalier/partition/multilevel.hpp"
+#include "multilevel.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "cluster_tree.hpp"
-#include "cluster_vertices.hpp"
-#include "contract.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/mix.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "level_graph.hpp"
-#include "partition_by.hpp"
-#include "partition_coarsest.hpp"
+#include "multilevel.hpp"
 #include "partition_pattern.hpp"
-#include "refine_clusters.hpp"
 
 namespace espalier {
 

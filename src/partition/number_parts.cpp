@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "cut_by.hpp"
 #include "proposals.hpp"
 
 namespace espalier {

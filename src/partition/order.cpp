@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "espalier/base/mix.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "sidecar.hpp"
 
 namespace espalier {

@@ -16,7 +16,7 @@
 //
 // METIS 5.1 takes SIGTERM and SIGABRT over while it runs, leaves by longjmp where memory is
 // short, and prints what it dislikes: so it runs in a process of its own
-// (base/child_process.hpp), on rank 0.
+// (base/process.hpp), on rank 0.
 #include <algorithm>
 #include <csignal>
 #include <limits>
@@ -26,11 +26,11 @@
 #include <metis.h>
 #endif
 
-#include "espalier/base/child_process.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/mix.hpp"
-#include "espalier/comm/agree.hpp"
-#include "partition_by.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/base/process.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "partition_pattern.hpp"
 
 namespace espalier {

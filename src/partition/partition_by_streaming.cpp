@@ -21,9 +21,9 @@
 #include <bit>
 #include <optional>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
-#include "partition_by.hpp"
+#include "espalier/base/text.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "partition_pattern.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "partition_coarsest.hpp"
+#include "multilevel.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,10 +11,10 @@
 #include <metis.h>
 #endif
 
-#include "espalier/base/child_process.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/mix.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/base/process.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "partition_pattern.hpp"
 
 namespace espalier {

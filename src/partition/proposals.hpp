@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "espalier/base/group_stably.hpp"
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/partition/edge_parts.hpp"
 
 namespace espalier {
@@ -52,5 +52,22 @@ inline void parts_of_row(const Csr<std::int64_t>& rows, const Buffer<std::uint16
 inline double fraction_of(std::uint64_t word) {
   return 0x1p-64 * static_cast<double>(word);
 }
+
+// The methods of edge_parts.hpp, one by one.
+
+/// Ours: budgets, hubs taken piece by piece, all parts at once, and an eighth of them at a time;
+/// then even_out(). Of both, what leaves the largest part fewer vertices.
+Buffer<std::uint16_t> expand_evenly(const EdgeCutTask& task);
+/// DistributedNE, with tau = 1.01.
+Buffer<std::uint16_t> expand_as_dne(const EdgeCutTask& task);
+/// AdaDNE as it is published.
+Buffer<std::uint16_t> expand_as_adadne(const EdgeCutTask& task);
+/// HDRF: one pass over the pairs on rank 0.
+Buffer<std::uint16_t> stream_pairs(const EdgeCutTask& task);
+
+/// Collective. Moves pairs of one vertex to parts that both ends have, for fewer copies and until
+/// parts are even in vertices and pairs, or nothing more can move. No vertex gets more parts.
+/// Returns the most vertices of a part.
+std::int64_t even_out(const EdgeCutTask& task, Buffer<std::uint16_t>& parts);
 
 }  // namespace espalier

@@ -1,10 +1,10 @@
-#include "refine_clusters.hpp"
+#include "multilevel.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "tally.hpp"
 
 namespace espalier {

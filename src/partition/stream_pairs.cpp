@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "cut_by.hpp"
 #include "partition_pattern.hpp"
 #include "proposals.hpp"
 

@@ -14,9 +14,8 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/escape.hpp"
-#include "espalier/base/input_text.hpp"
-#include "espalier/base/nearest.hpp"
+#include "espalier/base/named.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

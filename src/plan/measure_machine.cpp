@@ -1,4 +1,4 @@
-#include "espalier/plan/measure_machine.hpp"
+#include "espalier/plan/machine.hpp"
 
 #include <algorithm>
 #include <array>

@@ -13,10 +13,10 @@
 
 #include <bit>
 
-#include "each_batch.hpp"
+#include "each_entry.hpp"
 #include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "samplers.inl.hpp"
 
 namespace espalier {

@@ -11,8 +11,8 @@
 #include "ladies.inl.hpp"
 
 #include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/sample/draw.hpp"
 #include "samplers.inl.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "espalier/base/search.hpp"
+#include "espalier/base/host_device.hpp"
 
 namespace espalier {
 

@@ -1,6 +1,6 @@
 #include "layer_wise.inl.hpp"
 
-#include "each_batch.hpp"
+#include "each_entry.hpp"
 #include "espalier/base/launch.hpp"
 
 namespace espalier {

@@ -7,13 +7,13 @@
 #include <numeric>
 #include <utility>
 
-#include "ask_owners.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/keyed_permutation.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/mix.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/comm/volumes.hpp"
+#include "espalier/sample/link_lookup.hpp"
 #include "group_order.hpp"
 
 namespace espalier {

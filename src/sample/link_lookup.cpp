@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "ask_owners.hpp"
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/error.hpp"
 

@@ -1,6 +1,6 @@
 #include <cuda/atomic>
 
-#include "each_batch.hpp"
+#include "each_entry.hpp"
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/error.hpp"

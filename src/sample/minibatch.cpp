@@ -3,8 +3,6 @@
 #include <array>
 #include <bit>
 
-#include "edge_hash.hpp"
-
 namespace espalier {
 
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "edge_hash.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "espalier/sample/type_runs.hpp"
-#include "espalier/sparse/collect_rows.hpp"
+#include "espalier/sparse/entries.hpp"
 #include "expected_work.hpp"
 #include "node_wise.hpp"
 #include "relation_parts.hpp"

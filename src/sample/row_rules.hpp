@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/product/product.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/sampler.hpp"

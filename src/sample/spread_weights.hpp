@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/base/search.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"

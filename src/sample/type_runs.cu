@@ -1,7 +1,7 @@
 #include "espalier/sample/type_runs.hpp"
 
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 
 namespace espalier {
 

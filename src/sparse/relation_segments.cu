@@ -4,8 +4,8 @@
 
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 
 namespace espalier {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/search.hpp"
-#include "espalier/sparse/collect_rows.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/sparse/entries.hpp"
 #include "espalier/sparse/select_columns.hpp"
 
 namespace espalier {

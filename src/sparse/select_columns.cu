@@ -3,8 +3,8 @@
 // the place of a marked column is that and the number of marked ones before it in the word. A warp
 // for each piece of a row counts the marked entries, and later writes them in their order.
 #include "espalier/base/device_algorithms.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/base/search.hpp"
 #include "espalier/sparse/segmented_rows.hpp"
 
 namespace espalier {

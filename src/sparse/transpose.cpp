@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "espalier/base/workspace.hpp"
+#include "espalier/base/buffer.hpp"
 
 namespace espalier {
 namespace {

@@ -10,7 +10,7 @@
 #include "checkpoint_seal.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 #include "espalier/train/task.hpp"
 #include "known_graph.hpp"

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/temporary_file.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/base/output_file.hpp"
+#include "espalier/comm/communicator.hpp"
 
 namespace espalier {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {

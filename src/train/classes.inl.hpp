@@ -9,8 +9,8 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/nn/cross_entropy.hpp"
-#include "espalier/train/classes.hpp"
 #include "espalier/train/metrics.hpp"
+#include "espalier/train/targets.hpp"
 #include "vertex_task.hpp"
 
 namespace espalier {

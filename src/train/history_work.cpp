@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

@@ -2,16 +2,16 @@
 //
 // A ranking needs all scores of a label side by side: the vertices that each rank evaluates are
 // dealt out by columns, once their labels and in every evaluation their logits. What a rank then
-// counts of its columns (ranking.hpp) are integers and one number per column, which all ranks get
+// counts of its columns (metrics.hpp) are integers and one number per column, which all ranks get
 // by a sum in which each has one term.
 #pragma once
 
 #include <array>
 #include <numeric>
 
-#include "espalier/partition/row_partition.hpp"
-#include "espalier/train/labels.hpp"
-#include "espalier/train/ranking.hpp"
+#include "espalier/partition/ownership.hpp"
+#include "espalier/train/metrics.hpp"
+#include "espalier/train/targets.hpp"
 
 namespace espalier {
 

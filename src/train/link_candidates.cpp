@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

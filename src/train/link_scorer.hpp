@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "espalier/comm/agree.hpp"
-#include "espalier/dense/first_not_finite.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/feature/row_store.hpp"
 #include "espalier/nn/link_decoder.hpp"
 #include "espalier/sample/link_examples.hpp"

@@ -1,7 +1,7 @@
 #include "links.inl.hpp"
 
-#include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"

@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "espalier/base/counted.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/process.hpp"
-#include "espalier/base/result_file.hpp"
+#include "espalier/base/text.hpp"
 #include "espalier/base/version.hpp"
 
 namespace espalier {

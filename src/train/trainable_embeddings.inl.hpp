@@ -4,7 +4,7 @@
 #pragma once
 
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/train/learning_rate.hpp"
+#include "espalier/train/optimizer.hpp"
 #include "espalier/train/planned_hooks.hpp"
 #include "espalier/train/step_hook.hpp"
 

@@ -9,10 +9,10 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/comm/agree.hpp"
-#include "espalier/dense/first_not_finite.hpp"
-#include "espalier/train/learning_rate.hpp"
+#include "espalier/comm/communicator.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/train/network_tensors.hpp"
+#include "espalier/train/optimizer.hpp"
 #include "espalier/train/trainer.hpp"
 #include "step_hooks.inl.hpp"
 #include "step_pipeline.inl.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "trainer.inl.hpp"
 
 namespace espalier {

@@ -8,9 +8,9 @@
 
 #include "checkpoint_seal.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/comm/agree.hpp"
-#include "espalier/dense/first_not_finite.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/dense/tensor_updates.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "known_graph.hpp"

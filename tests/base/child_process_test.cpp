@@ -1,6 +1,6 @@
 // Laws: work that is run apart gives its exit code and shared memory, and nothing else: no print,
 // no change of memory, no signal that ends this process.
-#include "espalier/base/child_process.hpp"
+#include "espalier/base/process.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // become U+FFFD; what goes to a terminal has no control byte of the user and is UTF-8; it is never
 // longer than a bound, and keeps its begin and its end. The oracles are toml++, nlohmann::json, and
 // a decoder by ranges.
-#include "espalier/base/escape.hpp"
+#include "espalier/base/text.hpp"
 
 #include <gtest/gtest.h>
 

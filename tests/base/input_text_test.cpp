@@ -1,6 +1,6 @@
 // Laws: a small text comes back byte for byte; anything else that a path can be is one sentence
 // that says which it is, at once and whatever its size.
-#include "espalier/base/input_text.hpp"
+#include "espalier/base/text.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

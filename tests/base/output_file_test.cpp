@@ -13,7 +13,6 @@
 #include <filesystem>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/partial_file.hpp"
 #include "files.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"

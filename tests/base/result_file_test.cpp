@@ -1,6 +1,6 @@
 // Laws: a file that is replaced is the old or the new one, whatever fails; one that grows has whole
 // lines only, and all of them once the disk takes them.
-#include "espalier/base/result_file.hpp"
+#include "espalier/base/output_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

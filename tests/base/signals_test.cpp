@@ -23,8 +23,8 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/final_message.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/base/temporary_file.hpp"
 
 namespace espalier {
 namespace {

@@ -1,9 +1,7 @@
 // Laws: nested scopes add to paths; a scope's time is part of its parent's; one clock serves all.
-#include "espalier/base/timer.hpp"
+#include "espalier/base/clock.hpp"
 
 #include <gtest/gtest.h>
-
-#include "espalier/base/clock.hpp"
 
 namespace espalier {
 namespace {

@@ -11,10 +11,10 @@
 #include <chrono>
 #include <cstdio>
 
+#include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
-#include "espalier/base/timer.hpp"
 #include "forked_threads.hpp"
 
 namespace espalier {

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "espalier/base/worker.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
 

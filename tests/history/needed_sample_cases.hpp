@@ -1,8 +1,8 @@
 // Samples of what is needed beside pruned samples, for the tests of both spaces.
 #pragma once
 
-#include "espalier/base/mix.hpp"
-#include "espalier/history/needed_sample.hpp"
+#include "espalier/base/host_device.hpp"
+#include "espalier/history/prune.hpp"
 #include "history/prune_cases.hpp"
 #include "mpi_test.hpp"
 #include "partition/owned.hpp"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/job/inferred_rows_on_gpu.hpp"

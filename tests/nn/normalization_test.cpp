@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dense/random_matrices.hpp"
-#include "espalier/nn/batch_norm.hpp"
-#include "espalier/nn/layer_norm.hpp"
+#include "espalier/nn/normalization.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {

@@ -3,8 +3,7 @@
 // layer normalisation evaluated is its forward pass (normalization_test.cpp holds that).
 #include "dense/device_matrices.hpp"
 #include "espalier/dense/tensor_updates.hpp"
-#include "espalier/nn/batch_norm.hpp"
-#include "espalier/nn/layer_norm.hpp"
+#include "espalier/nn/normalization.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {

@@ -9,8 +9,7 @@
 
 #include <set>
 
-#include "../../src/partition/cluster_vertices.hpp"
-#include "../../src/partition/contract.hpp"
+#include "../../src/partition/multilevel.hpp"
 #include "../../src/partition/partition_pattern.hpp"
 #include "mpi_test.hpp"
 #include "whole_graph.hpp"

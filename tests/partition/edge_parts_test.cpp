@@ -14,8 +14,8 @@
 #include <ranges>
 #include <set>
 
-#include "../../src/partition/cut_by.hpp"
-#include "espalier/base/mix.hpp"
+#include "../../src/partition/proposals.hpp"
+#include "espalier/base/host_device.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"
 

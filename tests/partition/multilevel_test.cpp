@@ -4,13 +4,12 @@
 // scales, counted here edge by edge; refinement never raises it, keeps every limit that held, and
 // empties parts that are too full; planted blocks are found, and balanced; numbers have no gaps;
 // the clusters are the same on all ranks together as on one alone and on the others.
-#include "espalier/partition/multilevel.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "../../src/partition/refine_clusters.hpp"
+#include "../../src/partition/multilevel.hpp"
 #include "espalier/partition/partition_methods.hpp"
 #include "mpi_test.hpp"
 #include "whole_graph.hpp"

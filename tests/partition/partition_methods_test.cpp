@@ -11,7 +11,7 @@
 #include <set>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/partition/partition_quality.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "espalier/product/product.hpp"
-#include "espalier/sparse/collect_rows.hpp"
+#include "espalier/sparse/entries.hpp"
 #include "mpi_test.hpp"
 #include "partition/cut.hpp"
 #include "partition/owned.hpp"

@@ -17,7 +17,7 @@ HEADER = """#pragma once
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include "espalier/base/search.hpp"
+#include "espalier/base/host_device.hpp"
 namespace espalier {
 #if defined(PLANTED)
 ESPALIER_HD inline long in_shared(const int* a, long n, int x) { return std::lower_bound(a, a + n, x) - a; }

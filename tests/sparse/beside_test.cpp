@@ -1,10 +1,8 @@
 // Law: what lies beside entries, or not, is said by who makes the view, not by where it lies: an
 // array without elements is there. Views are not taken of what is gone at the semicolon.
-#include "espalier/sparse/beside.hpp"
+#include "espalier/sparse/csr.hpp"
 
 #include <gtest/gtest.h>
-
-#include "espalier/sparse/csr.hpp"
 
 namespace espalier {
 namespace {

@@ -1,7 +1,7 @@
 // Rows cut into pieces: the pieces cover the entries of every row once, in order, and know the
 // row's segment.
 // ranks: 1
-#include "espalier/sparse/row_pieces.hpp"
+#include "espalier/sparse/segmented_rows.hpp"
 
 #include "cuda_test.hpp"
 #include "sparse/row_lists.hpp"

@@ -11,7 +11,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/ranged_file.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "mpi_test.hpp"
 #include "train/checkpoint_bytes.hpp"
 #include "user_error.hpp"

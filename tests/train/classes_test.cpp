@@ -2,7 +2,7 @@
 // Laws: balanced weights are scikit-learn's; with class weights and smoothed labels a step is the
 // mean over the weights of all its seeds, on every grid to the same bits; the confusion matrix is
 // that of the best epoch's test split, whichever ranks evaluate it.
-#include "espalier/train/classes.hpp"
+#include "espalier/train/targets.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,12 +2,12 @@
 // Laws: the task "labels" gives each seed its own labels, whichever batch it is in, and divides by
 // the number of known ones; its scores are those of all vertices side by side, on every grid; with
 // train.reproducible losses, weights and scores have the same bits on every grid.
-#include "espalier/train/labels.hpp"
+#include "espalier/train/targets.hpp"
 
 #include <gtest/gtest.h>
 
 #include "espalier/nn/cross_entropy.hpp"
-#include "espalier/train/ranking.hpp"
+#include "espalier/train/metrics.hpp"
 #include "mpi_test.hpp"
 #include "sample/batch_lists.hpp"
 #include "train/small_training.hpp"

@@ -8,7 +8,6 @@
 
 #include "dense/random_matrices.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/train/learning_rate.hpp"
 #include "mpi_test.hpp"
 #include "oracle/fixture.hpp"
 

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "espalier/base/philox.hpp"
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/checkpoint_folder.hpp"
 #include "mpi_test.hpp"

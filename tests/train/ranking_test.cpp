@@ -2,7 +2,7 @@
 // Laws: ROC-AUC, average precision and F1 of each label are scikit-learn's, ties and unknown labels
 // included, their averages those of OGB's evaluator and of scikit-learn; the order of vertices does
 // not matter to the last bit.
-#include "espalier/train/ranking.hpp"
+#include "espalier/train/metrics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "espalier/train/classes.hpp"
 #include "espalier/train/evaluator.hpp"
-#include "espalier/train/labels.hpp"
+#include "espalier/train/targets.hpp"
 #include "partition/owned.hpp"
 #include "random_graph.hpp"
 

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "espalier/nn/cross_entropy.hpp"
-#include "espalier/train/learning_rate.hpp"
+#include "espalier/train/optimizer.hpp"
 #include "mpi_test.hpp"
 #include "train/small_training.hpp"
 

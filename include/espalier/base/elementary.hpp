@@ -14,7 +14,6 @@
 
 #include <cstdint>
 
-#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/host_device.hpp"
 
 namespace espalier {

@@ -2,7 +2,7 @@
 //
 // A *user error* (config, files, memory) is an exception, UserError. It carries the exit code of
 // the design and one message that says what is wrong, where, and what to do. Ranks agree on it
-// (comm/agree.hpp), rank 0 prints it.
+// (comm/communicator.hpp), rank 0 prints it.
 //
 // A *failed check* is a bug or a broken machine. ESPALIER_CHECK prints rank, host, file, line and
 // expression and ends the whole job through the abort hook that comm/ installs (MPI_Abort), so no

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/host_device.hpp"
 
 namespace espalier {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/host_device.hpp"
 
 namespace espalier {

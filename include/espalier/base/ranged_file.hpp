@@ -1,5 +1,5 @@
 // A file that several processes write or read at the same time, each its own ranges of bytes.
-// Nothing here is collective: callers agree about errors (comm/agree.hpp).
+// Nothing here is collective: callers agree about errors (comm/communicator.hpp).
 #pragma once
 
 #include <cstdint>

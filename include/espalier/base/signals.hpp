@@ -14,7 +14,7 @@
 // error or at the end, a first signal to stop is passed over: mpirun sends it to all when one has
 // left. SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU and SIGXFSZ end the process at once at any time.
 //
-// To end at once is: remove the temporary files (base/temporary_file.hpp), say in one line what
+// To end at once is: remove the temporary files (base/output_file.hpp), say in one line what
 // ends the job (base/final_message.hpp), and take the signal's default action, so that shells and
 // launchers see 128 + its number.
 #pragma once

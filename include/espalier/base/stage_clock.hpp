@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "espalier/base/clock.hpp"
 #include "espalier/base/cuda.hpp"
-#include "espalier/base/timer.hpp"
 
 namespace espalier {
 

@@ -7,8 +7,8 @@
 #pragma once
 
 #include <mpi.h>
-
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -209,5 +209,12 @@ class Communicator {
   int size_ = 1;
   std::shared_ptr<Traffic> traffic_;
 };
+
+// User errors that one rank meets (a bad line in its part of a file) become the error of all.
+
+/// Collective. Runs `work` on every rank; when any of them threw a UserError, every rank throws the
+/// error of the lowest such rank, so that all leave together, with one message. Other exceptions
+/// become a UserError with exit code 1. `work` may be collective if it fails on all or none.
+void agree(const Communicator& comm, const std::function<void()>& work);
 
 }  // namespace espalier

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/execution.hpp"
-#include "espalier/base/workspace.hpp"
 
 namespace espalier {
 

@@ -11,6 +11,7 @@
 // its first element on; then the pieces of all matrices from the first on.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "espalier/base/execution.hpp"
@@ -36,5 +37,15 @@ void weigh(const Space&, double divisor, const Matrix<T, Space>& mean, Matrix<T,
 template <class T, class Space>
 void blend_mean(const Space&, double share, const Matrix<T, Space>& sum, const Matrix<T, Space>& divisors,
                 std::int64_t at, Matrix<T, Space>& to);
+
+// Are numbers finite? What leaves the program, as a row, a score or a weight, is asked.
+
+/// The bits of infinity: those of magnitudes ascend with them, and NaN comes last.
+inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
+
+/// The place of the first of `size` numbers, memory of the space, that is infinite or no number; -1
+/// where all are finite. On a GPU the host waits.
+std::int64_t first_not_finite(const Cpu&, const float* values, std::int64_t size);
+std::int64_t first_not_finite(const Cuda&, const float* values, std::int64_t size);
 
 }  // namespace espalier

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "espalier/base/half.hpp"
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 
 namespace espalier {
 

@@ -2,7 +2,8 @@
 // row ranges of a dataset.
 //
 // Functions return success instead of throwing: a rank must not leave while the others are inside a
-// collective call, so callers collect the status and raise it through agree() (comm/agree.hpp).
+// collective call, so callers collect the status and raise it through agree()
+// (comm/communicator.hpp).
 #pragma once
 
 #include <hdf5.h>

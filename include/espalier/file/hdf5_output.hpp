@@ -6,8 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "espalier/base/partial_file.hpp"
-#include "espalier/base/temporary_file.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/destination.hpp"
 #include "espalier/file/hdf5.hpp"

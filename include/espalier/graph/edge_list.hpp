@@ -17,7 +17,7 @@
 #include <stdexcept>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/graph/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 

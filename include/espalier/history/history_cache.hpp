@@ -31,7 +31,7 @@
 #include <tuple>
 #include <vector>
 
-#include "espalier/base/mix.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sample/minibatch.hpp"
 

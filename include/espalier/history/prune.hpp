@@ -14,7 +14,7 @@
 // its entries in their order, with columns D[l-1]. Rows leave the dense products too. D[l-1] =
 // N[l], then the rest ascending by vertex, so the rows of a block are its first columns, as in a
 // Minibatch; N[l] and C[l] are in the order of D[l]. So nothing shows where what left has stood,
-// and who draws only what is needed (sample/needed_sample.hpp) has the same. The rows of H[l-1]
+// and who draws only what is needed (history/prune.hpp) has the same. The rows of H[l-1]
 // come from two places (`place`), as a row that is computed at l may be a hit at l-1.
 //
 // Without hits it has the lists, blocks and runs of the minibatch, as long as each column of a
@@ -22,11 +22,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "espalier/sample/minibatch.hpp"
+#include "espalier/sample/sampler.hpp"
 
 namespace espalier {
 
@@ -85,5 +87,35 @@ struct PrunedMinibatchOn {
 /// for another number of layers or rows than the minibatch has.
 template <class Space>
 PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& minibatch, HistoryHits hits);
+
+// Samples of which only what is needed is drawn: history says of each list which rows hit, before
+// their own neighbours are drawn (history/prune.hpp has the words).
+//
+//     N[L]     the seeds
+//     B'[l]    the rows N[l] of the sample's B[l]; D[l-1] = N[l], then its other columns, ascending
+//     N[l-1]   D[l-1] without the hits
+//
+// Law: a draw is keyed by (seed, epoch, batch, layer, vertex), so the result is prune() of the
+// whole sample and the same hits, in every array but the positions: here they are the columns.
+
+/// Which rows of H[layer] hit, of the lists D[layer] of all batches, in their order; lists are
+/// memory of the space. Of each list as many flags, memory of the space that stays until the next
+/// call, or none: no hit. Called once for each of the layers L-1 .. 1, on every rank.
+template <class Space>
+using FindHits = std::function<std::vector<std::span<const std::uint8_t>>(
+    int layer, std::span<const std::span<const std::int64_t>> lists)>;
+
+/// `before` is empty: nobody knows it.
+template <class Space>
+struct NeededSampleOn {
+  std::vector<PrunedMinibatchOn<Space>> minibatches;
+  std::uint64_t digest = 0;  ///< sample_digest of the edges that were drawn
+};
+
+/// Collective over the sampler's grid. Of `layers` layers. On a GPU the host waits for every list.
+template <class Space>
+NeededSampleOn<Space> sample_needed(const Space& space, SamplerOn<Space>& sampler, std::size_t layers,
+                                    std::span<const SeedBatch> batches, std::uint64_t seed,
+                                    std::uint64_t epoch, const FindHits<Space>& find_hits);
 
 }  // namespace espalier

@@ -4,7 +4,7 @@
 //     begin     a step's minibatches, before their features are fetched: which rows hit, pruned
 //               minibatches, the rows that they read (history/grid_history.hpp)
 //     draw      the same of minibatches that were not drawn yet (history.draw = "needed"): of them
-//               only what is left is (history/needed_sample.hpp)
+//               only what is left is (history/prune.hpp)
 //     note      of a minibatch, when its backward pass is done: rows with small gradients are
 //               written, cached rows with large ones dropped (history/history_policy.hpp)
 //     end       all minibatches of the step are done
@@ -32,7 +32,6 @@
 #include "espalier/feature/state_tensor.hpp"
 #include "espalier/history/grid_history.hpp"
 #include "espalier/history/history_policy.hpp"
-#include "espalier/history/needed_sample.hpp"
 #include "espalier/history/prune.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"

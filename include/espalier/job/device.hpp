@@ -7,6 +7,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/cuda.hpp"
+#include "espalier/base/log.hpp"
 #include "espalier/comm/session.hpp"
 
 namespace espalier {
@@ -26,5 +27,20 @@ struct Device {
 /// are asked for and a rank has none, and for a train.precision or sparse_products that the
 /// device lacks.
 Device choose_device(const Communicator& world, const NodePlace& node, const Config& config);
+
+// How many threads a rank computes with, and who says so.
+
+struct Threads {
+  int count = 1;
+  std::string source;  ///< "run.threads", "OMP_NUM_THREADS", "its share of the cores"
+
+  /// "1 thread per rank (run.threads)"; `of`: "per rank", "each".
+  std::string in_words(const char* of) const;
+};
+
+/// What `asked` says (run.threads), or else the environment: OMP_NUM_THREADS, of a list the first
+/// number, then SLURM_CPUS_PER_TASK; or else `share`, the rank's of the cores. A variable that is
+/// no number of threads is passed over, with a warning to the listener.
+Threads choose_threads(const AutoInt& asked, std::int64_t share, const log::Listener& listener = {});
 
 }  // namespace espalier

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "espalier/comm/agree.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/infer/row_file.hpp"
 #include "espalier/job/job.hpp"

@@ -5,19 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
+#include "espalier/comm/communicator.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/job/device.hpp"
 #include "espalier/job/job_check.hpp"
-#include "espalier/job/threads.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/make_order.hpp"
 #include "espalier/plan/model_matrix.hpp"
@@ -188,5 +190,13 @@ std::unique_ptr<EmbeddingStoreOn<Space>> make_embeddings(const Job& job, const S
       EmbeddingOptions{.optimizer = train.embedding_optimizer,
                        .seed = static_cast<std::uint64_t>(train.seed)});
 }
+
+// The config of a job, from its file and the command line.
+
+/// Collective. Rank 0 reads the config file; every rank gets the same config. Refuses what this
+/// program cannot do (check_job, Moment::kConfig), and, unless a graph is not needed, one that
+/// names none. `overrides`: "section.key=value", which win over the file.
+Config load_job_config(const Communicator& world, const std::string& path,
+                       const std::vector<std::string>& overrides, bool needs_graph = true);
 
 }  // namespace espalier

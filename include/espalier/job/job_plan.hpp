@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "espalier/feature/row_storage.hpp"
-#include "espalier/job/threads.hpp"
+#include "espalier/job/device.hpp"
 #include "espalier/plan/machine.hpp"
 #include "espalier/plan/memory_verdict.hpp"
 #include "espalier/plan/stage_model.hpp"

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/output_lock.hpp"
-#include "espalier/base/temporary_file.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/sample/examples.hpp"
 #include "espalier/sample/minibatch_file.hpp"

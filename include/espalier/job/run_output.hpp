@@ -13,8 +13,8 @@
 #include <string>
 
 #include "espalier/base/config.hpp"
+#include "espalier/base/output_file.hpp"
 #include "espalier/base/output_lock.hpp"
-#include "espalier/base/result_file.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/train/report.hpp"
 #include "espalier/train/weights_file.hpp"

@@ -11,7 +11,7 @@
 #include "espalier/feature/rows_by_degree.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
-#include "espalier/train/training_job.hpp"
+#include "espalier/train/step_hook.hpp"
 
 namespace espalier {
 

@@ -77,4 +77,12 @@ std::vector<ClusterWeights> weights_of_clusters(const VertexPartitionTask& task,
 std::vector<std::int64_t> type_weights_of_clusters(const VertexPartitionTask& task,
                                                    std::span<const std::uint16_t> mine, int clusters);
 
+// The methods, for the table in partition_methods.cpp. As VertexPartitionMethod::clusters says.
+
+Buffer<std::uint16_t> partition_by_metis(const VertexPartitionTask& task);
+void check_metis(std::int64_t nodes, std::int64_t entries);
+Buffer<std::uint16_t> partition_by_multilevel(const VertexPartitionTask& task);
+Buffer<std::uint16_t> partition_by_streaming(const VertexPartitionTask& task);
+Buffer<std::uint16_t> partition_by_cut(const VertexPartitionTask& task);
+
 }  // namespace espalier

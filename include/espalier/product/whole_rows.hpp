@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "espalier/base/bit_cast.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/fixed_point.hpp"
+#include "espalier/base/host_device.hpp"
 #include "espalier/partition/owner_map.hpp"
 #include "espalier/product/rank_lists.hpp"
 #include "espalier/sparse/csr.hpp"

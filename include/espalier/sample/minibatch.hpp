@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "espalier/base/host_device.hpp"
 #include "espalier/base/shared_list.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -47,5 +48,24 @@ std::uint64_t sample_digest(const Minibatch& minibatch, std::int64_t first = 1);
 std::uint64_t sample_digests(const Cpu& cpu, std::span<const Minibatch> minibatches, std::int64_t first = 1);
 std::uint64_t sample_digests(const Cuda& cuda, std::span<const MinibatchOn<Cuda>> minibatches,
                              std::int64_t first = 1);
+
+// The hash of an edge absorbs (base/host_device.hpp) its batch, layer, destination, source and
+// value bits.
+
+/// The state after the batch and the layer, blocks[layer - 1].
+ESPALIER_HD inline std::uint64_t hash_of_layer(std::int64_t batch, std::int64_t layer) {
+  return absorb(absorb(0, batch), layer);
+}
+
+/// The state after the source, not mixed yet. The relation stands above the vertex.
+ESPALIER_HD inline std::uint64_t with_source(std::uint64_t of_row, std::int64_t source,
+                                             std::uint64_t relation = 0) {
+  return of_row ^ static_cast<std::uint64_t>(source) ^ relation << 48;
+}
+
+/// The whole hash from with_source() and the bits of the value.
+ESPALIER_HD inline std::uint64_t finish_edge(std::uint64_t of_row_and_source, std::uint32_t value_bits) {
+  return mix(mix(of_row_and_source) ^ value_bits);
+}
 
 }  // namespace espalier

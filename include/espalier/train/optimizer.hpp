@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "espalier/base/config.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/nn/layer.hpp"
 
@@ -62,5 +63,17 @@ class Optimizer {
   std::vector<NamedMatrix<T, Space>> state_;
   std::int64_t steps_ = 0;
 };
+
+// The learning rate of an epoch, a pure function of train.lr_*: a restart needs no state.
+//
+//     constant   base
+//     step       base * lr_decay^floor(t / lr_step)
+//     cosine     base (1 + cos(pi t / (epochs - lr_warmup))) / 2
+//
+// where t = epoch - 1 - lr_warmup; before that the rate rises linearly, base * epoch / lr_warmup
+// (Goyal et al. 2017). The cosine is one cycle of Loshchilov and Hutter (2017).
+
+/// The rate of an epoch, which counts from 1, of what begins with `base`.
+double rate_of_epoch(const TrainConfig& train, double base, std::int64_t epoch);
 
 }  // namespace espalier

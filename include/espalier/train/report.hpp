@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "espalier/base/timer.hpp"
+#include "espalier/base/clock.hpp"
 #include "espalier/comm/counters.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/graph/graph_file.hpp"
@@ -168,7 +168,7 @@ std::string work_balance_line(const std::vector<EpochReport>& epochs);
 /// predicted, over epochs.
 std::string volume_table(const std::vector<EpochReport>& epochs, int ranks);
 
-/// Writes `text` to `path` as replace_file does (base/result_file.hpp). Throws UserError(kUsage).
+/// Writes `text` to `path` as replace_file does (base/output_file.hpp). Throws UserError(kUsage).
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace espalier

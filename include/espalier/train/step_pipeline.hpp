@@ -22,7 +22,6 @@
 
 #include "espalier/base/stage_clock.hpp"
 #include "espalier/train/step_hook.hpp"
-#include "espalier/train/training_job.hpp"
 #include "espalier/train/training_state.hpp"
 
 namespace espalier {

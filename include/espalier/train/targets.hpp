@@ -19,6 +19,8 @@
 
 namespace espalier {
 
+struct TaskKind;
+
 struct BatchGroups;  // sample/examples.hpp
 
 /// What all tasks have in common; each adds its own (classes.hpp).
@@ -68,5 +70,29 @@ std::unique_ptr<Targets> read_targets(const Grid& grid, const GraphFile& file, c
 /// Throws UserError(kInput) when the task of that name cannot be learnt from the labels: none, all
 /// -1, several per vertex where it wants one.
 void check_labels(const GraphInfo& graph, const std::string& path, const std::string& task);
+
+// The task "classes": each vertex has one of `outputs` classes, by its label.
+
+struct ClassTargets : Targets {
+  Buffer<std::int32_t> train_labels;      ///< beside train
+  Buffer<std::int32_t> evaluated_labels;  ///< of the vertices that I evaluate; -1: none
+};
+
+/// Weights of the classes [classes] by which each class counts alike: n / (k count of the class),
+/// of n labels in k classes that have any; 0 for the others. scikit-learn's
+/// compute_class_weight("balanced").
+std::vector<double> balanced_weights(std::span<const std::int32_t> labels, std::int64_t classes);
+
+extern const TaskKind kClassesKind;
+
+// The task "labels": each vertex has or has not each of `outputs` labels, as far as that is known.
+
+struct LabelTargets : Targets {
+  Matrix<std::uint8_t> train_labels;      ///< [train, outputs]: 0, 1 or kUnknownLabel
+  Matrix<std::uint8_t> evaluated_labels;  ///< [evaluated_rows(), outputs]: of the vertices that
+                                          ///< I evaluate
+};
+
+extern const TaskKind kLabelsKind;
 
 }  // namespace espalier
