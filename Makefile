@@ -76,7 +76,7 @@ CODE      = $(shell find src include tests bench -name '*.[ch]pp' -o -name '*.cu
 SHELL_SCRIPTS  = $(wildcard scripts/*.sh bench/*/*.sh slurm/*.sh slurm/*.sbatch) .ci/run
 PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py bench/*/*.py python/*/*.py python/*/*/*.py examples/*/*.py)
 # Compiled by themselves: what has options of its own.
-FULL_SPEED := $(addprefix plan/,measure_machine) $(addprefix train/,gradient_reduction metrics optimizer ranking task_table)
+FULL_SPEED := $(addprefix plan/,measure_machine) $(addprefix train/,gradient_reduction metrics optimizer task_table)
 WITH_METIS := $(addprefix partition/,partition_by_metis partition_coarsest)
 # Of vector registers, written out: more than -O2 makes nothing faster, and takes six times as long.
 WRITTEN_OUT := $(addprefix dense/,gemm gemm_tn)

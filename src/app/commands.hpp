@@ -10,6 +10,11 @@
 
 #include "espalier/comm/communicator.hpp"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace espalier {
 
 struct ImportArguments {
@@ -176,5 +181,39 @@ void infer_command(const Communicator& world, const InferArguments& arguments);
 
 void sample_command(const Communicator& world, const JobArguments& arguments);
 void train_command(const Communicator& world, const JobArguments& arguments);
+
+// Options that take a number: what is none, or lies outside of its range, is refused in one
+// sentence that names the option, what was given and the range. The library that reads the command
+// line would take the largest integer for one that is too large, and 010 for eight.
+
+template <class Number>
+struct Range {
+  Number least, most;  ///< both allowed
+};
+
+/// Adds `name` (as "--seed"), a whole number in decimal digits. Reading the command line then
+/// throws UserError(kUsage) for anything else. Help shows `value`, the default, where it is in the
+/// range.
+CLI::Option* add_whole_number(CLI::App* app, const char* name, std::int64_t& value, Range<std::int64_t> range,
+                              const char* about);
+
+/// The same for a finite number, as 0.5 or 1e-3.
+CLI::Option* add_number(CLI::App* app, const char* name, double& value, Range<double> range,
+                        const char* about);
+
+// The words of `espalier help`: a summary and an example that works for each command.
+
+std::string help_summary(const std::string& command);
+std::string help_example(const std::string& command);
+
+/// Throws UserError(kUsage) naming the nearest command, or the nearest of `pages`, when there is no
+/// command of this name.
+void check_command(const std::string& command, std::vector<std::string> pages = {});
+/// Throws UserError(kUsage) that lists them when `kind`, empty where none was given, is none of
+/// those that a command has, as `import` and `generate` do.
+void check_kind(const CLI::App& app, const std::string& command, const std::string& kind);
+
+/// The help of one command with its subcommands. Throws as check_command does.
+std::string command_help(const CLI::App& app, const std::string& command);
 
 }  // namespace espalier

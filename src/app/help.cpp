@@ -1,4 +1,4 @@
-#include "help.hpp"
+#include "commands.hpp"
 
 #include <CLI/CLI.hpp>
 

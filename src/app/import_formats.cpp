@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "commands.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/graph/described_import.hpp"
@@ -11,7 +12,6 @@
 #include "espalier/graph/mag240m_import.hpp"
 #include "espalier/graph/ogb_import.hpp"
 #include "espalier/graph/triple_import.hpp"
-#include "number_option.hpp"
 
 namespace espalier {
 

@@ -10,8 +10,8 @@
 #include "commands.hpp"
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/config.hpp"
-#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/final_message.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
 #include "espalier/base/signals.hpp"
@@ -23,9 +23,7 @@
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
-#include "help.hpp"
 #include "import_formats.hpp"
-#include "number_option.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "number_option.hpp"
+#include "commands.hpp"
 
 #include <CLI/CLI.hpp>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/for_each.hpp"
+#include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/dense/tensor_updates.hpp"
 

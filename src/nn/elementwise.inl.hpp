@@ -4,7 +4,7 @@
 
 #include "edge_softmax_rules.hpp"
 #include "entry_softmax.hpp"
-#include "espalier/base/for_each.hpp"
+#include "espalier/base/execution.hpp"
 #include "espalier/nn/activation.hpp"
 #include "espalier/nn/jumping.hpp"
 #include "espalier/nn/own_rows.hpp"

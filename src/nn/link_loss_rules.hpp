@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "espalier/base/elementary.hpp"
-#include "espalier/base/for_each.hpp"
+#include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/nn/cross_entropy.hpp"
 #include "espalier/nn/link_losses.hpp"

@@ -1,6 +1,8 @@
 // Networks on the GPU.
 #include "network.inl.hpp"
 
+#include "link_decoder.inl.hpp"
+
 namespace espalier {
 
 void copy_weights(const Cuda& cuda, const Network<float>& from, Network<float, Cuda>& to) {
@@ -15,5 +17,7 @@ void copy_weights(const Cuda& cuda, const Network<float>& from, Network<float, C
 }
 
 template class Network<float, Cuda>;
+
+template std::unique_ptr<LinkDecoder<Cuda>> make_link_decoder(const Cuda&, const LinkScore&);
 
 }  // namespace espalier

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/base/for_each.hpp"
+#include "espalier/base/execution.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/dense/matrix.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "espalier/base/host_device.hpp"
-#include "tally.hpp"
+#include "level_graph.hpp"
 
 namespace espalier {
 

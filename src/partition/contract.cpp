@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tally.hpp"
+#include "level_graph.hpp"
 
 namespace espalier {
 

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster_tree.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/partition/partition_methods.hpp"
 #include "level_graph.hpp"
-#include "multilevel.hpp"
 #include "partition_pattern.hpp"
 
 namespace espalier {

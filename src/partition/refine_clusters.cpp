@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "espalier/base/host_device.hpp"
-#include "tally.hpp"
+#include "level_graph.hpp"
 
 namespace espalier {
 

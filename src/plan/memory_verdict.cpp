@@ -10,18 +10,14 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/infer/prediction_list.hpp"
 #include "espalier/train/task.hpp"
+#include "fitted.hpp"
 
 namespace espalier {
 
 namespace {
 
-// Beyond what the program holds at its start: what a running job touches of MPI, HDF5 and the
-// C library.
-constexpr double kRuntimeBytes = 11e6;
 // Of those that a link may be ranked against.
 constexpr std::int64_t kFewCandidates = 100;
-// What a rank has from its launcher and for its neighbours, and a process alone has not.
-constexpr double kLaunchedBytes = 3 << 20;
 
 // What an inference keeps beside the graph, rows and network, until it ends.
 void add_kept_by_inference(const JobSize& job, std::int64_t replication, std::vector<MemoryItem>& items) {

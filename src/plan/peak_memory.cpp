@@ -12,6 +12,7 @@
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluator.hpp"
 #include "espalier/train/task.hpp"
+#include "fitted.hpp"
 
 namespace espalier {
 
@@ -254,17 +255,9 @@ PeakMemory peak_memory(const PlannedJob& planned) {
   const auto of_step = network_on_host ? input_rows(e) + embedding_update(e) : nothing;
   const auto of_network = network_on_host ? activations(e) : nothing;
   const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;
-  // Footprint of a step grow with the largest minibatch so far, an eighth at a time, and leave what
-  // they outgrew.
-  constexpr double kOutgrown = 0.35;
   const auto outgrown = Footprint().add(kOutgrown * (of_step + of_network).heap);
-  // Between the arrays of evaluation, which come and go by the layer.
-  constexpr double kHoles = 1.08;
   auto of_evaluation = network_on_host ? evaluation(e) : nothing;
   of_evaluation.heap *= kHoles;
-  // Of what sampling freed, in pieces of all sizes, the large arrays of evaluation find little
-  // to live in.
-  constexpr double kReused = 0.25;
   const double freed = of_window.heap + of_sampling.heap;
   const double reused = std::min(of_evaluation.heap, kReused * freed);
   const bool again = job.training && (job.config.train.epochs > 1 || epoch.bulk < work.batches);

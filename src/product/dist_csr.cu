@@ -1,5 +1,7 @@
 #include "espalier/product/dist_csr.hpp"
+
 #include "espalier/sparse/device_csr.hpp"
+#include "schedules.inl.hpp"
 
 namespace espalier {
 
@@ -41,5 +43,8 @@ template DistCsr<std::int32_t, Cuda> to_device(const Cuda&, const DeviceGrid&, c
                                                Placement);
 template DistCsr<std::int64_t, Cuda> to_device(const Cuda&, const DeviceGrid&, const DistCsr<std::int64_t>&,
                                                Placement);
+
+ESPALIER_INSTANTIATE_PRODUCT(std::int32_t, Cuda)
+ESPALIER_INSTANTIATE_PRODUCT(std::int64_t, Cuda)
 
 }  // namespace espalier

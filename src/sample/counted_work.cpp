@@ -11,8 +11,7 @@
 #include "espalier/base/progress.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
-#include "fastgcn.hpp"
-#include "planned_epoch.hpp"
+#include "expected_work.hpp"
 #include "spread_weights.hpp"
 
 namespace espalier {
@@ -98,7 +97,6 @@ class EpochCount {
         row_marks_(layers_, Marks(a.rows())),
         sum_marks_(a.local.columns),
         sampler_(make_sampler(cpu, job.sampler, a, job.shape)) {
-    if (kind_.spreads_weights) draws_ = std::make_unique<FastGcnDistribution<Index, Cpu>>(cpu, a, job.shape);
     ESPALIER_CHECK(a.parts() == 1, "{} parts of the matrix to plan with", a.parts());
   }
 
@@ -188,6 +186,8 @@ class EpochCount {
         plan_.examples().release(batch);
       }
       auto minibatches = sampler_->sample(cpu_, some, plan_.seed(), plan_.epoch());
+      draws_.points += sampler_->spread_draws().points;
+      draws_.rounds = std::max(draws_.rounds, sampler_->spread_draws().rounds);
       for (const auto& minibatch : minibatches) {
         note_size(minibatch, rank);
         if (job_.holders) note_copies(minibatch);
@@ -198,7 +198,6 @@ class EpochCount {
       exclude_edges(cpu_, some, minibatches);
       totals_.add(cpu_, minibatches);
     }
-    count_draws(batches);
     return counts;
   }
 
@@ -341,7 +340,7 @@ class EpochCount {
 
   // Columns that were picked: with a sum of rows each of them meets a row of the frontier.
   double count_picks(const BlockView<Cpu>& block, std::size_t k) {
-    if (draws_) return static_cast<double>(draws_->picks_of_layer(k));
+    if (const auto columns = sampler_->columns_of_layer(k); columns >= 0) return static_cast<double>(columns);
     std::vector<bool> met(block.columns, false);
     for (std::int64_t row = 0; row < block.rows; ++row)
       for (const auto column : block.row_indices(row)) met[column] = true;
@@ -384,19 +383,6 @@ class EpochCount {
       count.served_sums += sums;
       if (server != column) count.foreign_sums += sums;
     }
-  }
-
-  void count_draws(const std::vector<std::int64_t>& batches) {
-    if (!draws_ || job_.parts() == 1) return;
-    std::vector<RandomStream> streams;
-    for (const auto batch : batches)
-      streams.push_back({.seed = job_.seed,
-                         .purpose = Purpose::kSample,
-                         .epoch = job_.epoch,
-                         .batch = static_cast<std::uint64_t>(batch)});
-    draws_->begin(cpu_, streams);
-    points_ += static_cast<double>(draws_->points());
-    most_rounds_ = std::max(most_rounds_, draws_->rounds());
   }
 
   using WorkOfSchedules = std::array<ProductWork, kMovingSchedules.size()>;
@@ -534,10 +520,10 @@ class EpochCount {
     if (copies_.count > 0) work_.copies = copies_.mean();
     const double unseen = std::sqrt(std::max(0.0, 1 - drawn / all));
     work_.relative_error = input_rows_.standard_error() / std::max(input_rows_.mean(), 1e-9) * unseen;
-    if (!draws_ || job_.parts() == 1) return;
+    if (!kind_.spreads_weights || job_.parts() == 1) return;
     // Every rank takes part in every round of a window: a maximum, and points to their owners.
-    const auto rounds = static_cast<double>(most_rounds_ * windows());
-    const auto points = points_ * scale / job_.ranks;
+    const auto rounds = static_cast<double>(draws_.rounds * windows());
+    const auto points = static_cast<double>(draws_.points) * scale / job_.ranks;
     auto cost = find_cost(job_.parts(), 0);
     work_.draws.bytes = rounds * cost.bytes + find_cost(job_.parts(), points).bytes - cost.bytes +
                         (rounds + static_cast<double>(windows())) * 16 * crossing(job_.parts());
@@ -560,12 +546,10 @@ class EpochCount {
   Marks sum_marks_;
   std::vector<std::vector<std::span<const Index>>> by_part_;
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<FastGcnDistribution<Index, Cpu>> draws_;
   std::vector<LayerCount> mean_;  // of a minibatch, where some were drawn
   std::vector<DistinctCurve> curves_;
   std::map<std::pair<double, std::size_t>, std::pair<double, double>> known_distinct_;
-  double points_ = 0;
-  std::int64_t most_rounds_ = 0;
+  SpreadDraws draws_;  // of all batches; the most rounds
   SampleCounts totals_;
   Moments input_rows_, copies_;
   std::vector<Moments> fetched_rows_;     // of each table

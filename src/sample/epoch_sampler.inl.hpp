@@ -23,11 +23,7 @@ EpochSamplerOn<Space>::EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sample
 
 template <class Space>
 EpochSamplerOn<Space>::~EpochSamplerOn() {
-  if (!under_way() || ahead_ == nullptr) return;
-  try {
-    ahead_->worker.wait();
-  } catch (...) {  // the window was not wanted
-  }
+  if (under_way() && ahead_ != nullptr) window_done_.wait();
 }
 
 template <class Space>
@@ -44,8 +40,7 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     counts_.add(on, window_);
   };
   if (ahead_ == nullptr) return sample(space);
-  ahead_->worker.wait();  // it may be at a window of somebody else
-  ahead_->worker.start([this, space, sample] {
+  window_done_ = ahead_->queue.add([this, space, sample] {
     if constexpr (std::is_same_v<Space, Cuda>) space.use();
     ahead_->world.traffic().clear();
     sample(space);
@@ -57,7 +52,7 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
 
 template <class Space>
 void EpochSamplerOn<Space>::finish_window() {
-  if (ahead_ != nullptr) ahead_->worker.wait();
+  if (ahead_ != nullptr) window_done_.get();
   grid_.traffic().take_over(moved_);
   for (auto& minibatch : window_) waiting_.emplace(minibatch.number, std::move(minibatch));
   window_.clear();

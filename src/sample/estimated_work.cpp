@@ -4,7 +4,7 @@
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/sample/epoch_plan.hpp"
-#include "planned_epoch.hpp"
+#include "expected_work.hpp"
 #include "spread_weights.hpp"
 
 namespace espalier {

@@ -7,7 +7,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/group_stably.hpp"
-#include "espalier/base/keyed_permutation.hpp"
+#include "espalier/base/philox.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/sample/draw.hpp"
 #include "group_order.hpp"

@@ -117,7 +117,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
                            (takes_all(layers - layer, part) ? 0 : fanout_of(layers - layer, part)));
         }
     DrawRoundsOn<Space> draws(space, keyed, {space, std::move(begins)}, weights_.parts(), m_.local.columns);
-    points_ = rounds_ = 0;
+    drawn_ = {};
     while (draw_round(space, draws)) {
     }
     picks_ = draws.template picks<Index>(space, shape_.mode);
@@ -150,11 +150,8 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
     return picks;
   }
 
-  /// How many points begin() had to resolve for this rank's batches, and in how many rounds.
-  std::int64_t points() const { return points_; }
-  std::int64_t rounds() const { return rounds_; }
-  /// How many columns a batch picks in layer k (first: next to the batch).
-  std::int64_t picks_of_layer(std::size_t k) const {
+  SpreadDraws spread_draws() const override { return drawn_; }
+  std::int64_t columns_of_layer(std::size_t k) const override {
     std::int64_t picks = 0;
     for (std::size_t part = 0; part < weights_.parts().size(); ++part) picks += picks_of_list(k, part);
     return picks;
@@ -187,13 +184,13 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   // A round for all batches and layers; false: nothing was missing. Collective over the column.
   bool draw_round(const Space& space, DrawRoundsOn<Space>& draws) {
     auto missing = draws.missing();
-    points_ += missing;
+    drawn_.points += missing;
     if (const int parts = m_.parts(); parts > 1) {
       missing = m_.grid->column_comm().host().all_reduce(missing, Reduction::kMax, label_);
       m_.grid->traffic().predict(label_, 2.0 * (parts - 1), 2 * 8 * crossing(parts));
     }
     if (missing == 0) return false;
-    ++rounds_;
+    ++drawn_.rounds;
     draws.take(space, weights_.find(space, draws.next_points(space), label_));
     return true;
   }
@@ -210,7 +207,7 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   SamplerShape shape_;
   std::string label_;
   SpreadWeightsOn<Space> weights_;
-  std::int64_t points_ = 0, rounds_ = 0;
+  SpreadDraws drawn_;
   // The supports of the parts that a layer takes whole; part k's begins at whole_begins_[k].
   std::vector<std::int64_t> whole_begins_;
   Array<Space, Index> whole_columns_;

@@ -72,6 +72,9 @@ class LayerDistribution {
   /// frontier and M. Collective over the grid.
   virtual LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
                                         const LayerInputOn<Space>& input) = 0;
+  /// SamplerOn's, of the last begin().
+  virtual SpreadDraws spread_draws() const { return {}; }
+  virtual std::int64_t columns_of_layer(std::size_t /*k*/) const { return -1; }
   /// Are a block's rows normalised to sum 1 after the factors?
   virtual bool normalizes_rows() const { return false; }
 };

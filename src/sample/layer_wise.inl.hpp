@@ -79,6 +79,8 @@ class LayerWise final : public SamplerOn<Space> {
   }
 
   const std::vector<Schedule>& schedules() const override { return schedules_; }
+  SpreadDraws spread_draws() const override { return distribution_->spread_draws(); }
+  std::int64_t columns_of_layer(std::size_t k) const override { return distribution_->columns_of_layer(k); }
 
  private:
   void read_fanouts(const Space& space) {

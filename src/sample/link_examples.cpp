@@ -9,9 +9,9 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/base/keyed_permutation.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
+#include "espalier/base/philox.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "espalier/sample/link_lookup.hpp"
 #include "group_order.hpp"

@@ -5,7 +5,6 @@
 #include "espalier/sparse/entries.hpp"
 #include "expected_work.hpp"
 #include "node_wise.hpp"
-#include "relation_parts.hpp"
 #include "window.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "relation_parts.hpp"
+#include "node_wise.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "planned_epoch.hpp"
+#include "expected_work.hpp"
 
 namespace espalier {
 

@@ -205,12 +205,12 @@ template <class Space>
 void StepPipelineOn<Space>::wait_for_sampling() {
   if (source_.ahead == nullptr) return;
   const typename StageClock<Space>::Scope waiting(clock_, "sample");
-  source_.ahead->worker.wait();
+  source_.ahead->queue.wait();
 }
 
 template <class Space>
 SampleCounts StepPipelineOn<Space>::counts_of_taken() {
-  if (source_.ahead != nullptr) source_.ahead->worker.wait();
+  if (source_.ahead != nullptr) source_.ahead->queue.wait();
   SampleCounts waiting;
   for (const auto& begun : begun_)
     if (begun.epoch == epoch_.get()) waiting.add(space_, begun.step.sampled);

@@ -1,5 +1,7 @@
 #include "trainer_restart.inl.hpp"
 
+#include "tasks.inl.hpp"
+
 namespace espalier {
 
 // Asking for the answer would make the host wait for the step.
@@ -12,5 +14,7 @@ template class StepPipelineOn<Cuda>;
 template StepSourceOn<Cuda> steps_of(const TrainingJobOn<Cuda>&);
 template void make_row_hooks(const TrainingJobOn<Cuda>&, StepHooksOn<Cuda>&);
 template class TrainerOn<Cuda>;
+
+ESPALIER_INSTANTIATE_TASKS(Cuda)
 
 }  // namespace espalier

@@ -1,7 +1,7 @@
 // ranks: 1
 // Laws of the computed permutation: a bijection of [0, n) for every n, another for every stream;
 // over many streams any two places go to any two others equally often.
-#include "espalier/base/keyed_permutation.hpp"
+#include "espalier/base/philox.hpp"
 
 #include <gtest/gtest.h>
 

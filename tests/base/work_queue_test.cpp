@@ -41,8 +41,16 @@ TEST_P(Queues, EndTheirWorkBeforeTheyGo) {
   {
     WorkQueue queue(GetParam());
     for (int piece = 0; piece < 10; ++piece) queue.add([&] { ++done; });
+    queue.add([] { throw std::runtime_error("nobody asks"); });
   }
   EXPECT_EQ(done, 10);
+}
+
+TEST_P(Queues, WorkOnAThreadOfTheirOwnIfTheyHaveOne) {
+  WorkQueue queue(GetParam());
+  const auto thread = queue.run([] { return std::this_thread::get_id(); });
+  EXPECT_EQ(thread != std::this_thread::get_id(), GetParam());
+  EXPECT_EQ(queue.run([] { return std::this_thread::get_id(); }), thread);
 }
 
 TEST_P(Queues, GiveWhatAPieceGaveBehindThoseBefore) {

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "espalier/base/worker.hpp"
+#include "espalier/base/work_queue.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
@@ -125,12 +125,12 @@ TEST(Communicator, ADuplicateServesAnotherThreadAndItsOwnLedger) {
       round.expect_received(k % 7, comm);
     }
   };
-  Worker worker;
-  worker.start([&] { exchange_often(other, 300); });
+  WorkQueue beside(true);
+  const auto exchanged = beside.add([&] { exchange_often(other, 300); });
   for (int k = 0; k < 200; ++k)
     EXPECT_EQ(world.all_reduce(std::int64_t{world.rank() + k}, Reduction::kMax, "reduce"),
               world.size() - 1 + k);
-  worker.wait();
+  exchanged.get();
   const std::int64_t peers = world.size() - 1;
   EXPECT_EQ(world.traffic().of("exchange").bytes_sent, 0);
   EXPECT_EQ(other.traffic().of("reduce").bytes_sent, 0);

@@ -192,7 +192,7 @@ TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
     FakeSampler now, later;
     const auto beside = test_world().duplicate();
     later.ledger = &beside.traffic();
-    SampleAhead ahead{beside, {}};
+    SampleAhead ahead{beside};
     EpochSampler expected(grid, now, plan, bulk), sampler(grid, later, plan, bulk, &ahead);
     grid.traffic().clear();
     later.ledger->book("setup", {.messages = 1});
@@ -209,7 +209,7 @@ TEST(EpochSampler, AThreadSamplesTheWindowsThatAreBegunAhead) {
       const auto taken = sampler.take(begin, end), wanted = expected.take(begin, end);
       ASSERT_EQ(taken.size(), wanted.size());
       for (std::size_t m = 0; m < taken.size(); ++m) EXPECT_EQ(taken[m].number, wanted[m].number);
-      ahead.worker.wait();
+      ahead.queue.wait();
     }
     EXPECT_TRUE(sampler.all_begun());
     EXPECT_EQ(grid.traffic().of("setup").messages, 0) << "what came before the windows is not theirs";
@@ -231,7 +231,7 @@ TEST(EpochSampler, SeveralShareTheThreadWhichFinishesAWindowBeforeTheNext) {
   Buffer<std::int64_t> training(9, 1);
   const EpochPlan plan(training, 3, 1, grid.ranks(), 7, 3);
   FakeSampler fake;
-  SampleAhead ahead{test_world(), {}};
+  SampleAhead ahead{test_world()};
   EpochSampler one(grid, slow, plan, 3, &ahead), other(grid, fake, plan, 3, &ahead);
   one.begin_window(Cpu{1});
   other.begin_window(Cpu{1});
@@ -246,7 +246,7 @@ TEST(EpochSampler, TheThreadsErrorIsTheCallersAndAWindowMayBeLeft) {
   Buffer<std::int64_t> training(9, 1);
   const EpochPlan plan(training, 3, 1, grid.ranks(), 7, 3);
   FakeSampler fake;
-  SampleAhead ahead{test_world(), {}};
+  SampleAhead ahead{test_world()};
   {
     EpochSampler left(grid, fake, plan, 1, &ahead);
     left.begin_window(Cpu{1});

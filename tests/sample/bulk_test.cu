@@ -43,7 +43,7 @@ TEST(EpochSamplerOnGpu, ItsThreadUsesTheGpuOfTheJob) {
   Buffer<std::int64_t> training(9);
   std::iota(training.begin(), training.end(), 0);
   const EpochPlan plan(training, 3, 1, grid.ranks(), 7, 3);
-  SampleAhead ahead{test_world(), {}};
+  SampleAhead ahead{test_world()};
   LaunchingSampler launching;
   EpochSamplerOn<Cuda> sampler(grid, launching, plan, 1, &ahead);
   sampler.sample_until(second, 3);

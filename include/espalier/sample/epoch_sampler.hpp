@@ -10,7 +10,7 @@
 #include <span>
 #include <type_traits>
 
-#include "espalier/base/worker.hpp"
+#include "espalier/base/work_queue.hpp"
 #include "espalier/comm/grid.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/sampler.hpp"
@@ -50,7 +50,7 @@ SampleCounts sum_over_ranks(const SampleCounts& mine, const Communicator& comm);
 /// its own (Communicator::duplicate), as the thread communicates beside the caller.
 struct SampleAhead {
   const Communicator& world;
-  Worker worker = {};
+  WorkQueue queue = WorkQueue(true);
 };
 
 template <class Space>
@@ -105,6 +105,7 @@ class EpochSamplerOn {
   std::map<std::int64_t, MinibatchOn<Space>> waiting_;
   std::vector<MinibatchOn<Space>> window_;  ///< of batches [sampled_, begun_), the thread's
   SampleCounts counts_;                     ///< the same
+  std::shared_future<void> window_done_;    ///< with a thread: of the window that was begun last
   Traffic moved_;  ///< the same: what windows moved since the last one was waited for
 };
 

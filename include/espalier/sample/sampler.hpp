@@ -91,6 +91,12 @@ std::int64_t most_of_layer(const SamplerShape& shape, std::size_t k);
 /// The same of those it draws one by one: 0 of those of which it takes all.
 std::int64_t drawn_of_layer(const SamplerShape& shape, std::size_t k);
 
+/// Points among the weights of all vertices that were to be found for this rank's batches, and in
+/// how many rounds.
+struct SpreadDraws {
+  std::int64_t points = 0, rounds = 0;
+};
+
 /// On a GPU minibatches are made and stay there; the numbers are the same.
 template <class Space>
 class SamplerOn {
@@ -111,6 +117,12 @@ class SamplerOn {
 
   /// The schedule of each layer's product, first: next to the batch.
   virtual const std::vector<Schedule>& schedules() const = 0;
+
+  /// Of the last `sample`, where weights are spread over a process column (SamplerKind).
+  virtual SpreadDraws spread_draws() const { return {}; }
+  /// How many columns a batch picks in layer k (first: next to the batch), where that does not
+  /// depend on the batch; else -1.
+  virtual std::int64_t columns_of_layer(std::size_t /*k*/) const { return -1; }
 };
 
 template <class Space>

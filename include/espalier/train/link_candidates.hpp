@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "espalier/base/keyed_permutation.hpp"
+#include "espalier/base/philox.hpp"
 #include "espalier/train/links.hpp"
 
 namespace espalier {

@@ -1,7 +1,0 @@
-#include "epoch_sampler.inl.hpp"
-
-namespace espalier {
-
-template class EpochSamplerOn<Cuda>;
-
-}  // namespace espalier

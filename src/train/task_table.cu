@@ -1,7 +1,0 @@
-#include "tasks.inl.hpp"
-
-namespace espalier {
-
-ESPALIER_INSTANTIATE_TASKS(Cuda)
-
-}  // namespace espalier
