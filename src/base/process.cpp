@@ -1,3 +1,4 @@
+// What /proc says of processes; then work in a process of its own.
 #include "espalier/base/process.hpp"
 
 #include <dlfcn.h>

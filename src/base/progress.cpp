@@ -1,3 +1,4 @@
+// The notes are atomics and names of bounded length, so that a signal handler may read them.
 #include "espalier/base/progress.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,4 @@
+// UTF-8 and control characters; then reading a small file with a sentence for all that it may be.
 #include "espalier/base/text.hpp"
 
 #include <fmt/core.h>

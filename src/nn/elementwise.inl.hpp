@@ -1,4 +1,4 @@
-// Leaves that every space does alike, an element of their result for a thread: elementwise.cpp and
+// Kernels that every space does alike, an element of their result for a thread: elementwise.cpp and
 // elementwise.cu instantiate them. Headers say what they compute.
 #pragma once
 

@@ -1,3 +1,4 @@
+// A rank's block of the matrix copied to its GPU, and products there.
 #include "espalier/product/dist_csr.hpp"
 
 #include "espalier/sparse/device_csr.hpp"

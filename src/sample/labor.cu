@@ -1,3 +1,5 @@
+// LABOR on a GPU: a thread for each entry of the rows that are not taken whole finds out whether it
+// stays (kept_entries.hpp), by labor.cpp's numbers.
 #include "device_row_draw.hpp"
 #include "kept_entries.hpp"
 #include "samplers.inl.hpp"

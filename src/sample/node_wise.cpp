@@ -1,3 +1,5 @@
+// Where every row lies on the rank, the CPU draws batch by batch without forming P: what a batch
+// touches stays in the cache. The way over a product is node_wise.inl.hpp's.
 #include "node_wise.inl.hpp"
 
 #include <array>

@@ -82,22 +82,18 @@ class FeatureCacheHookOn final : public StepHookOn<Space> {
     most_bytes_ = caches_.bytes();
     caches_.release_disk(space);
   }
-  void asked(const Space&, const Upcoming& step, const PendingInputOn<Space>& pending) override {
-    asked_[step.number] = pending.remote_rows();
-  }
-  void arrived(PendingInputOn<Space>& pending) override {
+  void arrived(const Space&, const Upcoming&, PendingInputOn<Space>& pending) override {
+    if (memory_ > 0) {
+      const auto [remote, kept] = pending.remote_rows();
+      this->counters_.add(kGroup, "needed", remote + kept);
+      this->counters_.add(kGroup, "served", kept);
+    }
     if (!on_disk_) return;
     const auto read = pending.of_disk();
     this->counters_.add(kDisk, "rows", read.rows);
     this->counters_.add(kDisk, "kept", read.rows - read.missed);
     this->counters_.add(kDisk, "bytes", read.bytes);
     read_.add(read);
-  }
-  void end(const Space&, std::int64_t number) override {
-    const auto [remote, kept] = asked_.extract(number).mapped();
-    if (memory_ == 0) return;
-    this->counters_.add(kGroup, "needed", remote + kept);
-    this->counters_.add(kGroup, "served", kept);
   }
 
   Counters counters() const override {
@@ -129,12 +125,11 @@ class FeatureCacheHookOn final : public StepHookOn<Space> {
   std::size_t place_;  // of this part
   bool on_disk_;
   InputCachesOn<Space> caches_;
-  DiskCounts read_;                           // in the epoch, by this run
-  std::int64_t most_bytes_ = 0;               // that they had when an evaluation began
-  std::uint64_t epoch_ = 0;                   // that the caches were told of last
-  std::int64_t prefetched_ = 0;               // batches below were told to the caches
-  std::int64_t fetches_ = 0;                  // that have begun
-  std::map<std::int64_t, RemoteRows> asked_;  // of steps that have begun
+  DiskCounts read_;              // in the epoch, by this run
+  std::int64_t most_bytes_ = 0;  // that they had when an evaluation began
+  std::uint64_t epoch_ = 0;      // that the caches were told of last
+  std::int64_t prefetched_ = 0;  // batches below were told to the caches
+  std::int64_t fetches_ = 0;     // that have begun
 };
 
 template <class Space>
@@ -161,20 +156,14 @@ class SavedBytesOn final : public StepHookOn<Space> {
     this->counters_ = {{{kGroup, "pruned"}, {kGroup, "kept"}, {kGroup, "history"}}};
   }
 
-  void asked(const Space& space, const Upcoming& step, const PendingInputOn<Space>& pending) override {
-    auto& saved = saved_[step.number];
+  void arrived(const Space& space, const Upcoming& step, PendingInputOn<Space>& pending) override {
     const auto remote = input_.remote_bytes(pending);
-    saved.kept = remote.cached;
+    this->counters_.add(kGroup, "kept", remote.cached);
     if (step.drawn)
-      saved.known = false;
+      this->counters_.give_up(kGroup, "pruned");
     else if (step.changed)
-      saved.pruned = input_.remote_bytes(space, step.sampled) - remote.asked - saved.kept;
-  }
-  void end(const Space&, std::int64_t number) override {
-    const auto saved = saved_.extract(number).mapped();
-    this->counters_.add(kGroup, "pruned", saved.pruned);
-    this->counters_.add(kGroup, "kept", saved.kept);
-    if (!saved.known) this->counters_.give_up(kGroup, "pruned");
+      this->counters_.add(kGroup, "pruned",
+                          input_.remote_bytes(space, step.sampled) - remote.asked - remote.cached);
   }
   // What history moved is all that the epoch has booked, of steps begun ahead, too.
   Counters counters() const override {
@@ -184,14 +173,8 @@ class SavedBytesOn final : public StepHookOn<Space> {
   }
 
  private:
-  struct Saved {
-    std::int64_t pruned = 0, kept = 0;
-    bool known = true;  // what was pruned
-  };
-
   const Grid& grid_;
   const InputStoresOn<Space>& input_;
-  std::map<std::int64_t, Saved> saved_;  // by steps that have begun
 };
 
 template <class Space>

@@ -86,7 +86,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     source_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
     source_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
     step.remote_rows = begun.pending.remote_rows().asked;
-    for (const auto& hook : hooks_) hook->arrived(begun.pending);
+    for (const auto& hook : hooks_) hook->arrived(space_, begun.step, begun.pending);
     idle_.push_back(std::move(begun.pending));
   }
   if (begun.step.drawn) drawn_.add(*begun.step.drawn);
@@ -153,7 +153,6 @@ bool StepPipelineOn<Space>::begin_step() {
     for (const auto& hook : hooks_) hook->begin(space_, step);
     source_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
   });
-  for (const auto& hook : hooks_) hook->asked(space_, step, pending);
   begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
 }

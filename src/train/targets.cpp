@@ -1,3 +1,4 @@
+// The splits dealt to the ranks that evaluate them, and what labels are refused for.
 #include "espalier/train/targets.hpp"
 
 #include <algorithm>

@@ -13,12 +13,13 @@ namespace espalier {
 template <class Space>
 class TrainableEmbeddingsOn final : public StepHookOn<Space> {
   using typename StepHookOn<Space>::Pass;
+  using typename StepHookOn<Space>::Upcoming;
 
  public:
   explicit TrainableEmbeddingsOn(const TrainingJobOn<Space>& job)
       : train_(job.config.train), rows_(*job.input.embeddings()) {}
 
-  void arrived(PendingInputOn<Space>& pending) override {
+  void arrived(const Space&, const Upcoming&, PendingInputOn<Space>& pending) override {
     read_ = std::move(pending.embedded);
     pending.embedded.clear();
     lists_.clear();

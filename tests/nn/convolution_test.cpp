@@ -1,6 +1,6 @@
 // ranks: 1
 // Laws: all results are those of the formulas by Eigen's products, in both orders of
-// multiplication. Threads, places of blocks: layer_test.cpp.
+// multiplication; so are those of the layer to copy. Threads, places of blocks: layer_test.cpp.
 #include "espalier/nn/convolution.hpp"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "dense/random_matrices.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "mpi_test.hpp"
+#include "template_layer.hpp"
 
 namespace espalier {
 namespace {
@@ -36,6 +37,26 @@ std::vector<Matrix<double>> gcn_results(const BlockView<>& block, const BlockVie
   Matrix<double> product;
   gcn_forward<double>(Cpu{1}, block, order, x, weight, bias, product, out[0]);
   gcn_backward<double>(Cpu{1}, transposed_block, order, x, weight, product, dz, out[1], &out[2]);
+  return out;
+}
+
+/// Those of the layer to copy, which is gcn's formula.
+std::vector<Matrix<double>> template_results(const BlockView<>& block,
+                                             const std::vector<Matrix<double>>& in) {
+  const auto &x = in[0], &weight = in[2], &bias = in[3], &dz = in[4];
+  const LayerShape shape = {.in = weight.rows, .out = weight.columns};
+  std::vector<Parameter<double>> tensors;
+  for (const auto& tensor : kTemplate.tensors(shape)) tensors.push_back({.name = tensor.name, .value = {}});
+  tensors[0].value = weight;
+  tensors[1].value = bias;
+  TemplateLayer<double, Cpu> layer(shape);
+  LayerScratch<double> scratch;
+  std::vector<Matrix<double>> out = {{}, {weight.rows, weight.columns}, {}};
+  Matrix<double> evaluated;
+  layer.forward(Cpu{1}, block, x, tensors, {}, out[0]);
+  layer.backward(Cpu{1}, block, x, tensors, dz, scratch, std::span(out).subspan(1, 1), &out[2]);
+  layer.evaluate(Cpu{1}, block, x, tensors, scratch, evaluated);
+  EXPECT_EQ(evaluated.data, out[0].data);
   return out;
 }
 
@@ -86,6 +107,7 @@ TEST(Convolution, IsTheFormulaInBothOrders) {
     for (const std::int64_t out : {1, 7, 30}) {
       const Block block = random_minibatch({50, 20}, random)[0];
       const auto tensors = random_tensors(in, out, random);
+      expect_near_results(template_results(block, tensors), gcn_by_eigen(block, tensors));
       for (const ProductOrder order : {ProductOrder::kAggregateFirst, ProductOrder::kMultiplyFirst}) {
         SCOPED_TRACE(testing::Message() << in << " x " << out << (order == ProductOrder::kAggregateFirst));
         expect_near_results(sage_results(block, order, tensors), sage_by_eigen(block, tensors));

@@ -1,3 +1,7 @@
+// Files that are written, whole or not at all: what a command puts at its place; the file under way
+// beside it; results on disks that may be full; files that go with the process; those that a
+// command makes again.
+//
 // A file that a command writes. What stands in its place is not lost by accident: a file that
 // exists is replaced only when that is asked for, and what is not a file never; asked before the
 // work, and once more when the finished file takes its place.

@@ -17,7 +17,7 @@
 //   /type_weights   int64 [clusters, 2 types]   of each type its vertices, and the entries of their
 //                                               rows
 //
-// All have an attribute digest (graph/content_digest.hpp), which another program may leave out.
+// All have an attribute digest (file/content_digest.hpp), which another program may leave out.
 // Orders of the same graph by the same method, options and seed are the same bytes.
 #pragma once
 

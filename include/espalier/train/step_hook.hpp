@@ -7,7 +7,6 @@
 //     prefetch   minibatches were sampled, of this step and of some after it
 //     draw      instead of that, by a part that draws the minibatches of a step itself
 //     begin     the step's minibatches, before their rows are asked for. They may be changed
-//     asked     the rows were asked for
 //     arrived   they are there: the step is the next to be computed
 //     join      a minibatch, before its forward pass: what the network is given beside its input
 //     note      the same when its backward pass is done
@@ -159,9 +158,8 @@ class StepHookOn {
                         const std::map<std::int64_t, MinibatchOn<Space>>& /*waiting*/,
                         std::int64_t /*sampled*/) {}
   virtual void begin(const Space&, Upcoming&) {}
-  /// These two are not collective.
-  virtual void asked(const Space&, const Upcoming&, const PendingInputOn<Space>&) {}
-  virtual void arrived(PendingInputOn<Space>&) {}
+  /// Not collective. The step without its minibatches, and what its rows came by.
+  virtual void arrived(const Space&, const Upcoming&, PendingInputOn<Space>&) {}
 
   // ---- a step, not collective but for the last three
 
