@@ -26,7 +26,7 @@ FORBIDDEN = [(re.compile(r"\b(MPI_[A-Z]\w+|nccl[A-Z]\w+)"), "comm", "names MPI o
              (TESTS_CUDA, ("job", "library", "app"), "tests whether CUDA was built")]
 JOB_CHECK = "job_check.cpp"
 JOB_ROOMS = ("feature", "nn", "history", "train", "infer", "plan", "job", "library", "app")
-NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "typed_page.cpp")  # commands that look at files alone
+NO_JOBS = ("import.cpp", "digest.cpp", "info.cpp", "generate.cpp", "partition.cpp", "info_pages.cpp")  # commands that look at files alone
 DATA_CHECK = re.compile(r"^(?!void ).*\b(check_(splits|labels|edge_features|sampler_keys|model_keys|history)|memory_error)\(")
 OWN_CHECK = re.compile(r"\.check = check_\w+")  # a task answers for its labels; the table asks it
 ABOUT_DATA = re.compile(r"\b(usage|input|memory)_error\(\s*\"[^;]*(/split/|/edges|/nodes/features|does not fit: |edge weights)")

@@ -2,7 +2,6 @@
 // or written into it. For files that h5py or another program made.
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"

@@ -3,7 +3,6 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"

@@ -6,7 +6,6 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/output_file.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -14,9 +13,7 @@
 #include "espalier/job/inference_on_gpu.hpp"
 #include "espalier/job/inferred_rows_on_gpu.hpp"
 #include "espalier/job/job.hpp"
-#include "espalier/job/link_answers_on_gpu.hpp"
-#include "espalier/job/link_queries.hpp"
-#include "espalier/job/row_tables.hpp"
+#include "espalier/job/named_vertices.hpp"
 #include "job_in_words.hpp"
 
 namespace espalier {

@@ -13,7 +13,7 @@
 
 namespace espalier {
 
-struct PartsQuality;  // partition/partition_quality.hpp
+struct PartsQuality;  // partition/partition_methods.hpp
 
 inline constexpr const char* kInfoLabel = "info";  ///< of its traffic
 

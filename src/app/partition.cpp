@@ -4,14 +4,12 @@
 #include "commands.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/partition/make_order.hpp"
-#include "espalier/partition/partition_quality.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

@@ -4,7 +4,7 @@
 
 #include "espalier/base/output_file.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/partition/partition_quality.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

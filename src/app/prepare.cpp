@@ -11,7 +11,6 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/base/output_file.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
@@ -21,7 +20,7 @@
 #include "espalier/graph/clean_graph.hpp"
 #include "espalier/graph/edge_facts.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
-#include "espalier/partition/make_order.hpp"
+#include "espalier/partition/partition_methods.hpp"
 
 namespace espalier {
 

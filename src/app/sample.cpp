@@ -3,7 +3,6 @@
 
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/job/job.hpp"

@@ -13,7 +13,6 @@
 #include "commands.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/process.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"

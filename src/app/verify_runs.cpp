@@ -14,7 +14,7 @@
 #include "espalier/job/checkpoints.hpp"
 #include "espalier/job/sampling_on_gpu.hpp"
 #include "espalier/job/training_on_gpu.hpp"
-#include "espalier/partition/make_order.hpp"
+#include "espalier/partition/partition_methods.hpp"
 #include "espalier/train/checkpoint.hpp"
 #include "espalier/train/trainer.hpp"
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 
 namespace espalier {
 

@@ -14,8 +14,8 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/named.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/base/watchdog.hpp"
 
 namespace espalier {
 

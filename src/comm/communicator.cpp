@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "espalier/base/clock.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/volumes.hpp"
 #include "mpi_check.hpp"
 

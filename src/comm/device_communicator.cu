@@ -20,7 +20,7 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/process.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/comm/volumes.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 
 namespace espalier::hdf5 {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/file/input_files.hpp"
 
 namespace espalier {

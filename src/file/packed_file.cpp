@@ -11,8 +11,8 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/ranged_file.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/file/input_files.hpp"
 
 namespace espalier {

@@ -1,7 +1,7 @@
 #include "espalier/job/inference_on_gpu.hpp"
 
-#include "espalier/base/progress.hpp"
 #include "espalier/base/version.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/file/content_digest.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/train/evaluator.hpp"

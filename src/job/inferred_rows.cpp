@@ -2,7 +2,7 @@
 
 #include "espalier/base/version.hpp"
 #include "espalier/file/content_digest.hpp"
-#include "espalier/job/row_tables.hpp"
+#include "espalier/job/named_vertices.hpp"
 
 namespace espalier {
 

@@ -5,8 +5,8 @@
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/parallel_reads.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/text.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/spilled_rows.hpp"

@@ -1,7 +1,7 @@
 #include "espalier/job/job_check.hpp"
 
-#include "espalier/base/progress.hpp"
 #include "espalier/base/text.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/job/job.hpp"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/disk_read_model.hpp"
 #include "espalier/feature/rows_by_degree.hpp"

@@ -1,4 +1,4 @@
-#include "espalier/job/link_queries.hpp"
+#include "espalier/job/named_vertices.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include "espalier/base/text.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/job/named_vertices.hpp"
 #include "espalier/train/report.hpp"
 
 namespace espalier {

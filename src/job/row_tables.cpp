@@ -1,8 +1,7 @@
-#include "espalier/job/row_tables.hpp"
+#include "espalier/job/named_vertices.hpp"
 
 #include <sstream>
 
-#include "espalier/job/named_vertices.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "espalier/base/output_file.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/text.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/job/changed_keys.hpp"

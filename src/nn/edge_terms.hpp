@@ -1,5 +1,5 @@
-// What features of edges add to attention's scores: a number for each head, by a vector of the
-// relation and the head,
+// Terms of attention's scores. What features of edges add: a number for each head, by a vector of
+// the relation and the head,
 //
 //     e_kh += f_k . u_rh                f_k: the features of entry k, of relation r
 //
@@ -11,6 +11,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -58,5 +59,33 @@ inline void check_edges(const EdgeRows& edges, std::int64_t columns) {
                                   EntryNumbers, Matrix<T, Space>&);                                    \
   template void edge_terms_backward<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&, \
                                        EntryNumbers, Matrix<T, Space>&);
+
+// Attention's scores of projected rows, a . (x W), are products of the rows themselves with W a^T:
+// a vector for each of P matrices that stand one under the other.
+
+/// u [P, in], u_p = W_p a_p, of w [P * in, width] and a [P, width].
+template <class T, class Space>
+void score_vectors(const Space&, ConstViewOn<Space, T> w, ConstViewOn<Space, T> a, ViewOn<Space, T> u);
+
+/// da [P, width] = the sum over i of du_pi w_pi; dw += what comes by way of u. Added in one order.
+template <class T>
+void score_vectors_backward(const Cpu&, ConstMatrixView<T> w, ConstMatrixView<T> a, ConstMatrixView<T> du,
+                            MatrixView<T> dw, MatrixView<T> da);
+template <class T>
+void score_vectors_backward(const Cuda&, ConstMatrixView<T, Cuda> w, ConstMatrixView<T, Cuda> a,
+                            ConstMatrixView<T, Cuda> du, MatrixView<T, Cuda> dw, MatrixView<T, Cuda> da);
+
+// Square matrices of relations and heads, one under the other, each times a learned number and a
+// factor that all share: ~W_p = factor mu_p W_p.
+
+/// scaled [P * width, width], resized, of w of that shape and P numbers mu.
+template <class T, class Space>
+void scale_matrices(const Space&, const MatrixOn<Space, T>& w, const MatrixOn<Space, T>& mu, T factor,
+                    MatrixOn<Space, T>& scaled);
+
+/// dscaled becomes dW; dmu_p = factor times the sum of W_p's elements times those of dscaled_p.
+template <class T, class Space>
+void scale_matrices_backward(const Space&, const MatrixOn<Space, T>& w, const MatrixOn<Space, T>& mu,
+                             T factor, MatrixOn<Space, T>& dscaled, MatrixOn<Space, T>& dmu);
 
 }  // namespace espalier

@@ -3,13 +3,11 @@
 #pragma once
 
 #include "edge_softmax_rules.hpp"
+#include "edge_terms.hpp"
 #include "entry_softmax.hpp"
 #include "espalier/base/execution.hpp"
-#include "espalier/nn/activation.hpp"
-#include "espalier/nn/jumping.hpp"
+#include "espalier/nn/between_layers.hpp"
 #include "espalier/nn/own_rows.hpp"
-#include "relation_priors.hpp"
-#include "score_vectors.hpp"
 
 namespace espalier {
 

@@ -7,8 +7,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/nn/activation.hpp"
-#include "espalier/nn/jumping.hpp"
+#include "espalier/nn/between_layers.hpp"
 
 namespace espalier {
 

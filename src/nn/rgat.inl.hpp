@@ -29,7 +29,6 @@
 #include "espalier/nn/layer.hpp"
 #include "espalier/sparse/transpose.hpp"
 #include "gat.inl.hpp"
-#include "score_vectors.hpp"
 #include "segment_products.hpp"
 
 namespace espalier {

@@ -1,4 +1,4 @@
-#include "espalier/partition/edge_parts_file.hpp"
+#include "espalier/partition/edge_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/partition/edge_parts.hpp"
 #include "proposals.hpp"
 #include "sidecar.hpp"
 

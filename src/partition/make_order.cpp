@@ -1,4 +1,4 @@
-#include "espalier/partition/make_order.hpp"
+#include "espalier/partition/partition_methods.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "espalier/partition/partition_quality.hpp"
+#include "espalier/partition/partition_methods.hpp"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/feature/disk_rows.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "espalier/base/process.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/infer/prediction_list.hpp"
 #include "espalier/train/task.hpp"
 #include "fitted.hpp"

@@ -8,7 +8,7 @@
 
 #include "distinct_curve.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "expected_work.hpp"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "checkpoint_seal.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/version.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 #include "espalier/train/task.hpp"

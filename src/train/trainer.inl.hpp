@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/tensor_updates.hpp"
 #include "espalier/train/network_tensors.hpp"

@@ -24,7 +24,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/final_message.hpp"
 #include "espalier/base/output_file.hpp"
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 
 namespace espalier {
 namespace {

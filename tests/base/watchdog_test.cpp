@@ -13,7 +13,6 @@
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/progress.hpp"
 #include "espalier/base/signals.hpp"
 #include "forked_threads.hpp"
 

@@ -9,8 +9,7 @@
 
 #include "dense/random_matrices.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/nn/activation.hpp"
-#include "espalier/nn/jumping.hpp"
+#include "espalier/nn/between_layers.hpp"
 #include "espalier/nn/own_rows.hpp"
 #include "mpi_test.hpp"
 

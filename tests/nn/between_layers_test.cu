@@ -3,8 +3,7 @@
 // CPU's bits on a GPU, but for the rounding of exp and the order of the sum that is the gradient
 // of GIN's eps.
 #include "dense/device_matrices.hpp"
-#include "espalier/nn/activation.hpp"
-#include "espalier/nn/jumping.hpp"
+#include "espalier/nn/between_layers.hpp"
 #include "espalier/nn/own_rows.hpp"
 #include "mpi_test.hpp"
 

@@ -1,7 +1,7 @@
 // ranks: 1 2 3
 // Laws of an order that is made of a graph in a file: the same on every number of ranks, with what
 // the file has in its clusters; it fits that graph, and no other.
-#include "espalier/partition/make_order.hpp"
+#include "espalier/partition/partition_methods.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,6 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/partition/partition_quality.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"
 #include "user_error.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "espalier/base/progress.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
 #include "espalier/sample/epoch_sampler.hpp"

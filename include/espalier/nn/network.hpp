@@ -7,7 +7,7 @@
 //     logits = Z[L]                               [seeds, classes]
 //
 // With jumping knowledge H[L] is made like the others, and logits = J W + b of all H[l]
-// (nn/jumping.hpp). The kinds of layers are a table (nn/layer.hpp).
+// (nn/between_layers.hpp). The kinds of layers are a table (nn/layer.hpp).
 //
 // A Network belongs to one rank and one minibatch at a time; it knows no sampler and no MPI. Its
 // weights and activations are memory of its space, and all it is given must be too. The trainer
@@ -31,8 +31,7 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/nn/activation.hpp"
-#include "espalier/nn/jumping.hpp"
+#include "espalier/nn/between_layers.hpp"
 #include "espalier/nn/layer.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/sparse/csr.hpp"

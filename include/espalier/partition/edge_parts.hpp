@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,5 +86,45 @@ EdgeCutQuality quality_of(const EdgeCutTask& task, const Buffer<std::uint16_t>& 
 /// UserError(kUsage) on every rank when the disk refuses.
 void write_edge_parts(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts, const GraphFile& file,
                       const std::string& method, const OutputFile& output);
+
+// The file of parts of edges (edge_parts.hpp says what is in it), read where a job begins.
+
+struct EdgePartsInfo {
+  std::string method;                    ///< how they were made
+  std::optional<std::uint64_t> pattern;  ///< digest of the graph's edges, where known
+  std::vector<std::int64_t> entries;     ///< [parts] of /graph/indices
+
+  int parts() const { return static_cast<int>(entries.size()); }
+  std::int64_t edges() const;
+};
+
+/// A file of them.
+struct EdgeCut {
+  std::string path;
+  EdgePartsInfo info;
+};
+
+/// Collective. What a file says of itself. UserError(kInput) on every rank for one that is none.
+EdgePartsInfo read_edge_parts_info(const Communicator& comm, const std::string& path);
+
+/// Reads the parts, range by range: all entries once, by all ranks of `comm` together.
+class EdgePartsReader {
+ public:
+  /// Collective. `comm` must stay.
+  EdgePartsReader(const Communicator& comm, std::string path, EdgePartsInfo info);
+  ~EdgePartsReader();
+  EdgePartsReader(EdgePartsReader&&) noexcept;
+
+  const EdgePartsInfo& info() const;
+  /// Collective; every rank its own range (may be empty). UserError(kInput) where it cannot be read
+  /// or an entry is in no part that there is.
+  Buffer<std::uint16_t> read(std::int64_t begin, std::int64_t end);
+  /// Collective, when all was read. UserError(kInput) where it is not what was written.
+  void check() const;
+
+ private:
+  struct Open;
+  std::unique_ptr<Open> open_;
+};
 
 }  // namespace espalier

@@ -1,5 +1,5 @@
 // The ways to make an order (partition/order.hpp): each has a line in the table of
-// src/partition/partition_methods.cpp.
+// src/partition/partition_methods.cpp; an order made by one of them; how good the parts are.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
-#include "espalier/partition/edge_parts_file.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -84,5 +85,55 @@ void check_metis(std::int64_t nodes, std::int64_t entries);
 Buffer<std::uint16_t> partition_by_multilevel(const VertexPartitionTask& task);
 Buffer<std::uint16_t> partition_by_streaming(const VertexPartitionTask& task);
 Buffer<std::uint16_t> partition_by_cut(const VertexPartitionTask& task);
+
+// An order of the graph in a file: what a method is given of it, and what is said of the order then
+// (partition/order.hpp).
+
+struct OrderOptions {
+  const VertexPartitionMethod* method;
+  int clusters = 0;  ///< at most as many as vertices; of a method by_cut: as parts; 0: the usual
+                     ///< number, or as many as parts
+  std::uint64_t seed = 0;
+  bool fast = false;
+  bool ignore_types = false;  ///< parts are even in all vertices, not in those of each type
+  std::string by = {};        ///< of a method by_cut: the file of parts of edges
+};
+
+/// Collective. What the method is given. `file` must outlive it. Throws UserError(kInput, kUsage)
+/// where `by` is none, of another graph, or of fewer parts.
+VertexPartitionTask order_task(const Communicator& world, const GraphFile& file, const OrderOptions& options);
+
+/// Collective. What is to be said of the order with these clusters of my vertices.
+VertexPartitionInfo describe_order(const GraphFile& file, const VertexPartitionMethod& method,
+                                   const VertexPartitionTask& task, std::span<const std::uint16_t> mine);
+
+/// Collective. The order, whole on every rank; nothing is written.
+Order make_order(const Communicator& world, const GraphFile& file, const OrderOptions& options);
+
+/// Throws UserError(kInput) when an order, or parts of edges, are of another graph, as far as that
+/// is known: before the edges were read by digests that stand in the file.
+void check_order(const VertexPartitionInfo& order, const GraphFile& file, const std::string& path);
+void check_cut(const EdgePartsInfo& cut, const GraphFile& file, const std::string& path);
+
+// How good an order is for a graph, cut into so many parts.
+
+struct PartsQuality {
+  int parts = 0;
+  /// Of the edges, the fraction whose ends are in different parts; no loops, and what several
+  /// relations join counts once.
+  double cut = 0;
+  /// The mean over vertices of how many parts want it: own it, or have a row that reads it.
+  double replication = 1;
+  std::vector<double> balances;  ///< as balances_of
+};
+
+/// 2, 4, 8, ... parts: as far as there are clusters, and 64.
+std::vector<int> shown_parts(int clusters);
+
+/// Collective. Reads the task's graph once more, in pieces of bounded size. `mine`: the clusters of
+/// my vertices; 2 bytes per vertex of the graph are taken on every rank, and a bit for each of
+/// `parts` per vertex of its own.
+std::vector<PartsQuality> quality_of(const VertexPartitionTask& task, std::span<const std::uint16_t> mine,
+                                     const ClusterContents& contents, std::span<const int> parts);
 
 }  // namespace espalier

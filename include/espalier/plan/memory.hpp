@@ -10,7 +10,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
-#include "espalier/partition/edge_parts_file.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "espalier/train/planned_hooks.hpp"

@@ -15,7 +15,7 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/partition/edge_parts_file.hpp"
+#include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/ownership.hpp"
 #include "espalier/partition/row_holders.hpp"
 #include "espalier/product/schedule.hpp"
