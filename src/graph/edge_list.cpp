@@ -60,22 +60,6 @@ Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange&
   return find_feature_edges(edges, !edges.weights.empty(), range, options, matrix);
 }
 
-// As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says
-// which is next, counted within the row, which is no longer than there are columns.
-template <class Index>
-std::int64_t count_one_way(const Csr<Index>& matrix) {
-  Buffer<Index> cursor(matrix.rows, 0);
-  std::int64_t alone = 0;
-  for (std::int64_t v = 0; v < matrix.rows; ++v)
-    for (const auto u : matrix.row_indices(v)) {
-      auto& next = cursor[u];
-      const auto row = matrix.row_indices(u);
-      while (next < std::ssize(row) && row[next] < v) ++next;
-      alone += next == std::ssize(row) || row[next] != v;
-    }
-  return alone;
-}
-
 template Csr<std::int32_t> build_rows(EdgeList<std::int32_t>&, const RowRange&, std::int64_t,
                                       const EdgeOptions&, EdgeCounts&);
 template Csr<std::int64_t> build_rows(EdgeList<std::int64_t>&, const RowRange&, std::int64_t,
@@ -84,7 +68,5 @@ template Buffer<std::int64_t> feature_edges(const EdgeList<std::int32_t>&, const
                                             const EdgeOptions&, const Csr<std::int32_t>&);
 template Buffer<std::int64_t> feature_edges(const EdgeList<std::int64_t>&, const RowRange&,
                                             const EdgeOptions&, const Csr<std::int64_t>&);
-template std::int64_t count_one_way(const Csr<std::int32_t>&);
-template std::int64_t count_one_way(const Csr<std::int64_t>&);
 
 }  // namespace espalier

@@ -4,7 +4,7 @@
 
 #include "espalier/base/log.hpp"
 #include "espalier/base/mix.hpp"
-#include "exchange_entries.hpp"
+#include "reverse_entries.hpp"
 #include "row_building.hpp"
 #include "shared_edges.hpp"
 
@@ -218,17 +218,6 @@ RepeatedEdge first_repeated(const SharedEdges& edges, const EdgeOptions& options
   return found;
 }
 
-// The first place of an ascending row that is not before `column`: mostly a little after `near`.
-template <class Index>
-std::int64_t find_near(std::span<const Index> row, std::int64_t near, Index column) {
-  const auto begin = row.begin(), at = begin + near;
-  if (near > 0 && at[-1] >= column) return std::lower_bound(begin, at, column) - begin;
-  std::int64_t step = 1;
-  while (near + step < std::ssize(row) && row[near + step] < column) step *= 2;
-  const auto end = begin + std::min(near + step, std::ssize(row));
-  return std::lower_bound(at, end, column) - begin;
-}
-
 // Collective. Throws where any rank met what the first reading did not.
 void check_unchanged(const SharedEdges& edges, bool good) {
   if (edges.comm().all_reduce<std::int64_t>(good ? 0 : 1, Reduction::kMax, "edges") != 0)
@@ -406,28 +395,9 @@ Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions&
 
 template <class Index>
 std::int64_t count_one_way(const Communicator& comm, const Csr<Index>& rows) {
-  if (comm.size() == 1) return count_one_way(rows);
-  struct Item {
-    Index row, column;
-  };
-  const auto n = rows.columns;
-  const auto begin = even_range(n, comm.size(), comm.rank()).begin;
-  Buffer<Index> cursor(rows.rows, 0);
-  std::int64_t alone = 0;
-  exchange_entries<Item>(
-      comm, n, rows, "reverse edges",
-      [&](std::int64_t row, std::int64_t e, auto& sent) {
-        sent.push_back({rows.indices[e], static_cast<Index>(begin + row)});
-      },
-      [&](const auto&, const auto&, const auto& reverses) {
-        for (const auto& of : reverses.data) {
-          const auto row = rows.row_indices(of.row - begin);
-          const auto at = find_near(row, cursor[of.row - begin], of.column);
-          cursor[of.row - begin] = static_cast<Index>(at);
-          alone += at == std::ssize(row) || row[at] != of.column;
-        }
-      });
-  return comm.all_reduce(alone, Reduction::kSum, "reverse edges");
+  const auto range = even_range(rows.columns, comm.size(), comm.rank());
+  const auto found = find_reverses(comm, Schema(rows.columns), range, rows, {rows.entries()}, {0});
+  return found.edges[0] - found.answered[0];
 }
 
 template Csr<std::int32_t> build_rows(const SharedEdges&, CountedEntries, const EdgeOptions&, EdgeCounts&);

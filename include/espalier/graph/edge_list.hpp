@@ -117,11 +117,6 @@ template <class Index>
 Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange& range,
                                    const EdgeOptions& options, const Csr<Index>& matrix);
 
-/// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not
-/// looked at.
-template <class Index>
-std::int64_t count_one_way(const Csr<Index>& matrix);
-
 /// A sum over edges, modulo 2^64: over all rows of a graph it is 0 where reversing all of them
 /// changes nothing. `rows` are those from `first` on.
 template <class Index>

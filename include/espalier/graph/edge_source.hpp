@@ -127,7 +127,8 @@ Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions&
                                     const Csr<Index>& rows, const Buffer<std::int64_t>& first,
                                     std::int64_t count);
 
-/// Collective. count_one_way() of the matrix of which every rank has its even range of rows.
+/// Collective. How many entries (v,u) of a square matrix, of which every rank has its even range of
+/// rows, have no entry (u,v)? Rows ascending; weights are not looked at.
 template <class Index>
 std::int64_t count_one_way(const Communicator& comm, const Csr<Index>& rows);
 
