@@ -28,14 +28,14 @@ void generate_planted(const Communicator& comm, const PlantedOptions& options, c
     const auto edge = pairs(e);
     return Edge{scramble(edge.source), scramble(edge.target)};
   };
-  const auto class_of = [&](std::int64_t v) { return scramble.inverse(v) % vertices.classes; };
+  const auto class_of = [&](int, std::int64_t v) { return scramble.inverse(v) % vertices.classes; };
   const auto words = fmt::format("espalier generate planted --nodes {} --degree {} --homophily {} {}",
                                  options.nodes, options.degree, options.homophily, vertex_words(vertices));
   const GraphDescription description{fmt::format("planted-{}", options.nodes), words, false};
-  write_graph(
-      comm,
-      Model<decltype(edge_at)>{options.nodes, pairs.draws(), true, false, edge_at, class_of, description},
-      vertices, output);
+  write_graph(comm,
+              Model<decltype(edge_at)>{Schema(options.nodes), false, {vertices.features}, pairs.draws(), true,
+                                       false, edge_at, class_of, description},
+              vertices, output);
 }
 
 }  // namespace espalier

@@ -162,23 +162,8 @@ class PlantedTypes {
                    : Edge{schema_.column(r, source), target};
   }
 
-  /// Of the entry (row, column) of relation r; an inverse has those of its relation.
-  template <class T>
-  void make_edge_features(std::uint64_t seed, int r, std::int64_t row, std::int64_t column,
-                          std::span<T> features) const {
-    auto target = row, source = schema_.vertex_of(column);
-    const auto& relation = schema_.relations()[r];
-    const bool one_class = class_of(relation.target, target - schema_.types()[relation.target].begin) ==
-                           class_of(relation.source, source - schema_.types()[relation.source].begin);
-    if (r >= std::ssize(pairs_)) {
-      std::swap(target, source);
-      r = relation.inverse;
-    }
-    generate_edge_features(seed, r, target, source, one_class, features);
-  }
-
   /// The class of a vertex, counted within its type.
-  std::int64_t class_of(std::size_t type, std::int64_t v) const {
+  std::int64_t class_of(int type, std::int64_t v) const {
     return scrambles_[type].inverse(v) % classes_;
   }
 
@@ -202,39 +187,6 @@ class PlantedTypes {
   bool inverses_ = false;
 };
 
-// Collective.
-template <class Index>
-void write_edges_of(const Communicator& comm, const Schema& schema, const PlantedTypes& planted,
-                    const VertexOptions& options, GraphWriter& writer) {
-  const double start = now();
-  const auto range = even_range(schema.nodes(), comm.size(), comm.rank());
-  const auto entry = [&](std::int64_t draw) { return planted.entry(draw); };
-  auto edges = exchange_edges<Index>(comm, schema.nodes(), planted.draws(), false, entry);
-  EdgeCounts counts;
-  const auto rows = build_rows(edges, range, schema.columns(), {}, counts);
-  report_edges(comm, planted.draws(), counts, rows.entries(), now() - start);
-  writer.write_adjacency(rows);
-  for (int r = 0; r < std::ssize(schema.relations()); ++r) {
-    const auto make = [&](std::int64_t row, std::int64_t column, auto features) {
-      planted.make_edge_features(options.seed, r, row, column, features);
-    };
-    write_made_edge_features(options, schema, rows, range, make, writer, r);
-  }
-}
-
-// Collective. The first type has labels and splits.
-void write_vertices_of(const Communicator& comm, const TypedModel& model, const PlantedTypes& planted,
-                       const VertexOptions& options, GraphWriter& writer) {
-  for (std::size_t t = 0; t < model.features.size(); ++t) {
-    const auto range = even_range(model.schema.types()[t].size(), comm.size(), comm.rank());
-    const auto classes = generate_labels(range, [&](std::int64_t v) { return planted.class_of(t, v); });
-    auto of_type = options;
-    of_type.features = model.features[t];
-    write_features(of_type, range, classes, writer, static_cast<int>(t));
-    if (t == 0) write_labels_and_splits(of_type, range, classes, writer);
-  }
-}
-
 std::string words_of(const TypedGraphOptions& options, const VertexOptions& v) {
   return fmt::format(
       "espalier generate planted --types {} --relations {}{} --homophily {} --classes {} --seed {}{}{}{}",
@@ -251,14 +203,15 @@ void generate_planted_types(const Communicator& comm, const TypedGraphOptions& o
   check_homophily(options.homophily);
   const auto model = read_typed_model(options.types, options.relations, options.inverses);
   const PlantedTypes planted(model, options, vertices);
-  GraphWriter writer(comm, output);
-  writer.write_schema(model.schema);
-  with_index_type(std::max(model.schema.columns(), model.schema.nodes()), [&]<class Index>(Index) {
-    write_edges_of<Index>(comm, model.schema, planted, vertices, writer);
-  });
-  write_vertices_of(comm, model, planted, vertices, writer);
-  writer.commit({fmt::format("planted-{}-types-{}", model.schema.types().size(), model.schema.nodes()),
-                 words_of(options, vertices), !options.inverses});
+  const auto edge_at = [&](std::int64_t draw) { return planted.entry(draw); };
+  const auto class_of = [&](int type, std::int64_t v) { return planted.class_of(type, v); };
+  const GraphDescription description{
+      fmt::format("planted-{}-types-{}", model.schema.types().size(), model.schema.nodes()),
+      words_of(options, vertices), !options.inverses};
+  write_graph(comm,
+              Model<decltype(edge_at)>{model.schema, true, model.features, planted.draws(), false, false,
+                                       edge_at, class_of, description},
+              vertices, output);
 }
 
 }  // namespace espalier
