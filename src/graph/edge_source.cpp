@@ -52,13 +52,11 @@ void for_each_entry(const SharedEntries<Index>& of, const EdgeOptions& options, 
       of.edges, even_owners(of.edges, of.rows),
       [&](const ReadEdge& edge, const auto& send) {
         digest += digest_of(edge.source, edge.target);
-        for_entries_of(
-            edge.source, edge.target, edge.turned, options,
-            [&](std::int64_t row, std::int64_t column, bool reversed) {
-              if (row < of.rows)  // else the file has changed
-                send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
-                           counts ? 1 : edge.weight, edge.number});
-            });
+        for_entries_of(edge, options, [&](std::int64_t row, std::int64_t column, bool reversed) {
+          if (row < of.rows)  // else the file has changed
+            send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
+                       counts ? 1 : edge.weight, edge.number});
+        });
       },
       [&](const Item& item, std::int64_t first) {
         visit(item.row, Marked<Index>::column(item.column), item.weight, first + item.number,
@@ -188,7 +186,7 @@ RepeatedEdge first_repeated(const SharedEdges& edges, const EdgeOptions& options
     spread<Item>(
         edges, even_owners(edges, nodes),
         [&](const ReadEdge& edge, const auto& send) {
-          if (options.drop_self_loops && edge.source == edge.target) return;
+          if (options.drop_self_loops && edge.loop) return;
           const auto ends = ends_of(edge.source, edge.target, options);
           if (edge.turned && ends == before) return;  // a loop is its own reverse
           before = ends;
@@ -262,7 +260,7 @@ CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const
         digest += digest_of(u, v);
         ++mine.given;
         mine.vanished += edge.vanished;
-        if (options.drop_self_loops && u == v) {
+        if (options.drop_self_loops && edge.loop) {
           ++mine.loops_dropped;
           return;
         }
@@ -329,12 +327,11 @@ Buffer<std::int64_t> entry_times(const SharedEdges& edges, const EdgeOptions& op
       edges, even_owners(edges, nodes),
       [&](const ReadEdge& edge, const auto& send) {
         if (edge.time == nullptr) return;
-        for_entries_of(edge.source, edge.target, edge.turned, options,
-                       [&](std::int64_t row, std::int64_t column, bool reversed) {
-                         if (row < nodes)
-                           send(row, {static_cast<Index>(row),
-                                      Marked<Index>::of(static_cast<Index>(column), reversed), *edge.time});
-                       });
+        for_entries_of(edge, options, [&](std::int64_t row, std::int64_t column, bool reversed) {
+          if (row < nodes)
+            send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
+                       *edge.time});
+        });
       },
       [&](const Item& item, std::int64_t) {
         const auto place = place_of(rows, item.row - begin, Marked<Index>::column(item.column));
@@ -373,7 +370,7 @@ Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions&
   spread<Item>(
       edges, even_owners(edges, nodes),
       [&](const ReadEdge& edge, const auto& send) {
-        if (edge.target < nodes && !(options.drop_self_loops && edge.source == edge.target))
+        if (edge.target < nodes && !(options.drop_self_loops && edge.loop))
           send(edge.target, {static_cast<Index>(edge.target), static_cast<Index>(edge.source), edge.number});
       },
       [&](const Item& item, std::int64_t before) {

@@ -170,8 +170,7 @@ bool GraphSource::in_parts() const {
   return std::ranges::all_of(graph_.relations, [&](const DescribedRelation& of) {
     const auto& [file, form, table, announced, source] = of.edges[0];
     if (source) return true;
-    const bool drops = typed() && options().edges.drop_self_loops;  // here, and counted
-    return of.edges.size() == 1 && !of.weights.given() && !of.times.given() && !drops && !table &&
+    return of.edges.size() == 1 && !of.weights.given() && !of.times.given() && !table &&
            (file.is_array() ? file.member.empty() : PackedFile::plain_size(file.path) >= 0);
   });
 }

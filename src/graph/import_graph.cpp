@@ -24,15 +24,9 @@ namespace {
 // knows what was there. Without types that is the edges as they are.
 class MatrixEdges : public EdgeSource {
  public:
-  /// The first relations of the schema are the source's. Of a graph with types loops are dropped
-  /// here, within relations of one type: columns are no vertices, so nobody else can. `shared`: the
-  /// other ranks read as well.
-  MatrixEdges(const GraphSource& from, const Schema& schema, bool drop_self_loops, bool shared)
-      : from_(from),
-        schema_(schema),
-        drop_self_loops_(drop_self_loops && from.typed()),
-        shared_(shared),
-        read_(from.triplets().size()) {}
+  /// The first relations of the schema are the source's. `shared`: the other ranks read as well.
+  MatrixEdges(const GraphSource& from, const Schema& schema, bool shared)
+      : from_(from), schema_(schema), shared_(shared), read_(from.triplets().size()) {}
 
   void read(const std::function<void(const EdgePiece&)>& use) const override { read_parts({}, use); }
   void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override {
@@ -40,12 +34,13 @@ class MatrixEdges : public EdgeSource {
     if (!from_.typed()) return read_plain(share, use);
     for (int r = 0; r < std::ssize(read_); ++r) read_relation(r, share, use);
   }
-  /// Collective. After the first reading in parts: what all ranks have read. No edge was dropped.
+  /// Collective. After the first reading in parts: what all ranks have read.
   void add_up(const Communicator& comm) {
     for (int r = 0; r < std::ssize(read_); ++r) {
       auto& of = read_[r];
       of.begin = r == 0 ? 0 : end_of(r - 1);
       of.given = comm.all_reduce(of.given, Reduction::kSum, "import");
+      of.loops = comm.all_reduce(of.loops, Reduction::kSum, "import");
     }
     added_up_ = true;
   }
@@ -64,39 +59,24 @@ class MatrixEdges : public EdgeSource {
   bool both_ways(int relation) const { return from_.both_ways(relation); }
   bool timed(int relation) const { return from_.timed(relation); }
   bool weighted(int relation) const { return from_.weighted(relation); }
-  std::int64_t dropped(int relation) const { return std::ssize(read_[relation].dropped); }
-  /// What the relation's own part of the matrix is made of.
-  std::int64_t entries(int relation) const {
-    return (given(relation) - dropped(relation)) * (from_.both_ways(relation) ? 2 : 1);
-  }
+  /// Edges of a graph with types from a vertex to itself.
+  std::int64_t loops(int relation) const { return read_[relation].loops; }
   /// Of all relations, with their inverses.
   std::int64_t read_entries() const { return end_of(static_cast<int>(std::ssize(read_)) - 1); }
   /// Of an entry: which edge of its relation's file it is, or the inverse of.
   std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
-  /// Of something for each entry: the part of one relation's own edges, in the order of its file,
-  /// with -1 where an edge was dropped.
+  /// Of something for each entry: the part of one relation's own edges, in the order of its file.
   Buffer<std::int64_t> of_relation(int relation, const Buffer<std::int64_t>& entries) const {
     Buffer<std::int64_t> found;
-    const auto& of = read_[relation];
-    auto dropped = of.dropped.begin();
-    auto entry = of.begin;
-    for (std::int64_t edge = 0; edge < of.given; ++edge) {
-      if (dropped != of.dropped.end() && *dropped == edge) {
-        ++dropped;
-        found.push_back(-1);
-        continue;
-      }
+    for (auto entry = read_[relation].begin; entry < end_of(relation); entry += ways(relation))
       found.push_back(entries[entry]);
-      entry += ways(relation);
-    }
     return found;
   }
 
  private:
   struct Read {
     std::int64_t begin = 0;  // its first entry
-    std::int64_t given = 0;
-    std::vector<std::int64_t> dropped;  // edges of the file, ascending
+    std::int64_t given = 0, loops = 0;
   };
 
   void read_plain(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
@@ -111,9 +91,8 @@ class MatrixEdges : public EdgeSource {
                      const std::function<void(const EdgePiece&)>& use) const {
     const auto& of = schema_.relations()[relation];
     const auto head_row = schema_.types()[of.source].begin, tail_row = schema_.types()[of.target].begin;
-    const bool drops = drop_self_loops_ && of.source == of.target;
-    Read read{relation == 0 ? 0 : end_of(relation - 1), 0, {}};
-    EdgePieces pieces(weighted(), use, from_.timed(relation), from_.both_ways(relation));
+    Read read{relation == 0 ? 0 : end_of(relation - 1)};
+    EdgePieces pieces(weighted(), use, from_.timed(relation), /*marked=*/true);
     auto mine = share;
     mine.next = [&] {
       pieces.finish();
@@ -123,18 +102,16 @@ class MatrixEdges : public EdgeSource {
       pieces.vanished() += piece.vanished;
       for (std::size_t k = 0; k < piece.sources.size(); ++k) {
         const auto head = head_row + piece.sources[k], tail = tail_row + piece.targets[k];
-        const auto edge = read.given++;
-        if (drops && head == tail) {
-          read.dropped.push_back(edge);
-          continue;
-        }
+        const std::uint8_t mark = head == tail ? kLoop : 0;
+        ++read.given;
+        read.loops += head == tail;
         const auto weight = piece.weights.empty() ? 1 : piece.weights[k];
         const auto time = piece.times.empty() ? 0 : piece.times[k];
-        pieces.add(schema_.column(relation, head), tail, weight, time);
+        pieces.add(schema_.column(relation, head), tail, weight, time, mark);
         if (of.inverse >= 0)
-          pieces.add(schema_.column(of.inverse, tail), head, weight, time);
+          pieces.add(schema_.column(of.inverse, tail), head, weight, time, mark);
         else if (from_.both_ways(relation))
-          pieces.add(schema_.column(relation, tail), head, weight, time, /*turned=*/true);
+          pieces.add(schema_.column(relation, tail), head, weight, time, mark | kTurned);
       }
     });
     pieces.finish();
@@ -142,7 +119,7 @@ class MatrixEdges : public EdgeSource {
   }
   // Where the entries of the next begin.
   std::int64_t end_of(int relation) const {
-    return read_[relation].begin + ways(relation) * (given(relation) - dropped(relation));
+    return read_[relation].begin + ways(relation) * given(relation);
   }
 
   int ways(int relation) const {
@@ -152,25 +129,12 @@ class MatrixEdges : public EdgeSource {
   std::pair<int, std::int64_t> origin(std::int64_t entry) const {
     const auto after = std::ranges::upper_bound(read_, entry, {}, &Read::begin);
     const auto relation = static_cast<int>(after - read_.begin()) - 1;
-    const auto edge = (entry - read_[relation].begin) / ways(relation);
-    // How many were dropped before it: the k-th of them has dropped[k] - k edges before
-    // that were not.
-    const auto& dropped = read_[relation].dropped;
-    std::int64_t before = 0, end = std::ssize(dropped);
-    while (before < end) {
-      const auto middle = before + (end - before) / 2;
-      if (dropped[middle] - middle <= edge)
-        before = middle + 1;
-      else
-        end = middle;
-    }
-    return {relation, edge + before};
+    return {relation, (entry - read_[relation].begin) / ways(relation)};
   }
 
   const GraphSource& from_;
   const Schema& schema_;
-  bool drop_self_loops_, shared_;
-  bool added_up_ = false;
+  bool shared_, added_up_ = false;
   mutable std::vector<Read> read_;  // [triplets] of the last reading
 };
 
@@ -217,10 +181,10 @@ void report_relations(const Schema& schema, const MatrixEdges& edges,
     std::string line = counted(entries[r], "entry");
     std::int64_t repeated = 0;
     if (r < triplets) {
-      repeated = edges.entries(r) - entries[r];
+      const auto dropped = of.options.drop_self_loops ? edges.loops(r) : 0;
+      repeated = (edges.given(r) - dropped) * (edges.both_ways(r) ? 2 : 1) - entries[r];
       line = counted(edges.given(r), of.line) + ", " + line;
-      if (edges.dropped(r) > 0)
-        line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
+      if (dropped > 0) line += ", " + counted(dropped, "self loop", "self loops") + " dropped";
     }
     log::info("relation   {}: {}", schema.full_name(r), line);
     of.timed = r < triplets && edges.timed(r);
@@ -280,7 +244,7 @@ class GraphImport {
   void import_edges() {
     const double start = now();
     if (source_ || shares_)
-      edges_.emplace(source_ ? *source_ : *share_, schema_, options_.edges.drop_self_loops, shares_);
+      edges_.emplace(source_ ? *source_ : *share_, schema_, shares_);
     shared_.emplace(comm_, edges_ ? &*edges_ : nullptr);
     // -1 where edges say how many there are.
     const auto nodes = agreed(comm_, source_ ? source_->types().back().end + 1 : 0) - 1;
@@ -332,10 +296,10 @@ class GraphImport {
   int types() const { return static_cast<int>(schema_.types().size()); }
 
  private:
-  // Where there are types columns are no vertices: loops are dropped by now.
+  // Where there are types relations say what is symmetric.
   EdgeOptions edge_options() const {
     auto options = options_.edges;
-    if (typed_) options.symmetrize = options.drop_self_loops = false;
+    if (typed_) options.symmetrize = false;
     return options;
   }
 

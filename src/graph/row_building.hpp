@@ -19,21 +19,26 @@
 namespace espalier {
 
 // Calls visit(row, column, reversed) for the entries of one edge.
-template <class Index, class Visit>
-void for_entries_of(Index source, Index target, bool turned, const EdgeOptions& options, Visit visit) {
-  if (options.drop_self_loops && source == target) return;
-  visit(target, source, turned);
-  if (options.symmetrize) visit(source, target, true);
+template <class Edge, class Visit>
+void for_entries_of(const Edge& edge, const EdgeOptions& options, Visit visit) {
+  if (options.drop_self_loops && edge.loop) return;
+  visit(edge.target, edge.source, edge.turned);
+  if (options.symmetrize) visit(edge.source, edge.target, true);
 }
 
 template <class Index, class Visit>
 void for_each_entry(const EdgeList<Index>& edges, const EdgeOptions& options, Visit visit) {
   const bool weighted = !edges.weights.empty() && options.duplicates != Duplicates::kCount;
+  struct Listed {
+    Index source, target;
+    bool loop = source == target, turned = false;
+  };
   for (std::size_t e = 0; e < edges.sources.size(); ++e)
-    for_entries_of(
-        edges.sources[e], edges.targets[e], false, options, [&](Index row, Index column, bool reversed) {
-          visit(row, column, weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e), reversed);
-        });
+    for_entries_of(Listed{edges.sources[e], edges.targets[e]}, options,
+                   [&](Index row, Index column, bool reversed) {
+                     visit(row, column, weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e),
+                           reversed);
+                   });
 }
 
 // Until equal columns are merged, a column carries whether the entry is the reverse of an edge: in

@@ -31,8 +31,14 @@ struct EdgePiece {
   std::int64_t vanished = 0;                  ///< how many weights are 0 because float32 holds no
                                               ///< such number
   std::span<const std::int64_t> times = {};   ///< empty: nobody said when they were
-  std::span<const std::uint8_t> turned = {};  ///< 1: the reverse of the edge before it, which is no
-                                              ///< edge of the file; empty: none is
+  std::span<const std::uint8_t> marks = {};  ///< EdgeMark of each; empty: none is turned, and loops
+                                             ///< are those whose ends have one number
+};
+
+/// What an edge is beside its ends.
+enum EdgeMark : std::uint8_t {
+  kTurned = 1,  ///< the reverse of the edge before it, which is no edge of the file
+  kLoop = 2,    ///< of one vertex, where sources are columns
 };
 
 /// Which parts of the edges one of so many ranks reads, in rounds: they are cut in parts, in their
@@ -95,7 +101,7 @@ struct CountedEntries {
 
 /// Collective. Reads the edges of so many vertices; of -1: as many as the largest id says. With
 /// `columns` sources are columns, so many, which are others than the rows: there is nothing to
-/// symmetrize, and no loop.
+/// symmetrize, and loops are those with a mark.
 CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const EdgeOptions& options,
                              std::int64_t columns = -1);
 
