@@ -7,6 +7,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/file/input_files.hpp"
 #include "first_rank.hpp"
 #include "graph_source.hpp"
 #include "import_tables.hpp"
@@ -26,7 +27,7 @@ class MatrixEdges : public EdgeSource {
  public:
   /// The first relations of the schema are the source's. `shared`: the other ranks read as well.
   MatrixEdges(const GraphSource& from, const Schema& schema, bool shared)
-      : from_(from), schema_(schema), shared_(shared), read_(from.triplets().size()) {}
+      : from_(from), schema_(schema), shared_(shared), read_(from.relations()) {}
 
   void read(const std::function<void(const EdgePiece&)>& use) const override { read_parts({}, use); }
   void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override {
@@ -200,29 +201,40 @@ void report_relations(const Schema& schema, const MatrixEdges& edges,
 
 // ---- all of it ----
 
+ImportPlan plan_for(const ImportRequest& request) {
+  return std::visit([](const auto& of) { return plan_of(of); }, request);
+}
+
+// Throws where the output is an input.
+void check_inputs(const ImportPlan& plan, const OutputFile& output) {
+  if (!plan.folder.empty()) return refuse_input_as_output(plan.folder, output.path, plan.parts);
+  refuse_inputs_as_output(plan.inputs, output.path);
+  check_output(output);
+}
+
 class GraphImport {
  public:
-  GraphImport(const Communicator& comm, const OutputFile& output,
-              const std::function<std::unique_ptr<GraphSource>()>& open,
-              const std::function<DescribedGraph()>& describe)
+  GraphImport(const Communicator& comm, const ImportRequest& request, const OutputFile& output)
       : comm_(comm) {
     std::optional<Schema> schema;
     on_every_rank(comm, [&] {
+      const auto plan = plan_for(request);
       if (comm.rank() > 0) {
-        if (describe) share_.emplace(describe());
+        if (plan.shared) share_.emplace(plan.describe());
         return;
       }
-      source_ = open();
+      check_inputs(plan, output);
+      source_.emplace(plan.describe());
       options_ = source_->options();
       description_ = source_->description();
-      triplets_ = std::ssize(source_->triplets());
-      shares_ = describe && source_->in_parts();
+      triplets_ = source_->relations();
+      shares_ = plan.shared && source_->in_parts();
       for (int r = 0; r < triplets_; ++r) {
         weighted_.push_back(source_->weighted(r));
         timed_.push_back(source_->timed(r));
       }
       if (!source_->typed()) return;
-      schema = schema_of(source_->names(), options_.place, true, options_.by_keys);
+      schema = source_->schema();
       for (int r = 0; r < triplets_; ++r)
         one_way_ += schema->relations()[r].inverse < 0 && !source_->both_ways(r);
     });
@@ -480,8 +492,8 @@ class GraphImport {
 
   const Communicator& comm_;
   ImportOptions options_;                // rank 0; all ranks know `edges` and `splits`
-  std::unique_ptr<GraphSource> source_;  // rank 0
-  std::optional<GraphSource> share_;     // other ranks, where they read edges as well
+  std::optional<GraphSource> source_;  // rank 0
+  std::optional<GraphSource> share_;   // other ranks, where they read edges as well
   std::optional<MatrixEdges> edges_;     // of the two
   std::optional<SharedEdges> shared_;
   std::vector<bool> weighted_, timed_;    // [triplets]
@@ -497,11 +509,9 @@ class GraphImport {
 
 }  // namespace
 
-void import_graph(const Communicator& comm, const OutputFile& output,
-                  const std::function<std::unique_ptr<GraphSource>()>& open,
-                  const std::function<DescribedGraph()>& describe) {
+void import_graph(const Communicator& comm, const ImportRequest& request, const OutputFile& output) try {
   // 1. What is there; the file's types and relations.
-  GraphImport import(comm, output, open, describe);
+  GraphImport import(comm, request, output);
   // 2. Edges of all relations, one matrix.
   import.import_edges();
   // 3. Ids, features, labels and splits.
@@ -510,6 +520,15 @@ void import_graph(const Communicator& comm, const OutputFile& output,
   import.import_links();
   // 5. The file appears.
   import.commit();
+} catch (const UserError& error) {
+  if (!std::holds_alternative<DescriptionFile>(request)) throw;
+  throw UserError(error.code(), in_keys(error.what()));
+}
+
+std::string describe_import(const Communicator& comm, const ImportRequest& request) {
+  std::string text;
+  on_first_rank(comm, [&] { text = as_toml(plan_for(request).in_toml()); });
+  return text;
 }
 
 }  // namespace espalier
