@@ -350,21 +350,20 @@ class GraphImport {
 
   template <class Index>
   void edges_of(CountedEntries counted_entries, bool any_vertices, double start) {
-    EdgeCounts counts;
-    Csr<Index> rows;
+    std::optional<SharedRows<Index>> made;
     try {
-      rows = build_rows<Index>(*shared_, std::move(counted_entries), edge_options(), counts);
+      made.emplace(*shared_, std::move(counted_entries), edge_options());
     } catch (const DuplicateEdge& duplicate) {
       on_first_rank(comm_, [&] { refuse_duplicate(*edges_, duplicate.found(), typed_); });
     }
+    auto& rows = made->rows();
     weigh_alike(rows);
     // Of each entry its edge, where edges have features, and its time, where they have some.
-    auto first = find_features(rows);
+    auto first = find_features(*made);
     const bool timed = std::ranges::find(timed_, true) != timed_.end();
-    const auto times =
-        timed ? entry_times(*shared_, edge_options(), schema_.nodes(), rows) : Buffer<std::int64_t>();
+    const auto times = timed ? made->times() : Buffer<std::int64_t>();
     const auto some = [&](std::size_t things) { return agreed(comm_, things > 0) != 0; };
-    report(rows, counts,
+    report(rows, made->counts(),
            {edge_options(), agreed(comm_, rows.has_values()) != 0, some(first.size()), some(times.size()),
             options_.by_keys},
            start);
@@ -401,10 +400,10 @@ class GraphImport {
     }
   }
 
-  // Opens what the edges of each relation have. Returns for each entry of these rows the entry of
+  // Opens what the edges of each relation have. Returns for each entry of the rows the entry of
   // the edges that it has its features from; empty where there are none.
   template <class Index>
-  Buffer<std::int64_t> find_features(const Csr<Index>& rows) {
+  Buffer<std::int64_t> find_features(const SharedRows<Index>& made) {
     std::int64_t edges = 0;  // where some have features: of all relations, and their inverses
     on_first_rank(comm_, [&] {
       for (int r = 0; r < triplets_; ++r)
@@ -414,9 +413,9 @@ class GraphImport {
     });
     edges = agreed(comm_, edges);
     if (edges == 0) return {};
-    auto first = feature_edges(*shared_, edge_options(), schema_.nodes(), rows);
+    auto first = made.feature_edges();
     if (!edge_options().adds_features()) return first;
-    auto standing = standing_edges(*shared_, edge_options(), schema_.nodes(), rows, first, edges);
+    auto standing = made.standing_edges(first, edges);
     for (int r = 0; source_ && r < triplets_; ++r) {
       edge_rows_[r].mean = edge_options().features == DuplicateFeatures::kMean;
       edge_rows_[r].standing = typed_ ? edges_->of_relation(r, standing) : std::move(standing);
