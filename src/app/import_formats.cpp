@@ -95,8 +95,8 @@ void add_ogb_options(CLI::App& command, ImportArguments& a) {
 ImportRequest ask_ogb(const ImportArguments& a) {
   const EdgeOptions edges{a.symmetrize, a.drop_self_loops, duplicates_by(a.duplicates),
                           duplicate_features_by(a)};
-  return OgbFolder{{a.folder, a.split, !a.no_inverse, edges, a.half, !a.no_edge_features,
-                    weight_column(a.edge_weight)}};
+  return OgbFolder{
+      {a.folder, a.split, !a.no_inverse, edges, a.half, !a.no_edge_features, weight_column(a.edge_weight)}};
 }
 
 // ---- mag240m ----

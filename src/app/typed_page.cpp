@@ -4,7 +4,7 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/progress.hpp"
-#include "espalier/graph/edge_facts.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "edge_text.hpp"
 #include "espalier/file/npy_file.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
 #include "labelled_splits.hpp"
-#include "pair_reader.hpp"
 #include "renumbered_edges.hpp"
 
 namespace espalier {

@@ -7,7 +7,6 @@
 #include "edge_text.hpp"
 #include "espalier/base/counted.hpp"
 #include "graph_source.hpp"
-#include "matrix_market.hpp"
 #include "renumbered_edges.hpp"
 
 namespace espalier {

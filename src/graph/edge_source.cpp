@@ -205,7 +205,8 @@ template <class Index>
 template <class Item, class Make, class Take>
 void SharedRows<Index>::spread_to_rows(Make make, Take take) const {
   const auto ranks = edges_.comm().size();
-  spread<Item>(edges_, [&](std::int64_t row) { return even_owner(nodes_, ranks, row); }, make, take);
+  spread<Item>(
+      edges_, [&](std::int64_t row) { return even_owner(nodes_, ranks, row); }, make, take);
 }
 
 // Collective. As row_building.hpp wants it. `digest` becomes that of what this rank reads.
@@ -263,8 +264,8 @@ SharedRows<Index>::SharedRows(const SharedEdges& edges, CountedEntries counted, 
   add(counts_, counted.edges);
 }
 
-// Collective. There is one: the first edge with an earlier one between its vertices, in the rows that
-// all of them made.
+// Collective. There is one: the first edge with an earlier one between its vertices, in the rows
+// that all of them made.
 template <class Index>
 RepeatedEdge SharedRows<Index>::first_repeated() const {
   struct Item {
@@ -356,7 +357,7 @@ Buffer<std::int64_t> SharedRows<Index>::times() const {
 
 template <class Index>
 Buffer<std::int64_t> SharedRows<Index>::standing_edges(const Buffer<std::int64_t>& first,
-                                                     std::int64_t count) const {
+                                                       std::int64_t count) const {
   struct Item {
     Index row, column;
     std::uint32_t number;

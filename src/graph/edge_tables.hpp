@@ -14,7 +14,7 @@
 #include "column_table.hpp"
 #include "copy_contents.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/clean_graph.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 #include "feature_rows.hpp"
 #include "fetch_rows.hpp"
 #include "placed_entries.hpp"

@@ -119,9 +119,7 @@ class MatrixEdges : public EdgeSource {
     if (!added_up_) read_[relation] = std::move(read);
   }
   // Where the entries of the next begin.
-  std::int64_t end_of(int relation) const {
-    return read_[relation].begin + ways(relation) * given(relation);
-  }
+  std::int64_t end_of(int relation) const { return read_[relation].begin + ways(relation) * given(relation); }
 
   int ways(int relation) const {
     return schema_.relations()[relation].inverse >= 0 || from_.both_ways(relation) ? 2 : 1;
@@ -255,8 +253,7 @@ class GraphImport {
 
   void import_edges() {
     const double start = now();
-    if (source_ || shares_)
-      edges_.emplace(source_ ? *source_ : *share_, schema_, shares_);
+    if (source_ || shares_) edges_.emplace(source_ ? *source_ : *share_, schema_, shares_);
     shared_.emplace(comm_, edges_ ? &*edges_ : nullptr);
     // -1 where edges say how many there are.
     const auto nodes = agreed(comm_, source_ ? source_->types().back().end + 1 : 0) - 1;
@@ -490,10 +487,10 @@ class GraphImport {
   }
 
   const Communicator& comm_;
-  ImportOptions options_;                // rank 0; all ranks know `edges` and `splits`
+  ImportOptions options_;              // rank 0; all ranks know `edges` and `splits`
   std::optional<GraphSource> source_;  // rank 0
   std::optional<GraphSource> share_;   // other ranks, where they read edges as well
-  std::optional<MatrixEdges> edges_;     // of the two
+  std::optional<MatrixEdges> edges_;   // of the two
   std::optional<SharedEdges> shared_;
   std::vector<bool> weighted_, timed_;    // [triplets]
   std::vector<GivenFeatures> edge_rows_;  // [triplets]

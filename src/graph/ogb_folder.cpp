@@ -1,11 +1,64 @@
 #include "ogb_folder.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "array_tables.hpp"
+#include "espalier/base/error.hpp"
+#include "graph_source.hpp"
 #include "import_tables.hpp"
+#include "ogb_tables.hpp"
 
 namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// meta.json, or an empty object where there is no such file or it is something else.
+nlohmann::json read_meta(const fs::path& folder) {
+  auto none = nlohmann::json::object();
+  std::error_code error;
+  if (!fs::is_regular_file(folder / "meta.json", error)) return none;
+  std::ifstream file(folder / "meta.json");
+  auto meta = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return meta.is_object() ? meta : none;
+}
+
+// true, "True" and "true" say yes (OGB writes such words in quotes).
+bool says(const nlohmann::json& value, bool what) {
+  if (value.is_boolean()) return value.get<bool>() == what;
+  if (!value.is_string()) return false;
+  auto word = value.get<std::string>();
+  for (auto& letter : word) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return word == (what ? "true" : "false");
+}
+
+}  // namespace
+
+std::string one_direction_by(const std::string& folder) {
+  const auto meta = read_meta(folder);
+  for (const auto& [key, value] :
+       {std::pair{"add_inverse_edge", true}, {"is_directed", false}, {"directed", false}})
+    if (const auto found = meta.find(key); found != meta.end() && says(*found, value))
+      return fmt::format("\"{}\": {}", key, found->dump());
+  return {};
+}
+
+GraphDescription describe_folder(const std::string& place, const std::string& layout) {
+  const auto folder = fs::absolute(place).lexically_normal();
+  const auto name = folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
+  GraphDescription description{name.string(), layout + " folder " + name.string(), false};
+  const auto meta = read_meta(folder);
+  if (meta.contains("name") && meta["name"].is_string()) description.name = meta["name"];
+  if (meta.contains("source") && meta["source"].is_string()) description.source = meta["source"];
+  return description;
+}
 
 namespace fs = std::filesystem;
 
@@ -142,10 +195,52 @@ void set_splits(DescribedGraph& graph, const FolderOptions& options, const fs::p
                   folder, options.folder);
     for (const int type : types) {
       if (!graph.types[type].labels.given())
-        input_error("{}: {} has a split, but no labels in {}", folder, graph.types[type].name, labels.string());
+        input_error("{}: {} has a split, but no labels in {}", folder, graph.types[type].name,
+                    labels.string());
       graph.types[type].splits.push_back(split_of_tables(kept[k], fs::path(folder) / graph.types[type].name));
     }
   }
+}
+
+namespace {
+
+bool has_raw(const FolderOptions& options, const char* name) {
+  return std::filesystem::exists(std::filesystem::path(options.folder) / "raw" / name);
+}
+bool has_table(const FolderOptions& options, const char* stem) {
+  return !find_table(std::filesystem::path(options.folder) / "raw", stem).empty();
+}
+
+// Options that mean nothing are refused, not ignored.
+void check_options(const FolderOptions& options, bool typed) {
+  if (!typed && !options.inverses)
+    usage_error("--no-inverse: {} has no types of vertices and so no inverse relations; leave it out",
+                options.folder);
+  if (!typed) return;
+  if (options.edges.symmetrize)
+    usage_error(
+        "--symmetrize: {} has several types of vertices, and each relation gets an inverse without it; leave "
+        "it "
+        "out (--no-inverse leaves the inverses out)",
+        options.folder);
+  if (options.edge_weight)
+    usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
+}
+
+DescribedGraph describe_ogb_folder(const FolderOptions& options) {
+  const bool arrays_of_types = has_raw(options, "edge_index_dict.npz"),
+             typed = arrays_of_types || has_table(options, "num-node-dict");
+  check_options(options, typed);
+  auto graph = arrays_of_types || (!typed && has_raw(options, "data.npz"))
+                   ? describe_binary_ogb_folder(options, typed)
+                   : describe_csv_ogb_folder(options, typed);
+  return graph;
+}
+
+}  // namespace
+
+ImportPlan plan_of(const OgbFolder& folder) {
+  return {.describe = [=] { return describe_ogb_folder(folder); }, .folder = folder.folder};
 }
 
 }  // namespace espalier

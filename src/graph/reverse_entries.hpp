@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "espalier/graph/schema.hpp"
-#include "exchange_entries.hpp"
+#include "fetch_rows.hpp"
 
 namespace espalier {
 

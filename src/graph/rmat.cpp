@@ -55,9 +55,15 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
                                  options.drop_self_loops ? " --drop-self-loops" : "", vertex_words(vertices));
   const GraphDescription description{fmt::format("rmat-{}", options.scale), words, !options.symmetrize};
   write_graph(comm,
-              Model<decltype(edge_at)>{Schema(nodes), false, {vertices.features},
-                                       nodes * options.edge_factor, options.symmetrize,
-                                       options.drop_self_loops, edge_at, class_of, description},
+              Model<decltype(edge_at)>{Schema(nodes),
+                                       false,
+                                       {vertices.features},
+                                       nodes * options.edge_factor,
+                                       options.symmetrize,
+                                       options.drop_self_loops,
+                                       edge_at,
+                                       class_of,
+                                       description},
               vertices, output);
 }
 

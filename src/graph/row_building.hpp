@@ -1,9 +1,9 @@
 // The one builder of rows: entries of the matrix from edges, wherever these lie: in a list
 // (edge_list.cpp), in files that ranks read together (edge_source.cpp), in the rows of a graph file
-// (raw_rows.hpp).
+// (edge_tables.hpp).
 //
-// `for_each` goes over the edges: it calls visit(row, column, weight, edge, reversed) for every entry
-// that they make in the rows of this rank, in the order of the edges, the same every time.
+// `for_each` goes over the edges: it calls visit(row, column, weight, edge, reversed) for every
+// entry that they make in the rows of this rank, in the order of the edges, the same every time.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "espalier/file/csv.hpp"
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

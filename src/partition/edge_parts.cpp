@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cut_by.hpp"
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/row_range.hpp"
 #include "espalier/partition/order.hpp"
 #include "partition_pattern.hpp"
 #include "proposals.hpp"

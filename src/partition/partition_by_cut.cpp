@@ -2,7 +2,7 @@
 // these the first; one without entries with v mod the number of them.
 #include <numeric>
 
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/row_range.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "partition_by.hpp"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/sampler.hpp"
 

@@ -37,8 +37,7 @@ struct GivenEdges {
 class Pieces : public EdgeSource {
  public:
   explicit Pieces(const GivenEdges& edges) : Pieces(edges, edges) {}
-  Pieces(const GivenEdges& edges, const GivenEdges& later)
-      : edges_(edges), later_(later) {
+  Pieces(const GivenEdges& edges, const GivenEdges& later) : edges_(edges), later_(later) {
     for (std::size_t e = 0; e < std::max(edges.sources.size(), later.sources.size()); ++e)
       times_.push_back(static_cast<std::int64_t>(e * 7 % 10));
   }
@@ -97,8 +96,7 @@ RowRange my_range(std::int64_t n) {
   return even_range(n, test_world().size(), test_world().rank());
 }
 
-GivenEdges random_edges(std::mt19937_64& random, std::int64_t n, std::uint64_t count,
-                                    bool weighted) {
+GivenEdges random_edges(std::mt19937_64& random, std::int64_t n, std::uint64_t count, bool weighted) {
   GivenEdges edges;
   for (; n > 0 && count > 0; --count) {
     edges.sources.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)));
@@ -202,7 +200,8 @@ std::string refusal_of(const Build& build) {
   return words({.edge = -1});
 }
 
-// Rows of this range; `features`: for each entry the edge that its features come from, if it has any.
+// Rows of this range; `features`: for each entry the edge that its features come from, if
+// it has any.
 template <class Index>
 void expect_rows(const Oracle& oracle, RowRange range, bool weighted, const Csr<Index>& rows,
                  const EdgeCounts& counts, const Buffer<std::int64_t>* features) {
@@ -226,8 +225,7 @@ void expect_rows(const Oracle& oracle, RowRange range, bool weighted, const Csr<
 }
 
 // Where features are added up every edge has the first of those it meets.
-void expect_standing(const GivenEdges& edges, const Oracle& oracle,
-                     const Buffer<std::int64_t>& standing) {
+void expect_standing(const GivenEdges& edges, const Oracle& oracle, const Buffer<std::int64_t>& standing) {
   ASSERT_EQ(standing.size(), edges.sources.size());
   for (std::size_t e = 0; e < edges.sources.size(); ++e) {
     const auto place = oracle.places.find({edges.targets[e], edges.sources[e]});
@@ -322,8 +320,7 @@ TEST(EdgeSource, RowsOfAWideMatrix) {
   EXPECT_EQ(made.counts().repeated, 1);
 }
 
-CountedEntries count(const GivenEdges& edges, std::int64_t nodes,
-                     const EdgeOptions& options = {}) {
+CountedEntries count(const GivenEdges& edges, std::int64_t nodes, const EdgeOptions& options = {}) {
   const Pieces pieces(edges);
   return count_entries(shared(pieces), nodes, options);
 }

@@ -3,11 +3,11 @@
 //
 //     const SharedEdges edges(comm, mine);
 //     auto counted = count_entries(edges, -1, options);           // reads them once
-//     SharedRows<std::int32_t> made(edges, std::move(counted), options);                      // again
+//     SharedRows<std::int32_t> made(edges, std::move(counted), options);      // again
 //
 // The rows are the same on any number of ranks, those that build_rows() of edge_list.hpp makes of a
-// list of the same edges: ranks read the file together, part after part, and what each has read goes to
-// the owners of its rows, who take it in the order of the file.
+// list of the same edges: ranks read the file together, part after part, and what each has read
+// goes to the owners of its rows, who take it in the order of the file.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +27,10 @@ inline constexpr std::int64_t kMostVertices = std::int64_t{1} << 40;
 /// Some edges, one after the other.
 struct EdgePiece {
   std::span<const std::int64_t> sources, targets;
-  std::span<const float> weights;             ///< empty: all 1
-  std::int64_t vanished = 0;                  ///< how many weights are 0 because float32 holds no
-                                              ///< such number
-  std::span<const std::int64_t> times = {};   ///< empty: nobody said when they were
+  std::span<const float> weights;            ///< empty: all 1
+  std::int64_t vanished = 0;                 ///< how many weights are 0 because float32 holds no
+                                             ///< such number
+  std::span<const std::int64_t> times = {};  ///< empty: nobody said when they were
   std::span<const std::uint8_t> marks = {};  ///< EdgeMark of each; empty: none is turned, and loops
                                              ///< are those whose ends have one number
 };
@@ -123,9 +123,9 @@ class SharedRows {
   /// Where features are added up: the first, which stands for all.
   Buffer<std::int64_t> feature_edges() const;
 
-  /// For each entry when it was, of edges that have times, else 0. Of those that the file has in its
-  /// direction the earliest, with options.latest the latest; where there is none, of those that it
-  /// has the other way round.
+  /// For each entry when it was, of edges that have times, else 0. Of those that the file has in
+  /// its direction the earliest, with options.latest the latest; where there is none, of those that
+  /// it has the other way round.
   Buffer<std::int64_t> times() const;
 
   /// On rank 0 for each edge, of so many, the one that stands for it where features are added up:

@@ -70,7 +70,7 @@
 //                     a weight behind them where that is asked for; lines that begin with # or %
 //                     are comments
 //   Matrix Market     a matrix in coordinate format: entry (i, j) is an edge from j to i
-//                     (matrix_market.hpp)
+//                     (edge_text.hpp)
 //
 // The file is read twice, with renumbering three times, and never in memory: that is the matrix
 // that is written, 4 bytes for an edge (8 with a weight) and 8 for a vertex. Vertices are 0 to the
@@ -98,13 +98,14 @@ namespace espalier {
 
 struct FolderOptions {
   std::string folder;
-  std::string split = {};   ///< NAME; empty: the only one there is; or "NAME,NAME", which keep
-                            ///< their names
-  bool inverses = true;     ///< add rev_R for each relation R; a graph without types has none
-  EdgeOptions edges = {};   ///< a graph with types has nothing to symmetrize, loops within relations
-                            ///< of one type, and no weights: entries stay 1, but of kCount
-  bool half = false;        ///< as float16 also features that are not
-  bool edge_features = true;                      ///< or leave those of the folder out
+  std::string split = {};     ///< NAME; empty: the only one there is; or "NAME,NAME", which keep
+                              ///< their names
+  bool inverses = true;       ///< add rev_R for each relation R; a graph without types has none
+  EdgeOptions edges = {};     ///< a graph with types has nothing to symmetrize, loops
+                              ///< within relations of one type, and no weights: entries
+                              ///< stay 1, but of kCount
+  bool half = false;          ///< as float16 also features that are not
+  bool edge_features = true;  ///< or leave those of the folder out
   std::optional<std::int64_t> edge_weight = {};  ///< 0-based column of edge-feat that holds weights
 };
 struct OgbFolder : FolderOptions {};
