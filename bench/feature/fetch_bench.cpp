@@ -14,7 +14,7 @@
 // Verification: every element of every fetched row, on every rank.
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/row_store.hpp"
-#include "espalier/graph/scramble.hpp"
+#include "espalier/graph/generate.hpp"
 #include "rates.hpp"
 
 namespace espalier::bench {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "espalier/base/philox.hpp"
-#include "espalier/graph/scramble.hpp"
+#include "espalier/graph/generate.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier::bench {

@@ -33,11 +33,11 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   set_memory_advice(format.memory_advice);
 
   if (arguments.describe) {
-    if (format.describe == nullptr) usage_error("--describe: {}", format.no_description);
+    if (*format.no_description != '\0') usage_error("--describe: {}", format.no_description);
     std::string text;
     {
       const log::Quietly quietly;  // what is printed is the description alone
-      text = format.describe(world, arguments);
+      text = describe_import(world, format.ask(arguments));
     }
     log::info("{}", text);
     return;
@@ -46,7 +46,7 @@ void import_command(const Communicator& world, const ImportArguments& arguments)
   // 1. Read the files, write the graph file.
   note_activity("importing");
   note_consequence("no graph file was written");
-  format.import(world, arguments, {arguments.output, arguments.overwrite});
+  import_graph(world, format.ask(arguments), {arguments.output, arguments.overwrite});
 
   // 2. Open what was written: it must pass the checks of every reader.
   note_activity("checking the graph file");

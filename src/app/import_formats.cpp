@@ -7,11 +7,6 @@
 #include "commands.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/graph/described_import.hpp"
-#include "espalier/graph/edge_import.hpp"
-#include "espalier/graph/mag240m_import.hpp"
-#include "espalier/graph/ogb_import.hpp"
-#include "espalier/graph/triple_import.hpp"
 
 namespace espalier {
 
@@ -45,6 +40,10 @@ DuplicateFeatures duplicate_features_by(const ImportArguments& a) {
   if (found != kDuplicateFeatureNames.end())
     return static_cast<DuplicateFeatures>(found - kDuplicateFeatureNames.begin());
   usage_error("--duplicate-features {}: give kept, first, last, sum or mean", name);
+}
+
+EdgeOptions edge_options(const ImportArguments& a) {
+  return {a.symmetrize, a.drop_self_loops, duplicates_by(a.duplicates)};
 }
 
 void add_inverse_option(CLI::App& command, ImportArguments& a) {
@@ -93,19 +92,11 @@ void add_ogb_options(CLI::App& command, ImportArguments& a) {
   add_edge_options(command, a);
 }
 
-OgbOptions ogb_options(const ImportArguments& a) {
-  return {{a.folder, a.split, !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates),
-           duplicate_features_by(a), !a.no_edge_features},
-          weight_column(a.edge_weight),
-          a.symmetrize};
-}
-
-void read_ogb(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_ogb(world, ogb_options(a), output);
-}
-
-std::string print_ogb(const Communicator& world, const ImportArguments& a) {
-  return describe_ogb(world, ogb_options(a));
+ImportRequest ask_ogb(const ImportArguments& a) {
+  const EdgeOptions edges{a.symmetrize, a.drop_self_loops, duplicates_by(a.duplicates),
+                          duplicate_features_by(a)};
+  return OgbFolder{
+      {a.folder, a.split, !a.no_inverse, edges, a.half, !a.no_edge_features, weight_column(a.edge_weight)}};
 }
 
 // ---- mag240m ----
@@ -116,16 +107,8 @@ void add_mag240m_options(CLI::App& command, ImportArguments& a) {
   add_edge_options(command, a);
 }
 
-TypedImportOptions mag240m_options(const ImportArguments& a) {
-  return {a.folder, "", !a.no_inverse, a.drop_self_loops, a.half, duplicates_by(a.duplicates)};
-}
-
-void read_mag240m(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_mag240m(world, mag240m_options(a), output);
-}
-
-std::string print_mag240m(const Communicator& world, const ImportArguments& a) {
-  return describe_mag240m(world, mag240m_options(a));
+ImportRequest ask_mag240m(const ImportArguments& a) {
+  return Mag240mFolder{{a.folder, "", !a.no_inverse, edge_options(a), a.half}};
 }
 
 // ---- triples ----
@@ -141,8 +124,8 @@ void add_triple_options(CLI::App& command, ImportArguments& a) {
   ignore->excludes(command.get_option("--no-inverse"));
 }
 
-void read_triples(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_triples(world, {{a.train, a.valid, a.test}, !a.no_inverse, a.ignore_relations}, output);
+ImportRequest ask_triples(const ImportArguments& a) {
+  return TripleFiles{{a.train, a.valid, a.test}, !a.no_inverse, a.ignore_relations};
 }
 
 // ---- edges, matrixmarket ----
@@ -154,10 +137,6 @@ void add_array_options(CLI::App& command, ImportArguments& a) {
   command.add_option("--train", a.train, "FILE.npy: the vertices to train on, ids or a mask");
   command.add_option("--valid", a.valid, "those to validate on");
   command.add_option("--test", a.test, "those to test on");
-}
-
-EdgeOptions edge_options(const ImportArguments& a) {
-  return {a.symmetrize, a.drop_self_loops, duplicates_by(a.duplicates)};
 }
 
 VertexArrays vertex_arrays(const ImportArguments& a) {
@@ -178,20 +157,12 @@ void add_edge_list_options(CLI::App& command, ImportArguments& a) {
   add_array_options(command, a);
 }
 
-EdgeFileOptions edge_list_options(const ImportArguments& a) {
-  const auto vertices = a.vertices > 0 ? std::optional(a.vertices) : std::nullopt;
-  return {a.file, a.weights, edge_options(a), vertex_arrays(a), vertices, a.renumber};
-}
-
-void read_edge_list(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_edge_list(world, edge_list_options(a), output);
-}
-
-std::string print_edge_list(const Communicator& world, const ImportArguments& a) {
-  if (a.renumber)
+ImportRequest ask_edge_list(const ImportArguments& a) {
+  if (a.describe && a.renumber)
     usage_error(
         "--describe: a description does not number vertices anew, as --renumber does; leave one of them out");
-  return describe_edge_list(world, edge_list_options(a));
+  const auto vertices = a.vertices > 0 ? std::optional(a.vertices) : std::nullopt;
+  return EdgeListFile{{a.file, a.weights, edge_options(a), vertex_arrays(a)}, vertices, a.renumber};
 }
 
 void add_matrix_market_options(CLI::App& command, ImportArguments& a) {
@@ -202,8 +173,8 @@ void add_matrix_market_options(CLI::App& command, ImportArguments& a) {
   add_array_options(command, a);
 }
 
-void read_matrix_market(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_matrix_market(world, {a.file, !a.no_weights, edge_options(a), vertex_arrays(a)}, output);
+ImportRequest ask_matrix_market(const ImportArguments& a) {
+  return MatrixMarketFile{{a.file, !a.no_weights, edge_options(a), vertex_arrays(a)}};
 }
 
 // ---- toml ----
@@ -212,8 +183,8 @@ void add_description_options(CLI::App& command, ImportArguments& a) {
   command.add_option("FILE", a.file, "a description in TOML")->required();
 }
 
-void read_description(const Communicator& world, const ImportArguments& a, const OutputFile& output) {
-  import_described_graph(world, a.file, output);
+ImportRequest ask_description(const ImportArguments& a) {
+  return DescriptionFile{a.file};
 }
 
 constexpr const char* kAdviceOnEdges =
@@ -241,7 +212,7 @@ const std::vector<ImportFormat>& import_formats() {
        "those of the first,\n"
        "with --duplicates max or last those of the one whose weight stays, or what --duplicate-features "
        "says.\n\n",
-       kAdviceOnFolders, add_ogb_options, read_ogb, print_ogb},
+       kAdviceOnFolders, add_ogb_options, ask_ogb},
       {"mag240m", "the folder of OGB-LSC's MAG240M",
        "  scripts/mag240m_pickles.py mag240m_kddcup2021 && espalier import mag240m mag240m_kddcup2021 -o "
        "mag240m.h5\n",
@@ -249,7 +220,7 @@ const std::vector<ImportFormat>& import_formats() {
        "processed/HEAD___RELATION___TAIL/edge_index.npy. Of a\n"
        "triplet HEAD, RELATION, TAIL the tail is the row, and TAIL,rev_RELATION,HEAD is added (--no-inverse: "
        "is not).\n\n",
-       kAdviceOnFolders, add_mag240m_options, read_mag240m, print_mag240m},
+       kAdviceOnFolders, add_mag240m_options, ask_mag240m},
       {"triples", "files of triples: head, relation, tail, as names",
        "  espalier import triples --train train.txt --valid valid.txt --test test.txt -o umls.h5\n",
        "`triples` reads lines of head, relation and tail, apart by tabs or commas, without header or quotes "
@@ -260,7 +231,7 @@ const std::vector<ImportFormat>& import_formats() {
        "pairs, for more than 128\n"
        "relations.\n\n",
        "import reads the triples on one rank, so more ranks are no help: use a node with more memory",
-       add_triple_options, read_triples, nullptr,
+       add_triple_options, ask_triples,
        "a description numbers vertices, and triples name them; espalier-tables takes names, "
        "from a table with a header for each relation"},
       {"edges", "an edge list: two columns of ids, and perhaps a weight",
@@ -274,7 +245,7 @@ const std::vector<ImportFormat>& import_formats() {
        "are the ids that there are, in ascending order: /nodes/ids has them, rows of --features and --labels "
        "are in that order,\n"
        "and --train, --valid and --test are ids of the list.\n\n",
-       kAdviceOnEdges, add_edge_list_options, read_edge_list, print_edge_list},
+       kAdviceOnEdges, add_edge_list_options, ask_edge_list},
       {"matrixmarket", "a matrix in the coordinate format of Matrix Market",
        "  espalier import matrixmarket cage15.mtx.gz -o cage15.h5\n",
        "`matrixmarket` reads pattern, integer and real matrices, general and symmetric ones. It is the "
@@ -283,7 +254,7 @@ const std::vector<ImportFormat>& import_formats() {
        "weights\n"
        "(--no-weights: are not). `edges` and `matrixmarket` read plain text, gzip and zstd, whatever the "
        "name.\n\n",
-       kAdviceOnEdges, add_matrix_market_options, read_matrix_market, nullptr,
+       kAdviceOnEdges, add_matrix_market_options, ask_matrix_market,
        "a description takes ids from 0, and a matrix counts from 1, below a header; save [m.col, m.row] and "
        "m.data, with m = scipy.io.mmread(FILE), as .npy and describe these"},
       {"toml", "a description of arrays and texts, GRAPH.toml; the word `toml` may be left out",
@@ -321,7 +292,7 @@ const std::vector<ImportFormat>& import_formats() {
        "vertex; name = \"buys\" calls a relation otherwise than its section. `ogb`, `mag240m` and `edges` "
        "print with --describe\n"
        "in place of -o the description that means the same.\n\n",
-       kAdviceOnEdges, add_description_options, read_description, nullptr, "FILE is a description"}};
+       kAdviceOnEdges, add_description_options, ask_description, "FILE is a description"}};
   return formats;
 }
 

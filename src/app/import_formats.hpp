@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "espalier/base/output_file.hpp"
+#include "espalier/graph/import.hpp"
 
 namespace CLI {
 class App;
@@ -21,11 +21,9 @@ struct ImportFormat {
   const char* layout;         ///< a paragraph of `help import`
   const char* memory_advice;  ///< what helps where memory is short
   void (*add_options)(CLI::App& command, ImportArguments& arguments);
-  /// Collective. Writes the graph file.
-  void (*import)(const Communicator& world, const ImportArguments& arguments, const OutputFile& output);
-  /// Collective. On rank 0 a description in TOML that means the same; null: there is none.
-  std::string (*describe)(const Communicator& world, const ImportArguments& arguments) = nullptr;
-  const char* no_description = "";  ///< why there is none, and what helps
+  ImportRequest (*ask)(const ImportArguments& arguments);
+  const char* no_description = "";  ///< why no description in TOML means the same, and what helps;
+                                    ///< empty: one does
 };
 
 const std::vector<ImportFormat>& import_formats();

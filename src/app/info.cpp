@@ -7,8 +7,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/input_tables.hpp"
-#include "espalier/graph/degrees.hpp"
-#include "espalier/graph/edge_facts.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/plan/memory.hpp"
 #include "info_pages.hpp"
 

@@ -6,9 +6,8 @@
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/graph/column_facts.hpp"
-#include "espalier/graph/degrees.hpp"
-#include "espalier/graph/edge_facts.hpp"
+#include "espalier/graph/graph_facts.hpp"
+#include "espalier/graph/row_range.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

@@ -95,7 +95,7 @@ void add_import(CLI::App& app, ImportArguments& a, Action& action) {
     auto* describe = kind->add_flag(
         "--describe", a.describe, "write no graph file, but print a description in TOML that means the same");
     // It then says why, and what helps.
-    if (format.describe == nullptr) describe->group("");
+    if (*format.no_description != '\0') describe->group("");
     add_output_options(kind, a);
     kind->callback([&a, name = format.name] {
       a.format = name;

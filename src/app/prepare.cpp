@@ -17,8 +17,7 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/graph/clean_graph.hpp"
-#include "espalier/graph/edge_facts.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
 #include "espalier/partition/partition_methods.hpp"
 

@@ -1,5 +1,5 @@
-// Links among the edges of a graph, chosen and given to train, valid and test (split_links.hpp has
-// the law).
+// Links among the edges of a graph, chosen and given to train, valid and test (rewrite_graph.hpp
+// has the law).
 #pragma once
 
 #include <fmt/format.h>
@@ -8,12 +8,10 @@
 #include <numeric>
 #include <optional>
 
-#include "beside_links.hpp"
 #include "edge_tables.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "link_choice.hpp"
-#include "link_times.hpp"
 
 namespace espalier {
 

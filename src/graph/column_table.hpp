@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "espalier/graph/columns.hpp"
 #include "espalier/graph/graph_file.hpp"
 
 namespace espalier {

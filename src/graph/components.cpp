@@ -1,4 +1,4 @@
-#include "espalier/graph/components.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 
 #include <algorithm>
 #include <limits>

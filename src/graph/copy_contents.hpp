@@ -52,10 +52,4 @@ std::vector<std::int64_t> count_and_check(const Communicator& comm, const GraphF
   return entries;
 }
 
-/// Collective. Which of the relation's entries of all ranks are so many of this one.
-inline RowRange among_entries(const Communicator& comm, std::int64_t mine) {
-  const auto begin = stretches(comm, mine)[comm.rank()];
-  return {begin, begin + mine};
-}
-
 }  // namespace espalier

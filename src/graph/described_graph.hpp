@@ -1,5 +1,6 @@
 // A graph as files say it: which file has what of each type and of each relation. Makers fill it, a
-// GraphSource reads what it names.
+// GraphSource reads what it names. A graph without types is the case of one type and one relation,
+// which have no names.
 #pragma once
 
 #include <array>
@@ -10,16 +11,32 @@
 #include <string>
 #include <vector>
 
+#include "edge_text.hpp"
 #include "espalier/file/npy_file.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/link_file.hpp"
-#include "graph_names.hpp"
+#include "espalier/graph/schema.hpp"
 #include "labelled_splits.hpp"
-#include "pair_reader.hpp"
 #include "renumbered_edges.hpp"
 
 namespace espalier {
+
+/// Edges from vertices of type `head` to vertices of type `tail`.
+struct Triplet {
+  std::string head, relation, tail;
+  std::string inverse = {};  ///< the relation from tail to head that is added; empty: none
+
+  bool operator==(const Triplet& other) const {
+    return head == other.head && relation == other.relation && tail == other.tail;
+  }
+  /// "author___writes___paper", as OGB names files and arrays.
+  std::string joined() const { return head + "___" + relation + "___" + tail; }
+};
+
+/// The triplet of such a name, with PyTorch Geometric's name of its inverse, "rev_writes", where
+/// that is to be added; three empty names where it is none.
+Triplet split_triplet(const std::string& joined, bool inverse = false);
 
 /// Numbers or texts: an array of numpy's, or a text without a header, plain or packed, a line for
 /// each thing. None where the path is empty.
@@ -104,6 +121,7 @@ struct ImportOptions {
                                            ///< of a command
 };
 
+/// Makers add types, then relations.
 struct DescribedGraph {
   GraphDescription about = {};  ///< directed: whatever the edges say
   ImportOptions options = {};
@@ -118,7 +136,22 @@ struct DescribedGraph {
 
   /// Without types the one type and the one relation have no names.
   bool typed() const { return !types[0].name.empty(); }
+  /// The place of a type, or -1.
+  int type_of(const std::string& name) const;
+  /// By the count of each; -1: edges say how many.
+  std::vector<VertexType> counted_types() const;
+  /// Throws UserError(kInput) that starts with `at`, else with who names it, where one of its
+  /// triplet is there, or its types are not.
+  void add_relation(DescribedRelation relation, std::string at = "");
+  /// Of a graph with types, before a path is made of any name: throws UserError(kInput) that starts
+  /// with `at` where they are no schema.
+  void check_names(const std::string& at) const;
 };
+
+/// Of a graph whose types are counted: the relations of its triplets, in their order, and with
+/// `inverses` then those that are added, in the same order. Throws UserError(kInput) that starts
+/// with `place` where such a name is taken.
+Schema schema_of(const DescribedGraph& graph, const std::string& place, bool inverses);
 
 /// Of a file in TOML (docs/data.md has the language); nothing that it names was opened yet. Throws
 /// UserError(kInput) with file, line and key.

@@ -268,7 +268,7 @@ DescribedGraph read_graph_toml(const std::string& path) {
   if (!typed && !alone)
     all.wrong("typed", "= false, but there are several types or relations, or links name one");
   for (const auto& [name, node] : relations.in_order())
-    graph.relations.push_back(read_relation(relations, name, graph.types, directed, typed));
+    graph.add_relation(read_relation(relations, name, graph.types, directed, typed));
   if (graph.types.empty() || graph.relations.empty())
     input_error("{}: has no type, or no relation; give a [types.NAME] and a [relations.NAME]", path);
   if (!typed && graph.relations[0].triplet.inverse.empty()) forget_names(graph);

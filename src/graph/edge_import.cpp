@@ -1,5 +1,3 @@
-#include "espalier/graph/edge_import.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,10 +6,7 @@
 #include "described_graph.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/file/input_files.hpp"
-#include "first_rank.hpp"
 #include "graph_source.hpp"
-#include "matrix_market.hpp"
 #include "renumbered_edges.hpp"
 
 namespace espalier {
@@ -26,16 +21,12 @@ GraphDescription description_of(const std::string& path, const std::string& layo
   return {file.substr(0, file.find('.', 1)), fmt::format("{} {}", layout, file), false};
 }
 
-ImportOptions import_options(const EdgeFileOptions& options) {
-  return {.place = options.file, .edges = options.edges, .half = options.arrays.half};
-}
-
 // What a user of options could have written, but for the edges, and how many vertices there are.
 DescribedGraph describe_edge_file(const EdgeFileOptions& options, const std::string& layout) {
   const auto& [features, labels, splits, half] = options.arrays;
   DescribedGraph graph;
   graph.about = description_of(options.file, layout);
-  graph.options = import_options(options);
+  graph.options = {.place = options.file, .edges = options.edges, .half = half};
   graph.place = options.file;
   graph.no_class = NoClass::kMinusOneToo;
   graph.hidden = HiddenTests::kRefuse;
@@ -55,19 +46,6 @@ DescribedGraph describe_edge_file(const EdgeFileOptions& options, const std::str
   return graph;
 }
 
-// Before anything long is begun: all that the arrays' headers say is checked.
-void check_files_of(const EdgeFileOptions& options, const OutputFile& output) {
-  const auto& arrays = options.arrays;
-  std::vector<std::string> files = {arrays.features, arrays.labels, arrays.splits[0], arrays.splits[1],
-                                    arrays.splits[2]};
-  files.push_back(options.file);
-  refuse_inputs_as_output(files, output.path);
-  check_output(output);
-  files.pop_back();
-  for (const auto& path : files)
-    if (!path.empty()) open_npy(path);
-}
-
 PairForm lines_of_edges(bool weights) {
   PairForm form;
   if (weights) {
@@ -79,7 +57,7 @@ PairForm lines_of_edges(bool weights) {
   return form;
 }
 
-DescribedGraph describe_edge_list_file(const EdgeFileOptions& options) {
+DescribedGraph describe_edge_list_file(const EdgeListFile& options) {
   auto graph = describe_edge_file(options, "edge list");
   graph.relations[0].edges[0].form = lines_of_edges(options.weights);
   graph.types[0].count = options.vertices;
@@ -87,7 +65,7 @@ DescribedGraph describe_edge_list_file(const EdgeFileOptions& options) {
 }
 
 // With the number of vertices, where it is said.
-EdgeTextOptions text_of_edges(const EdgeFileOptions& options) {
+EdgeTextOptions text_of_edges(const EdgeListFile& options) {
   EdgeTextOptions text{
       .path = options.file, .form = lines_of_edges(options.weights), .any_ids = options.renumber};
   VertexCount vertices{-1, ""};
@@ -106,7 +84,7 @@ EdgeTextOptions text_of_edges(const EdgeFileOptions& options) {
 }
 
 // With the edges, which are read.
-DescribedGraph describe_edges_of_list(const EdgeFileOptions& options) {
+DescribedGraph describe_edges_of_list(const EdgeListFile& options) {
   auto graph = describe_edge_list_file(options);
   auto& type = graph.types[0];
   auto text = text_of_edges(options);
@@ -123,7 +101,7 @@ DescribedGraph describe_edges_of_list(const EdgeFileOptions& options) {
   return graph;
 }
 
-DescribedGraph describe_matrix_market(const EdgeFileOptions& options) {
+DescribedGraph describe_matrix_market(const MatrixMarketFile& options) {
   auto graph = describe_edge_file(options, "Matrix Market file");
   const auto matrix = std::make_shared<MatrixMarket>(options.file, options.weights);
   if (matrix->symmetric() && options.edges.symmetrize)
@@ -134,20 +112,8 @@ DescribedGraph describe_matrix_market(const EdgeFileOptions& options) {
   return graph;
 }
 
-void import_edge_file(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output,
-                      DescribedGraph (&describe)(const EdgeFileOptions&)) {
-  const auto open = [&] {
-    check_files_of(options, output);
-    return std::make_unique<GraphSource>(describe(options));
-  };
-  using Describe = std::function<DescribedGraph()>;
-  // Who renumbers reads all.
-  import_graph(
-      comm, output, open, options.renumber ? Describe() : [&] { return describe(options); });
-}
-
 // Edges are read where nothing else says how many vertices there are.
-DescribedGraph describe_whole_list(const EdgeFileOptions& options) {
+DescribedGraph describe_whole_list(const EdgeListFile& options) {
   if (options.file.ends_with(".npy"))
     usage_error(
         "--describe: {} is a text, but a description takes what is called .npy for an array; call it "
@@ -166,21 +132,35 @@ DescribedGraph describe_whole_list(const EdgeFileOptions& options) {
   return graph;
 }
 
+// Before anything long is begun, all that the arrays' headers say is checked.
+template <class File>
+ImportPlan plan_with(const File& file, DescribedGraph (&describe)(const File&)) {
+  const auto& [features, labels, splits, half] = file.arrays;
+  const std::vector<std::string> arrays = {features, labels, splits[0], splits[1], splits[2]};
+  ImportPlan plan{.describe = [=, &describe] {
+    for (const auto& path : arrays)
+      if (!path.empty()) open_npy(path);
+    return describe(file);
+  }};
+  plan.inputs = arrays;
+  plan.inputs.push_back(file.file);
+  return plan;
+}
+
 }  // namespace
 
-void import_edge_list(const Communicator& comm, const EdgeFileOptions& options, const OutputFile& output) {
-  import_edge_file(comm, options, output, describe_edges_of_list);
+// Who renumbers reads all.
+ImportPlan plan_of(const EdgeListFile& file) {
+  auto plan = plan_with(file, describe_edges_of_list);
+  plan.shared = !file.renumber;
+  plan.in_toml = [=] { return describe_whole_list(file); };
+  return plan;
 }
 
-std::string describe_edge_list(const Communicator& comm, const EdgeFileOptions& options) {
-  std::string text;
-  on_first_rank(comm, [&] { text = as_toml(describe_whole_list(options)); });
-  return text;
-}
-
-void import_matrix_market(const Communicator& comm, const EdgeFileOptions& options,
-                          const OutputFile& output) {
-  import_edge_file(comm, options, output, describe_matrix_market);
+ImportPlan plan_of(const MatrixMarketFile& file) {
+  auto plan = plan_with(file, describe_matrix_market);
+  plan.shared = true;
+  return plan;
 }
 
 }  // namespace espalier

@@ -4,87 +4,37 @@
 
 namespace espalier {
 
-namespace {
-
-template <class Index>
-void count_edges(const EdgeList<Index>& edges, const EdgeOptions& options, EdgeCounts& counts) {
-  const auto given = static_cast<std::int64_t>(edges.sources.size());
-  counts.given += given;
-  std::int64_t dropped = 0;
-  if (options.drop_self_loops)
-    for (std::size_t e = 0; e < edges.sources.size(); ++e) dropped += edges.sources[e] == edges.targets[e];
-  counts.loops_dropped += dropped;
-  if (options.symmetrize) counts.reversed += given - dropped;
-}
-
-// There is one.
-template <class Index>
-RepeatedEdge first_repeated(const EdgeList<Index>& edges, const RowRange& range, const EdgeOptions& options,
-                            const Csr<Index>& matrix) {
-  FirstRepeated<Index> repeated(matrix, range);
-  const auto ends = [&](std::size_t e) { return ends_of(edges.sources[e], edges.targets[e], options); };
-  for (std::size_t e = 0; e < edges.sources.size(); ++e)
-    if (!options.drop_self_loops || edges.sources[e] != edges.targets[e])
-      repeated.meet(ends(e).first, ends(e).second,
-                    {static_cast<std::int64_t>(e), 0, edges.sources[e], edges.targets[e]});
-  auto found = repeated.found();
-  while (ends(found.earlier) != ends(found.edge)) ++found.earlier;
-  found.reversed = edges.sources[found.earlier] != found.source;
-  return found;
-}
-
-}  // namespace
-
 template <class Index>
 Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options, EdgeCounts& counts) {
-  ESPALIER_CHECK(edges.sources.size() == edges.targets.size(), "{} sources", edges.sources.size());
-  ESPALIER_CHECK(edges.weights.empty() || edges.weights.size() == edges.sources.size(), "{} weights",
-                 edges.weights.size());
-  count_edges(edges, options, counts);
-  auto matrix = place_rows<Index>(edges, range, n, weighs(!edges.weights.empty(), options), options);
-  if (options.duplicates != Duplicates::kRefuse) edges = EdgeList<Index>();
-  const auto met = finish_rows(range, options.duplicates, matrix);
-  if (options.duplicates == Duplicates::kRefuse && met.repeated + met.mirrored > 0)
-    throw DuplicateEdge(first_repeated(edges, range, options, matrix));
-  add(counts, met);
+  const auto& [sources, targets] = edges;
+  ESPALIER_CHECK(sources.size() == targets.size(), "{} sources", sources.size());
+  struct Listed {
+    Index source, target;
+    bool loop = source == target, turned = false;
+  };
+  const auto for_each = [&](auto visit) {
+    for (std::size_t e = 0; e < sources.size(); ++e)
+      for_entries_of(Listed{sources[e], targets[e]}, options, [&](Index row, Index column, bool reversed) {
+        visit(row, column, 1.0f, static_cast<std::int64_t>(e), reversed);
+      });
+  };
+  const auto given = std::ssize(sources);
+  std::int64_t dropped = 0;
+  for (std::int64_t e = 0; options.drop_self_loops && e < given; ++e) dropped += sources[e] == targets[e];
+  counts.given += given;
+  counts.loops_dropped += dropped;
+  if (options.symmetrize) counts.reversed += given - dropped;
+  auto matrix = place_rows<Index>(for_each, range, n, false);
   edges = EdgeList<Index>();
+  add(counts, finish_rows(range, Duplicates::kFirst, matrix));
   matrix.indices.shrink_to_fit();
-  matrix.values.shrink_to_fit();
   return matrix;
-}
-
-template <class Index>
-Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange& range,
-                                   const EdgeOptions& options, const Csr<Index>& matrix) {
-  return find_feature_edges(edges, !edges.weights.empty(), range, options, matrix);
-}
-
-// As v ascends, the entries (u, v) of row u are met from left to right: one cursor per row says
-// which is next, counted within the row, which is no longer than there are columns.
-template <class Index>
-std::int64_t count_one_way(const Csr<Index>& matrix) {
-  Buffer<Index> cursor(matrix.rows, 0);
-  std::int64_t alone = 0;
-  for (std::int64_t v = 0; v < matrix.rows; ++v)
-    for (const auto u : matrix.row_indices(v)) {
-      auto& next = cursor[u];
-      const auto row = matrix.row_indices(u);
-      while (next < std::ssize(row) && row[next] < v) ++next;
-      alone += next == std::ssize(row) || row[next] != v;
-    }
-  return alone;
 }
 
 template Csr<std::int32_t> build_rows(EdgeList<std::int32_t>&, const RowRange&, std::int64_t,
                                       const EdgeOptions&, EdgeCounts&);
 template Csr<std::int64_t> build_rows(EdgeList<std::int64_t>&, const RowRange&, std::int64_t,
                                       const EdgeOptions&, EdgeCounts&);
-template Buffer<std::int64_t> feature_edges(const EdgeList<std::int32_t>&, const RowRange&,
-                                            const EdgeOptions&, const Csr<std::int32_t>&);
-template Buffer<std::int64_t> feature_edges(const EdgeList<std::int64_t>&, const RowRange&,
-                                            const EdgeOptions&, const Csr<std::int64_t>&);
-template std::int64_t count_one_way(const Csr<std::int32_t>&);
-template std::int64_t count_one_way(const Csr<std::int64_t>&);
 
 }  // namespace espalier

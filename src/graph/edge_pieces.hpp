@@ -25,43 +25,43 @@ float stored_weight(double value, Fail fail, std::int64_t& vanished) {
 class EdgePieces {
  public:
   EdgePieces(bool weighted, const std::function<void(const EdgePiece&)>& use, bool timed = false,
-             bool turns = false)
-      : weighted_(weighted), timed_(timed), turns_(turns), use_(use) {
+             bool marked = false)
+      : weighted_(weighted), timed_(timed), marked_(marked), use_(use) {
     sources_.reserve(kMost);
     targets_.reserve(kMost);
     if (weighted) weights_.reserve(kMost);
     if (timed) times_.reserve(kMost);
   }
   void add(std::int64_t source, std::int64_t target, float weight, std::int64_t time = 0,
-           bool turned = false) {
+           std::uint8_t mark = 0) {
     if (sources_.size() == kMost) finish();
     sources_.push_back(source);
     targets_.push_back(target);
     if (weighted_) weights_.push_back(weight);
     if (timed_) times_.push_back(time);
-    if (turns_) turned_.push_back(turned);
+    if (marked_) marks_.push_back(mark);
   }
   /// For stored_weight() of an edge that is added next.
   std::int64_t& vanished() { return vanished_; }
   /// Hands over what is left.
   void finish() {
-    if (!sources_.empty()) use_({sources_, targets_, weights_, std::exchange(vanished_, 0), times_, turned_});
+    if (!sources_.empty()) use_({sources_, targets_, weights_, std::exchange(vanished_, 0), times_, marks_});
     sources_.clear();
     targets_.clear();
     weights_.clear();
     times_.clear();
-    turned_.clear();
+    marks_.clear();
   }
 
  private:
   static constexpr std::size_t kMost = std::size_t{1} << 14;
 
-  bool weighted_, timed_, turns_;
+  bool weighted_, timed_, marked_;
   const std::function<void(const EdgePiece&)>& use_;
   std::vector<std::int64_t> sources_, targets_;
   std::vector<float> weights_;
   std::vector<std::int64_t> times_;
-  std::vector<std::uint8_t> turned_;
+  std::vector<std::uint8_t> marks_;
   std::int64_t vanished_ = 0;
 };
 

@@ -4,7 +4,7 @@
 
 #include "espalier/base/host_device.hpp"
 #include "espalier/base/log.hpp"
-#include "exchange_entries.hpp"
+#include "reverse_entries.hpp"
 #include "row_building.hpp"
 #include "shared_edges.hpp"
 
@@ -16,55 +16,6 @@ namespace {
 std::uint64_t digest_of(std::int64_t source, std::int64_t target) {
   return mix(static_cast<std::uint64_t>(source) ^ static_cast<std::uint64_t>(target) << 32 ^
              static_cast<std::uint64_t>(target) >> 32);
-}
-
-[[noreturn]] void refuse_change(const SharedEdges& edges) {
-  input_error("{}: changed while it was read; import it again", edges.name());
-}
-
-// Entries of all ranks in this rank's even range of so many rows (row_building.hpp).
-template <class Index>
-struct SharedEntries {
-  const SharedEdges& edges;
-  std::int64_t rows;
-  std::uint64_t* digest = nullptr;  // grows by what this rank reads
-};
-
-// Who has a row of an even range.
-auto even_owners(const SharedEdges& edges, std::int64_t rows) {
-  return [=, ranks = edges.comm().size()](std::int64_t row) { return even_owner(rows, ranks, row); };
-}
-
-RowRange my_rows(const SharedEdges& edges, std::int64_t rows) {
-  return even_range(rows, edges.comm().size(), edges.comm().rank());
-}
-
-template <class Index, class Visit>
-void for_each_entry(const SharedEntries<Index>& of, const EdgeOptions& options, Visit visit) {
-  struct Item {
-    Index row, column;  // marked
-    float weight;
-    std::uint32_t number;
-  };
-  const bool counts = options.duplicates == Duplicates::kCount;
-  std::uint64_t digest = 0;
-  spread<Item>(
-      of.edges, even_owners(of.edges, of.rows),
-      [&](const ReadEdge& edge, const auto& send) {
-        digest += digest_of(edge.source, edge.target);
-        for_entries_of(
-            edge.source, edge.target, edge.turned, options,
-            [&](std::int64_t row, std::int64_t column, bool reversed) {
-              if (row < of.rows)  // else the file has changed
-                send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
-                           counts ? 1 : edge.weight, edge.number});
-            });
-      },
-      [&](const Item& item, std::int64_t first) {
-        visit(item.row, Marked<Index>::column(item.column), item.weight, first + item.number,
-              Marked<Index>::reversed(item.column));
-      });
-  if (of.digest != nullptr) *of.digest = digest;
 }
 
 // Are there more vertices than so many edges have a use for? Where rows begin takes 8
@@ -171,70 +122,6 @@ EdgeCounts sum_of_ranks(const Communicator& comm, const EdgeCounts& mine) {
   return std::bit_cast<EdgeCounts>(sums);
 }
 
-// Collective. There is one.
-template <class Index>
-RepeatedEdge first_repeated(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                            const Csr<Index>& rows) {
-  struct Item {
-    Index row, source, target;
-    std::uint32_t number;
-  };
-  const auto& comm = edges.comm();
-  const auto in_order = [](const RepeatedEdge& a, const RepeatedEdge& b) {
-    return static_cast<std::uint64_t>(a.edge) < static_cast<std::uint64_t>(b.edge);  // -1 last
-  };
-  const auto read = [&](auto wanted, auto take) {
-    std::pair<std::int64_t, std::int64_t> before{-1, -1};
-    spread<Item>(
-        edges, even_owners(edges, nodes),
-        [&](const ReadEdge& edge, const auto& send) {
-          if (options.drop_self_loops && edge.source == edge.target) return;
-          const auto ends = ends_of(edge.source, edge.target, options);
-          if (edge.turned && ends == before) return;  // a loop is its own reverse
-          before = ends;
-          if (ends.first < nodes && wanted(ends))
-            send(ends.first, {static_cast<Index>(ends.first), static_cast<Index>(edge.source),
-                              static_cast<Index>(edge.target), edge.number});
-        },
-        take);
-  };
-  FirstRepeated<Index> repeated(rows, my_rows(edges, nodes));
-  read([](const auto&) { return true; },
-       [&](const Item& item, std::int64_t first) {
-         repeated.meet(item.row, item.row == item.target ? item.source : item.target,
-                       {first + item.number, -1, item.source, item.target});
-       });
-  auto found = std::ranges::min(comm.all_gather(repeated.found(), "edges"), in_order);
-  if (found.edge < 0) refuse_change(edges);
-  const auto ends = ends_of(found.source, found.target, options);
-  RepeatedEdge earlier{-1};
-  read([&](const auto& of) { return of == ends; },
-       [&](const Item& item, std::int64_t first) {
-         if (earlier.edge < 0) earlier = {first + item.number, -1, item.source, item.target};
-       });
-  earlier = std::ranges::min(comm.all_gather(earlier, "edges"), in_order);
-  found.earlier = earlier.edge;
-  found.reversed = earlier.source != found.source;
-  return found;
-}
-
-// The first place of an ascending row that is not before `column`: mostly a little after `near`.
-template <class Index>
-std::int64_t find_near(std::span<const Index> row, std::int64_t near, Index column) {
-  const auto begin = row.begin(), at = begin + near;
-  if (near > 0 && at[-1] >= column) return std::lower_bound(begin, at, column) - begin;
-  std::int64_t step = 1;
-  while (near + step < std::ssize(row) && row[near + step] < column) step *= 2;
-  const auto end = begin + std::min(near + step, std::ssize(row));
-  return std::lower_bound(at, end, column) - begin;
-}
-
-// Collective. Throws where any rank met what the first reading did not.
-void check_unchanged(const SharedEdges& edges, bool good) {
-  if (edges.comm().all_reduce<std::int64_t>(good ? 0 : 1, Reduction::kMax, "edges") != 0)
-    refuse_change(edges);
-}
-
 }  // namespace
 
 void EdgeSource::read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
@@ -273,7 +160,7 @@ CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const
         digest += digest_of(u, v);
         ++mine.given;
         mine.vanished += edge.vanished;
-        if (options.drop_self_loops && u == v) {
+        if (options.drop_self_loops && edge.loop) {
           ++mine.loops_dropped;
           return;
         }
@@ -294,61 +181,164 @@ CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const
   return counted;
 }
 
+// ---- rows ----
+
+namespace {
+
+// Between which vertices an edge is, as the row and the column of one entry.
+std::pair<std::int64_t, std::int64_t> ends_of(std::int64_t source, std::int64_t target, bool either_way) {
+  return either_way && target < source ? std::pair(source, target) : std::pair(target, source);
+}
+
+bool is_before(const RepeatedEdge& a, const RepeatedEdge& b) {
+  return static_cast<std::uint64_t>(a.edge) < static_cast<std::uint64_t>(b.edge);  // -1 last
+}
+
+[[noreturn]] void refuse_change(const SharedEdges& edges) {
+  input_error("{}: changed while it was read; import it again", edges.name());
+}
+
+}  // namespace
+
+// Collective. As spread(), to the owners of rows.
 template <class Index>
-Csr<Index> build_rows(const SharedEdges& edges, CountedEntries counted, const EdgeOptions& options,
-                      EdgeCounts& counts) {
-  const auto& comm = edges.comm();
-  const auto range = my_rows(edges, counted.nodes);
-  Csr<Index> rows;
-  rows.rows = range.size();
-  rows.columns = counted.columns;
-  rows.indptr = std::move(counted.indptr);
-  std::uint64_t digest = 0;
-  const bool fit = place_entries(SharedEntries<Index>{edges, counted.nodes, &digest}, range,
-                                 weighs(edges.weighted(), options), options, rows);
-  digest = comm.all_reduce(digest, Reduction::kSum, "edges");
-  check_unchanged(edges, fit && digest == counted.digest);
-  counts = sum_of_ranks(comm, finish_rows(range, options.duplicates, rows));
-  if (options.duplicates == Duplicates::kRefuse && counts.repeated + counts.mirrored > 0)
-    throw DuplicateEdge(first_repeated(edges, options, counted.nodes, rows));
-  add(counts, counted.edges);
-  return rows;
+template <class Item, class Make, class Take>
+void SharedRows<Index>::spread_to_rows(Make make, Take take) const {
+  const auto ranks = edges_.comm().size();
+  spread<Item>(
+      edges_, [&](std::int64_t row) { return even_owner(nodes_, ranks, row); }, make, take);
+}
+
+// Collective. As row_building.hpp wants it. `digest` becomes that of what this rank reads.
+template <class Index>
+template <class Visit>
+void SharedRows<Index>::for_each_entry(Visit visit, std::uint64_t* digest) const {
+  struct Item {
+    Index row, column;  // marked
+    float weight;
+    std::uint32_t number;
+  };
+  const bool counts = options_.duplicates == Duplicates::kCount;
+  std::uint64_t mine = 0;
+  spread_to_rows<Item>(
+      [&](const ReadEdge& edge, const auto& send) {
+        mine += digest_of(edge.source, edge.target);
+        for_entries_of(edge, options_, [&](std::int64_t row, std::int64_t column, bool reversed) {
+          if (row < nodes_)  // else the file has changed
+            send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
+                       counts ? 1 : edge.weight, edge.number});
+        });
+      },
+      [&](const Item& item, std::int64_t first) {
+        visit(item.row, Marked<Index>::column(item.column), item.weight, first + item.number,
+              Marked<Index>::reversed(item.column));
+      });
+  if (digest != nullptr) *digest = mine;
+}
+
+// Collective. Throws where any rank met what the first reading did not.
+template <class Index>
+void SharedRows<Index>::check_unchanged(bool good) const {
+  if (edges_.comm().all_reduce<std::int64_t>(good ? 0 : 1, Reduction::kMax, "edges") != 0)
+    refuse_change(edges_);
 }
 
 template <class Index>
-Buffer<std::int64_t> feature_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                                   const Csr<Index>& rows) {
-  auto found = find_feature_edges(SharedEntries<Index>{edges, nodes}, edges.weighted(), my_rows(edges, nodes),
-                                  options, rows);
-  check_unchanged(edges, std::ranges::find(found, -1) == found.end());
+SharedRows<Index>::SharedRows(const SharedEdges& edges, CountedEntries counted, const EdgeOptions& options)
+    : edges_(edges),
+      options_(options),
+      nodes_(counted.nodes),
+      range_(even_range(nodes_, edges.comm().size(), edges.comm().rank())) {
+  const auto& comm = edges.comm();
+  rows_.rows = range_.size();
+  rows_.columns = counted.columns;
+  rows_.indptr = std::move(counted.indptr);
+  std::uint64_t digest = 0;
+  const bool fit = place_entries([&](auto visit) { for_each_entry(visit, &digest); }, range_,
+                                 weighs(edges.weighted(), options), rows_);
+  digest = comm.all_reduce(digest, Reduction::kSum, "edges");
+  check_unchanged(fit && digest == counted.digest);
+  counts_ = sum_of_ranks(comm, finish_rows(range_, options.duplicates, rows_));
+  if (options.duplicates == Duplicates::kRefuse && counts_.repeated + counts_.mirrored > 0)
+    throw DuplicateEdge(first_repeated());
+  add(counts_, counted.edges);
+}
+
+// Collective. There is one: the first edge with an earlier one between its vertices, in the rows
+// that all of them made.
+template <class Index>
+RepeatedEdge SharedRows<Index>::first_repeated() const {
+  struct Item {
+    Index row, source, target;
+    std::uint32_t number;
+  };
+  const auto& comm = edges_.comm();
+  const auto read = [&](auto wanted, auto take) {
+    std::pair<std::int64_t, std::int64_t> before{-1, -1};
+    spread_to_rows<Item>(
+        [&](const ReadEdge& edge, const auto& send) {
+          if (options_.drop_self_loops && edge.loop) return;
+          const auto ends = ends_of(edge.source, edge.target, options_.symmetrize);
+          if (edge.turned && ends == before) return;  // a loop is its own reverse
+          before = ends;
+          if (ends.first < nodes_ && wanted(ends))
+            send(ends.first, {static_cast<Index>(ends.first), static_cast<Index>(edge.source),
+                              static_cast<Index>(edge.target), edge.number});
+        },
+        take);
+  };
+  std::vector<bool> seen(rows_.indices.size());
+  RepeatedEdge found{-1}, earlier{-1};
+  read([](const auto&) { return true; },
+       [&](const Item& item, std::int64_t first) {
+         const auto column = item.row == item.target ? item.source : item.target;
+         const auto place = found.edge < 0 ? place_of(rows_, item.row - range_.begin, column) : -1;
+         if (place < 0) return;
+         if (seen[place]) found = {first + item.number, -1, item.source, item.target};
+         seen[place] = true;
+       });
+  found = std::ranges::min(comm.all_gather(found, "edges"), is_before);
+  if (found.edge < 0) refuse_change(edges_);
+  const auto ends = ends_of(found.source, found.target, options_.symmetrize);
+  read([&](const auto& of) { return of == ends; },
+       [&](const Item& item, std::int64_t first) {
+         if (earlier.edge < 0) earlier = {first + item.number, -1, item.source, item.target};
+       });
+  earlier = std::ranges::min(comm.all_gather(earlier, "edges"), is_before);
+  found.earlier = earlier.edge;
+  found.reversed = earlier.source != found.source;
   return found;
 }
 
 template <class Index>
-Buffer<std::int64_t> entry_times(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                                 const Csr<Index>& rows) {
+Buffer<std::int64_t> SharedRows<Index>::feature_edges() const {
+  auto found = find_feature_edges([&](auto visit) { for_each_entry(visit); }, edges_.weighted(), range_,
+                                  options_, rows_);
+  check_unchanged(std::ranges::find(found, -1) == found.end());
+  return found;
+}
+
+template <class Index>
+Buffer<std::int64_t> SharedRows<Index>::times() const {
   enum Origin : std::uint8_t { kNone, kReverse, kGiven };
   struct Item {
     Index row, column;  // marked
     std::int64_t time;
   };
-  Buffer<std::int64_t> times(rows.indices.size(), 0);
-  std::vector<std::uint8_t> origins(rows.indices.size(), kNone);
-  const auto begin = my_rows(edges, nodes).begin;
+  Buffer<std::int64_t> times(rows_.indices.size(), 0);
+  std::vector<std::uint8_t> origins(rows_.indices.size(), kNone);
   bool good = true;
-  spread<Item>(
-      edges, even_owners(edges, nodes),
+  spread_to_rows<Item>(
       [&](const ReadEdge& edge, const auto& send) {
         if (edge.time == nullptr) return;
-        for_entries_of(edge.source, edge.target, edge.turned, options,
-                       [&](std::int64_t row, std::int64_t column, bool reversed) {
-                         if (row < nodes)
-                           send(row, {static_cast<Index>(row),
-                                      Marked<Index>::of(static_cast<Index>(column), reversed), *edge.time});
-                       });
+        for_entries_of(edge, options_, [&](std::int64_t row, std::int64_t column, bool reversed) {
+          if (row < nodes_)
+            send(row, {static_cast<Index>(row), Marked<Index>::of(static_cast<Index>(column), reversed),
+                       *edge.time});
+        });
       },
       [&](const Item& item, std::int64_t) {
-        const auto place = place_of(rows, item.row - begin, Marked<Index>::column(item.column));
+        const auto place = place_of(rows_, item.row - range_.begin, Marked<Index>::column(item.column));
         if (place < 0) {
           good = false;
           return;
@@ -356,19 +346,18 @@ Buffer<std::int64_t> entry_times(const SharedEdges& edges, const EdgeOptions& op
         const auto origin = Marked<Index>::reversed(item.column) ? kReverse : kGiven;
         auto& kept = times[place];
         if (origin < origins[place] ||
-            (origin == origins[place] && (options.latest ? item.time <= kept : item.time >= kept)))
+            (origin == origins[place] && (options_.latest ? item.time <= kept : item.time >= kept)))
           return;
         kept = item.time;
         origins[place] = origin;
       });
-  check_unchanged(edges, good);
+  check_unchanged(good);
   return times;
 }
 
 template <class Index>
-Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                                    const Csr<Index>& rows, const Buffer<std::int64_t>& first,
-                                    std::int64_t count) {
+Buffer<std::int64_t> SharedRows<Index>::standing_edges(const Buffer<std::int64_t>& first,
+                                                       std::int64_t count) const {
   struct Item {
     Index row, column;
     std::uint32_t number;
@@ -376,19 +365,18 @@ Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions&
   struct Standing {
     std::int64_t edge, first;
   };
-  const auto& comm = edges.comm();
-  const auto begin = my_rows(edges, nodes).begin;
+  const auto& comm = edges_.comm();
   Buffer<std::int64_t> found(comm.rank() == 0 ? count : 0, -1);
   Buffer<Standing> answers;  // of a round, for rank 0
   bool good = true;
   spread<Item>(
-      edges, even_owners(edges, nodes),
+      edges_, [&](std::int64_t row) { return even_owner(nodes_, comm.size(), row); },
       [&](const ReadEdge& edge, const auto& send) {
-        if (edge.target < nodes && !(options.drop_self_loops && edge.source == edge.target))
+        if (edge.target < nodes_ && !(options_.drop_self_loops && edge.loop))
           send(edge.target, {static_cast<Index>(edge.target), static_cast<Index>(edge.source), edge.number});
       },
       [&](const Item& item, std::int64_t before) {
-        const auto place = place_of(rows, item.row - begin, item.column);
+        const auto place = place_of(rows_, item.row - range_.begin, item.column);
         const auto edge = before + item.number;
         good = good && place >= 0 && edge < count;
         if (good) answers.push_back({edge, first[place]});
@@ -400,53 +388,21 @@ Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions&
         for (const auto& of : received.data) found[of.edge] = of.first;
         answers.clear();
       });
-  check_unchanged(edges, good);
+  check_unchanged(good);
   return found;
 }
 
+template class SharedRows<std::int32_t>;
+template class SharedRows<std::int64_t>;
+
 template <class Index>
 std::int64_t count_one_way(const Communicator& comm, const Csr<Index>& rows) {
-  if (comm.size() == 1) return count_one_way(rows);
-  struct Item {
-    Index row, column;
-  };
-  const auto n = rows.columns;
-  const auto begin = even_range(n, comm.size(), comm.rank()).begin;
-  Buffer<Index> cursor(rows.rows, 0);
-  std::int64_t alone = 0;
-  exchange_entries<Item>(
-      comm, n, rows, "reverse edges",
-      [&](std::int64_t row, std::int64_t e, auto& sent) {
-        sent.push_back({rows.indices[e], static_cast<Index>(begin + row)});
-      },
-      [&](const auto&, const auto&, const auto& reverses) {
-        for (const auto& of : reverses.data) {
-          const auto row = rows.row_indices(of.row - begin);
-          const auto at = find_near(row, cursor[of.row - begin], of.column);
-          cursor[of.row - begin] = static_cast<Index>(at);
-          alone += at == std::ssize(row) || row[at] != of.column;
-        }
-      });
-  return comm.all_reduce(alone, Reduction::kSum, "reverse edges");
+  const auto range = even_range(rows.columns, comm.size(), comm.rank());
+  const auto found = find_reverses(comm, Schema(rows.columns), range, rows, {rows.entries()}, {0});
+  return found.edges[0] - found.answered[0];
 }
 
-template Csr<std::int32_t> build_rows(const SharedEdges&, CountedEntries, const EdgeOptions&, EdgeCounts&);
-template Buffer<std::int64_t> feature_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
-                                            const Csr<std::int32_t>&);
-template Buffer<std::int64_t> entry_times(const SharedEdges&, const EdgeOptions&, std::int64_t,
-                                          const Csr<std::int32_t>&);
-template Buffer<std::int64_t> standing_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
-                                             const Csr<std::int32_t>&, const Buffer<std::int64_t>&,
-                                             std::int64_t);
 template std::int64_t count_one_way(const Communicator&, const Csr<std::int32_t>&);
-template Csr<std::int64_t> build_rows(const SharedEdges&, CountedEntries, const EdgeOptions&, EdgeCounts&);
-template Buffer<std::int64_t> feature_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
-                                            const Csr<std::int64_t>&);
-template Buffer<std::int64_t> entry_times(const SharedEdges&, const EdgeOptions&, std::int64_t,
-                                          const Csr<std::int64_t>&);
-template Buffer<std::int64_t> standing_edges(const SharedEdges&, const EdgeOptions&, std::int64_t,
-                                             const Csr<std::int64_t>&, const Buffer<std::int64_t>&,
-                                             std::int64_t);
 template std::int64_t count_one_way(const Communicator&, const Csr<std::int64_t>&);
 
 }  // namespace espalier

@@ -14,11 +14,11 @@
 #include "column_table.hpp"
 #include "copy_contents.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/clean_graph.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 #include "feature_rows.hpp"
 #include "fetch_rows.hpp"
 #include "placed_entries.hpp"
-#include "raw_rows.hpp"
+#include "row_building.hpp"
 
 namespace espalier {
 
@@ -36,10 +36,11 @@ class EdgeTables {
   /// The rows with loops and repeats as options say, without weights; counts what became of both.
   PlacedRows<Index> merge(const CleanOptions& options, CleanCounts& counts) {
     const auto edges = options.of_rows();
-    const RawRows<Index> raw{schema(), even_range(schema().nodes(), comm_.size(), comm_.rank()), raw_};
-    auto rows = place_rows<Index>(raw, raw.range, raw_.columns, weighs(raw_.has_values(), edges), edges);
+    const auto range = even_range(schema().nodes(), comm_.size(), comm_.rank());
+    const auto raw = [&](auto visit) { for_each_entry(range, edges, visit); };
+    auto rows = place_rows<Index>(raw, range, raw_.columns, weighs(raw_.has_values(), edges));
     const auto loops = raw_.entries() - rows.entries();
-    const auto met = finish_rows(raw.range, edges.duplicates, rows);
+    const auto met = finish_rows(range, edges.duplicates, rows);
     std::array<std::int64_t, 3> sums = {loops, met.repeated, met.places};
     comm_.all_reduce(std::span<std::int64_t>(sums), Reduction::kSum, kLabel);
     std::tie(counts.loops, counts.repeated, counts.places) = std::tuple_cat(sums);
@@ -47,8 +48,8 @@ class EdgeTables {
       if (!std::ranges::all_of(rows.values, [](float weight) { return std::isfinite(weight); }))
         refuse_sum("/graph/weights");
     });
-    if (has_times()) find_times(raw, edges, options.latest_times, rows);
-    if (has_features()) find_features(raw, edges, rows);
+    if (has_times()) find_times(raw, range, options.latest_times, rows);
+    if (has_features()) find_features(raw, range, edges, rows);
     merged_ = true;
     weights_ = std::move(rows.values);
     weighted_ = std::exchange(rows.weighted, false);
@@ -146,8 +147,21 @@ class EdgeTables {
     return numbers;
   }
 
-  void find_times(const RawRows<Index>& raw, const EdgeOptions& options, bool latest,
-                  const Csr<Index>& rows) {
+  // The rows as they stand in the file, whose columns are in any order and repeated, as edges that
+  // the builder takes (row_building.hpp): edge e is entry e of this rank's rows.
+  template <class Visit>
+  void for_each_entry(const RowRange& range, const EdgeOptions& options, Visit visit) const {
+    const bool weighted = raw_.has_values() && options.duplicates != Duplicates::kCount;
+    for (std::int64_t row = 0; row < raw_.rows; ++row)
+      for (auto e = raw_.row_begin(row); e < raw_.row_end(row); ++e) {
+        const auto v = range.begin + row;
+        if (options.drop_self_loops && schema().vertex_of(raw_.indices[e]) == v) continue;
+        visit(v, raw_.indices[e], weighted ? raw_.values[e] : 1, e, false);
+      }
+  }
+
+  template <class Raw>
+  void find_times(const Raw& raw, const RowRange& range, bool latest, const Csr<Index>& rows) {
     Buffer<std::int64_t> times(raw_.indices.size(), 0);
     for (int r = 0; r < std::ssize(starts_); ++r) {
       if (!has_times(r)) continue;
@@ -155,20 +169,22 @@ class EdgeTables {
       auto next = of_relation.begin();
       for (const auto e : entries_of(schema(), raw_, r)) times[e] = *next++;
     }
-    times_ = find_edges(raw, raw.range, options, rows, [&](auto, float, std::int64_t e, std::int64_t kept) {
+    times_ = find_edges(raw, range, rows, [&](auto, float, std::int64_t e, std::int64_t kept) {
       return kept >= 0 && (latest ? times[e] > times[kept] : times[e] < times[kept]);
     });
     for (auto& time : times_) time = times[time];
   }
 
-  void find_features(const RawRows<Index>& raw, const EdgeOptions& options, const Csr<Index>& rows) {
-    features_ = find_feature_edges(raw, raw_.has_values(), raw.range, options, rows);
+  template <class Raw>
+  void find_features(const Raw& raw, const RowRange& range, const EdgeOptions& options,
+                     const Csr<Index>& rows) {
+    features_ = find_feature_edges(raw, raw_.has_values(), range, options, rows);
     adds_ = options.adds_features();
     mean_ = options.features == DuplicateFeatures::kMean;
     if (adds_) {
       standing_.assign(raw_.indices.size(), -1);
-      for_each_entry(raw, options, [&](auto row, auto column, float, std::int64_t e, bool) {
-        standing_[e] = features_[place_of(rows, row - raw.range.begin, column)];
+      raw([&](auto row, auto column, float, std::int64_t e, bool) {
+        standing_[e] = features_[place_of(rows, row - range.begin, column)];
       });
     }
     const auto numbers = numbers_in_relations();

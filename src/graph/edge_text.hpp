@@ -4,13 +4,56 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "edge_pieces.hpp"
+#include "espalier/file/line_reader.hpp"
 #include "espalier/graph/edge_source.hpp"
 #include "labelled_splits.hpp"
-#include "pair_reader.hpp"
 
 namespace espalier {
+
+// Lines of two whole numbers and perhaps a value and a time, in any order, apart by blanks, tabs or
+// a comma: edge lists and the entries of Matrix Market files. Lines that begin with a comment's
+// letter, and empty ones, are passed over.
+
+/// What a field of a line is: a whole number, but for the value.
+enum class PairField { kFirst, kSecond, kValue, kTime };
+
+/// What stands on a line.
+struct PairForm {
+  std::string comments = "#%";              ///< letters that a comment begins with
+  std::string names = "source and target";  ///< of the fields, for messages
+  std::vector<PairField> fields = {PairField::kFirst, PairField::kSecond};
+  std::string hint = {};            ///< where a line has too many fields: what may help
+  std::string no_number_hint = {};  ///< where a field is no number
+};
+
+class PairReader {
+ public:
+  /// Goes on with the next line of `lines`, which must outlive it.
+  PairReader(LineReader& lines, PairForm form) : lines_(lines), form_(std::move(form)) {}
+
+  /// Moves to the next pair; false at the end of the file. Throws UserError(kInput) with file and
+  /// line where a line is something else.
+  bool next();
+  std::int64_t first() const { return first_; }
+  std::int64_t second() const { return second_; }
+  /// "nan" and "inf" are numbers here, the caller decides.
+  double value() const { return value_; }
+  std::int64_t time() const { return time_; }
+
+  const LineReader& lines() const { return lines_; }
+
+ private:
+  bool read(const char* at, const char* end);
+  [[noreturn]] void refuse() const;
+
+  LineReader& lines_;
+  PairForm form_;
+  std::int64_t first_ = 0, second_ = 0, time_ = 0;
+  double value_ = 1;
+};
 
 struct EdgeTextOptions {
   std::string path;
@@ -50,5 +93,35 @@ class EdgeLines : public EdgeSource {
 };
 
 std::unique_ptr<EdgeSource> open_edge_text(EdgeTextOptions options);
+
+// A matrix in the coordinate format of Matrix Market (Boisvert, Pozo, Remington 1996, NISTIR 5935):
+//
+//     %%MatrixMarket matrix coordinate real general
+//     % comments
+//     ROWS COLUMNS ENTRIES
+//     i j value                   ENTRIES times, counted from 1
+//
+// It is the adjacency matrix as it stands: entry (i, j), in row i and column j, is an edge from
+// vertex j - 1 to vertex i - 1. Of a symmetric one entries off the diagonal stand for both
+// directions. Pattern, integer and real matrices can be read, general and symmetric ones.
+
+class MatrixMarket : public EdgeLines {
+ public:
+  /// Reads the header; `values`: they are the weights, where the matrix has any; `part`: as of
+  /// EdgeTextOptions. Throws UserError(kInput) with file and line.
+  MatrixMarket(const std::string& path, bool values, std::int64_t part = 0);
+  std::int64_t nodes() const { return nodes_; }
+  bool symmetric() const { return symmetric_; }
+  bool weighted() const override { return weighted_; }
+
+ private:
+  void add(const PairReader& line, EdgePieces& pieces) const override;
+  std::int64_t edges_of(const PairReader& line) const override {
+    return symmetric_ && line.first() != line.second() ? 2 : 1;
+  }
+
+  bool weighted_ = false, symmetric_ = false;
+  std::int64_t nodes_ = 0;
+};
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "generated_vertices.hpp"
+#include "write_generated.hpp"
 
 #include <cmath>
 

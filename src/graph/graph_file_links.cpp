@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "checked_read.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "open_graph_file.hpp"
 
 namespace espalier {
 

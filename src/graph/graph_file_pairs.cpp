@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "checked_read.hpp"
 #include "espalier/dense/paired_rows.hpp"
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/row_range.hpp"
+#include "open_graph_file.hpp"
 
 namespace espalier {
 

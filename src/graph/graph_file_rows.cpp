@@ -4,9 +4,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "checked_read.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "open_graph_file.hpp"
 
 namespace espalier {
 

@@ -7,8 +7,6 @@
 #include "edge_pieces.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/file/input_files.hpp"
-#include "espalier/graph/described_import.hpp"
 #include "ogb_tables.hpp"
 
 namespace espalier {
@@ -68,8 +66,7 @@ VertexCount count_vertices(const DescribedType& of) {
 
 GraphSource::GraphSource(DescribedGraph graph)
     : graph_(std::move(graph)), begins_(graph_.relations.size(), {0}) {
-  for (const auto& of : graph_.types) counts_.push_back(count_vertices(of));
-  name_all();
+  count_types();
   for (const auto& of : graph_.relations) check_lengths(of);
   check_files();
   find_link_relations();
@@ -77,21 +74,20 @@ GraphSource::GraphSource(DescribedGraph graph)
 
 // ---- what is known before edges are read ----
 
-void GraphSource::name_all() {
-  if (!graph_.typed()) {
-    if (counts_[0].count == 0 && !graph_.types[0].by.empty())
-      input_error("{}: the graph has no vertex", place());
-    names_ = GraphNames::plain(counts_[0].count);
-    return;
+void GraphSource::count_types() {
+  for (auto& of : graph_.types) {
+    counts_.push_back(count_vertices(of));
+    of.count = counts_.back().count;
   }
-  for (std::size_t t = 0; t < counts_.size(); ++t) names_.add_type(graph_.types[t].name, counts_[t].count);
-  for (const auto& of : graph_.relations) names_.add_triplet(of.triplet, of.by);
-  names_.check(place());
+  types_ = graph_.counted_types();
+  if (typed()) graph_.check_names(place());
+  if (!typed() && types_[0].end == 0 && !graph_.types[0].by.empty())
+    input_error("{}: the graph has no vertex", place());
 }
 
 VertexCount GraphSource::vertices(int type) const {
   const auto size = types()[type].size();
-  if (typed()) return {size, fmt::format("the graph has {} vertices of type {}", size, names_.name(type))};
+  if (typed()) return {size, fmt::format("the graph has {} vertices of type {}", size, types()[type].name)};
   const auto& by = graph_.types[0].counted_by;
   return {size, by.empty() ? "the graph has " + counted(size, "vertex") : by};
 }
@@ -170,8 +166,7 @@ bool GraphSource::in_parts() const {
   return std::ranges::all_of(graph_.relations, [&](const DescribedRelation& of) {
     const auto& [file, form, table, announced, source] = of.edges[0];
     if (source) return true;
-    const bool drops = typed() && options().edges.drop_self_loops;  // here, and counted
-    return of.edges.size() == 1 && !of.weights.given() && !of.times.given() && !drops && !table &&
+    return of.edges.size() == 1 && !of.weights.given() && !of.times.given() && !table &&
            (file.is_array() ? file.member.empty() : PackedFile::plain_size(file.path) >= 0);
   });
 }
@@ -253,8 +248,11 @@ void GraphSource::find_link_relations() {
   if (!link_relations_.empty()) return;
   const auto& names = graph_.links->relations;
   for (const auto& name : names) {
-    const auto found = std::ranges::find(triplets(), name, &Triplet::relation);
-    if (found != triplets().end()) link_relations_.push_back(static_cast<int>(found - triplets().begin()));
+    for (int r = 0; r < relations(); ++r)
+      if (relation(r).triplet.relation == name) {
+        link_relations_.push_back(r);
+        break;
+      }
   }
   if (!link_relations_.empty() && link_relations_.size() < names.size())
     input_error("{}: relations names some of the graph and others; give [links] all of the graph's, or none",
@@ -272,8 +270,8 @@ LinkInfo GraphSource::links() const {
 // Links of a relation of the graph go from its type of heads to its type of tails.
 VertexType GraphSource::type_of_end(LinkEnd end, std::int64_t relation) const {
   if (link_relations_.empty()) return {"", 0, types().back().end};
-  const auto& triplet = triplets()[link_relations_[relation]];
-  return types()[names_.type_of(end == LinkEnd::kHead ? triplet.head : triplet.tail)];
+  const auto& triplet = graph_.relations[link_relations_[relation]].triplet;
+  return types()[graph_.type_of(end == LinkEnd::kHead ? triplet.head : triplet.tail)];
 }
 
 // Throws where the file has other than a row of one number, or of several, for each link.
@@ -341,20 +339,12 @@ GivenLinks GraphSource::read_links(Split split) const {
   return given;
 }
 
-void import_described_graph(const Communicator& comm, const std::string& path, const OutputFile& output) {
-  try {
-    const auto open = [&] {
-      auto described = read_graph_toml(path);
-      std::vector<std::string> files = {path};
-      for_each_file(described, [&](const DescribedFile& file) { files.push_back(file.path); });
-      refuse_inputs_as_output(files, output.path);
-      check_output(output);
-      return std::make_unique<GraphSource>(std::move(described));
-    };
-    import_graph(comm, output, open, [&] { return read_graph_toml(path); });
-  } catch (const UserError& error) {
-    throw UserError(error.code(), in_keys(error.what()));
-  }
+// The description is read at once: its files are the inputs.
+ImportPlan plan_of(const DescriptionFile& file) {
+  ImportPlan plan{.describe = [path = file.path] { return read_graph_toml(path); }, .shared = true};
+  plan.inputs = {file.path};
+  for_each_file(plan.describe(), [&](const DescribedFile& of) { plan.inputs.push_back(of.path); });
+  return plan;
 }
 
 }  // namespace espalier

@@ -13,6 +13,7 @@
 #include "described_graph.hpp"
 #include "edge_report.hpp"
 #include "espalier/graph/edge_source.hpp"
+#include "espalier/graph/import.hpp"
 #include "espalier/graph/link_file.hpp"
 #include "feature_rows.hpp"
 #include "labelled_splits.hpp"
@@ -30,12 +31,13 @@ class GraphSource {
   /// Opens every array once, so that what headers say is checked.
   explicit GraphSource(DescribedGraph graph);
 
-  const GraphNames& names() const { return names_; }
-  const std::vector<VertexType>& types() const { return names_.types(); }
-  const std::vector<Triplet>& triplets() const { return names_.triplets(); }
-  bool typed() const { return names_.typed(); }
+  const std::vector<VertexType>& types() const { return types_; }
+  int relations() const { return static_cast<int>(graph_.relations.size()); }
+  bool typed() const { return graph_.typed(); }
+  /// Of a graph with types: the relations of the source are the first.
+  Schema schema() const { return schema_of(graph_, options().place, true); }
   /// Of a graph without types: how many vertices it has, where its edges say so.
-  void set_vertices(std::int64_t count) { names_.set_vertices(count); }
+  void set_vertices(std::int64_t count) { types_[0].end = count; }
 
   /// Of the file that it becomes.
   const GraphDescription& description() const { return graph_.about; }
@@ -97,12 +99,12 @@ class GraphSource {
   }
   /// Those of a type, and the types of a triplet's ends.
   VertexCount vertices(int type) const;
-  VertexCount heads(int triplet) const { return vertices(names_.type_of(triplets()[triplet].head)); }
-  VertexCount tails(int triplet) const { return vertices(names_.type_of(triplets()[triplet].tail)); }
+  VertexCount heads(int r) const { return vertices(graph_.type_of(relation(r).triplet.head)); }
+  VertexCount tails(int r) const { return vertices(graph_.type_of(relation(r).triplet.tail)); }
   const DescribedSplit* find_split(int type, std::size_t place) const;
   void read_file(int triplet, const DescribedEdges& edges, const RankShare& share,
                  const std::function<void(const EdgePiece&)>& use) const;
-  void name_all();
+  void count_types();
   void check_lengths(const DescribedRelation& of) const;
   void check_files() const;
   void find_link_relations();
@@ -115,21 +117,30 @@ class GraphSource {
                    const Matrix<std::int64_t>& relations, EndOf end_of) const;
 
   DescribedGraph graph_;
-  GraphNames names_;
+  std::vector<VertexType> types_;
   std::vector<VertexCount> counts_;                        // [types]
   mutable std::vector<std::vector<std::int64_t>> begins_;  // [triplets] of each file its first edge
   // Of links: the graph's; empty: none of them.
   std::vector<int> link_relations_;
 };
 
-/// Collective. `open` is called on rank 0, which reads alone, but for edges that are in_parts()
-/// where `describe` is given, which the other ranks call: edges two times and more, never in
-/// memory; that is the matrix that is written to `output`, each rank its even range of the rows,
-/// and features of edges, one relation's at a time. Throws UserError(kInput) on every rank for
-/// anything that does not fit; then there is no `output`. Throws UserError(kUsage) as
-/// check_output() and put_in_place() do.
-void import_graph(const Communicator& comm, const OutputFile& output,
-                  const std::function<std::unique_ptr<GraphSource>()>& open,
-                  const std::function<DescribedGraph()>& describe = {});
+/// How what is asked for is read.
+struct ImportPlan {
+  std::function<DescribedGraph()> describe;
+  /// Files that are no output: these, or those of a folder, of which all in `parts` are.
+  std::vector<std::string> inputs = {};
+  std::string folder = {};
+  std::vector<std::string> parts = {"raw", "split"};
+  bool shared = false;                                 ///< other ranks may describe it, too
+  std::function<DescribedGraph()> in_toml = describe;  ///< for whoever wants no more than that
+};
+
+/// One for each kind. Nothing is read yet, but of a description.
+ImportPlan plan_of(const OgbFolder& folder);
+ImportPlan plan_of(const Mag240mFolder& folder);
+ImportPlan plan_of(const TripleFiles& files);
+ImportPlan plan_of(const EdgeListFile& file);
+ImportPlan plan_of(const MatrixMarketFile& file);
+ImportPlan plan_of(const DescriptionFile& file);
 
 }  // namespace espalier

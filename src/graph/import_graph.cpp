@@ -7,6 +7,7 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/file/input_files.hpp"
 #include "first_rank.hpp"
 #include "graph_source.hpp"
 #include "import_tables.hpp"
@@ -24,15 +25,9 @@ namespace {
 // knows what was there. Without types that is the edges as they are.
 class MatrixEdges : public EdgeSource {
  public:
-  /// The first relations of the schema are the source's. Of a graph with types loops are dropped
-  /// here, within relations of one type: columns are no vertices, so nobody else can. `shared`: the
-  /// other ranks read as well.
-  MatrixEdges(const GraphSource& from, const Schema& schema, bool drop_self_loops, bool shared)
-      : from_(from),
-        schema_(schema),
-        drop_self_loops_(drop_self_loops && from.typed()),
-        shared_(shared),
-        read_(from.triplets().size()) {}
+  /// The first relations of the schema are the source's. `shared`: the other ranks read as well.
+  MatrixEdges(const GraphSource& from, const Schema& schema, bool shared)
+      : from_(from), schema_(schema), shared_(shared), read_(from.relations()) {}
 
   void read(const std::function<void(const EdgePiece&)>& use) const override { read_parts({}, use); }
   void read_parts(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const override {
@@ -40,12 +35,13 @@ class MatrixEdges : public EdgeSource {
     if (!from_.typed()) return read_plain(share, use);
     for (int r = 0; r < std::ssize(read_); ++r) read_relation(r, share, use);
   }
-  /// Collective. After the first reading in parts: what all ranks have read. No edge was dropped.
+  /// Collective. After the first reading in parts: what all ranks have read.
   void add_up(const Communicator& comm) {
     for (int r = 0; r < std::ssize(read_); ++r) {
       auto& of = read_[r];
       of.begin = r == 0 ? 0 : end_of(r - 1);
       of.given = comm.all_reduce(of.given, Reduction::kSum, "import");
+      of.loops = comm.all_reduce(of.loops, Reduction::kSum, "import");
     }
     added_up_ = true;
   }
@@ -64,39 +60,24 @@ class MatrixEdges : public EdgeSource {
   bool both_ways(int relation) const { return from_.both_ways(relation); }
   bool timed(int relation) const { return from_.timed(relation); }
   bool weighted(int relation) const { return from_.weighted(relation); }
-  std::int64_t dropped(int relation) const { return std::ssize(read_[relation].dropped); }
-  /// What the relation's own part of the matrix is made of.
-  std::int64_t entries(int relation) const {
-    return (given(relation) - dropped(relation)) * (from_.both_ways(relation) ? 2 : 1);
-  }
+  /// Edges of a graph with types from a vertex to itself.
+  std::int64_t loops(int relation) const { return read_[relation].loops; }
   /// Of all relations, with their inverses.
   std::int64_t read_entries() const { return end_of(static_cast<int>(std::ssize(read_)) - 1); }
   /// Of an entry: which edge of its relation's file it is, or the inverse of.
   std::int64_t edge_in_file(std::int64_t entry) const { return origin(entry).second; }
-  /// Of something for each entry: the part of one relation's own edges, in the order of its file,
-  /// with -1 where an edge was dropped.
+  /// Of something for each entry: the part of one relation's own edges, in the order of its file.
   Buffer<std::int64_t> of_relation(int relation, const Buffer<std::int64_t>& entries) const {
     Buffer<std::int64_t> found;
-    const auto& of = read_[relation];
-    auto dropped = of.dropped.begin();
-    auto entry = of.begin;
-    for (std::int64_t edge = 0; edge < of.given; ++edge) {
-      if (dropped != of.dropped.end() && *dropped == edge) {
-        ++dropped;
-        found.push_back(-1);
-        continue;
-      }
+    for (auto entry = read_[relation].begin; entry < end_of(relation); entry += ways(relation))
       found.push_back(entries[entry]);
-      entry += ways(relation);
-    }
     return found;
   }
 
  private:
   struct Read {
     std::int64_t begin = 0;  // its first entry
-    std::int64_t given = 0;
-    std::vector<std::int64_t> dropped;  // edges of the file, ascending
+    std::int64_t given = 0, loops = 0;
   };
 
   void read_plain(const RankShare& share, const std::function<void(const EdgePiece&)>& use) const {
@@ -111,9 +92,8 @@ class MatrixEdges : public EdgeSource {
                      const std::function<void(const EdgePiece&)>& use) const {
     const auto& of = schema_.relations()[relation];
     const auto head_row = schema_.types()[of.source].begin, tail_row = schema_.types()[of.target].begin;
-    const bool drops = drop_self_loops_ && of.source == of.target;
-    Read read{relation == 0 ? 0 : end_of(relation - 1), 0, {}};
-    EdgePieces pieces(weighted(), use, from_.timed(relation), from_.both_ways(relation));
+    Read read{relation == 0 ? 0 : end_of(relation - 1)};
+    EdgePieces pieces(weighted(), use, from_.timed(relation), /*marked=*/true);
     auto mine = share;
     mine.next = [&] {
       pieces.finish();
@@ -123,27 +103,23 @@ class MatrixEdges : public EdgeSource {
       pieces.vanished() += piece.vanished;
       for (std::size_t k = 0; k < piece.sources.size(); ++k) {
         const auto head = head_row + piece.sources[k], tail = tail_row + piece.targets[k];
-        const auto edge = read.given++;
-        if (drops && head == tail) {
-          read.dropped.push_back(edge);
-          continue;
-        }
+        const std::uint8_t mark = head == tail ? kLoop : 0;
+        ++read.given;
+        read.loops += head == tail;
         const auto weight = piece.weights.empty() ? 1 : piece.weights[k];
         const auto time = piece.times.empty() ? 0 : piece.times[k];
-        pieces.add(schema_.column(relation, head), tail, weight, time);
+        pieces.add(schema_.column(relation, head), tail, weight, time, mark);
         if (of.inverse >= 0)
-          pieces.add(schema_.column(of.inverse, tail), head, weight, time);
+          pieces.add(schema_.column(of.inverse, tail), head, weight, time, mark);
         else if (from_.both_ways(relation))
-          pieces.add(schema_.column(relation, tail), head, weight, time, /*turned=*/true);
+          pieces.add(schema_.column(relation, tail), head, weight, time, mark | kTurned);
       }
     });
     pieces.finish();
     if (!added_up_) read_[relation] = std::move(read);
   }
   // Where the entries of the next begin.
-  std::int64_t end_of(int relation) const {
-    return read_[relation].begin + ways(relation) * (given(relation) - dropped(relation));
-  }
+  std::int64_t end_of(int relation) const { return read_[relation].begin + ways(relation) * given(relation); }
 
   int ways(int relation) const {
     return schema_.relations()[relation].inverse >= 0 || from_.both_ways(relation) ? 2 : 1;
@@ -152,25 +128,12 @@ class MatrixEdges : public EdgeSource {
   std::pair<int, std::int64_t> origin(std::int64_t entry) const {
     const auto after = std::ranges::upper_bound(read_, entry, {}, &Read::begin);
     const auto relation = static_cast<int>(after - read_.begin()) - 1;
-    const auto edge = (entry - read_[relation].begin) / ways(relation);
-    // How many were dropped before it: the k-th of them has dropped[k] - k edges before
-    // that were not.
-    const auto& dropped = read_[relation].dropped;
-    std::int64_t before = 0, end = std::ssize(dropped);
-    while (before < end) {
-      const auto middle = before + (end - before) / 2;
-      if (dropped[middle] - middle <= edge)
-        before = middle + 1;
-      else
-        end = middle;
-    }
-    return {relation, edge + before};
+    return {relation, (entry - read_[relation].begin) / ways(relation)};
   }
 
   const GraphSource& from_;
   const Schema& schema_;
-  bool drop_self_loops_, shared_;
-  bool added_up_ = false;
+  bool shared_, added_up_ = false;
   mutable std::vector<Read> read_;  // [triplets] of the last reading
 };
 
@@ -217,10 +180,10 @@ void report_relations(const Schema& schema, const MatrixEdges& edges,
     std::string line = counted(entries[r], "entry");
     std::int64_t repeated = 0;
     if (r < triplets) {
-      repeated = edges.entries(r) - entries[r];
+      const auto dropped = of.options.drop_self_loops ? edges.loops(r) : 0;
+      repeated = (edges.given(r) - dropped) * (edges.both_ways(r) ? 2 : 1) - entries[r];
       line = counted(edges.given(r), of.line) + ", " + line;
-      if (edges.dropped(r) > 0)
-        line += ", " + counted(edges.dropped(r), "self loop", "self loops") + " dropped";
+      if (dropped > 0) line += ", " + counted(dropped, "self loop", "self loops") + " dropped";
     }
     log::info("relation   {}: {}", schema.full_name(r), line);
     of.timed = r < triplets && edges.timed(r);
@@ -236,29 +199,40 @@ void report_relations(const Schema& schema, const MatrixEdges& edges,
 
 // ---- all of it ----
 
+ImportPlan plan_for(const ImportRequest& request) {
+  return std::visit([](const auto& of) { return plan_of(of); }, request);
+}
+
+// Throws where the output is an input.
+void check_inputs(const ImportPlan& plan, const OutputFile& output) {
+  if (!plan.folder.empty()) return refuse_input_as_output(plan.folder, output.path, plan.parts);
+  refuse_inputs_as_output(plan.inputs, output.path);
+  check_output(output);
+}
+
 class GraphImport {
  public:
-  GraphImport(const Communicator& comm, const OutputFile& output,
-              const std::function<std::unique_ptr<GraphSource>()>& open,
-              const std::function<DescribedGraph()>& describe)
+  GraphImport(const Communicator& comm, const ImportRequest& request, const OutputFile& output)
       : comm_(comm) {
     std::optional<Schema> schema;
     on_every_rank(comm, [&] {
+      const auto plan = plan_for(request);
       if (comm.rank() > 0) {
-        if (describe) share_.emplace(describe());
+        if (plan.shared) share_.emplace(plan.describe());
         return;
       }
-      source_ = open();
+      check_inputs(plan, output);
+      source_.emplace(plan.describe());
       options_ = source_->options();
       description_ = source_->description();
-      triplets_ = std::ssize(source_->triplets());
-      shares_ = describe && source_->in_parts();
+      triplets_ = source_->relations();
+      shares_ = plan.shared && source_->in_parts();
       for (int r = 0; r < triplets_; ++r) {
         weighted_.push_back(source_->weighted(r));
         timed_.push_back(source_->timed(r));
       }
       if (!source_->typed()) return;
-      schema = schema_of(source_->names(), options_.place, true, options_.by_keys);
+      schema = source_->schema();
       for (int r = 0; r < triplets_; ++r)
         one_way_ += schema->relations()[r].inverse < 0 && !source_->both_ways(r);
     });
@@ -279,8 +253,7 @@ class GraphImport {
 
   void import_edges() {
     const double start = now();
-    if (source_ || shares_)
-      edges_.emplace(source_ ? *source_ : *share_, schema_, options_.edges.drop_self_loops, shares_);
+    if (source_ || shares_) edges_.emplace(source_ ? *source_ : *share_, schema_, shares_);
     shared_.emplace(comm_, edges_ ? &*edges_ : nullptr);
     // -1 where edges say how many there are.
     const auto nodes = agreed(comm_, source_ ? source_->types().back().end + 1 : 0) - 1;
@@ -332,10 +305,10 @@ class GraphImport {
   int types() const { return static_cast<int>(schema_.types().size()); }
 
  private:
-  // Where there are types columns are no vertices: loops are dropped by now.
+  // Where there are types relations say what is symmetric.
   EdgeOptions edge_options() const {
     auto options = options_.edges;
-    if (typed_) options.symmetrize = options.drop_self_loops = false;
+    if (typed_) options.symmetrize = false;
     return options;
   }
 
@@ -374,21 +347,20 @@ class GraphImport {
 
   template <class Index>
   void edges_of(CountedEntries counted_entries, bool any_vertices, double start) {
-    EdgeCounts counts;
-    Csr<Index> rows;
+    std::optional<SharedRows<Index>> made;
     try {
-      rows = build_rows<Index>(*shared_, std::move(counted_entries), edge_options(), counts);
+      made.emplace(*shared_, std::move(counted_entries), edge_options());
     } catch (const DuplicateEdge& duplicate) {
       on_first_rank(comm_, [&] { refuse_duplicate(*edges_, duplicate.found(), typed_); });
     }
+    auto& rows = made->rows();
     weigh_alike(rows);
     // Of each entry its edge, where edges have features, and its time, where they have some.
-    auto first = find_features(rows);
+    auto first = find_features(*made);
     const bool timed = std::ranges::find(timed_, true) != timed_.end();
-    const auto times =
-        timed ? entry_times(*shared_, edge_options(), schema_.nodes(), rows) : Buffer<std::int64_t>();
+    const auto times = timed ? made->times() : Buffer<std::int64_t>();
     const auto some = [&](std::size_t things) { return agreed(comm_, things > 0) != 0; };
-    report(rows, counts,
+    report(rows, made->counts(),
            {edge_options(), agreed(comm_, rows.has_values()) != 0, some(first.size()), some(times.size()),
             options_.by_keys},
            start);
@@ -425,10 +397,10 @@ class GraphImport {
     }
   }
 
-  // Opens what the edges of each relation have. Returns for each entry of these rows the entry of
+  // Opens what the edges of each relation have. Returns for each entry of the rows the entry of
   // the edges that it has its features from; empty where there are none.
   template <class Index>
-  Buffer<std::int64_t> find_features(const Csr<Index>& rows) {
+  Buffer<std::int64_t> find_features(const SharedRows<Index>& made) {
     std::int64_t edges = 0;  // where some have features: of all relations, and their inverses
     on_first_rank(comm_, [&] {
       for (int r = 0; r < triplets_; ++r)
@@ -438,9 +410,9 @@ class GraphImport {
     });
     edges = agreed(comm_, edges);
     if (edges == 0) return {};
-    auto first = feature_edges(*shared_, edge_options(), schema_.nodes(), rows);
+    auto first = made.feature_edges();
     if (!edge_options().adds_features()) return first;
-    auto standing = standing_edges(*shared_, edge_options(), schema_.nodes(), rows, first, edges);
+    auto standing = made.standing_edges(first, edges);
     for (int r = 0; source_ && r < triplets_; ++r) {
       edge_rows_[r].mean = edge_options().features == DuplicateFeatures::kMean;
       edge_rows_[r].standing = typed_ ? edges_->of_relation(r, standing) : std::move(standing);
@@ -515,10 +487,10 @@ class GraphImport {
   }
 
   const Communicator& comm_;
-  ImportOptions options_;                // rank 0; all ranks know `edges` and `splits`
-  std::unique_ptr<GraphSource> source_;  // rank 0
-  std::optional<GraphSource> share_;     // other ranks, where they read edges as well
-  std::optional<MatrixEdges> edges_;     // of the two
+  ImportOptions options_;              // rank 0; all ranks know `edges` and `splits`
+  std::optional<GraphSource> source_;  // rank 0
+  std::optional<GraphSource> share_;   // other ranks, where they read edges as well
+  std::optional<MatrixEdges> edges_;   // of the two
   std::optional<SharedEdges> shared_;
   std::vector<bool> weighted_, timed_;    // [triplets]
   std::vector<GivenFeatures> edge_rows_;  // [triplets]
@@ -533,11 +505,9 @@ class GraphImport {
 
 }  // namespace
 
-void import_graph(const Communicator& comm, const OutputFile& output,
-                  const std::function<std::unique_ptr<GraphSource>()>& open,
-                  const std::function<DescribedGraph()>& describe) {
+void import_graph(const Communicator& comm, const ImportRequest& request, const OutputFile& output) try {
   // 1. What is there; the file's types and relations.
-  GraphImport import(comm, output, open, describe);
+  GraphImport import(comm, request, output);
   // 2. Edges of all relations, one matrix.
   import.import_edges();
   // 3. Ids, features, labels and splits.
@@ -546,6 +516,15 @@ void import_graph(const Communicator& comm, const OutputFile& output,
   import.import_links();
   // 5. The file appears.
   import.commit();
+} catch (const UserError& error) {
+  if (!std::holds_alternative<DescriptionFile>(request)) throw;
+  throw UserError(error.code(), in_keys(error.what()));
+}
+
+std::string describe_import(const Communicator& comm, const ImportRequest& request) {
+  std::string text;
+  on_first_rank(comm, [&] { text = as_toml(plan_for(request).in_toml()); });
+  return text;
 }
 
 }  // namespace espalier

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "espalier/base/group_stably.hpp"
-#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/row_range.hpp"
 

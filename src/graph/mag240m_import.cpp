@@ -1,12 +1,8 @@
-#include "espalier/graph/mag240m_import.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/file/input_files.hpp"
-#include "first_rank.hpp"
 #include "graph_source.hpp"
 #include "ogb_folder.hpp"
 
@@ -16,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<std::pair<std::string, std::int64_t>> read_sizes(const std::string& folder) {
+std::vector<DescribedType> read_types(const std::string& folder) {
   const auto path = find_table(folder, "num-node-dict");
   if (path.empty())
     input_error("{}/num-node-dict.csv: no such file; scripts/mag240m_pickles.py {} makes it from meta.pt",
@@ -25,18 +21,17 @@ std::vector<std::pair<std::string, std::int64_t>> read_sizes(const std::string& 
 }
 
 // Triplets are the folders that are called so, in ascending order.
-GraphNames find_names(const TypedImportOptions& options, const fs::path& processed) {
-  GraphNames names;
-  for (const auto& [name, size] : read_sizes(options.folder)) names.add_type(name, size);
+void find_names(const FolderOptions& options, const fs::path& processed, DescribedGraph& graph) {
+  graph.types = read_types(options.folder);
   std::vector<std::string> folders;
   for (const auto& entry : fs::directory_iterator(processed))
     if (entry.is_directory() && !split_triplet(entry.path().filename()).head.empty())
       folders.push_back(entry.path().filename());
   std::ranges::sort(folders);
   for (const auto& name : folders)
-    names.add_triplet(split_triplet(name, options.inverses), (processed / name).string());
-  names.check(processed.string());
-  return names;
+    graph.add_relation({.triplet = split_triplet(name, options.inverses), .by = ""},
+                       (processed / name).string());
+  graph.check_names(processed.string());
 }
 
 // Splits are of the one type that has labels.
@@ -55,11 +50,11 @@ void set_target(DescribedGraph& graph, const fs::path& split) {
   target->splits = {split_of_arrays("", split)};
 }
 
-DescribedGraph describe_mag240m_folder(const TypedImportOptions& options) {
+DescribedGraph describe_mag240m_folder(const FolderOptions& options) {
   const auto processed = fs::path(options.folder) / "processed";
   if (!fs::is_directory(processed)) input_error("{}: no such folder", processed.string());
-  auto graph = describe_names(options, "MAG240M", find_names(options, processed));
-  graph.options = import_options(options);
+  auto graph = describe_layout(options, "MAG240M");
+  find_names(options, processed, graph);
   graph.place = processed.string();
   for (auto& type : graph.types)
     for (const auto& [array, file] :
@@ -73,19 +68,11 @@ DescribedGraph describe_mag240m_folder(const TypedImportOptions& options) {
 
 }  // namespace
 
-void import_mag240m(const Communicator& comm, const TypedImportOptions& options, const OutputFile& output) {
-  const auto describe = [&] { return describe_mag240m_folder(options); };
-  const auto open = [&] {
-    refuse_input_as_output(options.folder, output.path, {"processed", "split"});
-    return std::make_unique<GraphSource>(describe());
-  };
-  import_graph(comm, output, open, describe);
-}
-
-std::string describe_mag240m(const Communicator& comm, const TypedImportOptions& options) {
-  std::string text;
-  on_first_rank(comm, [&] { text = as_toml(describe_mag240m_folder(options)); });
-  return text;
+ImportPlan plan_of(const Mag240mFolder& folder) {
+  return {.describe = [=] { return describe_mag240m_folder(folder); },
+          .folder = folder.folder,
+          .parts = {"processed", "split"},
+          .shared = true};
 }
 
 }  // namespace espalier

@@ -1,4 +1,4 @@
-#include "matrix_market.hpp"
+#include "edge_text.hpp"
 
 #include <charconv>
 #include <sstream>

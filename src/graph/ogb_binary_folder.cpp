@@ -56,7 +56,7 @@ void check_number_of_edges(const NpzFile& edges, const std::string& array, std::
     input_error("{}: {} has {} edges, but there are {} by {}", edges.path(), array, found, wanted, by);
 }
 
-DescribedGraph describe_plain_arrays(const OgbOptions& options, const fs::path& raw) {
+DescribedGraph describe_plain_arrays(const FolderOptions& options, const fs::path& raw) {
   const NpzFile data((raw / "data.npz").string());
   const auto nodes = read_only_count(*data.open("num_nodes_list"));
   if (nodes == 0) input_error("{}: the graph has no vertex", data.path());
@@ -64,17 +64,15 @@ DescribedGraph describe_plain_arrays(const OgbOptions& options, const fs::path& 
   if (data.has("num_edges_list"))
     check_number_of_edges(data, "edge_index", read_only_count(*data.open("num_edges_list")),
                           "num_edges_list");
-  const auto names = GraphNames::plain(nodes);
-  auto graph = describe_names(options, "OGB raw binary", names);
+  auto graph = describe_plain_layout(options, "OGB raw binary", nodes, "num_nodes_list");
   graph.place = data.path();
   auto& vertices = graph.types[0];
-  vertices.counted_by = fmt::format("num_nodes_list says {} vertices", nodes);
   vertices.features = member_of(data, "node_feat");
   if (const auto labels = find_archive(raw, {"node-label.npz"})) {
     labels->open("node_label");  // it has no other use
     vertices.labels = {labels->path(), "node_label"};
   }
-  set_splits(graph, names, options, {});
+  set_splits(graph, options, {});
   graph.relations[0].edges = {{.file = {data.path(), "edge_index"}}};
   set_edge_features(graph.relations[0], options, member_of(data, "edge_feat"));
   if (options.edge_weight) {
@@ -84,20 +82,20 @@ DescribedGraph describe_plain_arrays(const OgbOptions& options, const fs::path& 
   return graph;
 }
 
-GraphNames read_names_of_arrays(const OgbOptions& options, const fs::path& raw, const NpzFile& edges) {
-  GraphNames names;
+void read_names_of_arrays(const FolderOptions& options, const fs::path& raw, const NpzFile& edges,
+                          DescribedGraph& graph) {
   const NpzFile sizes((raw / "num_nodes_dict.npz").string());
   for (const auto& name : sizes.names()) {
-    if (names.type_of(name) >= 0) input_error("{}: two vertex types are called {}", sizes.path(), name);
-    names.add_type(name, read_only_count(*sizes.open(name)));
+    if (graph.type_of(name) >= 0) input_error("{}: two vertex types are called {}", sizes.path(), name);
+    graph.types.push_back({.name = name, .by = "", .count = read_only_count(*sizes.open(name))});
   }
   for (const auto& name : edges.names()) {
     const auto triplet = split_triplet(name, options.inverses);
     if (triplet.head.empty())
       input_error("{}: the array {} is not called HEAD___RELATION___TAIL", edges.path(), name);
-    names.add_triplet(triplet, edges.path());
+    graph.add_relation({.triplet = triplet, .by = ""}, edges.path());
   }
-  names.check(edges.path());
+  graph.check_names(edges.path());
   const auto announced = find_archive(raw, {"num_edges_dict.npz"});
   for (const auto& name : announced ? announced->names() : std::vector<std::string>()) {
     if (!edges.has(name))
@@ -105,24 +103,24 @@ GraphNames read_names_of_arrays(const OgbOptions& options, const fs::path& raw, 
                   edges.path());
     check_number_of_edges(edges, name, read_only_count(*announced->open(name)), "num_edges_dict.npz");
   }
-  return names;
 }
 
 // An archive with an array for each type.
-std::optional<NpzFile> find_archive_of_types(const fs::path& raw, FileNames files, const GraphNames& names) {
+std::optional<NpzFile> find_archive_of_types(const fs::path& raw, FileNames files,
+                                             const DescribedGraph& graph) {
   auto archive = find_archive(raw, files);
   for (const auto& type : archive ? archive->names() : std::vector<std::string>())
-    if (names.type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", archive->path(), type);
+    if (graph.type_of(type) < 0) input_error("{}: there is no vertex type \"{}\"", archive->path(), type);
   return archive;
 }
 
-DescribedGraph describe_typed_arrays(const OgbOptions& options, const fs::path& raw) {
+DescribedGraph describe_typed_arrays(const FolderOptions& options, const fs::path& raw) {
   const NpzFile edges((raw / "edge_index_dict.npz").string());
-  const auto names = read_names_of_arrays(options, raw, edges);
-  auto graph = describe_names(options, "OGB raw binary", names);
+  auto graph = describe_layout(options, "OGB raw binary");
+  read_names_of_arrays(options, raw, edges, graph);
   graph.place = edges.path();
-  const auto features = find_archive_of_types(raw, {"node_feat_dict.npz", "node_feat.npz"}, names),
-             labels = find_archive_of_types(raw, {"node-label.npz"}, names);
+  const auto features = find_archive_of_types(raw, {"node_feat_dict.npz", "node_feat.npz"}, graph),
+             labels = find_archive_of_types(raw, {"node-label.npz"}, graph);
   for (auto& type : graph.types) {
     type.features = member_of(features, type.name);
     type.labels = member_of(labels, type.name);
@@ -136,13 +134,13 @@ DescribedGraph describe_typed_arrays(const OgbOptions& options, const fs::path& 
     relation.edges = {{.file = {edges.path(), relation.triplet.joined()}}};
     set_edge_features(relation, options, member_of(edge_features, relation.triplet.joined()));
   }
-  set_splits(graph, names, options, raw / "node-label.npz");
+  set_splits(graph, options, raw / "node-label.npz");
   return graph;
 }
 
 }  // namespace
 
-DescribedGraph describe_binary_ogb_folder(const OgbOptions& options, bool typed) {
+DescribedGraph describe_binary_ogb_folder(const FolderOptions& options, bool typed) {
   const auto raw = fs::path(options.folder) / "raw";
   return typed ? describe_typed_arrays(options, raw) : describe_plain_arrays(options, raw);
 }

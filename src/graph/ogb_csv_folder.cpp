@@ -11,7 +11,7 @@
 //   FOLDER/split/NAME/nodetype-has-split.csv.gz, TYPE/{train,valid,test}.csv.gz        optional
 //
 // Ids count within a type. Without a table of flags a type has what files it has. And that of
-// graphs without types (ogb_import.hpp): the same tables, in FOLDER/raw itself.
+// graphs without types (import.hpp): the same tables, in FOLDER/raw itself.
 #include "ogb_folder.hpp"
 
 namespace espalier {
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string require(const OgbOptions& options, const char* stem) {
+std::string require(const FolderOptions& options, const char* stem) {
   auto path = find_table(fs::path(options.folder) / "raw", stem);
   if (path.empty())
     input_error(
@@ -32,7 +32,7 @@ std::string require(const OgbOptions& options, const char* stem) {
 }
 
 // Of edges in a folder.
-void set_tables(DescribedRelation& relation, const OgbOptions& options, const fs::path& folder) {
+void set_tables(DescribedRelation& relation, const FolderOptions& options, const fs::path& folder) {
   relation.edges = {{.file = {find_table(folder, "edge")},
                      .form = {},
                      .table = true,
@@ -40,19 +40,17 @@ void set_tables(DescribedRelation& relation, const OgbOptions& options, const fs
   set_edge_features(relation, options, {find_table(folder, "edge-feat")});
 }
 
-DescribedGraph describe_plain(const OgbOptions& options, const fs::path& raw) {
+DescribedGraph describe_plain(const FolderOptions& options, const fs::path& raw) {
   if (!fs::is_directory(options.folder)) input_error("{}: no such folder", options.folder);
   const auto counts = require(options, "num-node-list");
   const auto nodes = read_count(counts);
   if (nodes == 0) input_error("{}: the graph has no vertex", counts);
-  const auto names = GraphNames::plain(nodes);
-  auto graph = describe_names(options, "OGB raw csv", names);
+  auto graph = describe_plain_layout(options, "OGB raw csv", nodes, "num-node-list");
   graph.place = require(options, "edge");
   auto& vertices = graph.types[0];
-  vertices.counted_by = fmt::format("num-node-list says {} vertices", nodes);
   vertices.features.path = find_table(raw, "node-feat");
   vertices.labels.path = find_table(raw, "node-label");
-  set_splits(graph, names, options, {});
+  set_splits(graph, options, {});
   if (options.edge_weight) {
     CsvReader csv(require(options, "edge-feat"));
     if (csv.next_line()) check_edge_weight(options, csv.path(), csv.count_fields());
@@ -65,10 +63,8 @@ fs::path relation_folder(const fs::path& raw, const Triplet& triplet) {
   return raw / "relations" / triplet.joined();
 }
 
-GraphNames read_names_of_tables(const OgbOptions& options, const fs::path& raw) {
-  GraphNames names;
-  for (const auto& [name, size] : read_type_sizes(find_table(raw, "num-node-dict")))
-    names.add_type(name, size);
+void read_names_of_tables(const FolderOptions& options, const fs::path& raw, DescribedGraph& graph) {
+  graph.types = read_type_sizes(find_table(raw, "num-node-dict"));
   const auto path = find_table(raw, "triplet-type-list");
   if (path.empty()) input_error("{}/triplet-type-list.csv.gz: no such file, nor without .gz", raw.string());
   CsvReader csv(path);
@@ -77,19 +73,20 @@ GraphNames read_names_of_tables(const OgbOptions& options, const fs::path& raw) 
     for (auto* name : {&triplet.head, &triplet.relation, &triplet.tail}) *name = csv.text();
     csv.end_line();
     if (options.inverses) triplet.inverse = "rev_" + triplet.relation;
-    names.add_triplet(triplet, fmt::format("{}:{}", path, csv.line()));
+    graph.add_relation({.triplet = triplet, .by = ""}, fmt::format("{}:{}", path, csv.line()));
   }
-  names.check(path);
-  for (std::size_t t = 0; t < names.triplets().size(); ++t)
-    if (const auto folder = relation_folder(raw, names.triplets()[t]); find_table(folder, "edge").empty())
+  graph.check_names(path);
+  for (std::size_t t = 0; t < graph.relations.size(); ++t) {
+    const auto& triplet = graph.relations[t].triplet;
+    if (const auto folder = relation_folder(raw, triplet); find_table(folder, "edge").empty())
       input_error("{}:{}: names the triplet {}, but there is no {}/edge.csv.gz, nor without .gz", path, t + 1,
-                  names.triplets()[t].joined(), folder.string());
-  return names;
+                  triplet.joined(), folder.string());
+  }
 }
 
-DescribedGraph describe_typed(const OgbOptions& options, const fs::path& raw) {
-  const auto names = read_names_of_tables(options, raw);
-  auto graph = describe_names(options, "OGB raw csv", names);
+DescribedGraph describe_typed(const FolderOptions& options, const fs::path& raw) {
+  auto graph = describe_layout(options, "OGB raw csv");
+  read_names_of_tables(options, raw, graph);
   graph.place = raw.string();
   for (auto& relation : graph.relations) {
     set_tables(relation, options, relation_folder(raw, relation.triplet));
@@ -97,20 +94,21 @@ DescribedGraph describe_typed(const OgbOptions& options, const fs::path& raw) {
   }
   for (auto& type : graph.types) type.features.path = find_table(raw / "node-feat" / type.name, "node-feat");
   const auto labels = raw / "node-label";
-  for (const int type : types_with(names, find_table(raw, "nodetype-has-label"), labels, "labels")) {
-    const auto folder = labels / names.name(type);
-    graph.types[type].labels.path = find_table(folder, "node-label");
-    if (!graph.types[type].labels.given())
+  for (const int type : types_with(graph, find_table(raw, "nodetype-has-label"), labels, "labels")) {
+    auto& of = graph.types[type];
+    const auto folder = labels / of.name;
+    of.labels.path = find_table(folder, "node-label");
+    if (!of.labels.given())
       input_error("{}/node-label.csv.gz: no such file, nor without .gz, but {} has labels", folder.string(),
-                  names.name(type));
+                  of.name);
   }
-  set_splits(graph, names, options, labels);
+  set_splits(graph, options, labels);
   return graph;
 }
 
 }  // namespace
 
-DescribedGraph describe_csv_ogb_folder(const OgbOptions& options, bool typed) {
+DescribedGraph describe_csv_ogb_folder(const FolderOptions& options, bool typed) {
   const auto raw = fs::path(options.folder) / "raw";
   return typed ? describe_typed(options, raw) : describe_plain(options, raw);
 }

@@ -1,11 +1,64 @@
 #include "ogb_folder.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "array_tables.hpp"
+#include "espalier/base/error.hpp"
+#include "graph_source.hpp"
 #include "import_tables.hpp"
+#include "ogb_tables.hpp"
 
 namespace espalier {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// meta.json, or an empty object where there is no such file or it is something else.
+nlohmann::json read_meta(const fs::path& folder) {
+  auto none = nlohmann::json::object();
+  std::error_code error;
+  if (!fs::is_regular_file(folder / "meta.json", error)) return none;
+  std::ifstream file(folder / "meta.json");
+  auto meta = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  return meta.is_object() ? meta : none;
+}
+
+// true, "True" and "true" say yes (OGB writes such words in quotes).
+bool says(const nlohmann::json& value, bool what) {
+  if (value.is_boolean()) return value.get<bool>() == what;
+  if (!value.is_string()) return false;
+  auto word = value.get<std::string>();
+  for (auto& letter : word) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return word == (what ? "true" : "false");
+}
+
+}  // namespace
+
+std::string one_direction_by(const std::string& folder) {
+  const auto meta = read_meta(folder);
+  for (const auto& [key, value] :
+       {std::pair{"add_inverse_edge", true}, {"is_directed", false}, {"directed", false}})
+    if (const auto found = meta.find(key); found != meta.end() && says(*found, value))
+      return fmt::format("\"{}\": {}", key, found->dump());
+  return {};
+}
+
+GraphDescription describe_folder(const std::string& place, const std::string& layout) {
+  const auto folder = fs::absolute(place).lexically_normal();
+  const auto name = folder.filename().empty() ? folder.parent_path().filename() : folder.filename();
+  GraphDescription description{name.string(), layout + " folder " + name.string(), false};
+  const auto meta = read_meta(folder);
+  if (meta.contains("name") && meta["name"].is_string()) description.name = meta["name"];
+  if (meta.contains("source") && meta["source"].is_string()) description.source = meta["source"];
+  return description;
+}
 
 namespace fs = std::filesystem;
 
@@ -35,64 +88,66 @@ bool flag(CsvReader& csv) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::int64_t>> read_type_sizes(const std::string& path) {
+std::vector<DescribedType> read_type_sizes(const std::string& path) {
   CsvReader csv(path);
-  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  std::vector<DescribedType> types;
   for (const auto& name : read_type_header(csv, [](const std::string&) {})) {
-    sizes.emplace_back(name, csv.integer());
-    if (sizes.back().second < 0) csv.fail("{} is not a number of vertices", sizes.back().second);
+    const auto size = csv.integer();
+    if (size < 0) csv.fail("{} is not a number of vertices", size);
+    types.push_back({.name = name, .by = "", .count = size});
   }
   if (csv.next_line()) csv.fail("a second graph; only folders with one graph (ogbn sets) can be imported");
-  return sizes;
+  return types;
 }
 
-std::set<int> types_with(const GraphNames& names, const std::string& flags, const fs::path& parts,
+std::set<int> types_with(const DescribedGraph& graph, const std::string& flags, const fs::path& parts,
                          const std::string& things) {
   std::set<int> found;
   if (flags.empty()) {
-    for (int t = 0; t < std::ssize(names.types()); ++t)
-      if (fs::is_directory(parts / names.types()[t].name)) found.insert(t);
+    for (int t = 0; t < std::ssize(graph.types); ++t)
+      if (fs::is_directory(parts / graph.types[t].name)) found.insert(t);
     return found;
   }
   CsvReader csv(flags);
   const auto check = [&](const std::string& name) {
-    if (names.type_of(name) < 0) csv.fail("there is no vertex type \"{}\"", name);
+    if (graph.type_of(name) < 0) csv.fail("there is no vertex type \"{}\"", name);
   };
   for (const auto& name : read_type_header(csv, check)) {
     if (!flag(csv)) continue;
     if (!fs::is_directory(parts / name))
       csv.fail("says that {} has {}, but there is no {}", name, things, (parts / name).string());
-    found.insert(names.type_of(name));
+    found.insert(graph.type_of(name));
   }
   return found;
 }
 
-ImportOptions import_options(const TypedImportOptions& options, bool symmetrize) {
-  return {.place = options.folder,
-          .edges = {symmetrize, options.drop_self_loops, options.duplicates, options.duplicate_features},
-          .half = options.half,
-          .splits = kept_names(options.split)};
-}
-
-DescribedGraph describe_names(const TypedImportOptions& options, const std::string& layout,
-                              const GraphNames& names) {
+DescribedGraph describe_layout(const FolderOptions& options, const std::string& layout) {
   DescribedGraph graph;
   graph.about = describe_folder(options.folder, layout);
+  graph.options = {.place = options.folder, .edges = options.edges, .half = options.half};
   graph.one_direction_by = one_direction_by(options.folder);
-  if (!names.typed()) graph.hidden = HiddenTests::kRefuse;
-  for (const auto& type : names.types())
-    graph.types.push_back({.name = type.name, .by = {}, .count = type.size()});
-  for (const auto& triplet : names.triplets()) graph.relations.push_back({.triplet = triplet, .by = {}});
   return graph;
 }
 
-void check_edge_weight(const OgbOptions& options, const std::string& place, std::int64_t columns) {
+DescribedGraph describe_plain_layout(const FolderOptions& options, const std::string& layout,
+                                     std::int64_t vertices, const std::string& counted_by) {
+  auto graph = describe_layout(options, layout);
+  graph.hidden = HiddenTests::kRefuse;
+  graph.types = {{.name = "",
+                  .by = "",
+                  .count = vertices,
+                  .counted_by = fmt::format("{} says {} vertices", counted_by, vertices)}};
+  graph.relations.resize(1);
+  return graph;
+}
+
+void check_edge_weight(const FolderOptions& options, const std::string& place, std::int64_t columns) {
   if (*options.edge_weight >= columns)
     usage_error("--edge-weight {}: {} has {} column{}, counted from 0", *options.edge_weight, place, columns,
                 columns == 1 ? "" : "s");
 }
 
-void set_edge_features(DescribedRelation& relation, const OgbOptions& options, const DescribedFile& file) {
+void set_edge_features(DescribedRelation& relation, const FolderOptions& options, const DescribedFile& file) {
   if (options.edge_features) relation.features = file;
   if (!options.edge_weight) return;
   relation.weights = file;
@@ -126,24 +181,66 @@ DescribedSplit plain_split(const std::string& name, const std::string& folder, c
 
 }  // namespace
 
-void set_splits(DescribedGraph& graph, const GraphNames& names, const OgbOptions& options,
-                const fs::path& labels) {
+void set_splits(DescribedGraph& graph, const FolderOptions& options, const fs::path& labels) {
   const auto asked = names_of_splits(options.split), kept = kept_names(options.split);
+  graph.options.splits = kept;
   for (std::size_t k = 0; k < asked.size(); ++k) {
     const auto folder = find_split_folder(options.folder, asked[k]);
-    if (!names.typed()) graph.types[0].splits.push_back(plain_split(kept[k], folder, options.folder));
-    if (!names.typed() || folder.empty()) continue;
-    const auto types = types_with(names, find_table(folder, "nodetype-has-split"), folder, "splits");
+    if (!graph.typed()) graph.types[0].splits.push_back(plain_split(kept[k], folder, options.folder));
+    if (!graph.typed() || folder.empty()) continue;
+    const auto types = types_with(graph, find_table(folder, "nodetype-has-split"), folder, "splits");
     if (types.empty() && !is_split_of_links(folder, options.folder) &&
         fs::exists(fs::path(folder) / "split_dict.pt"))
       input_error("{}/split_dict.pt: is a pickle of PyTorch's; run scripts/mag240m_pickles.py {} first",
                   folder, options.folder);
     for (const int type : types) {
       if (!graph.types[type].labels.given())
-        input_error("{}: {} has a split, but no labels in {}", folder, names.name(type), labels.string());
-      graph.types[type].splits.push_back(split_of_tables(kept[k], fs::path(folder) / names.name(type)));
+        input_error("{}: {} has a split, but no labels in {}", folder, graph.types[type].name,
+                    labels.string());
+      graph.types[type].splits.push_back(split_of_tables(kept[k], fs::path(folder) / graph.types[type].name));
     }
   }
+}
+
+namespace {
+
+bool has_raw(const FolderOptions& options, const char* name) {
+  return std::filesystem::exists(std::filesystem::path(options.folder) / "raw" / name);
+}
+bool has_table(const FolderOptions& options, const char* stem) {
+  return !find_table(std::filesystem::path(options.folder) / "raw", stem).empty();
+}
+
+// Options that mean nothing are refused, not ignored.
+void check_options(const FolderOptions& options, bool typed) {
+  if (!typed && !options.inverses)
+    usage_error("--no-inverse: {} has no types of vertices and so no inverse relations; leave it out",
+                options.folder);
+  if (!typed) return;
+  if (options.edges.symmetrize)
+    usage_error(
+        "--symmetrize: {} has several types of vertices, and each relation gets an inverse without it; leave "
+        "it "
+        "out (--no-inverse leaves the inverses out)",
+        options.folder);
+  if (options.edge_weight)
+    usage_error("--edge-weight: edges of a graph with several types have no weights; leave it out");
+}
+
+DescribedGraph describe_ogb_folder(const FolderOptions& options) {
+  const bool arrays_of_types = has_raw(options, "edge_index_dict.npz"),
+             typed = arrays_of_types || has_table(options, "num-node-dict");
+  check_options(options, typed);
+  auto graph = arrays_of_types || (!typed && has_raw(options, "data.npz"))
+                   ? describe_binary_ogb_folder(options, typed)
+                   : describe_csv_ogb_folder(options, typed);
+  return graph;
+}
+
+}  // namespace
+
+ImportPlan plan_of(const OgbFolder& folder) {
+  return {.describe = [=] { return describe_ogb_folder(folder); }, .folder = folder.folder};
 }
 
 }  // namespace espalier

@@ -13,7 +13,7 @@
 #include "espalier/graph/row_range.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
-#include "exchange_entries.hpp"
+#include "fetch_rows.hpp"
 
 namespace espalier {
 

@@ -4,10 +4,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "checked_read.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "open_graph_file.hpp"
 
 namespace espalier {
 

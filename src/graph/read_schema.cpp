@@ -2,7 +2,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "checked_read.hpp"
+#include "open_graph_file.hpp"
 
 namespace espalier {
 

@@ -8,7 +8,7 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/clean_graph.hpp"
+#include "espalier/graph/rewrite_graph.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {

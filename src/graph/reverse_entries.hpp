@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "espalier/graph/schema.hpp"
-#include "exchange_entries.hpp"
+#include "fetch_rows.hpp"
 
 namespace espalier {
 
@@ -22,6 +23,17 @@ struct Reverses {
   std::vector<std::int64_t> answered;   ///< [relations] of these the ones that have their reverse
                                         ///< in the relation
 };
+
+/// The first place of an ascending row that is not before `column`: mostly a little after `near`.
+template <class Index>
+std::int64_t find_near(std::span<const Index> row, std::int64_t near, Index column) {
+  const auto begin = row.begin(), at = begin + near;
+  if (near > 0 && at[-1] >= column) return std::lower_bound(begin, at, column) - begin;
+  std::int64_t step = 1;
+  while (near + step < std::ssize(row) && row[near + step] < column) step *= 2;
+  const auto end = begin + std::min(near + step, std::ssize(row));
+  return std::lower_bound(at, end, column) - begin;
+}
 
 /// Collective. `rows` are the even range of rows that this rank has, entries[r] those of relation r
 /// on all ranks; `asked`: the relations to look at. Of others the answers are no.
@@ -48,6 +60,8 @@ Reverses find_reverses(const Communicator& comm, const Schema& schema, const Row
     in_itself[r] = of.source == of.target;
     in_inverse[r] = of.inverse >= 0 && of.inverse != r && entries[r] == entries[of.inverse];
   }
+  // Of each row where the last request was found: those of one rank ascend.
+  Buffer<Index> last(rows.rows, 0);
   exchange_entries<Request>(
       comm, schema.nodes(), rows, kLabel,
       [&](std::int64_t row, std::int64_t e, auto& requests) {
@@ -63,7 +77,10 @@ Reverses find_reverses(const Communicator& comm, const Schema& schema, const Row
       [&](const auto&, const auto&, const auto& requests) {
         std::vector<std::int32_t> missing(relations, 0);
         for (const auto& of : requests.data) {
-          const bool is_there = std::ranges::binary_search(rows.row_indices(of.row - range.begin), of.column);
+          const auto row = rows.row_indices(of.row - range.begin);
+          auto& near = last[of.row - range.begin];
+          near = static_cast<Index>(find_near(row, near, of.column));
+          const bool is_there = near < std::ssize(row) && row[near] == of.column;
           if (schema.relation_of(of.column) == of.relation) {
             ++found.edges[of.relation];
             found.answered[of.relation] += is_there;

@@ -7,7 +7,6 @@
 #include "copy_contents.hpp"
 #include "edge_tables.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/components.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "placed_entries.hpp"
 

@@ -45,7 +45,7 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
     const auto edge = rmat_edge(vertices.seed, e, options.scale);
     return Edge{scramble(edge.source), scramble(edge.target)};
   };
-  const auto class_of = [&](std::int64_t v) {
+  const auto class_of = [&](int, std::int64_t v) {
     RandomStream stream{vertices.seed, Purpose::kGenerateLabels};
     stream.row = static_cast<std::uint64_t>(v);
     return static_cast<std::int64_t>(random_below(stream, 0, static_cast<std::uint64_t>(vertices.classes)));
@@ -55,8 +55,15 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
                                  options.drop_self_loops ? " --drop-self-loops" : "", vertex_words(vertices));
   const GraphDescription description{fmt::format("rmat-{}", options.scale), words, !options.symmetrize};
   write_graph(comm,
-              Model<decltype(edge_at)>{nodes, nodes * options.edge_factor, options.symmetrize,
-                                       options.drop_self_loops, edge_at, class_of, description},
+              Model<decltype(edge_at)>{Schema(nodes),
+                                       false,
+                                       {vertices.features},
+                                       nodes * options.edge_factor,
+                                       options.symmetrize,
+                                       options.drop_self_loops,
+                                       edge_at,
+                                       class_of,
+                                       description},
               vertices, output);
 }
 

@@ -1,10 +1,9 @@
 // The one builder of rows: entries of the matrix from edges, wherever these lie: in a list
 // (edge_list.cpp), in files that ranks read together (edge_source.cpp), in the rows of a graph file
-// (raw_rows.hpp).
+// (edge_tables.hpp).
 //
-// `edges` is anything for which there is for_each_entry(edges, options, visit), which calls
-// visit(row, column, weight, edge, reversed) for every entry that the edges make in the rows of
-// this rank, in the order of the edges, the same every time.
+// `for_each` goes over the edges: it calls visit(row, column, weight, edge, reversed) for every
+// entry that they make in the rows of this rank, in the order of the edges, the same every time.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +17,12 @@
 
 namespace espalier {
 
-// Calls visit(row, column, reversed) for the entries of one edge.
-template <class Index, class Visit>
-void for_entries_of(Index source, Index target, bool turned, const EdgeOptions& options, Visit visit) {
-  if (options.drop_self_loops && source == target) return;
-  visit(target, source, turned);
-  if (options.symmetrize) visit(source, target, true);
-}
-
-template <class Index, class Visit>
-void for_each_entry(const EdgeList<Index>& edges, const EdgeOptions& options, Visit visit) {
-  const bool weighted = !edges.weights.empty() && options.duplicates != Duplicates::kCount;
-  for (std::size_t e = 0; e < edges.sources.size(); ++e)
-    for_entries_of(
-        edges.sources[e], edges.targets[e], false, options, [&](Index row, Index column, bool reversed) {
-          visit(row, column, weighted ? edges.weights[e] : 1, static_cast<std::int64_t>(e), reversed);
-        });
+// Calls visit(row, column, reversed) for the entries of one edge, of which one may be a loop.
+template <class Edge, class Visit>
+void for_entries_of(const Edge& edge, const EdgeOptions& options, Visit visit) {
+  if (options.drop_self_loops && edge.loop) return;
+  visit(edge.target, edge.source, edge.turned);
+  if (options.symmetrize) visit(edge.source, edge.target, true);
 }
 
 // Until equal columns are merged, a column carries whether the entry is the reverse of an edge: in
@@ -61,16 +50,15 @@ inline bool weighs(bool edges, const EdgeOptions& options) {
 
 // Entries at the places of their rows, which begin at `indptr`; columns are marked. Within a row
 // they stay in the order of the edges. False where they are others than were counted.
-template <class Index, class Edges>
-bool place_entries(const Edges& edges, const RowRange& range, bool weighted, const EdgeOptions& options,
-                   Csr<Index>& matrix) {
+template <class Index, class ForEach>
+bool place_entries(ForEach for_each, const RowRange& range, bool weighted, Csr<Index>& matrix) {
   auto& indptr = matrix.indptr;
   const auto entries = indptr.back();
   matrix.indices.resize(entries);
   if (weighted) matrix.values.resize(entries);
   matrix.weighted = weighted;
   bool good = true;
-  for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t, bool reversed) {
+  for_each([&](auto row, auto column, float weight, std::int64_t, bool reversed) {
     const auto local = static_cast<std::int64_t>(row) - range.begin;
     if (local >= matrix.rows || indptr[local] >= entries) {
       good = false;
@@ -87,18 +75,17 @@ bool place_entries(const Edges& edges, const RowRange& range, bool weighted, con
 }
 
 // The entries of all edges, as place_entries() leaves them: a counting sort by row.
-template <class Index, class Edges>
-Csr<Index> place_rows(const Edges& edges, const RowRange& range, std::int64_t columns, bool weighted,
-                      const EdgeOptions& options) {
+template <class Index, class ForEach>
+Csr<Index> place_rows(ForEach for_each, const RowRange& range, std::int64_t columns, bool weighted) {
   Csr<Index> matrix;
   matrix.rows = range.size();
   matrix.columns = columns;
   matrix.indptr.assign(matrix.rows + 1, 0);
-  for_each_entry(edges, options, [&](std::int64_t row, std::int64_t, float, std::int64_t, bool) {
+  for_each([&](std::int64_t row, std::int64_t, float, std::int64_t, bool) {
     ++matrix.indptr[row - range.begin + 1];
   });
   add_up(matrix.indptr);
-  place_entries(edges, range, weighted, options, matrix);
+  place_entries(for_each, range, weighted, matrix);
   return matrix;
 }
 
@@ -205,36 +192,6 @@ std::int64_t place_of(const Csr<Index>& matrix, std::int64_t row, std::int64_t c
   return matrix.row_begin(row) + (found - columns.begin());
 }
 
-// Between which vertices an edge is, as the row and the column of one entry.
-inline std::pair<std::int64_t, std::int64_t> ends_of(std::int64_t source, std::int64_t target,
-                                                     const EdgeOptions& options) {
-  return options.symmetrize && target < source ? std::pair(source, target) : std::pair(target, source);
-}
-
-// Of edges that are met in their order: which is the first with an earlier one between its
-// vertices, in the rows that all of them made?
-template <class Index>
-class FirstRepeated {
- public:
-  FirstRepeated(const Csr<Index>& matrix, const RowRange& range)
-      : matrix_(matrix), range_(range), seen_(matrix.indices.size()) {}
-  void meet(std::int64_t row, std::int64_t column, const RepeatedEdge& edge) {
-    if (found_.edge >= 0) return;
-    const auto place = place_of(matrix_, row - range_.begin, column);
-    if (place < 0) return;
-    if (seen_[place]) found_ = edge;
-    seen_[place] = true;
-  }
-  /// Of edge -1 where there is none.
-  const RepeatedEdge& found() const { return found_; }
-
- private:
-  const Csr<Index>& matrix_;
-  RowRange range_;
-  std::vector<bool> seen_;
-  RepeatedEdge found_{-1};
-};
-
 using CountFields = std::array<std::int64_t, sizeof(EdgeCounts) / sizeof(std::int64_t)>;
 
 inline void add(EdgeCounts& counts, const EdgeCounts& more) {
@@ -255,11 +212,11 @@ EdgeCounts finish_rows(const RowRange& range, Duplicates how, Csr<Index>& matrix
 
 // Of each entry one of the edges that meet there: the first, but for those of which
 // replaces(place, weight, edge, kept) says that they take the place of the one that is kept.
-template <class Index, class Edges, class Replaces>
-Buffer<std::int64_t> find_edges(const Edges& edges, const RowRange& range, const EdgeOptions& options,
-                                const Csr<Index>& matrix, Replaces replaces) {
+template <class Index, class ForEach, class Replaces>
+Buffer<std::int64_t> find_edges(ForEach for_each, const RowRange& range, const Csr<Index>& matrix,
+                                Replaces replaces) {
   Buffer<std::int64_t> found(matrix.indices.size(), -1);
-  for_each_entry(edges, options, [&](auto row, auto column, float weight, std::int64_t edge, bool) {
+  for_each([&](auto row, auto column, float weight, std::int64_t edge, bool) {
     const auto place = place_of(matrix, row - range.begin, column);
     if (place >= 0 && (replaces(place, weight, edge, found[place]) || found[place] < 0)) found[place] = edge;
   });
@@ -267,15 +224,15 @@ Buffer<std::int64_t> find_edges(const Edges& edges, const RowRange& range, const
 }
 
 // That from which each entry has its features.
-template <class Index, class Edges>
-Buffer<std::int64_t> find_feature_edges(const Edges& edges, bool weighted, const RowRange& range,
+template <class Index, class ForEach>
+Buffer<std::int64_t> find_feature_edges(ForEach for_each, bool weighted, const RowRange& range,
                                         const EdgeOptions& options, const Csr<Index>& matrix) {
   const bool kept = options.features == DuplicateFeatures::kKept;
   const bool by_weight = kept && options.duplicates == Duplicates::kMax && weighted;
   const bool last =
       options.features == DuplicateFeatures::kLast || (kept && options.duplicates == Duplicates::kLast);
   Buffer<float> largest(by_weight ? matrix.indices.size() : 0, -1);
-  return find_edges(edges, range, options, matrix,
+  return find_edges(for_each, range, matrix,
                     [&](std::int64_t place, float weight, std::int64_t, std::int64_t) {
                       if (!by_weight) return last;
                       return weight > largest[place] ? (largest[place] = weight, true) : false;

@@ -21,7 +21,7 @@ struct ReadEdge {
   std::int64_t source, target;
   float weight;
   std::uint32_t number;      // within its part
-  bool turned;               // EdgePiece
+  bool turned, loop;         // EdgeMark
   std::int64_t vanished;     // of its piece, where it is the first
   const std::int64_t* time;  // null: nobody said when it was
 };
@@ -29,10 +29,13 @@ struct ReadEdge {
 /// Calls visit(edge) for each of a piece whose first has this number.
 template <class Visit>
 void for_each_of(const EdgePiece& piece, std::uint32_t number, Visit visit) {
-  for (std::size_t k = 0; k < piece.sources.size(); ++k)
-    visit(ReadEdge{piece.sources[k], piece.targets[k], piece.weights.empty() ? 1 : piece.weights[k], number++,
-                   !piece.turned.empty() && piece.turned[k] != 0, k == 0 ? piece.vanished : 0,
+  for (std::size_t k = 0; k < piece.sources.size(); ++k) {
+    const auto source = piece.sources[k], target = piece.targets[k];
+    const int mark = !piece.marks.empty() ? piece.marks[k] : source == target ? kLoop : 0;
+    visit(ReadEdge{source, target, piece.weights.empty() ? 1 : piece.weights[k], number++,
+                   (mark & kTurned) != 0, (mark & kLoop) != 0, k == 0 ? piece.vanished : 0,
                    piece.times.empty() ? nullptr : &piece.times[k]});
+  }
 }
 
 /// One reading of edges by several ranks.

@@ -1,5 +1,3 @@
-#include "espalier/graph/triple_import.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +15,6 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/file/input_files.hpp"
 #include "graph_source.hpp"
 #include "open_graph_file.hpp"
 
@@ -250,7 +247,7 @@ Links links_of(const Buffer<Triple>& triples, std::int64_t entities, bool relati
   return links;
 }
 
-DescribedGraph describe_triples(const TripleOptions& options) {
+DescribedGraph describe_triples(const TripleFiles& options) {
   const auto& files = options.files;
   const auto tables = std::make_shared<TripleTables>(read_triples(files));
   const auto& train = tables->splits[0];
@@ -284,12 +281,9 @@ DescribedGraph describe_triples(const TripleOptions& options) {
 
 }  // namespace
 
-void import_triples(const Communicator& comm, const TripleOptions& options, const OutputFile& output) {
-  import_graph(comm, output, [&] {
-    refuse_inputs_as_output({options.files.begin(), options.files.end()}, output.path);
-    check_output(output);
-    return std::make_unique<GraphSource>(describe_triples(options));
-  });
+ImportPlan plan_of(const TripleFiles& files) {
+  return {.describe = [=] { return describe_triples(files); },
+          .inputs = {files.files.begin(), files.files.end()}};
 }
 
 }  // namespace espalier

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "copy_contents.hpp"
 #include "espalier/base/clock.hpp"
@@ -11,20 +15,55 @@
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
+#include "espalier/dense/matrix.hpp"
 #include "espalier/graph/edge_list.hpp"
+#include "espalier/graph/generate.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "generated_vertices.hpp"
+#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 
-// One random graph: what differs between the models.
+// Labels, features and splits of generated vertices, each a function of (seed, vertex), and
+// features of edges, of (seed, relation, row, column).
+
+/// The class of a vertex.
+using ClassOf = std::function<std::int64_t(std::int64_t vertex)>;
+
+/// Throws UserError(kUsage) for numbers that make no sense.
+void check_vertex_options(const VertexOptions& options);
+
+/// [range.size()]
+Buffer<std::int32_t> generate_labels(const RowRange& range, const ClassOf& class_of);
+
+/// [range.size(), options.labels]: 0, 1 or kUnknownLabel. `classes`: of the vertices of `range`.
+Matrix<std::uint8_t> generate_several_labels(const RowRange& range, std::span<const std::int32_t> classes,
+                                             const VertexOptions& options);
+
+/// [range.size(), options.features], float or Half: centroid of the vertex's class + noise of
+/// deviation 1 per column. Centroids lie 1.7 deviations apart on average, whatever the number
+/// of columns. `type`: of the vertices, where there are several; `range` is counted within it.
+template <class T>
+Matrix<T> generate_features(const RowRange& range, std::span<const std::int32_t> labels,
+                            const VertexOptions& options, int type = 0);
+
+/// The features of the edge (row, column) of a relation: generate.hpp says what they are.
+template <class T>
+void generate_edge_features(std::uint64_t seed, int relation, std::int64_t row, std::int64_t column,
+                            bool one_class, std::span<T> features);
+
+/// The ids of `range` in train, valid, test: 60, 20, 20 %.
+std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed);
+
+// One random graph: what differs between the models. A graph without types is of one.
 template <class EdgeAt>
 struct Model {
-  std::int64_t nodes;
-  std::int64_t draws;  // edges before duplicates are merged
+  Schema schema;
+  bool typed;
+  std::vector<std::int64_t> features;  // [types] columns; 0: none
+  std::int64_t draws;                  // edges before duplicates are merged
   bool symmetrize, drop_self_loops;
-  EdgeAt edge_at;    // edge number -> Edge
-  ClassOf class_of;  // vertex -> class
+  EdgeAt edge_at;  // edge number -> Edge, from a column of the wide matrix to a row
+  std::function<std::int64_t(int type, std::int64_t vertex)> class_of;  // vertices within the type
   GraphDescription description;
 };
 
@@ -85,19 +124,34 @@ inline void report_edges(const Communicator& comm, std::int64_t draws, EdgeCount
             counted(sums[0], "self loop"), counted(sums[1], "duplicate"), counted(sums[2], "entry"));
 }
 
-// Collective. The features of my entries of a relation, `rows` being those of `range`: make(row,
-// column, features) makes those of an entry.
-template <class Index, class Make>
-void write_made_edge_features(const VertexOptions& options, const Schema& schema, const Csr<Index>& rows,
-                              const RowRange& range, Make make, GraphWriter& writer, int relation) {
-  if (options.edge_features == 0) return;
-  const auto places = entries_of(schema, rows, relation);
+// The features of the entry (row, column) of relation r: the same the other way round, in a graph
+// without types, and in the inverse of a relation, which has a larger number.
+template <class T, class EdgeAt>
+void make_edge_features(const Model<EdgeAt>& model, std::uint64_t seed, int r, std::int64_t row,
+                        std::int64_t column, std::span<T> features) {
+  const auto& schema = model.schema;
+  const auto& of = schema.relations()[r];
+  auto target = row, source = schema.vertex_of(column);
+  const auto class_of = [&](int type, std::int64_t v) {
+    return model.class_of(type, v - schema.types()[type].begin);
+  };
+  const bool one_class = class_of(of.target, target) == class_of(of.source, source);
+  const bool inverse = of.inverse >= 0 && of.inverse < r;
+  if (inverse || (!model.typed && target < source)) std::swap(target, source);
+  generate_edge_features(seed, inverse ? of.inverse : r, target, source, one_class, features);
+}
+
+// Collective. Those of my entries of a relation, `rows` being those from `first` on.
+template <class Index, class EdgeAt>
+void write_made_edge_features(const Model<EdgeAt>& model, const VertexOptions& options,
+                              const Csr<Index>& rows, std::int64_t first, GraphWriter& writer, int relation) {
+  const auto places = entries_of(model.schema, rows, relation);
   const auto write = [&]<class T>(T) {
     Matrix<T> made(std::ssize(places), options.edge_features);
     for (std::int64_t k = 0, row = 0; k < made.rows; ++k) {
       while (rows.row_end(row) <= places[k]) ++row;
-      make(range.begin + row, static_cast<std::int64_t>(rows.indices[places[k]]),
-           std::span<T>(made.row(k), static_cast<std::size_t>(made.columns)));
+      make_edge_features(model, options.seed, relation, first + row, rows.indices[places[k]],
+                         std::span<T>(made.row(k), static_cast<std::size_t>(made.columns)));
     }
     writer.write_rows(Column::kEdgeFeatures, relation, made);
   };
@@ -106,26 +160,25 @@ void write_made_edge_features(const VertexOptions& options, const Schema& schema
 
 // Collective. My rows of the adjacency matrix, written and forgotten.
 template <class Index, class EdgeAt>
-void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const RowRange& range,
-                 const VertexOptions& options, GraphWriter& writer) {
+void write_edges(const Communicator& comm, const Model<EdgeAt>& model, const VertexOptions& options,
+                 GraphWriter& writer) {
   const double start = now();
+  const auto nodes = model.schema.nodes();
+  const auto range = even_range(nodes, comm.size(), comm.rank());
   EdgeCounts counts;
-  auto edges = exchange_edges<Index>(comm, model.nodes, model.draws, model.symmetrize, model.edge_at);
+  auto edges = exchange_edges<Index>(comm, nodes, model.draws, model.symmetrize, model.edge_at);
   if (now() - start > 10) log::info("edges      drawn after {:.0f} s; sorting them", now() - start);
-  const auto rows = build_rows(edges, range, model.nodes, {false, model.drop_self_loops}, counts);
+  const auto rows = build_rows(edges, range, model.schema.columns(), {false, model.drop_self_loops}, counts);
   report_edges(comm, model.draws, counts, rows.entries(), now() - start);
   writer.write_adjacency(rows);
   if (now() - start > 10) log::info("edges      written after {:.0f} s", now() - start);
-  const auto make = [&](std::int64_t row, std::int64_t column, auto features) {
-    generate_edge_features(options.seed, 0, std::max(row, column), std::min(row, column),
-                           model.class_of(row) == model.class_of(column), features);
-  };
-  write_made_edge_features(options, Schema(model.nodes), rows, range, make, writer, 0);
+  for (int r = 0; options.edge_features > 0 && r < std::ssize(model.schema.relations()); ++r)
+    write_made_edge_features(model, options, rows, range.begin, writer, r);
 }
 
 // Collective. Features of my range of the vertices of a type, where they have any.
 inline void write_features(const VertexOptions& options, const RowRange& range,
-                           std::span<const std::int32_t> classes, GraphWriter& writer, int type = 0) {
+                           std::span<const std::int32_t> classes, GraphWriter& writer, int type) {
   if (options.features > 0 && options.half)
     writer.write_rows(Column::kFeatures, type, generate_features<Half>(range, classes, options, type));
   else if (options.features > 0)
@@ -147,13 +200,19 @@ inline void write_labels_and_splits(const VertexOptions& options, const RowRange
 template <class EdgeAt>
 void write_graph(const Communicator& comm, const Model<EdgeAt>& model, const VertexOptions& options,
                  const Destination& output) {
-  const auto range = even_range(model.nodes, comm.size(), comm.rank());
+  const auto& schema = model.schema;
   GraphWriter writer(comm, output);
-  with_index_type(model.nodes,
-                  [&]<class Index>(Index) { write_edges<Index>(comm, model, range, options, writer); });
-  const auto classes = generate_labels(range, model.class_of);
-  write_features(options, range, classes, writer);
-  write_labels_and_splits(options, range, classes, writer);
+  if (model.typed) writer.write_schema(schema);
+  with_index_type(std::max(schema.columns(), schema.nodes()),
+                  [&]<class Index>(Index) { write_edges<Index>(comm, model, options, writer); });
+  for (int t = 0; t < std::ssize(model.features); ++t) {
+    const auto range = even_range(schema.types()[t].size(), comm.size(), comm.rank());
+    const auto classes = generate_labels(range, [&](std::int64_t v) { return model.class_of(t, v); });
+    auto of_type = options;
+    of_type.features = model.features[t];
+    write_features(of_type, range, classes, writer, t);
+    if (t == 0) write_labels_and_splits(of_type, range, classes, writer);
+  }
   writer.commit(model.description);
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/row_range.hpp"
 #include "espalier/partition/order.hpp"
 #include "partition_pattern.hpp"
 #include "proposals.hpp"

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/sample/epoch_plan.hpp"

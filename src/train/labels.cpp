@@ -3,7 +3,8 @@
 #include <limits>
 #include <string_view>
 
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/graph_facts.hpp"
+#include "espalier/graph/row_range.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {

@@ -13,7 +13,6 @@
 #undef ESPALIER_INSTANTIATE
 #include "../../src/nn/link_kinds.cpp"
 #include "../../src/nn/link_losses.cpp"
-#include "../../src/nn/link_places.cpp"
 #include "../../src/nn/link_scores.cpp"
 #include "../../src/nn/segment_products.cpp"
 #undef ESPALIER_INSTANTIATE

@@ -1,14 +1,13 @@
 // ranks: 1 2 3
 // Laws: what all ranks find in the columns of a graph file is what one rank finds that looks at
 // every number; a graph without in-edges of some vertices says how many, by type.
-#include "espalier/graph/column_facts.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "espalier/graph/degrees.hpp"
 #include "espalier/graph/generate.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {

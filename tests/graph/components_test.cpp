@@ -8,7 +8,6 @@
 
 #include <numeric>
 
-#include "espalier/graph/components.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
 #include "graph/whole_graph.hpp"
 #include "random_graph.hpp"

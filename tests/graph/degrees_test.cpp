@@ -1,7 +1,8 @@
 // ranks: 1 2 3 8
 // Laws: degrees that all ranks read together are those of the rows, on every rank, whoever reads
 // which rows in how many pieces.
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/graph_facts.hpp"
+#include "espalier/graph/row_range.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // Laws: what is no edge is refused with file and line on every rank, and nothing is left behind;
 // of the same edges, however they are written, packed and cut into lines, the graph file is the
 // same.
-#include "espalier/graph/edge_import.hpp"
+#include "espalier/graph/import.hpp"
 
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -35,10 +35,10 @@ class EdgeImport : public testing::Test {
   }
   void refuse_edges(const std::string& text, const std::vector<std::string>& words,
                     bool weights = false) const {
-    refuse(text, words, [&] { import_edge_list(test_world(), {input_, weights, {}, {}}, output_); });
+    refuse(text, words, [&] { import_graph(test_world(), EdgeListFile{{input_, weights}}, output_); });
   }
   void refuse_matrix(const std::string& text, const std::vector<std::string>& words) const {
-    refuse(text, words, [&] { import_matrix_market(test_world(), {input_, true, {}, {}}, output_); });
+    refuse(text, words, [&] { import_graph(test_world(), MatrixMarketFile{{input_, true}}, output_); });
   }
   std::string folder_, input_, output_;
 };
@@ -148,7 +148,7 @@ TEST_F(EdgeImport, HoweverItIsWritten) {
   texts.push_back(fmt::format("{}{}{}", zstd("0 1\n2"), zstd(""), zstd(" 1\n3 0")));
   for (const auto& text : texts) {
     write_for_all(input_, text);
-    import_edge_list(test_world(), {input_, false, {}, {}}, {output_, true});
+    import_graph(test_world(), EdgeListFile{{input_}}, {output_, true});
     const GraphFile file(test_world(), output_);
     const auto rows = file.read_rows<std::int64_t>(0, file.info().nodes);
     EXPECT_EQ(rows.indptr, Buffer<std::int64_t>({0, 1, 3, 3, 3}));

@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "espalier/graph/edge_list.hpp"
@@ -26,13 +27,17 @@ namespace {
 constexpr std::array kFeatures{DuplicateFeatures::kKept, DuplicateFeatures::kFirst, DuplicateFeatures::kLast,
                                DuplicateFeatures::kSum, DuplicateFeatures::kMean};
 
-// A list in pieces of various sizes; `later` is what a second reading finds. Edge e was at time
+struct GivenEdges {
+  Buffer<std::int64_t> sources, targets;
+  Buffer<float> weights;  // empty: all 1
+};
+
+// Edges in pieces of various sizes; `later` is what a second reading finds. Edge e was at time
 // e * 7 % 10.
 class Pieces : public EdgeSource {
  public:
-  explicit Pieces(const EdgeList<std::int64_t>& edges) : Pieces(edges, edges) {}
-  Pieces(const EdgeList<std::int64_t>& edges, const EdgeList<std::int64_t>& later)
-      : edges_(edges), later_(later) {
+  explicit Pieces(const GivenEdges& edges) : Pieces(edges, edges) {}
+  Pieces(const GivenEdges& edges, const GivenEdges& later) : edges_(edges), later_(later) {
     for (std::size_t e = 0; e < std::max(edges.sources.size(), later.sources.size()); ++e)
       times_.push_back(static_cast<std::int64_t>(e * 7 % 10));
   }
@@ -59,7 +64,7 @@ class Pieces : public EdgeSource {
   void spoil(std::int64_t edge) { spoilt_.push_back(edge); }
 
  private:
-  void read_piece(const EdgeList<std::int64_t>& of, std::size_t begin, std::size_t count,
+  void read_piece(const GivenEdges& of, std::size_t begin, std::size_t count,
                   const std::function<void(const EdgePiece&)>& use) const {
     for (auto edge = static_cast<std::int64_t>(begin); edge < static_cast<std::int64_t>(begin + count);
          ++edge)
@@ -69,7 +74,7 @@ class Pieces : public EdgeSource {
          part(times_)});
   }
 
-  EdgeList<std::int64_t> edges_, later_;
+  GivenEdges edges_, later_;
   std::vector<std::int64_t> times_, spoilt_;
   mutable int readings_ = 0;
 };
@@ -91,9 +96,8 @@ RowRange my_range(std::int64_t n) {
   return even_range(n, test_world().size(), test_world().rank());
 }
 
-EdgeList<std::int64_t> random_edges(std::mt19937_64& random, std::int64_t n, std::uint64_t count,
-                                    bool weighted) {
-  EdgeList<std::int64_t> edges;
+GivenEdges random_edges(std::mt19937_64& random, std::int64_t n, std::uint64_t count, bool weighted) {
+  GivenEdges edges;
   for (; n > 0 && count > 0; --count) {
     edges.sources.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)));
     edges.targets.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)));
@@ -118,7 +122,7 @@ struct Oracle {
   std::int64_t one_way = 0;
   RepeatedEdge refused{.edge = -1};  // the first edge whose place was met before
 
-  Oracle(const EdgeList<std::int64_t>& edges, const EdgeOptions& how) : options(how) {
+  Oracle(const GivenEdges& edges, const EdgeOptions& how) : options(how) {
     counts.given = std::ssize(edges.sources);
     for (std::int64_t e = 0; e < counts.given; ++e) {
       const auto u = edges.sources[e], v = edges.targets[e];
@@ -196,21 +200,22 @@ std::string refusal_of(const Build& build) {
   return words({.edge = -1});
 }
 
-// Rows of this range, and for each entry the edge that its features come from.
+// Rows of this range; `features`: for each entry the edge that its features come from, if
+// it has any.
 template <class Index>
 void expect_rows(const Oracle& oracle, RowRange range, bool weighted, const Csr<Index>& rows,
-                 const EdgeCounts& counts, const Buffer<std::int64_t>& features) {
+                 const EdgeCounts& counts, const Buffer<std::int64_t>* features) {
   auto place = oracle.places.lower_bound({range.begin, 0});
   const auto end = oracle.places.lower_bound({range.end, 0});
   ASSERT_EQ(rows.rows, range.size());
   ASSERT_EQ(rows.entries(), std::distance(place, end));
-  ASSERT_EQ(features.size(), rows.indices.size());
   EXPECT_EQ(rows.has_values(), weighted);
   ASSERT_EQ(std::ssize(rows.values), weighted ? rows.entries() : 0);
+  if (features != nullptr) ASSERT_EQ(std::ssize(*features), rows.entries());
   for (std::int64_t row = 0; row < rows.rows; ++row)
     for (auto e = rows.row_begin(row); e < rows.row_end(row); ++e, ++place) {
       EXPECT_EQ(place->first, std::pair(range.begin + row, std::int64_t{rows.indices[e]}));
-      EXPECT_EQ(features[e], oracle.feature_edge(place->second));
+      if (features != nullptr) EXPECT_EQ((*features)[e], oracle.feature_edge(place->second));
       if (weighted) EXPECT_EQ(rows.values[e], oracle.weight(place->second));
     }
   for (const auto field :
@@ -220,8 +225,7 @@ void expect_rows(const Oracle& oracle, RowRange range, bool weighted, const Csr<
 }
 
 // Where features are added up every edge has the first of those it meets.
-void expect_standing(const EdgeList<std::int64_t>& edges, const Oracle& oracle,
-                     const Buffer<std::int64_t>& standing) {
+void expect_standing(const GivenEdges& edges, const Oracle& oracle, const Buffer<std::int64_t>& standing) {
   ASSERT_EQ(standing.size(), edges.sources.size());
   for (std::size_t e = 0; e < edges.sources.size(); ++e) {
     const auto place = oracle.places.find({edges.targets[e], edges.sources[e]});
@@ -229,35 +233,34 @@ void expect_standing(const EdgeList<std::int64_t>& edges, const Oracle& oracle,
   }
 }
 
+// A list has no weights: entries that meet are one, whatever the options say of them.
+template <class Index>
+void compare_list(const GivenEdges& edges, std::int64_t n, const EdgeOptions& options) {
+  EdgeList<Index> list{{edges.sources.begin(), edges.sources.end()},
+                       {edges.targets.begin(), edges.targets.end()}};
+  EdgeCounts counts;
+  const auto rows = build_rows(list, {0, n}, n, options, counts);
+  EXPECT_TRUE(list.sources.empty());
+  expect_rows(Oracle({edges.sources, edges.targets, {}}, options), {0, n}, false, rows, counts, nullptr);
+}
+
 // Collective. Is one refused?
 template <class Index>
-bool compare(const EdgeList<std::int64_t>& edges, std::int64_t n, const EdgeOptions& options,
-             const Pieces& pieces) {
-  auto list = EdgeList<Index>{{edges.sources.begin(), edges.sources.end()},
-                              {edges.targets.begin(), edges.targets.end()},
-                              edges.weights};
-  const auto copy = list;
+bool compare(const GivenEdges& edges, std::int64_t n, const EdgeOptions& options, const Pieces& pieces) {
   const Oracle oracle(edges, options);
   const bool refuse = options.duplicates == Duplicates::kRefuse && oracle.refused.edge >= 0;
   const auto refused = words(refuse ? oracle.refused : RepeatedEdge{.edge = -1});
   const auto mine = shared(pieces);
-  EdgeCounts counts, my_counts;
-  Csr<Index> rows, my_rows;
-  EXPECT_EQ(refusal_of([&] { rows = build_rows(list, {0, n}, n, options, counts); }), refused);
-  EXPECT_EQ(refusal_of([&] {
-              my_rows = build_rows<Index>(mine, count_entries(mine, n, options), options, my_counts);
-            }),
-            refused);
+  std::optional<SharedRows<Index>> made;
+  EXPECT_EQ(refusal_of([&] { made.emplace(mine, count_entries(mine, n, options), options); }), refused);
+  compare_list<Index>(edges, n, options);
   if (refuse) return true;
-  EXPECT_TRUE(list.sources.empty());
-  const auto features = feature_edges(mine, options, n, my_rows);
-  const auto standing = standing_edges(mine, options, n, my_rows, features, std::ssize(edges.sources));
-  const auto times = entry_times(mine, options, n, my_rows);
-  EXPECT_EQ(count_one_way(test_world(), my_rows), oracle.one_way);
-  EXPECT_EQ(count_one_way(rows), oracle.one_way);
+  const auto features = made->feature_edges();
+  const auto standing = made->standing_edges(features, std::ssize(edges.sources));
+  const auto times = made->times();
+  EXPECT_EQ(count_one_way(test_world(), made->rows()), oracle.one_way);
   const bool weighted = !edges.weights.empty() || options.duplicates == Duplicates::kCount;
-  expect_rows(oracle, {0, n}, weighted, rows, counts, feature_edges(copy, {0, n}, options, rows));
-  expect_rows(oracle, my_range(n), weighted, my_rows, my_counts, features);
+  expect_rows(oracle, my_range(n), weighted, made->rows(), made->counts(), &features);
   if (test_world().rank() == 0)
     expect_standing(edges, oracle, standing);
   else
@@ -294,39 +297,36 @@ TEST(EdgeRows, AreThoseOfAMap) {
 TEST(EdgeRows, TheLargestIds) {
   constexpr std::int64_t n = std::numeric_limits<std::int32_t>::max();
   constexpr std::int32_t last = n - 1;
-  const EdgeList<std::int32_t> edges{{last, 0, last - 1, last, 1 << 30}, Buffer<std::int32_t>(5, last), {}};
-  auto list = edges;
+  EdgeList<std::int32_t> list{{last, 0, last - 1, last, 1 << 30}, Buffer<std::int32_t>(5, last)};
   EdgeCounts counts;
   const auto a = build_rows(list, {n - 1, n}, n, {}, counts);
   EXPECT_EQ(a.indices, Buffer<std::int32_t>({0, 1 << 30, last - 1, last}));
-  EXPECT_EQ(feature_edges(edges, {n - 1, n}, {}, a), Buffer<std::int64_t>({1, 4, 2, 0}));
   EXPECT_EQ(counts.repeated, 1);
 }
 
 // Columns beyond the rows, as relations make them.
 TEST(EdgeSource, RowsOfAWideMatrix) {
-  const EdgeList<std::int64_t> edges{{7, 0, 7, 3}, {1, 2, 1, 0}, {}};
+  const GivenEdges edges{{7, 0, 7, 3}, {1, 2, 1, 0}, {}};
   const Pieces pieces(edges);
-  EdgeCounts counts;
-  const auto rows =
-      build_rows<std::int32_t>(shared(pieces), count_entries(shared(pieces), 3, {}, 8), {}, counts);
+  const auto mine = shared(pieces);
+  SharedRows<std::int32_t> made(mine, count_entries(mine, 3, {}, 8), {});
+  const auto& rows = made.rows();
   EXPECT_EQ(rows.columns, 8);
   const Buffer<std::int32_t> column = {3, 7, 0};  // of each row, which has one entry
   const auto range = my_range(3);
   ASSERT_EQ(rows.entries(), range.size());
   for (std::int64_t row = 0; row < rows.rows; ++row)
     EXPECT_EQ(rows.row_indices(row)[0], column[range.begin + row]);
-  EXPECT_EQ(counts.repeated, 1);
+  EXPECT_EQ(made.counts().repeated, 1);
 }
 
-CountedEntries count(const EdgeList<std::int64_t>& edges, std::int64_t nodes,
-                     const EdgeOptions& options = {}) {
+CountedEntries count(const GivenEdges& edges, std::int64_t nodes, const EdgeOptions& options = {}) {
   const Pieces pieces(edges);
   return count_entries(shared(pieces), nodes, options);
 }
 
 TEST(EdgeSource, AsManyVerticesAsTheLargestIdSays) {
-  EdgeList<std::int64_t> edges{{0, 9, 2}, {1, 3, 2}, {}};
+  GivenEdges edges{{0, 9, 2}, {1, 3, 2}, {}};
   for (const bool symmetrize : {false, true}) {
     const auto counted = count(edges, -1, {symmetrize, false, Duplicates::kSum});
     EXPECT_EQ(counted.nodes, 10);
@@ -355,8 +355,8 @@ TEST(EdgeSource, EdgesThatChange) {
     }
     const auto said = message_of(ExitCode::kInput, [&] {
       const Pieces pieces(before, after);
-      EdgeCounts counts;
-      build_rows<std::int32_t>(shared(pieces), count_entries(shared(pieces), 30, {}), {}, counts);
+      const auto mine = shared(pieces);
+      SharedRows<std::int32_t>(mine, count_entries(mine, 30, {}), {});
     });
     EXPECT_NE(said.find("pieces: changed while it was read"), std::string::npos) << said;
   }
@@ -378,7 +378,7 @@ TEST(EdgeSource, TheFirstErrorOfTheFileIsEveryones) {
 // are enough edges, in whatever order, nothing differs.
 TEST(CountEntries, AreOfAsManyVerticesAsEdgesHaveAUseFor) {
   const std::int64_t last = std::int64_t{1} << 31, few = std::int64_t{1} << 24;
-  const EdgeList<std::int64_t> edges{{0, last, 1}, {1, 0, 0}, {}};
+  const GivenEdges edges{{0, last, 1}, {1, 0, 0}, {}};
   expect_refused(ExitCode::kInput,
                  {"pieces:1: vertex 2147483648 makes 2147483649 vertices, of which 3 have an edge",
                   "--renumber", "--vertices 2147483649"},
@@ -387,7 +387,7 @@ TEST(CountEntries, AreOfAsManyVerticesAsEdgesHaveAUseFor) {
   EXPECT_EQ(count({{few + 1}, {0}, {}}, few + 2).nodes, few + 2);
 
   const std::int64_t n = few + 1000;
-  EdgeList<std::int64_t> many{{n - 1, 5, n - 2}, {n - 3, n - 1, 7}, {}};
+  GivenEdges many{{n - 1, 5, n - 2}, {n - 3, n - 1, 7}, {}};
   for (std::int64_t e = 0; e < n / 64; ++e) {
     many.sources.push_back(e);
     many.targets.push_back(e % 2 == 0 ? n - 3 : e);

@@ -12,7 +12,6 @@
 #include <random>
 #include <tuple>
 
-#include "../../src/graph/matrix_market.hpp"
 #include "files.hpp"
 #include "user_error.hpp"
 

@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4
 // Laws: what an OGB folder says is what the graph file holds, whatever the number of ranks; a bad
 // line is named by file and line on every rank, and nothing is left behind.
-#include "espalier/graph/ogb_import.hpp"
+#include "espalier/graph/import.hpp"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -43,14 +43,14 @@ class OgbImport : public testing::Test {
   void replace(const std::string& name, const std::string& text) const {
     write_for_all(folder_ + "/" + name, text);
   }
-  OgbOptions options() const {
-    OgbOptions o;
+  OgbFolder options() const {
+    OgbFolder o;
     o.folder = folder_;
     return o;
   }
   // Collective. The message of the failing import.
-  std::string message(const OgbOptions& o, ExitCode code = ExitCode::kInput) const {
-    const auto text = message_of(code, [&] { import_ogb(test_world(), o, output_); });
+  std::string message(const OgbFolder& o, ExitCode code = ExitCode::kInput) const {
+    const auto text = message_of(code, [&] { import_graph(test_world(), o, output_); });
     test_world().barrier();
     EXPECT_FALSE(fs::exists(output_));
     for (const auto& entry : fs::directory_iterator(folder_))
@@ -68,7 +68,7 @@ class OgbImport : public testing::Test {
 using Ids = std::vector<std::int64_t>;
 
 TEST_F(OgbImport, KeepsDirectionMergesDuplicatesAndReadsNodes) {
-  import_ogb(test_world(), options(), output_);
+  import_graph(test_world(), options(), output_);
   const GraphFile file(test_world(), output_);
   EXPECT_EQ(file.info().directed, true);
   EXPECT_FALSE(file.info().weighted);
@@ -91,10 +91,10 @@ TEST_F(OgbImport, KeepsDirectionMergesDuplicatesAndReadsNodes) {
 
 TEST_F(OgbImport, SymmetrizesDropsLoopsAndAddsWeights) {
   auto o = options();
-  o.symmetrize = o.drop_self_loops = true;
+  o.edges.symmetrize = o.edges.drop_self_loops = true;
   o.edge_weight = 1;
   o.half = true;
-  import_ogb(test_world(), o, output_);
+  import_graph(test_world(), o, output_);
   const GraphFile file(test_world(), output_);
   EXPECT_EQ(file.info().directed, false);
   EXPECT_TRUE(file.info().half_features);
@@ -119,7 +119,7 @@ TEST_F(OgbImport, ReadsGzipLikeText) {
     fs::remove_all(folder_ + "/split");
   }
   test_world().barrier();
-  import_ogb(test_world(), options(), output_);
+  import_graph(test_world(), options(), output_);
   const GraphFile file(test_world(), output_);
   EXPECT_EQ(file.info().edges, 6);
   EXPECT_EQ(file.info().directed, false) << "symmetric without being asked to";
@@ -130,7 +130,7 @@ TEST_F(OgbImport, ReadsGzipLikeText) {
 
 TEST_F(OgbImport, SeveralLabelColumnsAreMultiLabels) {
   replace("raw/node-label.csv", "1,0\n0,0\n1,1\n0,1\nnan,0.0\n");
-  import_ogb(test_world(), options(), output_);
+  import_graph(test_world(), options(), output_);
   const GraphFile file(test_world(), output_);
   EXPECT_TRUE(file.info().multi_label);
   EXPECT_EQ(file.info().classes, 2);
@@ -170,7 +170,7 @@ TEST_F(OgbImport, NamesTheBadLine) {
     expect_words(message(options()), {c.message});
     replace(c.file, kGood.at(c.file));
   }
-  EXPECT_NO_THROW(import_ogb(test_world(), options(), output_)) << "all damage is repaired";
+  EXPECT_NO_THROW(import_graph(test_world(), options(), output_)) << "all damage is repaired";
 }
 
 TEST_F(OgbImport, NamesTheBadArgument) {

@@ -27,7 +27,6 @@ namespace espalier {
 template <class Index>
 struct EdgeList {
   Buffer<Index> sources, targets;
-  Buffer<float> weights;  ///< empty: all 1
 };
 
 /// What an entry is when several edges make it.
@@ -92,7 +91,7 @@ struct RepeatedEdge {
   bool reversed = false;  ///< the earlier one goes from target to source (symmetrize)
 };
 
-/// A list with duplicates that build_rows was asked to refuse.
+/// Edges with duplicates that were to be refused.
 class DuplicateEdge : public std::runtime_error {
  public:
   explicit DuplicateEdge(const RepeatedEdge& found)
@@ -104,23 +103,12 @@ class DuplicateEdge : public std::runtime_error {
 };
 
 /// Rows `range` of the n x n adjacency matrix. Targets (with symmetrize: sources too) lie in
-/// `range`, sources in [0, n). Entries that meet are merged as options.duplicates says; kRefuse
-/// throws DuplicateEdge instead. Ids lie below the largest Index. Empties `edges`.
+/// `range`, sources in [0, n). Entries have no weights, and those that meet become one; of the
+/// options only symmetrize and drop_self_loops count. Ids lie below the largest Index. Empties
+/// `edges`.
 template <class Index>
 Csr<Index> build_rows(EdgeList<Index>& edges, const RowRange& range, std::int64_t n,
                       const EdgeOptions& options, EdgeCounts& counts);
-
-/// For each entry of what build_rows() makes of the edges, the edge that it has its features from,
-/// of those that meet there, with symmetrize in either direction, as options.features says (of the
-/// largest weight: the first). Where features are added up: the first, which stands for all.
-template <class Index>
-Buffer<std::int64_t> feature_edges(const EdgeList<Index>& edges, const RowRange& range,
-                                   const EdgeOptions& options, const Csr<Index>& matrix);
-
-/// How many entries (v,u) of a square matrix have no entry (u,v)? Rows ascending; weights are not
-/// looked at.
-template <class Index>
-std::int64_t count_one_way(const Csr<Index>& matrix);
 
 /// A sum over edges, modulo 2^64: over all rows of a graph it is 0 where reversing all of them
 /// changes nothing. `rows` are those from `first` on.

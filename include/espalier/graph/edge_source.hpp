@@ -3,11 +3,11 @@
 //
 //     const SharedEdges edges(comm, mine);
 //     auto counted = count_entries(edges, -1, options);           // reads them once
-//     auto rows = build_rows<std::int32_t>(edges, std::move(counted), options, counts);    // again
+//     SharedRows<std::int32_t> made(edges, std::move(counted), options);      // again
 //
-// The rows are those that build_rows() of edge_list.hpp makes of a list of the same edges, on any
-// number of ranks: ranks read the file together, part after part, and what each has read goes to
-// the owners of its rows, who take it in the order of the file.
+// The rows are the same on any number of ranks, those that build_rows() of edge_list.hpp makes of a
+// list of the same edges: ranks read the file together, part after part, and what each has read
+// goes to the owners of its rows, who take it in the order of the file.
 #pragma once
 
 #include <algorithm>
@@ -27,12 +27,18 @@ inline constexpr std::int64_t kMostVertices = std::int64_t{1} << 40;
 /// Some edges, one after the other.
 struct EdgePiece {
   std::span<const std::int64_t> sources, targets;
-  std::span<const float> weights;             ///< empty: all 1
-  std::int64_t vanished = 0;                  ///< how many weights are 0 because float32 holds no
-                                              ///< such number
-  std::span<const std::int64_t> times = {};   ///< empty: nobody said when they were
-  std::span<const std::uint8_t> turned = {};  ///< 1: the reverse of the edge before it, which is no
-                                              ///< edge of the file; empty: none is
+  std::span<const float> weights;            ///< empty: all 1
+  std::int64_t vanished = 0;                 ///< how many weights are 0 because float32 holds no
+                                             ///< such number
+  std::span<const std::int64_t> times = {};  ///< empty: nobody said when they were
+  std::span<const std::uint8_t> marks = {};  ///< EdgeMark of each; empty: none is turned, and loops
+                                             ///< are those whose ends have one number
+};
+
+/// What an edge is beside its ends.
+enum EdgeMark : std::uint8_t {
+  kTurned = 1,  ///< the reverse of the edge before it, which is no edge of the file
+  kLoop = 2,    ///< of one vertex, where sources are columns
 };
 
 /// Which parts of the edges one of so many ranks reads, in rounds: they are cut in parts, in their
@@ -95,39 +101,55 @@ struct CountedEntries {
 
 /// Collective. Reads the edges of so many vertices; of -1: as many as the largest id says. With
 /// `columns` sources are columns, so many, which are others than the rows: there is nothing to
-/// symmetrize, and no loop.
+/// symmetrize, and loops are those with a mark.
 CountedEntries count_entries(const SharedEdges& edges, std::int64_t nodes, const EdgeOptions& options,
                              std::int64_t columns = -1);
 
-/// Collective. This rank's even range of the rows; `counts` are of all. Reads the edges again, and
-/// twice more to throw DuplicateEdge (kRefuse). Throws UserError(kInput) when they are not those
-/// that were counted. There are fewer rows and columns than the largest Index.
+/// This rank's even range of the rows of edges that were counted, and what the edges say of their
+/// entries. All is collective and reads the edges again; throws UserError(kInput) when they are not
+/// those that were counted.
 template <class Index>
-Csr<Index> build_rows(const SharedEdges& edges, CountedEntries counted, const EdgeOptions& options,
-                      EdgeCounts& counts);
+class SharedRows {
+ public:
+  /// `edges` must outlive it. Reads them twice more to throw DuplicateEdge (kRefuse). There are
+  /// fewer rows and columns than the largest Index.
+  SharedRows(const SharedEdges& edges, CountedEntries counted, const EdgeOptions& options);
+  Csr<Index>& rows() { return rows_; }
+  /// Of all ranks.
+  const EdgeCounts& counts() const { return counts_; }
 
-/// Collective. As feature_edges() of a list, of such rows of a matrix of so many. Reads the edges
-/// again.
-template <class Index>
-Buffer<std::int64_t> feature_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                                   const Csr<Index>& rows);
+  /// For each entry the edge that it has its features from, of those that meet there, with
+  /// symmetrize in either direction, as options.features says (of the largest weight: the first).
+  /// Where features are added up: the first, which stands for all.
+  Buffer<std::int64_t> feature_edges() const;
 
-/// Collective. For each entry when it was, of edges that have times, else 0. Of those that the file
-/// has in its direction the earliest, with options.latest the latest; where there is none, of those
-/// that it has the other way round. Reads the edges again.
-template <class Index>
-Buffer<std::int64_t> entry_times(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                                 const Csr<Index>& rows);
+  /// For each entry when it was, of edges that have times, else 0. Of those that the file has in
+  /// its direction the earliest, with options.latest the latest; where there is none, of those that
+  /// it has the other way round.
+  Buffer<std::int64_t> times() const;
 
-/// Collective. On rank 0 for each edge, of so many, the one that stands for it where features are
-/// added up: that of its entry in `first`, which feature_edges() made; -1 of a loop that was
-/// dropped. Reads the edges again.
-template <class Index>
-Buffer<std::int64_t> standing_edges(const SharedEdges& edges, const EdgeOptions& options, std::int64_t nodes,
-                                    const Csr<Index>& rows, const Buffer<std::int64_t>& first,
-                                    std::int64_t count);
+  /// On rank 0 for each edge, of so many, the one that stands for it where features are added up:
+  /// that of its entry in `first`, which feature_edges() made; -1 of a loop that was dropped.
+  Buffer<std::int64_t> standing_edges(const Buffer<std::int64_t>& first, std::int64_t count) const;
 
-/// Collective. count_one_way() of the matrix of which every rank has its even range of rows.
+ private:
+  template <class Visit>
+  void for_each_entry(Visit visit, std::uint64_t* digest = nullptr) const;
+  template <class Item, class Make, class Take>
+  void spread_to_rows(Make make, Take take) const;
+  RepeatedEdge first_repeated() const;
+  void check_unchanged(bool good) const;
+
+  const SharedEdges& edges_;
+  EdgeOptions options_;
+  std::int64_t nodes_;
+  RowRange range_;
+  Csr<Index> rows_;
+  EdgeCounts counts_;
+};
+
+/// Collective. How many entries (v,u) of a square matrix, of which every rank has its even range of
+/// rows, have no entry (u,v)? Rows ascending; weights are not looked at.
 template <class Index>
 std::int64_t count_one_way(const Communicator& comm, const Csr<Index>& rows);
 

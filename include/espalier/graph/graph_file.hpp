@@ -1,5 +1,5 @@
 // The graph file (HDF5), read in parallel by row ranges. docs/graph-file.md says what is in one,
-// columns.hpp what that is called here.
+// Column what that is called here.
 //
 // Features and weights may be integers or truth values: each becomes the nearest float32, as
 // numpy's astype makes it.
@@ -20,13 +20,50 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/file/content_digest.hpp"
-#include "espalier/graph/columns.hpp"
 #include "espalier/graph/feature_columns.hpp"
 #include "espalier/graph/link_file.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
+
+// What a graph file holds beside its matrix (graph_file.hpp has the format): properties of the
+// vertices of a type, of the edges of a relation and of links. Each is a line of one table,
+// src/graph/column_table.cpp, which says where it lies, of what it is and what it holds; opening,
+// checks of shapes, digests, reading, writing and `info` go over that.
+
+enum class Column {
+  // Of the vertices of a type. Dense features, or those of a group in their place.
+  kFeatures,
+  kSparseBegins,
+  kSparseColumns,
+  kSparseValues,
+  kLabels,
+  kIds,
+  kTime,
+  kClassNames,
+  kFeatureNames,
+  kFeatureScales,
+  // Of a split of a type, which may have a name.
+  kTrain,
+  kValid,
+  kTest,
+  // Of the edges of a relation.
+  kEdgeFeatures,
+  kEdgeTime,
+  kEdgeFeatureNames,
+  kEdgeFeatureScales,
+  // Of all links.
+  kLinkNames,
+  kGraphRelations,
+  // Of the links of a split, train, valid and test being 0, 1 and 2.
+  kHead,
+  kTail,
+  kLinkRelation,
+  kNegativeHeads,
+  kNegativeTails,
+  kNonLinks,
+};
 
 /// What the user's own ids are, where a file has some.
 enum class IdKind { kNone, kTexts, kNumbers };

@@ -58,10 +58,10 @@ class GraphWriter {
   template <class Index>
   void write_adjacency(const Csr<Index>& rows);
 
-  /// Collective. My rows of a column (columns.hpp) of a type, a relation or a split of links: of a
-  /// relation its entries, row by row of my rows, so that the parts in rank order are in the order
-  /// of graph_file.hpp. Ranks without rows may pass an empty matrix of any width. `write_rows` has
-  /// tables, `write_list` what has one dimension (and times a unit).
+  /// Collective. My rows of a column (graph_file.hpp) of a type, a relation or a split of links: of
+  /// a relation its entries, row by row of my rows, so that the parts in rank order are in the
+  /// order of graph_file.hpp. Ranks without rows may pass an empty matrix of any width.
+  /// `write_rows` has tables, `write_list` what has one dimension (and times a unit).
   template <class T>
   void write_rows(Column column, int owner, const Matrix<T>& rows);
   template <class T>

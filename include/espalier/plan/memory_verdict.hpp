@@ -6,7 +6,7 @@
 #include <string>
 
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/plan/planned_job.hpp"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "espalier/base/footprint.hpp"
-#include "espalier/graph/degrees.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/partition/held_types.hpp"
 #include "espalier/product/dist_csr.hpp"
 #include "espalier/product/schedule.hpp"
