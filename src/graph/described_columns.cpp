@@ -1,11 +1,11 @@
-#include "described_columns.hpp"
+#include "graph_source.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
 
 #include "array_tables.hpp"
-#include "edge_pieces.hpp"
+#include "edge_text.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/file/line_reader.hpp"
 #include "import_tables.hpp"

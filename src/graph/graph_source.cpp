@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "array_tables.hpp"
-#include "edge_pieces.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/counted.hpp"
 #include "ogb_tables.hpp"

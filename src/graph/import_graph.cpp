@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "copy_contents.hpp"
-#include "edge_pieces.hpp"
+#include "edge_text.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
