@@ -84,15 +84,11 @@ class GraphSource {
   int relations() const { return static_cast<int>(graph_.relations.size()); }
   bool typed() const { return graph_.typed(); }
   /// Of a graph with types: the relations of the source are the first.
-  Schema schema() const { return schema_of(graph_, options().place, true); }
+  Schema schema() const { return schema_of(graph_, graph_.options.place, true); }
   /// Of a graph without types: how many vertices it has, where its edges say so.
   void set_vertices(std::int64_t count) { types_[0].end = count; }
 
-  /// Of the file that it becomes.
-  const GraphDescription& description() const { return graph_.about; }
-  const ImportOptions& options() const { return graph_.options; }
-  /// The folder or file, for messages.
-  const std::string& place() const { return graph_.place; }
+  const DescribedGraph& graph() const { return graph_; }
 
   /// Calls `use` for piece after piece, in the order of the file, the same each time: heads and
   /// tails, ids within the types. A share of several ranks only of edges that are in_parts().
@@ -108,10 +104,6 @@ class GraphSource {
   bool both_ways(int triplet) const { return typed() && relation(triplet).both_ways; }
   /// Where edge e of a triplet stands: "FILE:LINE".
   std::string edge_place(int triplet, std::int64_t edge) const;
-  /// What an edge is in its file.
-  const char* line() const { return graph_.line; }
-  /// Who says that only one direction of each edge is listed; empty: nobody.
-  const std::string& one_direction_by() const { return graph_.one_direction_by; }
   /// Null where the edges of the triplet, so many, have none.
   std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const {
     return open_rows(relation(triplet).features, edges, relation(triplet).things);
@@ -120,7 +112,6 @@ class GraphSource {
   /// Null where the type has none.
   std::unique_ptr<FeatureRows> open_features(int type) const { return open(type, described(type).features); }
   std::unique_ptr<FeatureRows> open_labels(int type) const { return open(type, described(type).labels); }
-  NoClass no_class() const { return graph_.no_class; }
   /// The ids that vertices had in the file. Is asked once for each type.
   VertexIds read_ids(int type) const;
   /// When each vertex was; none: nobody knows.
