@@ -1,14 +1,13 @@
-#include "described_columns.hpp"
+#include "graph_source.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
 
 #include "array_tables.hpp"
-#include "edge_pieces.hpp"
+#include "edge_text.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/file/line_reader.hpp"
-#include "import_tables.hpp"
 #include "ogb_tables.hpp"
 #include "open_graph_file.hpp"
 
@@ -34,11 +33,38 @@ std::int64_t count_rows(const DescribedFile& file, bool texts) {
   return rows;
 }
 
+namespace {
+
+// Features without one column, a weight.
+class WithoutColumn : public FeatureRows {
+ public:
+  WithoutColumn(std::unique_ptr<FeatureRows> rows, std::int64_t column)
+      : rows_(std::move(rows)), column_(column), row_(static_cast<std::size_t>(rows_->columns())) {}
+  std::int64_t columns() const override { return rows_->columns() - 1; }
+  bool half() const override { return rows_->half(); }
+  void next(std::span<double> row) override {
+    rows_->next(row_);
+    const auto left = row_.begin() + column_;
+    std::copy(left + 1, row_.end(), std::copy(row_.begin(), left, row.begin()));
+  }
+  void finish() override { rows_->finish(); }
+  std::string place() const override { return rows_->place(); }
+
+ private:
+  std::unique_ptr<FeatureRows> rows_;
+  std::int64_t column_;
+  std::vector<double> row_;
+};
+
+}  // namespace
+
 std::unique_ptr<FeatureRows> open_rows(const DescribedFile& file, std::int64_t count,
                                        const std::string& things) {
   auto rows = file.is_array() ? open_feature_array(open_array(file), count, things)
                               : open_feature_table(file.path, count, things);
-  return file.without ? without_column(std::move(rows), *file.without) : std::move(rows);
+  if (!file.without) return rows;
+  if (!rows || rows->columns() <= 1) return nullptr;  // it is the only one
+  return std::make_unique<WithoutColumn>(std::move(rows), *file.without);
 }
 
 namespace {

@@ -125,9 +125,10 @@ struct ImportOptions {
 struct DescribedGraph {
   GraphDescription about = {};  ///< directed: whatever the edges say
   ImportOptions options = {};
-  std::string place = {};  ///< the folder or file, for messages
-  const char* line = "line";
-  std::string one_direction_by = {};  ///< as GraphSource's
+  std::string place = {};             ///< the folder or file, for messages
+  const char* line = "line";          ///< what an edge is in its file
+  std::string one_direction_by = {};  ///< who says that only one direction of each edge is listed;
+                                      ///< empty: nobody
   NoClass no_class = NoClass::kNan;
   HiddenTests hidden = HiddenTests::kLeave;
   std::vector<DescribedType> types = {};

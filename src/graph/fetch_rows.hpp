@@ -1,5 +1,6 @@
-// Rows of a table of which every rank holds a stretch, brought to the ranks that want them, in any
-// order and as often as they like; a few million values travel at a time.
+// Between ranks, a few million values at a time: rows of a table of which every rank holds a
+// stretch, brought to the ranks that want them, in any order and as often as they like; and what
+// things ask of rows, or bring to them, sent to whoever owns these.
 #pragma once
 
 #include <algorithm>
@@ -78,31 +79,38 @@ Buffer<T> fetch_entries(const Communicator& comm, std::span<const std::int64_t> 
   return std::move(fetch_rows(comm, starts, table, wanted).data);
 }
 
-// From the entries of my rows to whoever has other rows: what an entry asks or brings goes to the
-// owner of the row that it names, a few million entries at a time.
+/// Collective. Goes through so many things of this rank, a round of them at a time: make(k, sent)
+/// adds to `sent` what thing k has for the owner of row Item::row, of even ranges of `n` rows.
+/// Calls take(sent, its counts by rank, received) after each round, as often on every rank.
+template <class Item, class Make, class Take>
+void exchange_in_rounds(const Communicator& comm, std::int64_t n, std::int64_t things, std::int64_t per_round,
+                        const char* label, Make make, Take take) {
+  const auto rounds = comm.all_reduce(things / per_round + 1, Reduction::kMax, label);
+  std::int64_t at = 0;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    Buffer<Item> sent;
+    for (const auto end = std::min(at + per_round, things); at < end; ++at) make(at, sent);
+    const auto counts = group_stably(sent, comm.size(),
+                                     [&](const Item& item) { return even_owner(n, comm.size(), item.row); });
+    take(sent, counts, comm.all_to_all_v(std::span<const Item>(sent), counts, label));
+  }
+}
 
-/// Collective. Goes through the entries of `rows`, all that this rank has, by make(row of mine,
-/// place of the entry, sent), which adds to `sent` what is for the owner of row Item::row, of even
-/// ranges of `n` rows. Calls take(sent, its counts by rank, received) after each round, as often on
-/// every rank.
+/// Collective. The same of the entries of `rows`, all that this rank has, by make(row of mine,
+/// place of the entry, sent).
 template <class Item, class Index, class Make, class Take>
 void exchange_entries(const Communicator& comm, std::int64_t n, const Csr<Index>& rows, const char* label,
                       Make make, Take take) {
   // Of a rank, and of all: they may all ask the same one, which has the row of a hub.
   constexpr std::int64_t kPerRound = std::int64_t{1} << 20, kOfAll = 16 * kPerRound;
-  const auto per_round = std::clamp<std::int64_t>(kOfAll / comm.size(), 1, kPerRound);
-  const auto rounds = comm.all_reduce(rows.entries() / per_round + 1, Reduction::kMax, label);
-  std::int64_t row = 0, at = 0;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    Buffer<Item> sent;
-    for (const auto end = std::min(at + per_round, rows.entries()); at < end; ++at) {
-      while (rows.row_end(row) <= at) ++row;
-      make(row, at, sent);
-    }
-    const auto counts = group_stably(sent, comm.size(),
-                                     [&](const Item& item) { return even_owner(n, comm.size(), item.row); });
-    take(sent, counts, comm.all_to_all_v(std::span<const Item>(sent), counts, label));
-  }
+  std::int64_t row = 0;
+  exchange_in_rounds<Item>(
+      comm, n, rows.entries(), std::clamp<std::int64_t>(kOfAll / comm.size(), 1, kPerRound), label,
+      [&](std::int64_t e, auto& sent) {
+        while (rows.row_end(row) <= e) ++row;
+        make(row, e, sent);
+      },
+      take);
 }
 
 }  // namespace espalier

@@ -23,26 +23,6 @@ struct Sparse {
   std::int64_t rows;
 };
 
-// Collective. Where the rows [begin, end) of the type begin among all entries, and where the last
-// one ends.
-Buffer<std::int64_t> read_starts(OpenGraphFile& h, const Sparse& of, std::int64_t begin, std::int64_t end) {
-  const auto& indptr = of.begins;
-  const auto total = of.columns.rows();
-  return read_checked<std::int64_t>(
-      h, indptr, {begin, end + 1, 1},
-      [&](const auto& starts) {
-        if (begin == 0 && starts[0] != 0) fail(h, "{} starts with {}, not with 0", indptr.name, starts[0]);
-        if (end == of.rows && starts.back() != total)
-          fail(h, "{} ends with {}, but {} has {} entries", indptr.name, starts.back(), of.columns.name,
-               total);
-        for (std::size_t i = 0; i < starts.size(); ++i)
-          if (starts[i] < 0 || starts[i] > total || (i > 0 && starts[i] < starts[i - 1]))
-            fail(h, "{} is not ascending within [0, {}]: entry {} is {}", indptr.name, total,
-                 begin + static_cast<std::int64_t>(i), starts[i]);
-      },
-      end < of.rows || begin == end ? 1 : 0);
-}
-
 // Columns ascend in a row and are below `columns`.
 void check_columns(const OpenGraphFile& h, const Sparse& of, std::int64_t begin,
                    std::span<const std::int64_t> starts, std::int64_t columns,
@@ -69,7 +49,8 @@ void find_pairs(OpenGraphFile& h, int type) {
   auto& info = h.info.types[type];
   std::int64_t longest = 1;
   in_row_parts(h.comm, of.rows, [&](std::int64_t begin, std::int64_t end) {
-    const auto starts = read_starts(h, of, begin, end);
+    const auto starts =
+        read_starts(h, of.begins, {begin, end}, of.rows, of.columns.rows(), of.columns.name, false);
     for (std::size_t i = 1; i < starts.size(); ++i) longest = std::max(longest, starts[i] - starts[i - 1]);
   });
   info.pairs = h.comm.all_reduce(longest, Reduction::kMax, "graph file");
@@ -78,7 +59,8 @@ void find_pairs(OpenGraphFile& h, int type) {
 Matrix<float> read_pairs(OpenGraphFile& h, int type, std::int64_t begin, std::int64_t end) {
   const Sparse of(h, type);
   const auto& info = h.info.types[type];
-  const auto starts = read_starts(h, of, begin, end);
+  const auto starts =
+      read_starts(h, of.begins, {begin, end}, of.rows, of.columns.rows(), of.columns.name, false);
   const hdf5::Slab slab{starts.front(), starts.back(), 1};
   const auto columns = read_checked<std::int64_t>(
       h, of.columns, slab,

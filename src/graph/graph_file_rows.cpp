@@ -14,20 +14,6 @@ namespace {
 
 // ---- the adjacency matrix ----
 
-// Of a list of where rows begin in another, rows [begin, end).
-void check_starts(const OpenGraphFile& h, const std::string& name, std::int64_t begin, std::int64_t end,
-                  std::int64_t total, const char* other, std::span<const std::int64_t> starts) {
-  if (begin == 0 && starts[0] != 0) fail(h, "{} starts with {}, not with 0", name, starts[0]);
-  if (end == h.info.nodes && starts.back() != total)
-    fail(h, "{} ends with {}, but {} has {} entries", name, starts.back(), other, total);
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (starts[i] < 0 || starts[i] > total || (i > 0 && starts[i] < starts[i - 1]))
-      fail(h, "{} is not ascending within [0, {}]: entry {} is {}{}", name, total,
-           begin + static_cast<std::int64_t>(i), starts[i],
-           i > 0 ? fmt::format(" after {}", starts[i - 1]) : std::string());
-  }
-}
-
 // What the columns of a run of entries must be: of a row, or of a segment of one.
 struct Run {
   std::int64_t row = 0;
@@ -102,16 +88,11 @@ Buffer<float> read_weights(OpenGraphFile& h, const hdf5::Slab& slab) {
   return read_checked<float>(h, h.weights, slab, InPieces{check});
 }
 
-// Collective. Where rows [begin, end) begin in another list of `total` entries, and where the last
-// one ends.
+// Collective. Where rows [begin, end) begin in another list of `total` entries.
 Buffer<std::int64_t> read_starts(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t begin,
                                  std::int64_t end, std::int64_t total, const char* other) {
   check_range(h, begin, end);
-  // The entry behind my last row is the first of another rank, but for the very last.
-  return read_checked<std::int64_t>(
-      h, dataset, {begin, end + 1, 1},
-      [&](const auto& starts) { check_starts(h, dataset.name, begin, end, total, other, starts); },
-      end < h.info.nodes || begin == end ? 1 : 0);
+  return read_starts(h, dataset, {begin, end}, h.info.nodes, total, other, true);
 }
 
 Buffer<std::int64_t> read_indptr(OpenGraphFile& h, std::int64_t begin, std::int64_t end) {

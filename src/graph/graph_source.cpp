@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "array_tables.hpp"
-#include "edge_pieces.hpp"
 #include "edge_text.hpp"
 #include "espalier/base/text.hpp"
 #include "ogb_tables.hpp"
@@ -80,9 +79,9 @@ void GraphSource::count_types() {
     of.count = counts_.back().count;
   }
   types_ = graph_.counted_types();
-  if (typed()) graph_.check_names(place());
+  if (typed()) graph_.check_names(graph_.place);
   if (!typed() && types_[0].end == 0 && !graph_.types[0].by.empty())
-    input_error("{}: the graph has no vertex", place());
+    input_error("{}: the graph has no vertex", graph_.place);
 }
 
 VertexCount GraphSource::vertices(int type) const {
@@ -121,7 +120,7 @@ VertexIds GraphSource::read_ids(int type) const {
 
 const DescribedSplit* GraphSource::find_split(int type, std::size_t place) const {
   const auto& splits = described(type).splits;
-  const auto found = std::ranges::find(splits, options().splits[place], &DescribedSplit::name);
+  const auto found = std::ranges::find(splits, graph_.options.splits[place], &DescribedSplit::name);
   return found == splits.end() ? nullptr : &*found;
 }
 

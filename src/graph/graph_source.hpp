@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "described_columns.hpp"
 #include "described_graph.hpp"
 #include "edge_report.hpp"
+#include "espalier/file/csv.hpp"
 #include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/import.hpp"
 #include "espalier/graph/link_file.hpp"
@@ -19,6 +20,54 @@
 #include "labelled_splits.hpp"
 
 namespace espalier {
+
+// What a described file holds, read by one rank: rows of features, whole numbers, ids, and a number
+// for each edge. Every function throws UserError(kInput) that names the file and the place.
+
+/// `texts`: may it hold texts? The error of one that cannot be opened begins with who names it.
+std::unique_ptr<NpyArray> open_array(const DescribedFile& file, bool texts = false);
+/// How many rows an array has, or lines a text.
+std::int64_t count_rows(const DescribedFile& file, bool texts = false);
+
+/// A row for each of so many `things`; null where there is no file.
+std::unique_ptr<FeatureRows> open_rows(const DescribedFile& file, std::int64_t count,
+                                       const std::string& things);
+/// Whole numbers, [rows, columns].
+Matrix<std::int64_t> read_whole_numbers(const DescribedFile& file);
+
+/// What vertices are called, each by another id.
+struct VertexIds {
+  bool given = false;    ///< else these are their numbers
+  bool numbers = false;  ///< a text whose lines are all whole numbers has numbers
+  Buffer<std::int64_t> of_numbers = {};
+  std::vector<std::string> of_texts = {};
+};
+VertexIds read_vertex_ids(const DescribedFile& file, std::int64_t count, const std::string& things);
+
+/// A number for each edge, in their order.
+class EdgeColumn {
+ public:
+  explicit EdgeColumn(const DescribedFile& file);
+  /// The next ones: so many, or fewer where the file ends.
+  const std::vector<float>& next_weights(std::size_t count, std::int64_t& vanished);
+  const std::vector<std::int64_t>& next_times(std::size_t count);
+  /// After the last of so many edges of `by`: throws UserError where they are more or fewer.
+  void finish(std::int64_t edges, const std::string& by);
+
+ private:
+  template <class T, class Read>
+  void fill(std::vector<T>& values, std::size_t count, Read read);
+  bool has_next();
+  std::string place() const;
+
+  DescribedFile file_;
+  std::unique_ptr<NpyArray> array_;
+  std::optional<CsvReader> csv_;
+  std::int64_t read_ = 0, columns_ = 1;  // lines; fields of each
+  std::vector<double> row_;
+  std::vector<float> weights_;
+  std::vector<std::int64_t> times_;
+};
 
 /// The links of a split.
 struct GivenLinks {
@@ -35,15 +84,11 @@ class GraphSource {
   int relations() const { return static_cast<int>(graph_.relations.size()); }
   bool typed() const { return graph_.typed(); }
   /// Of a graph with types: the relations of the source are the first.
-  Schema schema() const { return schema_of(graph_, options().place, true); }
+  Schema schema() const { return schema_of(graph_, graph_.options.place, true); }
   /// Of a graph without types: how many vertices it has, where its edges say so.
   void set_vertices(std::int64_t count) { types_[0].end = count; }
 
-  /// Of the file that it becomes.
-  const GraphDescription& description() const { return graph_.about; }
-  const ImportOptions& options() const { return graph_.options; }
-  /// The folder or file, for messages.
-  const std::string& place() const { return graph_.place; }
+  const DescribedGraph& graph() const { return graph_; }
 
   /// Calls `use` for piece after piece, in the order of the file, the same each time: heads and
   /// tails, ids within the types. A share of several ranks only of edges that are in_parts().
@@ -59,10 +104,6 @@ class GraphSource {
   bool both_ways(int triplet) const { return typed() && relation(triplet).both_ways; }
   /// Where edge e of a triplet stands: "FILE:LINE".
   std::string edge_place(int triplet, std::int64_t edge) const;
-  /// What an edge is in its file.
-  const char* line() const { return graph_.line; }
-  /// Who says that only one direction of each edge is listed; empty: nobody.
-  const std::string& one_direction_by() const { return graph_.one_direction_by; }
   /// Null where the edges of the triplet, so many, have none.
   std::unique_ptr<FeatureRows> open_edge_features(int triplet, std::int64_t edges) const {
     return open_rows(relation(triplet).features, edges, relation(triplet).things);
@@ -71,7 +112,6 @@ class GraphSource {
   /// Null where the type has none.
   std::unique_ptr<FeatureRows> open_features(int type) const { return open(type, described(type).features); }
   std::unique_ptr<FeatureRows> open_labels(int type) const { return open(type, described(type).labels); }
-  NoClass no_class() const { return graph_.no_class; }
   /// The ids that vertices had in the file. Is asked once for each type.
   VertexIds read_ids(int type) const;
   /// When each vertex was; none: nobody knows.

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "copy_contents.hpp"
-#include "edge_pieces.hpp"
+#include "edge_text.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
@@ -50,7 +50,7 @@ class MatrixEdges : public EdgeSource {
       if (from_.weighted(r)) return true;
     return false;
   }
-  std::string name() const override { return from_.place(); }
+  std::string name() const override { return from_.graph().place; }
   std::string place(std::int64_t entry) const override {
     const auto [relation, edge] = origin(entry);
     return from_.edge_place(relation, edge);
@@ -223,8 +223,8 @@ class GraphImport {
       }
       check_inputs(plan, output);
       source_.emplace(plan.describe());
-      options_ = source_->options();
-      description_ = source_->description();
+      options_ = source_->graph().options;
+      description_ = source_->graph().about;
       triplets_ = source_->relations();
       shares_ = plan.shared && source_->in_parts();
       for (int r = 0; r < triplets_; ++r) {
@@ -276,7 +276,7 @@ class GraphImport {
     OgbLabels labels;
     std::vector<std::optional<Splits>> splits(options_.splits.size());
     on_first_rank(comm_, [&] {
-      labels = read_labels(source_->open_labels(type), count, source_->no_class());
+      labels = read_labels(source_->open_labels(type), count, source_->graph().no_class);
       splits = read_splits(type, columns, labels);
     });
     import_labels(comm_, labels, *writer_, type);
@@ -424,10 +424,10 @@ class GraphImport {
 
   template <class Index>
   void report(const Csr<Index>& rows, const EdgeCounts& counts, EdgeReport of, double start) {
-    if (source_) of.line = source_->line();
+    if (source_) of.line = source_->graph().line;
     const auto entries = comm_.all_reduce(rows.entries(), Reduction::kSum, "import");
     if (!typed_) {
-      if (source_) of.one_direction_by = source_->one_direction_by();
+      if (source_) of.one_direction_by = source_->graph().one_direction_by;
       of.advises = !description_.directed;
       one_way_ = of.options.symmetrize ? 0 : count_one_way(comm_, rows);
       if (source_) report_edges(of, counts, entries, one_way_, now() - start);

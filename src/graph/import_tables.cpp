@@ -92,33 +92,4 @@ std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, 
   });
 }
 
-namespace {
-
-class WithoutColumn : public FeatureRows {
- public:
-  WithoutColumn(std::unique_ptr<FeatureRows> rows, std::int64_t column)
-      : rows_(std::move(rows)), column_(column), row_(static_cast<std::size_t>(rows_->columns())) {}
-  std::int64_t columns() const override { return rows_->columns() - 1; }
-  bool half() const override { return rows_->half(); }
-  void next(std::span<double> row) override {
-    rows_->next(row_);
-    const auto left = row_.begin() + column_;
-    std::copy(left + 1, row_.end(), std::copy(row_.begin(), left, row.begin()));
-  }
-  void finish() override { rows_->finish(); }
-  std::string place() const override { return rows_->place(); }
-
- private:
-  std::unique_ptr<FeatureRows> rows_;
-  std::int64_t column_;
-  std::vector<double> row_;
-};
-
-}  // namespace
-
-std::unique_ptr<FeatureRows> without_column(std::unique_ptr<FeatureRows> rows, std::int64_t column) {
-  if (!rows || rows->columns() <= 1) return nullptr;
-  return std::make_unique<WithoutColumn>(std::move(rows), column);
-}
-
 }  // namespace espalier

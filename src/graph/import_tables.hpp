@@ -49,7 +49,4 @@ struct EntriesOfEdges {
 std::int64_t import_edge_features(const Communicator& comm, GivenFeatures from, bool half,
                                   const std::vector<EntriesOfEdges>& into, GraphWriter& writer);
 
-/// The features without one column, a weight; null where it is the only one.
-std::unique_ptr<FeatureRows> without_column(std::unique_ptr<FeatureRows> rows, std::int64_t column);
-
 }  // namespace espalier

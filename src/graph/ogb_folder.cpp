@@ -11,7 +11,6 @@
 #include "array_tables.hpp"
 #include "espalier/base/error.hpp"
 #include "graph_source.hpp"
-#include "import_tables.hpp"
 #include "ogb_tables.hpp"
 
 namespace espalier {

@@ -14,6 +14,7 @@
 #include "espalier/file/content_check.hpp"
 #include "espalier/file/hdf5.hpp"
 #include "espalier/graph/graph_file.hpp"
+#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 
@@ -84,8 +85,10 @@ inline void check_range(const OpenGraphFile& h, std::int64_t begin, std::int64_t
                  h.info.nodes);
 }
 
-/// Collective, as all that follow. A list of texts, or of numbers, whole on every rank. Throw
-/// UserError(kInput) on every rank.
+/// Collective, as all that follow. Texts [begin, end) of a list; a list of texts, or of numbers,
+/// whole on every rank. Throw UserError(kInput) on every rank.
+std::vector<std::string> read_texts(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t begin,
+                                    std::int64_t end);
 std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset);
 Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset);
 
@@ -189,6 +192,27 @@ Buffer<T> read_checked(OpenGraphFile& h, const hdf5::Dataset& dataset, const hdf
   if (overlap > 0) share = content_digest(std::span<const T>(values.data(), entries), first);
   check_content(h, dataset, first, entries, share);
   return values;
+}
+
+// Collective. Where these rows, of so many, begin in another list, of `total` entries, and where
+// the last one ends. `says_before`: a message says what stands before what does not ascend.
+inline Buffer<std::int64_t> read_starts(OpenGraphFile& h, const hdf5::Dataset& dataset, const RowRange& range,
+                                        std::int64_t rows, std::int64_t total, const std::string& other,
+                                        bool says_before) {
+  const auto& name = dataset.name;
+  const auto check = [&](const auto& starts) {
+    if (range.begin == 0 && starts[0] != 0) fail(h, "{} starts with {}, not with 0", name, starts[0]);
+    if (range.end == rows && starts.back() != total)
+      fail(h, "{} ends with {}, but {} has {} entries", name, starts.back(), other, total);
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      if (starts[i] < 0 || starts[i] > total || (i > 0 && starts[i] < starts[i - 1]))
+        fail(h, "{} is not ascending within [0, {}]: entry {} is {}{}", name, total,
+             range.begin + static_cast<std::int64_t>(i), starts[i],
+             says_before && i > 0 ? fmt::format(" after {}", starts[i - 1]) : "");
+  };
+  // The entry behind my last row is the first of another rank, but for the very last.
+  return read_checked<std::int64_t>(h, dataset, {range.begin, range.end + 1, 1}, check,
+                                    range.end < rows || range.size() == 0 ? 1 : 0);
 }
 
 }  // namespace espalier

@@ -183,15 +183,7 @@ std::vector<std::string> GraphFile::read_texts(Column column, int owner, std::in
       texts.push_back(std::to_string(id));
     return texts;
   }
-  const bool good = hdf5::read_texts(dataset, begin, end, texts);
-  agree(h.comm, [&] {
-    if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
-  });
-  if (h.view.verify == Verify::kNo) return texts;
-  const auto hashes = hashes_of(texts);
-  check_content(h, dataset, begin, hashes.size(),
-                content_digest(std::span<const std::int64_t>(hashes), begin));
-  return texts;
+  return espalier::read_texts(h, dataset, begin, end);
 }
 
 void read_feature_columns(OpenGraphFile& h) {

@@ -6,16 +6,22 @@
 
 namespace espalier {
 
-std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset) {
-  std::vector<std::string> names;
-  const bool good = hdf5::read_texts(dataset, 0, dataset.rows(), names);
+std::vector<std::string> read_texts(OpenGraphFile& h, const hdf5::Dataset& dataset, std::int64_t begin,
+                                    std::int64_t end) {
+  std::vector<std::string> texts;
+  const bool good = hdf5::read_texts(dataset, begin, end, texts);
   agree(h.comm, [&] {
     if (!good) fail(h, "{} is no list of texts of fixed length (h5py: dtype 'S')", dataset.name);
   });
-  const auto hashes = hashes_of(names);
-  if (h.view.verify != Verify::kNo)
-    check_content(h, dataset, 0, hashes.size(), content_digest(std::span<const std::int64_t>(hashes), 0));
-  return names;
+  if (h.view.verify == Verify::kNo) return texts;
+  const auto hashes = hashes_of(texts);
+  check_content(h, dataset, begin, hashes.size(),
+                content_digest(std::span<const std::int64_t>(hashes), begin));
+  return texts;
+}
+
+std::vector<std::string> read_names(OpenGraphFile& h, const hdf5::Dataset& dataset) {
+  return read_texts(h, dataset, 0, dataset.rows());
 }
 
 Buffer<std::int64_t> read_list(OpenGraphFile& h, const hdf5::Dataset& dataset) {

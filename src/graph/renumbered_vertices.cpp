@@ -1,4 +1,4 @@
-#include "renumbered_vertices.hpp"
+#include "copy_contents.hpp"
 
 #include <algorithm>
 #include <compare>

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "described_graph.hpp"
-#include "edge_pieces.hpp"
+#include "edge_text.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/file/csv.hpp"

@@ -11,7 +11,7 @@
 
 #include "copy_contents.hpp"
 #include "espalier/base/clock.hpp"
-#include "espalier/base/group_stably.hpp"
+
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
@@ -20,6 +20,7 @@
 #include "espalier/graph/generate.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/row_range.hpp"
+#include "fetch_rows.hpp"
 
 namespace espalier {
 
@@ -86,33 +87,29 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
     Index row, column;
   };
   const auto mine = even_range(edges, comm.size(), comm.rank());
-  const auto rounds = (edges / comm.size() + kEdgesPerRound) / kEdgesPerRound;
   EdgeList<Index> received;
   received.sources.reserve(mine.size() * (symmetrize ? 2 : 1));
   received.targets.reserve(received.sources.capacity());
   const double start = now();
   double said = start;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    if (now() - said > kSilence) {
-      said = now();
-      log::info("edges      {} % drawn after {:.0f} s", 100 * round / rounds, said - start);
-    }
-    Buffer<Entry> made;
-    const auto part = even_range(mine.size(), rounds, round);
-    made.reserve(part.size() * (symmetrize ? 2 : 1));
-    for (auto e = mine.begin + part.begin; e < mine.begin + part.end; ++e) {
-      const Edge edge = edge_at(e);
-      made.push_back({static_cast<Index>(edge.target), static_cast<Index>(edge.source)});
-      if (symmetrize) made.push_back({static_cast<Index>(edge.source), static_cast<Index>(edge.target)});
-    }
-    const auto counts = group_stably(
-        made, comm.size(), [&](const Entry& entry) { return even_owner(n, comm.size(), entry.row); });
-    const auto got = comm.all_to_all_v(std::span<const Entry>(made), counts, "generate");
-    for (const auto& entry : got.data) {
-      received.targets.push_back(entry.row);
-      received.sources.push_back(entry.column);
-    }
-  }
+  std::int64_t drawn = 0;
+  exchange_in_rounds<Entry>(
+      comm, n, mine.size(), kEdgesPerRound, "generate",
+      [&](std::int64_t e, auto& made) {
+        const Edge edge = edge_at(mine.begin + e);
+        drawn = e + 1;
+        made.push_back({static_cast<Index>(edge.target), static_cast<Index>(edge.source)});
+        if (symmetrize) made.push_back({static_cast<Index>(edge.source), static_cast<Index>(edge.target)});
+      },
+      [&](const auto&, const auto&, const auto& got) {
+        for (const auto& entry : got.data) {
+          received.targets.push_back(entry.row);
+          received.sources.push_back(entry.column);
+        }
+        if (now() - said < kSilence || drawn == mine.size()) return;
+        said = now();
+        log::info("edges      {} % drawn after {:.0f} s", 100 * drawn / mine.size(), said - start);
+      });
   return received;
 }
 

@@ -1,5 +1,5 @@
-// How many vertices have how many entries in their row of the matrix: what estimates go by that do
-// not hold the graph. Read from where rows begin, which is little beside the entries.
+// What ranks find together of a whole graph file. How many vertices have how many entries in their
+// row, read from where rows begin, is what estimates go by; then facts of edges and of columns.
 #pragma once
 
 #include <cstdint>
