@@ -3,10 +3,10 @@
 // matrix the tables of a relation's edges speak of.
 #pragma once
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "fetch_rows.hpp"
 #include "renumbered_vertices.hpp"
 

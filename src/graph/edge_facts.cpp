@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "espalier/base/mix.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/graph/degrees.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

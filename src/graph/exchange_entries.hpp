@@ -7,8 +7,8 @@
 #include <span>
 
 #include "espalier/base/group_stably.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {

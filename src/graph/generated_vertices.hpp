@@ -6,9 +6,9 @@
 #include <functional>
 #include <span>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/generate.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -15,10 +15,10 @@
 #include "espalier/base/counted.hpp"
 #include "espalier/base/escape.hpp"
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/file/hdf5_memory.hpp"
 #include "espalier/file/structure.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "labelled_splits.hpp"
 #include "open_graph_file.hpp"
 

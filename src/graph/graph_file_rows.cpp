@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include "checked_read.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "espalier/base/group_stably.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/graph/degrees.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -6,8 +6,8 @@
 
 #include "checked_read.hpp"
 #include "espalier/base/escape.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/graph/degrees.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/clean_graph.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/agree.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

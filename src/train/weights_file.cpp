@@ -157,7 +157,7 @@ Buffer<float> whole_of(const Communicator& world, const StateTensor& tensor) {
   }
   const bool whole = std::ssize(mine) == tensor.size();
   if (world.all_reduce(std::int64_t{whole}, Reduction::kMin, "checkpoint") != 0) return mine;
-  // One range of each rank, one after another (feature/state_tensor.hpp).
+  // One range of each rank, one after another (file/state_tensor.hpp).
   auto all = world.all_gather_v(std::span<const float>(mine), "checkpoint");
   return {all.begin(), all.end()};
 }

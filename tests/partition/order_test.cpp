@@ -10,8 +10,8 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/file/hdf5.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "files.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"

@@ -22,9 +22,9 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {

@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/base/search.hpp"
 #include "espalier/base/shared_list.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/partition/owner_map.hpp"
 #include "espalier/partition/row_partition.hpp"

@@ -31,7 +31,7 @@
 
 #include "espalier/comm/counters.hpp"
 #include "espalier/feature/input_stores.hpp"
-#include "espalier/feature/state_tensor.hpp"
+#include "espalier/file/state_tensor.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/report.hpp"

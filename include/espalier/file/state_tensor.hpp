@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 
