@@ -64,7 +64,8 @@ void take_tensors(const Space& space, const std::vector<NamedTensor>& tensors, c
 template <class Space>
 TrainedWeights trained_weights(const Space& space, const Network<float, Space>& network,
                                const InputStoresOn<Space>& input) {
-  TrainedWeights weights = {.tensors = trained_tensors(space, network)};
+  TrainedWeights weights;
+  weights.tensors = trained_tensors(space, network);
   if (const auto* const rows = input.embeddings()) weights.embeddings = rows->weights(space);
   return weights;
 }
