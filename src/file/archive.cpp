@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "espalier/base/error.hpp"
-#include "espalier/file/structure.hpp"
 
 namespace espalier {
 

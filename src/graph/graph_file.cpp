@@ -18,7 +18,6 @@
 #include "espalier/base/row_range.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/file/hdf5_memory.hpp"
-#include "espalier/file/structure.hpp"
 #include "labelled_splits.hpp"
 #include "open_graph_file.hpp"
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "espalier/comm/agree.hpp"
+#include "espalier/file/archive.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {

@@ -6,6 +6,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/version.hpp"
+#include "espalier/file/archive.hpp"
 
 namespace espalier {
 

@@ -6,6 +6,7 @@
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/agree.hpp"
 #include "espalier/dense/first_not_finite.hpp"
+#include "espalier/file/archive.hpp"
 
 namespace espalier {
 
@@ -18,11 +19,13 @@ constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", k
 constexpr std::uint64_t kOffset = 0xcbf29ce484222325u, kPrime = 0x100000001b3u;  // FNV-1a
 
 // Where weights are not finite, in words; empty where they are.
-std::string not_finite_in(const std::vector<NamedTensor>& tensors) {
-  for (const auto& tensor : tensors)
-    if (const auto k = first_not_finite(Cpu{}, tensor.values.data(), std::ssize(tensor.values)); k >= 0)
-      return fmt::format("{} has {} in row {}, column {}", tensor.name, tensor.values[k], k / tensor.columns,
+std::string not_finite_in(const std::vector<StateTensor>& tensors) {
+  for (const auto& tensor : tensors) {
+    const auto all = tensor.all();
+    if (const auto k = first_not_finite(Cpu{}, all.data(), std::ssize(all)); k >= 0)
+      return fmt::format("{} has {} in row {}, column {}", tensor.name, all[k], k / tensor.columns,
                          k % tensor.columns);
+  }
   return {};
 }
 
@@ -101,7 +104,8 @@ void take(const Communicator& world, const StateTensor& tensor, const std::strin
     weights.embeddings.push_back(tensor);
     weights.embeddings.back().name = name;
   } else {
-    weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)});
+    weights.tensors.push_back(
+        kept_tensor(name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)));
   }
 }
 
@@ -119,11 +123,11 @@ TrainedWeights weights_of(const Communicator& world, const TrainingState& state)
   return weights;
 }
 
-std::uint64_t weights_digest(std::span<const NamedTensor> tensors) {
+std::uint64_t weights_digest(std::span<const StateTensor> tensors) {
   std::uint64_t digest = kOffset;
   for (const auto& tensor : tensors)
     if (tensor.name.starts_with(kWeights))
-      for (const float x : tensor.values) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * kPrime;
+      for (const float x : tensor.all()) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * kPrime;
   return digest;
 }
 
@@ -160,13 +164,7 @@ Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
 std::string weights_bytes(const TrainedWeights& weights) {
   if (const auto place = not_finite_in(weights.tensors); !place.empty())
     throw UserError(ExitCode::kDiverged, "weights.h5 is not written: " + place);
-  std::vector<StateTensor> tensors;
-  for (const auto& of : weights.tensors)
-    tensors.push_back({of.name, of.rows, of.columns, {{0, of.rows}}, [&of](RowRange rows, float* to) {
-                         std::copy_n(of.values.data() + rows.begin * of.columns, rows.size() * of.columns,
-                                     to);
-                       }});
-  return sealed_bytes(kFormat, tensors, [&](ArchiveWriter& archive) {
+  return sealed_bytes(kFormat, weights.tensors, [&](ArchiveWriter& archive) {
     archive("epoch", weights.epoch);
     write_trained_on(archive, weights);
   });
@@ -180,11 +178,8 @@ TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
   const ArchiveReader archive(kFormat, path, bytes);
   TrainedWeights weights{read_trained_on(archive), {}};
   archive("epoch", weights.epoch);
-  for (const auto& name : hdf5::dataset_names(archive.file())) {
-    if (!is_trained(name)) continue;
-    const auto tensor = archive.tensor(name);
-    weights.tensors.push_back({name, tensor.rows, tensor.columns, tensor.all()});
-  }
+  for (const auto& name : hdf5::dataset_names(archive.file()))
+    if (is_trained(name)) weights.tensors.push_back(archive.tensor(name));
   return weights;
 }
 

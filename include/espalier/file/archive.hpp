@@ -77,12 +77,12 @@ class ArchiveWriter {
   bool sealed_ = false, good_ = true;
 };
 
-/// Collective. My rows of a data set of this shape, from row `begin` on, with its digest; `values`
-/// are [rows, width].
+/// Collective. My rows of a new array, from row `begin` on, with its digest.
 template <class T>
-void write_rows(hdf5::Output& output, const char* name, const std::vector<std::int64_t>& shape,
-                std::int64_t width, std::int64_t begin, std::span<const T> values, std::string_view label) {
+void write_array(hdf5::Output& output, const char* name, const std::vector<std::int64_t>& shape,
+                 std::int64_t begin, std::span<const T> values, std::string_view label) {
   const auto dataset = hdf5::reserve_dataset(output.file(), name, hdf5::file_type<T>(), shape);
+  const auto width = dataset.columns();
   const hdf5::Slab slab{begin, begin + std::ssize(values) / width, width};
   output.require(dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data()),
                  name);

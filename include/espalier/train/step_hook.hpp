@@ -77,10 +77,11 @@ struct TensorPlaceOn {
   std::string former_name = {};  ///< in checkpoints of earlier versions, where it was another
 };
 
-/// The tensors of a checkpoint, and which of them were taken.
+/// The tensors of a file, of a checkpoint unless it is said, and which of them were taken.
 class SavedTensors {
  public:
-  explicit SavedTensors(const std::vector<StateTensor>& tensors) : tensors_(tensors) {}
+  explicit SavedTensors(const std::vector<StateTensor>& tensors, std::string file = "the checkpoint")
+      : tensors_(tensors), file_(std::move(file)) {}
 
   /// Throws UserError(kInput) where there is none of that name, or it has another shape.
   const StateTensor& take(const std::string& name, std::int64_t rows, std::int64_t columns,
@@ -95,6 +96,7 @@ class SavedTensors {
 
  private:
   const std::vector<StateTensor>& tensors_;
+  std::string file_;
   std::set<std::string, std::less<>> taken_;
 };
 

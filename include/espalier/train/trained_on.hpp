@@ -14,10 +14,12 @@
 #include <string>
 
 #include "espalier/feature/normalize_rows.hpp"
-#include "espalier/file/archive.hpp"
 #include "espalier/graph/graph_file.hpp"
 
 namespace espalier {
+
+class ArchiveReader;
+class ArchiveWriter;
 
 struct TrainedOn {
   std::string config = {};               ///< the resolved config of the run, TOML

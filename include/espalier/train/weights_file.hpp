@@ -24,14 +24,8 @@ namespace espalier {
 /// Its name beside weights.h5.
 inline constexpr const char* kEmbeddingsFile = "embeddings.h5";
 
-struct NamedTensor {
-  std::string name;  ///< "weights/layer1.bias"
-  std::int64_t rows = 0, columns = 0;
-  Buffer<float> values;  ///< [rows * columns]
-};
-
 struct TrainedWeights : TrainedOn {
-  std::vector<NamedTensor> tensors;          ///< weights/ and statistics/ (network_tensors.hpp)
+  std::vector<StateTensor> tensors;          ///< weights/ and statistics/ (network_tensors.hpp)
   std::vector<StateTensor> embeddings = {};  ///< weights/embedding.TYPE, read from where they lie
   std::string no_embeddings = {};            ///< why there are none, of a weights.h5 without
   std::int64_t epoch = 0;                    ///< after which they were these
@@ -40,7 +34,7 @@ struct TrainedWeights : TrainedOn {
 };
 
 /// FNV-1a over the bits of all that is called weights/..., in this order.
-std::uint64_t weights_digest(std::span<const NamedTensor> tensors);
+std::uint64_t weights_digest(std::span<const StateTensor> tensors);
 /// Collective. The same with the trainable embeddings, if any: `weights_digest` of a report. The
 /// embeddings are those of a run, each rank's as it would save them.
 std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights);
