@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kUserBlock = 512, kBlock = std::int64_t{4} << 20;
 constexpr const char* kLabel = "checkpoint";
+constexpr fmt::format_string<const std::string&> kChecksum =
+    "{}: is damaged: its checksum does not fit its bytes";
 
 // ---- seals ----
 
@@ -87,10 +89,6 @@ void check_beginning(const ArchiveFormat& format, const std::string& beginning, 
                 text.substr(size_at, text.find('\n', size_at) - size_at));
 }
 
-void check_same(const std::string& beginning, const std::string& seal, const std::string& path) {
-  if (beginning != seal) input_error("{}: is damaged: its checksum does not fit its bytes", path);
-}
-
 std::vector<RangeChecksum> checksums_of(const RangedFile& file, RowRange range, const std::string& path) {
   std::vector<RangeChecksum> checksums;
   Buffer<char> bytes(static_cast<std::size_t>(std::min(kBlock, range.size())));
@@ -130,7 +128,7 @@ void check_seal(const Communicator& world, const ArchiveFormat& format, const st
   });
   const auto seal = seal_of(world, format, mine, size);
   agree(world, [&] {
-    if (world.rank() == 0) check_same(beginning, seal, path);
+    if (world.rank() == 0 && beginning != seal) input_error(kChecksum, path);
   });
 }
 
@@ -143,7 +141,8 @@ ArchiveReader::ArchiveReader(const ArchiveFormat& format, const std::string& pat
   const auto size = std::ssize(bytes);
   const auto beginning = bytes.substr(0, kUserBlock);
   check_beginning(format, beginning, size, path);
-  check_same(beginning, seal_of(format, size, crc_of(bytes.data() + kUserBlock, size - kUserBlock)), path);
+  if (beginning != seal_of(format, size, crc_of(bytes.data() + kUserBlock, size - kUserBlock)))
+    input_error(kChecksum, path);
   hdf5::silence();
   opened_->size = size;
   opened_->image.write(0, size, bytes.data());

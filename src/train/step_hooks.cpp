@@ -70,7 +70,7 @@ void SavedTensors::check_all_taken() const {
   };
   for (const auto& tensor : tensors_)
     if (!taken_.contains(tensor.name) && !may_stay(tensor.name))
-      input_error("{} has {}, which no part of this network or training takes; it is of another kind", file_,
+      input_error("{} has {}, which no part of this training or network takes; it is of another kind", file_,
                   tensor.name);
 }
 
