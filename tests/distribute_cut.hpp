@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/product/dist_csr.hpp"
 
 namespace espalier {

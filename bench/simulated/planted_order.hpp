@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <span>
 
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/partition/order.hpp"
 #include "simulated/skewed_rows.hpp"
 

@@ -7,7 +7,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/graph_facts.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

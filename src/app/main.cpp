@@ -19,7 +19,7 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/node_memory.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/file/structure.hpp"
+#include "espalier/file/hdf5.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"

@@ -185,11 +185,7 @@ std::string VerifyRuns::train_in_two(const VerifiedRun& run, std::int64_t copies
   if (!arguments_.folder.empty()) file.emplace(world_, arguments_.folder);
   TrainingState state;
   train(run, copies, losses, nullptr, [&](const Job& job, const TrainingState& now) {
-    state = file ? file->saved({.state = now,
-                                .epochs = {},
-                                .config = to_toml(job.config),
-                                .ranks = world_.size(),
-                                .graph = job.graph})
+    state = file ? file->saved({{to_toml(job.config), job.graph}, now, {}, 0, world_.size()})
                  : kept_in_memory(world_, now);
   });
   auto found = train(run, copies, losses, &state, nullptr);

@@ -9,9 +9,9 @@
 #include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/parallel_reads.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/feature/row_cache.hpp"
 #include "espalier/file/content_digest.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

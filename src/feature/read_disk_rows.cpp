@@ -1,9 +1,9 @@
 // Rows of a graph file that stay there: all are read once, for the digests of their chunks.
 #include <algorithm>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/feature/disk_rows.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/graph/id_route.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

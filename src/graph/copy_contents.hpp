@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "fetch_rows.hpp"
 
 namespace espalier {

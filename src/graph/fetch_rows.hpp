@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "espalier/base/group_stably.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {

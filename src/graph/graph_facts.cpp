@@ -7,7 +7,7 @@
 #include <map>
 
 #include "espalier/base/host_device.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

@@ -13,11 +13,10 @@
 #include <fstream>
 
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/hdf5_memory.hpp"
-#include "espalier/file/structure.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "labelled_splits.hpp"
 #include "open_graph_file.hpp"
 

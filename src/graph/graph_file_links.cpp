@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "espalier/base/text.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "espalier/dense/paired_rows.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

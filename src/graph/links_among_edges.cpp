@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "espalier/base/group_stably.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

@@ -14,7 +14,7 @@
 #include "espalier/file/content_check.hpp"
 #include "espalier/file/hdf5.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "fetch_rows.hpp"

@@ -19,7 +19,7 @@
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "fetch_rows.hpp"
 
 namespace espalier {

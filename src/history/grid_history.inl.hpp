@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "espalier/base/id_map.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/history/grid_history.hpp"
 #include "history_cache.inl.hpp"
 

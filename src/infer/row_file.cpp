@@ -12,6 +12,7 @@ namespace espalier {
 
 namespace {
 
+constexpr ArchiveFormat kFormat = {"espalier-rows", "rows"};
 constexpr const char *kPredictions = "/predictions", *kIds = "/ids";
 
 template <class T, class Convert>
@@ -77,20 +78,13 @@ RowFile::Datasets RowFile::create(const RowTable& table) {
     made.predictions = shape_.labels > 0
                            ? make(kPredictions, hdf5::file_type<std::uint8_t>(), {count, shape_.labels})
                            : make(kPredictions, hdf5::file_type<std::int32_t>(), {count});
-  if (table.chosen) write_ids(table);
-  return made;
-}
-
-// Every rank its part of the list.
-void RowFile::write_ids(const RowTable& table) {
-  const auto& ids = *table.chosen;
-  const auto dataset = hdf5::create_dataset(output_.file(), table.path(kIds), hdf5::file_type<std::int64_t>(),
-                                            {std::ssize(ids)});
-  const auto& comm = output_.comm();
-  const auto mine = even_range(std::ssize(ids), comm.size(), comm.rank());
-  output_.require(dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<std::int64_t>(),
-                                                       {mine.begin, mine.end, 1}, ids.data() + mine.begin),
+  if (!table.chosen) return made;
+  const auto ids = make(kIds, hdf5::file_type<std::int64_t>(), {count});
+  const auto mine = even_range(count, output_.comm().size(), output_.comm().rank());
+  output_.require(hdf5::write_slab(ids, hdf5::memory_type<std::int64_t>(), {mine.begin, mine.end, 1},
+                                   table.chosen->data() + mine.begin),
                   table.path(kIds));
+  return made;
 }
 
 // What is not finite itself is another's to refuse (layerwise_pass.hpp).
@@ -152,24 +146,22 @@ void RowFile::check() {
   });
 }
 
-// The group of a type.
-bool RowFile::describe_group(const RowTable& table) const {
-  if (table.type.empty()) return true;
-  const hdf5::Handle group(H5Gopen2(output_.file().id(), table.path("").c_str(), H5P_DEFAULT), H5Gclose);
-  return group.valid() && hdf5::write_text_attribute(group, "type", table.type) &&
-         hdf5::write_integer_attribute(group, "first", table.vertices.begin) &&
-         hdf5::write_integer_attribute(group, "vertices", table.vertices.size()) &&
-         (!table.trained || hdf5::write_bool_attribute(group, "trained", *table.trained));
-}
-
-void RowFile::commit(const std::function<bool(const hdf5::Handle& root)>& describe) {
+void RowFile::commit(const std::function<void(ArchiveWriter&)>& describe) {
   check();
   datasets_.clear();
-  const auto& file = output_.file();
-  bool good = hdf5::write_text_attribute(file, "format", "espalier-rows");
-  good = hdf5::write_integer_attribute(file, "version", 1) && good;
-  for (const auto& table : shape_.tables) good = describe_group(table) && good;
-  output_.require(describe(file) && good, "an attribute");
+  ArchiveWriter archive(output_.file(), kFormat);
+  for (const auto& table : shape_.tables) {
+    if (table.type.empty()) continue;
+    const auto group = hdf5::open_group(output_.file(), table.path(""));
+    ArchiveWriter of_type(group);
+    of_type("type", table.type);
+    of_type("first", table.vertices.begin);
+    of_type("vertices", table.vertices.size());
+    of_type("trained", table.trained);
+    archive.note(of_type.good());
+  }
+  describe(archive);
+  output_.require(archive.good(), "an attribute");
   output_.commit();
 }
 

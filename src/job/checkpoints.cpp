@@ -278,13 +278,11 @@ void JobCheckpoints::save(const TrainingState& state, const std::vector<EpochRep
   if (stopping_)
     job_.tell(log::Level::kInfo, "{}: all ranks stop here; saving a checkpoint", policy_.reason());
   try {
-    const Checkpoint checkpoint = {state,
+    const Checkpoint checkpoint = {{to_toml(job_.config), job_.graph, job_.standardization},
+                                   state,
                                    history,
-                                   to_toml(job_.config),
                                    job_.config.train.seed,
                                    job_.grid->ranks(),
-                                   job_.graph,
-                                   job_.standardization,
                                    digest_of(job_.owners.groups.get())};
     latest_ = folder_.save(
         world, state.cursor, [&](const std::string& path) { write_checkpoint(world, checkpoint, path); },

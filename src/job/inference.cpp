@@ -40,8 +40,10 @@ std::string made_of(const Job& job, const TrainedModel& model, const LayerOption
   auto words = fmt::format("{} {} {}", kVersion, hex(digest), weights.config);
   for (const auto& key : changed_keys(there, job.config, job.graph))
     if (key.effect != KeyEffect::kCost) words += fmt::format(" {} = {}", key.name, key.second);
-  for (const auto& tensor : weights.tensors)
-    words += tensor.name + hex(content_digest(std::span<const float>(tensor.values), 0));
+  for (const auto& tensor : weights.tensors) {
+    const auto all = tensor.all();
+    words += tensor.name + hex(content_digest(std::span<const float>(all), 0));
+  }
   for (const auto* numbers : {&weights.standardization.mean, &weights.standardization.deviation})
     for (const auto number : *numbers) words += fmt::format(" {}", number);
   if (options.sampled) words += " sampled";

@@ -129,10 +129,10 @@ void KeptLayers::check() {
 }
 
 void KeptLayers::end() {
-  const auto digest = hex(job_.grid->world().all_reduce(digest_, Reduction::kSum, "setup"));
-  file_->commit([&](const hdf5::Handle& root) {
-    return hdf5::write_text_attribute(root, kMadeOf, made_of_) &&
-           hdf5::write_text_attribute(root, kDigest, digest);
+  const auto digest = job_.grid->world().all_reduce(digest_, Reduction::kSum, "setup");
+  file_->commit([&](ArchiveWriter& archive) {
+    archive(kMadeOf, made_of_);
+    archive(kDigest, digest);
   });
   file_.reset();
   done_ = open_;

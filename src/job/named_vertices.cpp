@@ -11,7 +11,7 @@
 #include "espalier/base/text.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

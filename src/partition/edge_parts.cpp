@@ -5,11 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "espalier/graph/row_range.hpp"
-#include "espalier/partition/order.hpp"
+#include "espalier/base/row_range.hpp"
 #include "partition_pattern.hpp"
 #include "proposals.hpp"
-#include "sidecar.hpp"
 
 namespace espalier {
 
@@ -72,62 +70,6 @@ EdgeCutQuality quality_of(const EdgeCutTask& task, const Buffer<std::uint16_t>& 
   const auto all = static_cast<double>(sums[0]);
   return {static_cast<double>(sums[1]) / all, balance(vertices), balance(entries),
           static_cast<double>(sums[2]) / all};
-}
-
-namespace {
-
-// Collective. Of each entry of my rows in the file.
-Buffer<std::uint16_t> parts_in_file(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts,
-                                    const GraphFile& file) {
-  const auto& info = file.info();
-  Buffer<std::uint16_t> found;
-  in_row_parts(
-      task.world, task.nodes,
-      [&](std::int64_t begin, std::int64_t end) {
-        const auto rows = file.read_rows<std::int64_t>(begin, end);
-        for (auto v = begin; v < end; ++v) {
-          const auto pairs = v - task.mine().begin;
-          const auto of_loop = task.rows.row_size(pairs) > 0 ? parts[task.rows.row_begin(pairs)]
-                                                             : static_cast<std::uint16_t>(v % task.parts);
-          for (const auto column : rows.row_indices(v - begin)) {
-            const auto u = info.schema.vertex_of(column);
-            found.push_back(u == v ? of_loop : parts[entry_at(task.rows, pairs, u)]);
-          }
-        }
-      },
-      1 + info.edges / info.nodes);
-  return found;
-}
-
-}  // namespace
-
-void write_edge_parts(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts, const GraphFile& file,
-                      const std::string& method, const OutputFile& output_file) {
-  const auto& info = file.info();
-  const auto mine = parts_in_file(task, parts, file);
-  const auto sizes = task.world.all_gather(std::ssize(mine), kCut);
-  const auto begin = std::accumulate(sizes.begin(), sizes.begin() + task.world.rank(), std::int64_t{0});
-  hdf5::Output output(task.world, output_file);
-  if (task.parts <= 256)
-    write_rows<std::uint8_t>(output, "/part", {info.edges}, 1, begin,
-                             Buffer<std::uint8_t>(mine.begin(), mine.end()), kCut);
-  else
-    write_rows<std::uint16_t>(output, "/part", {info.edges}, 1, begin, mine, kCut);
-  std::vector<std::int64_t> entries(static_cast<std::size_t>(task.parts), 0);
-  for (const auto part : mine) ++entries[part];
-  task.world.all_reduce(std::span(entries), Reduction::kSum, kCut);
-  const auto some = even_range(task.parts, task.world.size(), task.world.rank());
-  write_rows<std::int64_t>(output, "/entries", {task.parts}, 1, some.begin,
-                           std::span(entries).subspan(some.begin, some.size()), kCut);
-  const auto& root = output.file();
-  bool good = hdf5::write_text_attribute(root, "format", "espalier-edge-parts");
-  good = hdf5::write_integer_attribute(root, "version", 1) && good;
-  good = hdf5::write_text_attribute(root, "method", method) && good;
-  good = hdf5::write_integer_attribute(root, "parts", task.parts) && good;
-  if (const auto pattern = pattern_digest(file.content()))
-    good = hdf5::write_text_attribute(root, "pattern", hex(*pattern)) && good;
-  output.require(good, "an attribute");
-  output.commit();
 }
 
 }  // namespace espalier

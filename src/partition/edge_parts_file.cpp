@@ -6,56 +6,96 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/file/archive.hpp"
+#include "espalier/partition/order.hpp"
+#include "partition_pattern.hpp"
 #include "proposals.hpp"
-#include "sidecar.hpp"
 
 namespace espalier {
 
 namespace {
 
-class EdgePartsSidecar {
- public:
-  explicit EdgePartsSidecar(const std::string& path)
-      : sidecar_("edge parts", path, "make them with `espalier partition GRAPH --edges`") {}
+constexpr ArchiveFormat kFormat = {"espalier-edge-parts", "edge parts",
+                                   "make them with `espalier partition GRAPH --edges`"};
 
-  EdgePartsInfo read() {
-    std::int64_t parts = 0;
-    const auto head = sidecar_.open("espalier-edge-parts", [&](const SidecarHead&) { return look(parts); });
-    EdgePartsInfo info = {head.method, head.pattern, std::vector<std::int64_t>(parts)};
-    sidecar_.read_array(entries_, std::span(info.entries), 1);
-    std::int64_t sum = 0;
-    for (const auto of_part : info.entries)
-      if (of_part < 0 || __builtin_add_overflow(sum, of_part, &sum)) sum = -1;
-    if (sum != part_.rows())
-      sidecar_.fail(fmt::format("/entries does not add up to the {} entries of /part", part_.rows()));
-    return info;
-  }
+// ---- writing ----
 
- private:
-  // What is wrong with the structure, or nothing.
-  std::string look(std::int64_t& parts) {
-    const auto& file = sidecar_.file();
-    if (!hdf5::read_integer_attribute(file, "parts", parts) || parts < 1 || parts > kMostEdgeParts)
-      return fmt::format("its attribute parts is {}, not a number from 1 to {}",
-                         hdf5::describe_attribute(file, "parts"), kMostEdgeParts);
-    part_ = hdf5::open_dataset(file, "/part");
-    entries_ = hdf5::open_dataset(file, "/entries");
-    for (const auto* dataset : {&part_, &entries_})
-      if (auto wrong = sidecar_.check_integers(*dataset); !wrong.empty()) return wrong;
-    const std::size_t bytes = parts <= 256 ? 1 : 2;
-    if (part_.shape.size() != 1 || part_.type_size != bytes || part_.type_signed)
-      return fmt::format("/part is not one row of uint{}", 8 * bytes);
-    if (entries_.shape.size() != 1 || entries_.type_size != 8 || entries_.rows() != parts)
-      return fmt::format("/entries is not int64 [{}]", parts);
-    const auto all = part_.rows() * static_cast<std::int64_t>(bytes) + 8 * parts;
-    if (part_.rows() > sidecar_.size() || all > sidecar_.size())
-      return fmt::format("is cut off, or compressed: {} bytes, and its arrays have {}", sidecar_.size(), all);
-    return "";
-  }
+// Collective. Of each entry of my rows in the file.
+Buffer<std::uint16_t> parts_in_file(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts,
+                                    const GraphFile& file) {
+  const auto& info = file.info();
+  Buffer<std::uint16_t> found;
+  in_row_parts(
+      task.world, task.nodes,
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto rows = file.read_rows<std::int64_t>(begin, end);
+        for (auto v = begin; v < end; ++v) {
+          const auto pairs = v - task.mine().begin;
+          const auto of_loop = task.rows.row_size(pairs) > 0 ? parts[task.rows.row_begin(pairs)]
+                                                             : static_cast<std::uint16_t>(v % task.parts);
+          for (const auto column : rows.row_indices(v - begin)) {
+            const auto u = info.schema.vertex_of(column);
+            found.push_back(u == v ? of_loop : parts[entry_at(task.rows, pairs, u)]);
+          }
+        }
+      },
+      1 + info.edges / info.nodes);
+  return found;
+}
 
-  SidecarReader sidecar_;
-  hdf5::Dataset part_, entries_;
-};
+}  // namespace
+
+void write_edge_parts(const EdgeCutTask& task, const Buffer<std::uint16_t>& parts, const GraphFile& file,
+                      const std::string& method, const OutputFile& output_file) {
+  const auto& info = file.info();
+  const auto mine = parts_in_file(task, parts, file);
+  const auto sizes = task.world.all_gather(std::ssize(mine), kCut);
+  const auto begin = std::accumulate(sizes.begin(), sizes.begin() + task.world.rank(), std::int64_t{0});
+  hdf5::Output output(task.world, output_file);
+  if (task.parts <= 256)
+    write_array<std::uint8_t>(output, "/part", {info.edges}, begin,
+                              Buffer<std::uint8_t>(mine.begin(), mine.end()), kCut);
+  else
+    write_array<std::uint16_t>(output, "/part", {info.edges}, begin, mine, kCut);
+  std::vector<std::int64_t> entries(static_cast<std::size_t>(task.parts), 0);
+  for (const auto part : mine) ++entries[part];
+  task.world.all_reduce(std::span(entries), Reduction::kSum, kCut);
+  const auto some = even_range(task.parts, task.world.size(), task.world.rank());
+  write_array<std::int64_t>(output, "/entries", {task.parts}, some.begin,
+                            std::span(entries).subspan(some.begin, some.size()), kCut);
+  ArchiveWriter archive(output.file(), kFormat);
+  archive("method", method);
+  archive("parts", task.parts);
+  archive("pattern", pattern_digest(file.content()));
+  output.require(archive.good(), "an attribute");
+  output.commit();
+}
+
+// ---- reading ----
+
+namespace {
+
+hdf5::Dataset open_part(const ArchiveReader& archive, std::int64_t parts) {
+  return archive.open_array(
+      "/part", {-1}, parts <= 256 ? hdf5::memory_type<std::uint8_t>() : hdf5::memory_type<std::uint16_t>());
+}
+
+EdgePartsInfo read_on_this_rank(const std::string& path) {
+  const auto archive = ArchiveReader::look_at(kFormat, path);
+  EdgePartsInfo info;
+  std::int64_t parts = 0, sum = 0;
+  archive("method", info.method);
+  archive("pattern", info.pattern);
+  archive("parts", parts);
+  if (parts < 1 || parts > kMostEdgeParts)
+    archive.fail(fmt::format("its attribute parts is {}, not a number from 1 to {}", parts, kMostEdgeParts));
+  info.entries = archive.array<std::int64_t>("/entries", {parts});
+  for (const auto of_part : info.entries)
+    if (of_part < 0 || __builtin_add_overflow(sum, of_part, &sum)) sum = -1;
+  if (const auto rows = open_part(archive, parts).rows(); sum != rows)
+    archive.fail(fmt::format("/entries does not add up to the {} entries of /part", rows));
+  return info;
+}
 
 }  // namespace
 
@@ -64,10 +104,9 @@ std::int64_t EdgePartsInfo::edges() const {
 }
 
 EdgePartsInfo read_edge_parts_info(const Communicator& comm, const std::string& path) {
-  hdf5::silence();
   EdgePartsInfo info;
   agree(comm, [&] {
-    if (comm.rank() == 0) info = EdgePartsSidecar(path).read();
+    if (comm.rank() == 0) info = read_on_this_rank(path);
   });
   std::int64_t head[] = {info.parts(), info.pattern.has_value(),
                          static_cast<std::int64_t>(info.pattern.value_or(0))};
@@ -79,59 +118,39 @@ EdgePartsInfo read_edge_parts_info(const Communicator& comm, const std::string& 
   return info;
 }
 
-struct EdgePartsReader::Open {
-  const Communicator& comm;
-  std::string path;
-  EdgePartsInfo info;
-  SidecarReader sidecar;
-  hdf5::Handle file;
-  hdf5::Dataset part;
-  std::uint64_t digest = 0;
-};
-
-EdgePartsReader::EdgePartsReader(const Communicator& comm, std::string path, EdgePartsInfo info)
-    : open_(new Open{
-          comm, path, std::move(info), SidecarReader("edge parts", path, "write it again"), {}, {}}) {
+EdgePartsReader::EdgePartsReader(const Communicator& comm, const std::string& path, EdgePartsInfo info)
+    : comm_(comm), info_(std::move(info)) {
   agree(comm, [&] {
-    open_->file = hdf5::open_file_unlocked(path);
-    if (open_->file.valid()) open_->part = hdf5::open_dataset(open_->file, "/part");
-    if (!open_->part.exists() || open_->part.rows() != open_->info.edges())
-      open_->sidecar.fail("changed, or cannot be opened: " + hdf5::reason());
+    archive_ = std::make_shared<ArchiveReader>(kFormat, path);
+    part_ = std::make_shared<hdf5::Dataset>(open_part(*archive_, info_.parts()));
+    if (part_->rows() != info_.edges()) archive_->fail("changed while it was read");
   });
-}
-EdgePartsReader::~EdgePartsReader() = default;
-EdgePartsReader::EdgePartsReader(EdgePartsReader&&) noexcept = default;
-
-const EdgePartsInfo& EdgePartsReader::info() const {
-  return open_->info;
 }
 
 Buffer<std::uint16_t> EdgePartsReader::read(std::int64_t begin, std::int64_t end) {
   Buffer<std::uint16_t> parts(end - begin);
-  const auto read_as = [&](auto number) {
-    using Number = decltype(number);
+  const auto read_as = [&]<class Number>(Number) {
     Buffer<Number> stored(end - begin);
-    if (!hdf5::read_slab(open_->part, hdf5::memory_type<Number>(), {begin, end, 1}, stored.data()))
-      open_->sidecar.fail("cannot read /part: " + hdf5::reason());
-    open_->digest += content_digest(std::span<const Number>(stored), begin);
+    archive_->read(*part_, hdf5::memory_type<Number>(), {begin, end}, stored.data());
+    digest_ += content_digest(std::span<const Number>(stored), begin);
     std::ranges::copy(stored, parts.begin());
   };
-  agree(open_->comm, [&] {
-    if (open_->part.type_size == 1)
+  agree(comm_, [&] {
+    if (part_->type_size == 1)
       read_as(std::uint8_t());
     else
       read_as(std::uint16_t());
-    const auto none = std::ranges::find_if(parts, [&](int part) { return part >= open_->info.parts(); });
+    const auto none = std::ranges::find_if(parts, [&](int part) { return part >= info_.parts(); });
     if (none != parts.end())
-      open_->sidecar.fail(fmt::format("entry {} is in part {} of {}", begin + (none - parts.begin()), *none,
-                                      open_->info.parts()));
+      archive_->fail(
+          fmt::format("entry {} is in part {} of {}", begin + (none - parts.begin()), *none, info_.parts()));
   });
   return parts;
 }
 
 void EdgePartsReader::check() const {
-  const auto digest = open_->comm.all_reduce(open_->digest, Reduction::kSum, kCut);
-  agree(open_->comm, [&] { open_->sidecar.check_digest(open_->part, digest); });
+  const auto digest = comm_.all_reduce(digest_, Reduction::kSum, kCut);
+  agree(comm_, [&] { archive_->check_digest(*part_, digest); });
 }
 
 }  // namespace espalier

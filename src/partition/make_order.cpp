@@ -4,7 +4,7 @@
 
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

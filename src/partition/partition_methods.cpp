@@ -5,7 +5,7 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/named.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/partition/edge_parts.hpp"
 
 namespace espalier {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "espalier/graph/graph_facts.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {

@@ -50,12 +50,11 @@ const StateTensor& SavedTensors::take(const std::string& name, std::int64_t rows
   auto found = std::ranges::find(tensors_, name, &StateTensor::name);
   if (found == tensors_.end() && !former_name.empty())
     found = std::ranges::find(tensors_, former_name, &StateTensor::name);
-  if (found == tensors_.end())
-    input_error("the checkpoint has no {}; it is of another kind of network", name);
+  if (found == tensors_.end()) input_error("{} has no {}; it is of another kind of network", file_, name);
   mark(found->name);
   if (found->rows != rows || found->columns != columns)
-    input_error("{} is {} x {} in the checkpoint and {} x {} in this network", name, found->rows,
-                found->columns, rows, columns);
+    input_error("{} is {} x {} in {} and {} x {} in this network; it is of another network or graph", name,
+                found->rows, found->columns, file_, rows, columns);
   return *found;
 }
 
@@ -71,7 +70,7 @@ void SavedTensors::check_all_taken() const {
   };
   for (const auto& tensor : tensors_)
     if (!taken_.contains(tensor.name) && !may_stay(tensor.name))
-      input_error("the checkpoint has {}, which no part of this training takes; it is of another kind of job",
+      input_error("{} has {}, which no part of this training or network takes; it is of another kind", file_,
                   tensor.name);
 }
 

@@ -1,89 +1,31 @@
 #include "espalier/train/weights_file.hpp"
 
-#include <zlib.h>
-
 #include <bit>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "checkpoint_seal.hpp"
-#include "espalier/base/version.hpp"
+#include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/dense/matrix.hpp"
 #include "espalier/dense/tensor_updates.hpp"
-#include "espalier/file/hdf5_memory.hpp"
-#include "espalier/train/checkpoint.hpp"
-#include "known_graph.hpp"
+#include "espalier/file/archive.hpp"
 
 namespace espalier {
 
 namespace {
 
-constexpr const char* kTitle = "espalier-weights 1";
+constexpr ArchiveFormat kFormat = {"espalier-weights", "weights.h5"};
 constexpr std::string_view kWeights = "weights/", kStatistics = "statistics/", kBest = "best/",
                            kEmbedding = "weights/embedding.";
 
 constexpr std::uint64_t kOffset = 0xcbf29ce484222325u, kPrime = 0x100000001b3u;  // FNV-1a
 
-bool has_title(const std::string& bytes) {
-  return bytes.starts_with(fmt::format("{}\n", kTitle));
-}
-
-// The seal that fits the bytes behind it.
-std::string seal_of_bytes(const std::string& bytes) {
-  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
-  const auto checksum = crc32_z(crc32_z(0, nullptr, 0), data + kUserBlock, bytes.size() - kUserBlock);
-  return seal_of(kTitle, std::ssize(bytes), static_cast<std::uint32_t>(checksum));
-}
-
-// Throws UserError(kInput), naming `path` and the damage, where the bytes are not, or no longer, a
-// weights.h5.
-void check_bytes(const std::string& bytes, const std::string& path) {
-  if (std::ssize(bytes) < kUserBlock || !has_title(bytes))
-    input_error("{}: its first bytes are not \"{}\"", path, kTitle);
-  const std::string found = bytes.c_str();  // the block ends with zeros
-  if (found.find(fmt::format("\nbytes {}\n", bytes.size())) == std::string::npos)
-    input_error("{}: is damaged: it has {} bytes, not as many as were written", path, bytes.size());
-  if (!bytes.starts_with(seal_of_bytes(bytes)))
-    input_error("{}: is damaged: its checksum does not fit its bytes", path);
-}
-
-void require_made(bool good, const std::string& what) {
-  if (!good)
-    throw UserError(ExitCode::kInternal,
-                    fmt::format("cannot make a file in memory: {}: {}", what, hdf5::reason()));
-}
-
-template <class T>
-hid_t native_type() {
-  return std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
-}
-
-template <class T>
-void write_matrix(const hdf5::Handle& file, const std::string& name, std::int64_t rows, std::int64_t columns,
-                  const T* values) {
-  const auto type = std::is_same_v<T, float> ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
-  const auto dataset = hdf5::create_dataset(file, "/" + name, type, {rows, columns});
-  require_made(dataset.exists() && hdf5::write_slab(dataset, native_type<T>(), {0, rows, columns}, values),
-               name);
-}
-
-Matrix<float> read_matrix(const hdf5::Handle& file, const std::string& name, const std::string& path) {
-  const auto dataset = hdf5::open_dataset(file, "/" + name);
-  if (dataset.shape.size() != 2 || !dataset.is_float())
-    input_error("{}: {} is no matrix of numbers", path, name);
-  Matrix<float> matrix(dataset.rows(), dataset.columns());
-  if (!hdf5::read_slab(dataset, native_type<float>(), {0, matrix.rows, matrix.columns}, matrix.data.data()))
-    input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
-  return matrix;
-}
-
 // Where weights are not finite, in words; empty where they are.
-std::string not_finite_in(const std::vector<NamedTensor>& tensors) {
-  for (const auto& tensor : tensors)
-    if (const auto k = first_not_finite(Cpu{}, tensor.values.data(), std::ssize(tensor.values)); k >= 0)
-      return fmt::format("{} has {} in row {}, column {}", tensor.name, tensor.values[k], k / tensor.columns,
+std::string not_finite_in(const std::vector<StateTensor>& tensors) {
+  for (const auto& tensor : tensors) {
+    const auto all = tensor.all();
+    if (const auto k = first_not_finite(Cpu{}, all.data(), std::ssize(all)); k >= 0)
+      return fmt::format("{} has {} in row {}, column {}", tensor.name, all[k], k / tensor.columns,
                          k % tensor.columns);
+  }
   return {};
 }
 
@@ -99,17 +41,11 @@ std::string name_of_today(const std::string& name) {
   return fmt::format("{}layer{}.{}", kStatistics, number / 2 + 1, number % 2 == 0 ? "mean" : "variance");
 }
 
-void write_row(const hdf5::Handle& file, const char* name, const std::vector<double>& values) {
-  if (!values.empty()) write_matrix(file, name, 1, std::ssize(values), values.data());
-}
-
 // Collective.
 TrainedWeights from_checkpoint(const Communicator& world, const std::string& path) {
   auto checkpoint = read_checkpoint(world, path);
   auto weights = weights_of(world, checkpoint.state);
-  weights.config = std::move(checkpoint.config);
-  weights.graph = std::move(checkpoint.graph);
-  weights.standardization = std::move(checkpoint.standardization);
+  static_cast<TrainedOn&>(weights) = std::move(checkpoint);
   return weights;
 }
 
@@ -122,9 +58,8 @@ std::string why_of_another_run(const Checkpoint& embeddings, const TrainedWeight
   if (!theirs.datasets.empty() && !ours.datasets.empty())
     if (const auto difference = describe_difference(theirs, ours); !difference.empty())
       return fmt::format("on another graph, in {}", difference);
-  if (!embeddings.weights_digest.empty() && !weights.digest.empty() &&
-      embeddings.weights_digest != weights.digest)
-    return fmt::format("its weights_digest is {}, and that of the weights {}", embeddings.weights_digest,
+  if (!embeddings.digest.empty() && !weights.digest.empty() && embeddings.digest != weights.digest)
+    return fmt::format("its weights_digest is {}, and that of the weights {}", embeddings.digest,
                        weights.digest);
   return {};
 }
@@ -157,7 +92,7 @@ Buffer<float> whole_of(const Communicator& world, const StateTensor& tensor) {
   }
   const bool whole = std::ssize(mine) == tensor.size();
   if (world.all_reduce(std::int64_t{whole}, Reduction::kMin, "checkpoint") != 0) return mine;
-  // One range of each rank, one after another (feature/state_tensor.hpp).
+  // One range of each rank, one after another (file/state_tensor.hpp).
   auto all = world.all_gather_v(std::span<const float>(mine), "checkpoint");
   return {all.begin(), all.end()};
 }
@@ -169,7 +104,8 @@ void take(const Communicator& world, const StateTensor& tensor, const std::strin
     weights.embeddings.push_back(tensor);
     weights.embeddings.back().name = name;
   } else {
-    weights.tensors.push_back({name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)});
+    weights.tensors.push_back(
+        kept_tensor(name_of_today(name), tensor.rows, tensor.columns, whole_of(world, tensor)));
   }
 }
 
@@ -187,11 +123,11 @@ TrainedWeights weights_of(const Communicator& world, const TrainingState& state)
   return weights;
 }
 
-std::uint64_t weights_digest(std::span<const NamedTensor> tensors) {
+std::uint64_t weights_digest(std::span<const StateTensor> tensors) {
   std::uint64_t digest = kOffset;
   for (const auto& tensor : tensors)
     if (tensor.name.starts_with(kWeights))
-      for (const float x : tensor.values) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * kPrime;
+      for (const float x : tensor.all()) digest = (digest ^ std::bit_cast<std::uint32_t>(x)) * kPrime;
   return digest;
 }
 
@@ -218,13 +154,9 @@ std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& we
 }
 
 Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
-  Checkpoint checkpoint;
+  Checkpoint checkpoint{weights, {}, {}};
   checkpoint.state.tensors = weights.embeddings;
   checkpoint.state.best_epoch = weights.epoch;
-  checkpoint.config = weights.config;
-  checkpoint.weights_digest = weights.digest;
-  checkpoint.graph = weights.graph;
-  checkpoint.standardization = weights.standardization;
   checkpoint.ranks = ranks;
   return checkpoint;
 }
@@ -232,70 +164,22 @@ Checkpoint embeddings_of(const TrainedWeights& weights, int ranks) {
 std::string weights_bytes(const TrainedWeights& weights) {
   if (const auto place = not_finite_in(weights.tensors); !place.empty())
     throw UserError(ExitCode::kDiverged, "weights.h5 is not written: " + place);
-  hdf5::silence();
-  hdf5::WrittenBytes written;
-  auto file = hdf5::create_in_memory(written, kUserBlock);
-  require_made(file.valid(), "its beginning");
-  if (!hdf5::write_long_text_attribute(file, "format", "espalier-weights") ||
-      !hdf5::write_integer_attribute(file, "version", 1) ||
-      !hdf5::write_long_text_attribute(file, "espalier", kVersion) ||
-      !hdf5::write_integer_attribute(file, "epoch", weights.epoch) ||
-      !hdf5::write_long_text_attribute(file, "weights_digest", weights.digest) ||
-      !hdf5::write_long_text_attribute(file, "config", weights.config) ||
-      !hdf5::write_long_text_attribute(file, "graph", graph_to_json(weights.graph)))
-    throw UserError(ExitCode::kInternal, "cannot make weights.h5: an attribute: " + hdf5::reason());
-  for (const auto& tensor : weights.tensors)
-    write_matrix(file, tensor.name, tensor.rows, tensor.columns, tensor.values.data());
-  write_row(file, kMean, weights.standardization.mean);
-  write_row(file, kDeviation, weights.standardization.deviation);
-  require_made(write_columns(file, weights.graph.feature_columns), "the names of columns");
-  require_made(file.close(), "its end");
-  std::string bytes(static_cast<std::size_t>(written.size()), '\0');
-  written.read(0, written.size(), bytes.data());
-  return bytes.replace(0, kUserBlock, seal_of_bytes(bytes));
+  return sealed_bytes(kFormat, weights.tensors, [&](ArchiveWriter& archive) {
+    archive("epoch", weights.epoch);
+    write_trained_on(archive, weights);
+  });
 }
 
 bool is_weights_file(const std::string& path) {
-  const auto file = RangedFile::open(path);
-  std::string beginning(64, '\0');
-  file.read(0, beginning.data(), std::ssize(beginning));
-  return has_title(beginning);
+  return is_sealed_as(kFormat, path);
 }
 
 TrainedWeights weights_from(const std::string& bytes, const std::string& path) {
-  check_bytes(bytes, path);
-  hdf5::silence();
-  hdf5::WrittenBytes image;
-  image.write(0, std::ssize(bytes), bytes.data());
-  const auto file = hdf5::open_in_memory(image);
-  if (!file.valid()) input_error("{}: is no HDF5 file behind its first {} bytes", path, kUserBlock);
-  TrainedWeights weights;
-  std::string graph;
-  std::int64_t version = 0;
-  if (!hdf5::read_integer_attribute(file, "version", version) || version != 1)
-    input_error("{}: its attribute version is {}; this program reads version 1", path,
-                hdf5::describe_attribute(file, "version"));
-  if (!hdf5::read_integer_attribute(file, "epoch", weights.epoch) ||
-      !hdf5::read_text_attribute(file, "config", weights.config) ||
-      !hdf5::read_text_attribute(file, "graph", graph))
-    input_error("{}: one of its attributes epoch, config and graph is missing", path);
-  hdf5::read_text_attribute(file, "weights_digest", weights.digest);
-  try {
-    read_graph(graph, weights.graph);
-  } catch (const std::exception& error) {
-    input_error("{}: its attribute graph cannot be understood: {}", path, error.what());
-  }
-  for (const auto& name : hdf5::dataset_names(file)) {
-    if (!is_trained(name)) continue;
-    auto matrix = read_matrix(file, name, path);
-    weights.tensors.push_back({name, matrix.rows, matrix.columns, std::move(matrix.data)});
-  }
-  if (!read_columns(file, weights.graph.feature_columns))
-    input_error("{}: its names of columns cannot be understood", path);
-  weights.standardization = read_standardization(file, path);
-  const auto& [mean, deviation] = weights.standardization;
-  if (mean.size() != deviation.size())
-    input_error("{}: {} has {} columns, {} has {}", path, kMean, mean.size(), kDeviation, deviation.size());
+  const ArchiveReader archive(kFormat, path, bytes);
+  TrainedWeights weights{read_trained_on(archive), {}};
+  archive("epoch", weights.epoch);
+  for (const auto& name : hdf5::dataset_names(archive.file()))
+    if (is_trained(name)) weights.tensors.push_back(archive.tensor(name));
   return weights;
 }
 

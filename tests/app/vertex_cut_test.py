@@ -282,7 +282,7 @@ class Refused(CutTest):
             self.refuse(3, [str(path), *words], *cut, ranks=2)
             path.write_bytes(good)
 
-        refuse("is HDF5 but not", format=np.bytes_("espalier-order"))
+        refuse("is HDF5 but no edge parts", format=np.bytes_("espalier-order"))
         refuse("version 7", version=7)
         refuse("its attribute parts is", parts=0)
         refuse("other edges", "espalier partition", pattern=np.bytes_("0" * 16))

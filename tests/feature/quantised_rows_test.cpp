@@ -7,9 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/feature/code_use.hpp"
 #include "espalier/feature/row_store.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 namespace {

@@ -2,7 +2,7 @@
 // Laws: degrees that all ranks read together are those of the rows, on every rank, whoever reads
 // which rows in how many pieces.
 #include "espalier/graph/graph_facts.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <map>
 #include <set>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/file/hdf5_memory.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "graph/generated.hpp"
 #include "user_error.hpp"
 

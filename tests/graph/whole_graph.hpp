@@ -9,9 +9,9 @@
 #include <set>
 
 #include "dense/random_matrices.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "graph/row_parts.hpp"
 #include "mpi_test.hpp"
 

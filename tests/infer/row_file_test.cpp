@@ -102,8 +102,7 @@ TEST(RowFile, HoldsWhatEachRankWrote) {
           test_world().barrier();
           EXPECT_FALSE(std::filesystem::exists(path));
           test_world().barrier();
-          file.commit(
-              [](const hdf5::Handle& root) { return hdf5::write_integer_attribute(root, "layer", 5); });
+          file.commit([](ArchiveWriter& archive) { archive("layer", 5); });
           expect_table(path, table, half, several_labels);
           std::int64_t layer = 0;
           EXPECT_TRUE(hdf5::read_integer_attribute(hdf5::open_file(test_world(), path), "layer", layer));
@@ -128,7 +127,7 @@ TEST(RowFile, HoldsEachTypeByItself) {
       const auto path = fmt::format("{}/{}-{}.h5", folder, static_cast<int>(owned), step);
       RowFile file(test_world(), path, {"/logits", kWidth, false, 0, tables});
       write(file, owned, step, true);
-      file.commit([](const hdf5::Handle&) { return true; });
+      file.commit([](ArchiveWriter&) {});
       EXPECT_FALSE(hdf5::open_dataset(hdf5::open_file(test_world(), path), "/logits").exists());
       for (const auto& table : tables) expect_table(path, table, false, false);
     }
@@ -145,9 +144,7 @@ TEST(RowFile, LeavesNothingWithoutCommitAndReplacesNothingUnasked) {
   test_world().barrier();
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   test_world().barrier();
-  RowFile(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}}).commit([](const auto&) {
-    return true;
-  });
+  RowFile(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}}).commit([](ArchiveWriter&) {});
   EXPECT_THROW(RowFile(test_world(), path, {"/embeddings", kWidth, false, 0, {all(false)}}), UserError);
   EXPECT_NO_THROW(RowFile(test_world(), {path, true}, {"/embeddings", kWidth, false, 0, {all(false)}}));
 }

@@ -10,8 +10,8 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/file/hdf5.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "files.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
@@ -129,13 +129,13 @@ TEST(Order, OfAnotherProgramIsReadAndWhatIsNoneRefused) {
                 hdf5::remove_attribute(file, "format");
                 hdf5::write_text_attribute(file, "format", "espalier-graph");
               }),
-         "not an order");
+         "is HDF5 but no order");
   expect(with("version",
               [](const auto& file, Order&) {
                 hdf5::remove_attribute(file, "version");
                 hdf5::write_integer_attribute(file, "version", 2);
               }),
-         "has format version 2");
+         "is of version 2");
   expect(with("pattern", [](const auto& file, Order&) { hdf5::write_text_attribute(file, "pattern", "x"); }),
          "not 16 hex digits");
   expect(with("cluster", [](const auto&, Order& o) { o.cluster[7] = 4; }), "vertex 7 is in cluster 4 of 4");

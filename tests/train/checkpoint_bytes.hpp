@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include "espalier/train/checkpoint.hpp"
@@ -45,10 +44,9 @@ inline Checkpoint checkpoint_from(const Communicator& ranks, const std::string& 
 /// A tensor whose rows are all here; `mine`: those that are this rank's to save.
 inline StateTensor tensor_with(std::string name, std::int64_t rows, std::int64_t columns,
                                Buffer<float> values, RowRange mine) {
-  const auto kept = std::make_shared<const Buffer<float>>(std::move(values));
-  return {std::move(name), rows, columns, {mine}, [kept, columns](RowRange range, float* to) {
-            std::copy_n(kept->data() + range.begin * columns, range.size() * columns, to);
-          }};
+  auto tensor = kept_tensor(std::move(name), rows, columns, std::move(values));
+  tensor.mine = {mine};
+  return tensor;
 }
 
 }  // namespace espalier

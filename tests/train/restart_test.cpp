@@ -82,24 +82,23 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
     resumed_step = checkpoint.state.cursor.step;
     trainer.restore(checkpoint.state);
   }
-  const auto result =
-      trainer.train({.on_epoch =
-                         [&](const EpochReport& epoch) {
-                           epochs.push_back(epoch);
-                           EXPECT_EQ(epoch.resumed_step, resumed_step);
-                           resumed_step = 0;
-                         },
-                     .next =
-                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
-                           leg.moments.push_back(cursor);
-                           return next ? next(cursor, steps, last) : Next::kGoOn;
-                         },
-                     .save =
-                         [&](const TrainingState& state) {
-                           leg.saved.push_back(checkpoint_bytes(
-                               ranks, {state, epochs, "", config.train.seed, grid.ranks(), {}}));
-                         },
-                     .goes_on = goes_on});
+  const auto result = trainer.train({.on_epoch =
+                                         [&](const EpochReport& epoch) {
+                                           epochs.push_back(epoch);
+                                           EXPECT_EQ(epoch.resumed_step, resumed_step);
+                                           resumed_step = 0;
+                                         },
+                                     .next =
+                                         [&](const Cursor& cursor, std::int64_t steps, bool last) {
+                                           leg.moments.push_back(cursor);
+                                           return next ? next(cursor, steps, last) : Next::kGoOn;
+                                         },
+                                     .save =
+                                         [&](const TrainingState& state) {
+                                           leg.saved.push_back(checkpoint_bytes(
+                                               ranks, {{}, state, epochs, config.train.seed, grid.ranks()}));
+                                         },
+                                     .goes_on = goes_on});
   leg.interrupted = result.interrupted;
   leg.outcome.weights = weights_of(trainer.network());
   leg.outcome.digest = trainer.weights_digest();

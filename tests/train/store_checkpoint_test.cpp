@@ -24,7 +24,7 @@ std::string bytes_of(const Grid& grid, const TestedEmbeddings<Cpu>& tested) {
 }
 
 std::uint64_t digest_of(const Grid& grid, const TestedEmbeddings<Cpu>& tested) {
-  return weights_digest(grid.world(), {.tensors = {}, .embeddings = tested.store.weights(Cpu{1})});
+  return weights_digest(grid.world(), {{}, {}, tested.store.weights(Cpu{1})});
 }
 
 // The wide table is larger than what is read at a time; it is owned in one way on each grid.

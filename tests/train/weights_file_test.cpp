@@ -44,14 +44,14 @@ TrainedWeights some_weights() {
   return weights;
 }
 
-void expect_same(const std::vector<NamedTensor>& a, std::vector<NamedTensor> b) {
+void expect_same(const std::vector<StateTensor>& a, const std::vector<StateTensor>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (const auto& tensor : a) {
-    const auto other = std::ranges::find(b, tensor.name, &NamedTensor::name);
+    const auto other = std::ranges::find(b, tensor.name, &StateTensor::name);
     ASSERT_NE(other, b.end()) << tensor.name;
     EXPECT_EQ(other->rows, tensor.rows);
     EXPECT_EQ(other->columns, tensor.columns);
-    EXPECT_EQ(std::memcmp(other->values.data(), tensor.values.data(), tensor.values.size() * 4), 0);
+    EXPECT_EQ(std::memcmp(other->all().data(), tensor.all().data(), tensor.size() * sizeof(float)), 0);
   }
 }
 
@@ -84,7 +84,7 @@ TEST(WeightsFile, ACheckpointGivesItsBestWeightsOrThoseOfItsMoment) {
     Checkpoint checkpoint;
     checkpoint.state.cursor = {4, 0};
     auto tensors = now;
-    tensors.push_back({"optimizer/layer1.self/first_moment", 1, 1, {1}});
+    tensors.push_back(kept_tensor("optimizer/layer1.self/first_moment", 1, 1, {1}));
     if (has_best) {
       checkpoint.state.best_epoch = 2;
       for (auto tensor : best) {
@@ -99,7 +99,7 @@ TEST(WeightsFile, ACheckpointGivesItsBestWeightsOrThoseOfItsMoment) {
       if (tensor.name.ends_with("statistics/layer1.variance"))
         tensor.name.replace(tensor.name.size() - 15, 15, "1");
       checkpoint.state.tensors.push_back(
-          tensor_with(tensor.name, tensor.rows, tensor.columns, tensor.values,
+          tensor_with(tensor.name, tensor.rows, tensor.columns, tensor.all(),
                       even_range(tensor.rows, test_world().size(), test_world().rank())));
     }
     checkpoint.graph.features = 5;
@@ -223,7 +223,7 @@ TEST(WeightsFile, ADigestIsThatOfOneLoopOverAllNumbers) {
   const auto add = [](std::uint64_t& to, std::uint64_t word) { to = (to ^ word) * 0x100000001b3u; };
   for (const auto& tensor : weights.tensors)
     if (tensor.name.starts_with("weights/"))
-      for (const float x : tensor.values) add(digest, std::bit_cast<std::uint32_t>(x));
+      for (const float x : tensor.all()) add(digest, std::bit_cast<std::uint32_t>(x));
   for (std::uint64_t row = 0; row < 7; ++row) {
     std::uint64_t of_row = 0xcbf29ce484222325u;
     add(of_row, row);

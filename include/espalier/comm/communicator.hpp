@@ -19,6 +19,7 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/traffic.hpp"
 
 namespace espalier {
@@ -216,5 +217,18 @@ class Communicator {
 /// error of the lowest such rank, so that all leave together, with one message. Other exceptions
 /// become a UserError with exit code 1. `work` may be collective if it fails on all or none.
 void agree(const Communicator& comm, const std::function<void()>& work);
+
+/// Calls read(begin, end), which may be collective, for this rank's share of n rows of so many
+/// values, in pieces of bounded size, as often on every rank.
+template <class Read>
+void in_row_parts(const Communicator& comm, std::int64_t n, const Read& read, std::int64_t values = 1) {
+  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 20;
+  const auto mine = even_range(n, comm.size(), comm.rank());
+  const auto parts = 1 + n * values / comm.size() / kValuesPerPart;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const auto rows = even_range(mine.size(), parts, part);
+    read(mine.begin + rows.begin, mine.begin + rows.end);
+  }
+}
 
 }  // namespace espalier

@@ -29,7 +29,7 @@
 
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/feature/row_store.hpp"
-#include "espalier/feature/state_tensor.hpp"
+#include "espalier/file/state_tensor.hpp"
 #include "espalier/graph/schema.hpp"
 
 namespace espalier {

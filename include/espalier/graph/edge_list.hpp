@@ -18,7 +18,7 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {

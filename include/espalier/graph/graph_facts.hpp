@@ -7,7 +7,7 @@
 
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/row_range.hpp"
 
 namespace espalier {
 

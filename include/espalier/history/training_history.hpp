@@ -29,7 +29,7 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/comm/counters.hpp"
-#include "espalier/feature/state_tensor.hpp"
+#include "espalier/file/state_tensor.hpp"
 #include "espalier/history/grid_history.hpp"
 #include "espalier/history/history_policy.hpp"
 #include "espalier/history/prune.hpp"

@@ -28,7 +28,7 @@
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/file/hdf5_output.hpp"
+#include "espalier/file/archive.hpp"
 #include "espalier/infer/row_sink.hpp"
 #include "espalier/partition/ownership.hpp"
 
@@ -77,17 +77,15 @@ class RowFile {
   void check();
 
   /// Collective, once all is written. `describe` adds attributes to the root of the file, the same
-  /// on every rank, and says whether that went well. The file is there afterwards.
-  void commit(const std::function<bool(const hdf5::Handle& root)>& describe);
+  /// on every rank. The file is there afterwards.
+  void commit(const std::function<void(ArchiveWriter&)>& describe);
 
  private:
   struct Datasets {
     hdf5::Dataset rows, predictions;
   };
   Datasets create(const RowTable& table);
-  void write_ids(const RowTable& table);
   void write_predictions(const Datasets& to, std::int64_t place, const ConstMatrixView<float>& logits);
-  bool describe_group(const RowTable& table) const;
   Buffer<Half> halves_of(const RowTable& table, std::int64_t place, const ConstMatrixView<float>& rows);
 
   hdf5::Output output_;

@@ -50,20 +50,14 @@ std::unique_ptr<EmbeddingStoreOn<Space>> trained_embeddings(const Job& job, cons
   auto store = make_embeddings(job, space, grid);
   if (store == nullptr) return store;
   note_activity("reading the embeddings");
+  const auto& weights = model.weights;
+  SavedTensors saved(weights.embeddings, model.path);
   const auto find = [&](const std::string& name, std::int64_t rows,
                         std::int64_t columns) -> const StateTensor& {
-    const auto& path = model.path;
-    const auto& tensors = model.weights.embeddings;
-    const auto found = std::ranges::find(tensors, name, &StateTensor::name);
-    if (tensors.empty() && !model.weights.no_embeddings.empty())
-      input_error("{}: {}; put the one beside it that was written with it", path,
-                  model.weights.no_embeddings);
-    if (found == tensors.end())
-      input_error("{} has no {}, which this network has; its weights are of another network", path, name);
-    if (found->rows != rows || found->columns != columns)
-      input_error("{} is {} x {} in {} and {} x {} for {}; embeddings are of the graph they were trained on",
-                  name, found->rows, found->columns, path, rows, columns, job.config.graph.file);
-    return *found;
+    if (weights.embeddings.empty() && !weights.no_embeddings.empty())
+      input_error("{}: {}; put the one beside it that was written with it", model.path,
+                  weights.no_embeddings);
+    return saved.take(name, rows, columns);
   };
   agree(job.grid->world(), [&] { store->restore(space, find, /*with_state=*/false); });
   return store;

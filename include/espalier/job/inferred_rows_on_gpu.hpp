@@ -40,8 +40,8 @@ RowFileShape shape_of(const Job& job, const TrainedModel& model, const RowsWante
 /// Those of the target, of which a list is.
 const RowTable& table_of_target(const Job& job, const RowsWanted& wanted);
 
-/// Attributes that say what made the file. Did all go well?
-bool describe_rows(const hdf5::Handle& root, const Job& job, const TrainedModel& model,
+/// Attributes that say what made the file.
+void describe_rows(ArchiveWriter& archive, const Job& job, const TrainedModel& model,
                    const RowsWanted& wanted, bool sampled, std::uint64_t digest,
                    const std::optional<Evaluation>& found);
 
@@ -85,8 +85,8 @@ RowsWritten write_rows(InferenceSetOn<Space>& set, const RowsWanted& wanted) {
   note_activity("finishing the file");
   const auto bytes = job.grid->traffic().of_stage(kInferLabel).bytes_received;
   if (evaluator) written.found = evaluator->finish(set.space(), set.network().task_tensors());
-  file.commit([&](const hdf5::Handle& root) {
-    return describe_rows(root, job, model, wanted, set.options().sampled, digest, written.found);
+  file.commit([&](ArchiveWriter& archive) {
+    describe_rows(archive, job, model, wanted, set.options().sampled, digest, written.found);
   });
   written.bytes = world.all_reduce(bytes, Reduction::kSum, "report");
   return written;

@@ -23,12 +23,17 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/output_file.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
+
+class ArchiveReader;
+namespace hdf5 {
+struct Dataset;
+}
 
 inline constexpr std::int64_t kMostEdgeParts = 1 << 15;
 
@@ -111,11 +116,9 @@ EdgePartsInfo read_edge_parts_info(const Communicator& comm, const std::string& 
 class EdgePartsReader {
  public:
   /// Collective. `comm` must stay.
-  EdgePartsReader(const Communicator& comm, std::string path, EdgePartsInfo info);
-  ~EdgePartsReader();
-  EdgePartsReader(EdgePartsReader&&) noexcept;
+  EdgePartsReader(const Communicator& comm, const std::string& path, EdgePartsInfo info);
 
-  const EdgePartsInfo& info() const;
+  const EdgePartsInfo& info() const { return info_; }
   /// Collective; every rank its own range (may be empty). UserError(kInput) where it cannot be read
   /// or an entry is in no part that there is.
   Buffer<std::uint16_t> read(std::int64_t begin, std::int64_t end);
@@ -123,8 +126,11 @@ class EdgePartsReader {
   void check() const;
 
  private:
-  struct Open;
-  std::unique_ptr<Open> open_;
+  const Communicator& comm_;
+  EdgePartsInfo info_;
+  std::shared_ptr<ArchiveReader> archive_;
+  std::shared_ptr<hdf5::Dataset> part_;
+  std::uint64_t digest_ = 0;
 };
 
 }  // namespace espalier

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "espalier/base/host_device.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/base/shared_list.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/graph/schema.hpp"
 #include "espalier/partition/owner_map.hpp"
 

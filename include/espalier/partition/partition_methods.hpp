@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sparse/csr.hpp"

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/product/schedule.hpp"
 #include "espalier/sample/examples.hpp"
 #include "espalier/sample/link_lookup.hpp"

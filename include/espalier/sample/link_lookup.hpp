@@ -13,8 +13,8 @@
 
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/group_stably.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/graph/row_range.hpp"
 #include "espalier/product/schedule.hpp"
 
 namespace espalier {

@@ -2,15 +2,14 @@
 // "weights/layer1.self" and, of batch normalisation, "statistics/layer1.mean".
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "espalier/base/arrays.hpp"
-#include "espalier/base/error.hpp"
 #include "espalier/feature/input_stores.hpp"
 #include "espalier/nn/network.hpp"
+#include "espalier/train/step_hook.hpp"
 #include "espalier/train/weights_file.hpp"
 
 namespace espalier {
@@ -25,11 +24,12 @@ void visit_trained(Network& network, Visit visit) {
     visit("statistics/" + network.statistic_names()[k], statistics[k]);
 }
 
+/// Copies of them.
 template <class Space>
-std::vector<NamedTensor> trained_tensors(const Space& space, const Network<float, Space>& network) {
-  std::vector<NamedTensor> tensors;
+std::vector<StateTensor> trained_tensors(const Space& space, const Network<float, Space>& network) {
+  std::vector<StateTensor> tensors;
   visit_trained(network, [&](const std::string& name, const Matrix<float, Space>& tensor) {
-    tensors.push_back({name, tensor.rows, tensor.columns, copy_from(space, tensor.data)});
+    tensors.push_back(kept_tensor(name, tensor.rows, tensor.columns, copy_from(space, tensor.data)));
   });
   return tensors;
 }
@@ -37,34 +37,22 @@ std::vector<NamedTensor> trained_tensors(const Space& space, const Network<float
 /// Puts the tensors of a file, `path` in messages, into the network. Throws UserError(kInput) when
 /// they are not those of a network of this shape, naming the tensor.
 template <class Space>
-void take_tensors(const Space& space, const std::vector<NamedTensor>& tensors, const std::string& path,
+void take_tensors(const Space& space, const std::vector<StateTensor>& tensors, const std::string& path,
                   Network<float, Space>& network) {
-  std::size_t taken = 0;
+  SavedTensors saved(tensors, path);
   visit_trained(network, [&](const std::string& name, Matrix<float, Space>& tensor) {
-    const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
-    if (found == tensors.end())
-      input_error("{} has no {}, which this network has; its weights are of another network", path, name);
-    if (found->rows != tensor.rows || found->columns != tensor.columns)
-      input_error("{} is {} x {} in {} and {} x {} in this network; its weights are of another network", name,
-                  found->rows, found->columns, path, tensor.rows, tensor.columns);
-    tensor.data = copy_to(space, std::span<const float>(found->values));
-    ++taken;
+    const auto all = saved.take(name, tensor.rows, tensor.columns).all();
+    tensor.data = copy_to(space, std::span<const float>(all));
   });
-  if (taken == tensors.size()) return;
-  for (const auto& tensor : tensors) {
-    bool known = false;
-    visit_trained(network, [&](const std::string& name, const auto&) { known |= name == tensor.name; });
-    if (!known)
-      input_error("{} has {}, which this network has not; its weights are of another network", path,
-                  tensor.name);
-  }
+  saved.check_all_taken();
 }
 
 /// A network, and the rows of its input that are learnt, if any: read from where they lie.
 template <class Space>
 TrainedWeights trained_weights(const Space& space, const Network<float, Space>& network,
                                const InputStoresOn<Space>& input) {
-  TrainedWeights weights = {.tensors = trained_tensors(space, network)};
+  TrainedWeights weights;
+  weights.tensors = trained_tensors(space, network);
   if (const auto* const rows = input.embeddings()) weights.embeddings = rows->weights(space);
   return weights;
 }

@@ -32,7 +32,7 @@
 #include "espalier/base/config.hpp"
 #include "espalier/comm/counters.hpp"
 #include "espalier/feature/input_stores.hpp"
-#include "espalier/feature/state_tensor.hpp"
+#include "espalier/file/state_tensor.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -103,10 +103,11 @@ struct TensorPlaceOn {
   std::string former_name = {};  ///< in checkpoints of earlier versions, where it was another
 };
 
-/// The tensors of a checkpoint, and which of them were taken.
+/// The tensors of a file, of a checkpoint unless it is said, and which of them were taken.
 class SavedTensors {
  public:
-  explicit SavedTensors(const std::vector<StateTensor>& tensors) : tensors_(tensors) {}
+  explicit SavedTensors(const std::vector<StateTensor>& tensors, std::string file = "the checkpoint")
+      : tensors_(tensors), file_(std::move(file)) {}
 
   /// Throws UserError(kInput) where there is none of that name, or it has another shape.
   const StateTensor& take(const std::string& name, std::int64_t rows, std::int64_t columns,
@@ -121,6 +122,7 @@ class SavedTensors {
 
  private:
   const std::vector<StateTensor>& tensors_;
+  std::string file_;
   std::set<std::string, std::less<>> taken_;
 };
 

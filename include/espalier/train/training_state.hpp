@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "espalier/base/config.hpp"
-#include "espalier/feature/state_tensor.hpp"
+#include "espalier/file/state_tensor.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/evaluation.hpp"
 

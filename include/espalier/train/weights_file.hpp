@@ -1,18 +1,11 @@
 // The trained weights of a run: output.dir/weights.h5, an HDF5 file, readable with h5py, and what
 // is taken of a checkpoint in its place.
 //
-//     bytes 0 .. 511      a user block, text: "espalier-weights 1", the length of the file, CRC-32
-//                         of all that follows
-//     /                   attributes format = "espalier-weights", version = 1, espalier (the
-//                         program's version), epoch (whose weights they are), config (TOML of the
-//                         run), graph (JSON: counts and digests of the graph it was trained on),
-//                         weights_digest (that of the run's report; none in earlier versions)
+//     /                   attribute epoch (whose weights they are)
 //     /weights/NAME       float32 [rows, columns], under the names of a checkpoint (checkpoint.hpp)
 //     /statistics/NAME    the same, of batch normalisation
-//     /features/mean, /features/deviation   float64 [1, columns], with
-//                         graph.feature_norm = "standard"
-//     /nodes/TYPE/feature_names, feature_scales, /edges/RELATION/..   as in the graph file
-//                         (graph/feature_columns.hpp), where its columns have names
+//
+// and what trained_on.hpp says, all of it sealed (file/archive.hpp).
 //
 // Embeddings may be larger than the memory of a rank: all ranks write them, and read what they
 // need, in embeddings.h5 beside it, a checkpoint (checkpoint.hpp) whose only tensors are
@@ -24,49 +17,27 @@
 #include <string>
 #include <vector>
 
-#include "espalier/feature/normalize_rows.hpp"
-#include "espalier/graph/graph_file.hpp"
-#include "espalier/train/training_state.hpp"
+#include "espalier/train/checkpoint.hpp"
 
 namespace espalier {
-
-struct Checkpoint;
 
 /// Its name beside weights.h5.
 inline constexpr const char* kEmbeddingsFile = "embeddings.h5";
 
-struct NamedTensor {
-  std::string name;  ///< "weights/layer1.bias"
-  std::int64_t rows = 0, columns = 0;
-  Buffer<float> values;  ///< [rows * columns]
-};
-
-struct TrainedWeights {
-  std::vector<NamedTensor> tensors;          ///< weights/ and statistics/ (network_tensors.hpp)
+struct TrainedWeights : TrainedOn {
+  std::vector<StateTensor> tensors;          ///< weights/ and statistics/ (network_tensors.hpp)
   std::vector<StateTensor> embeddings = {};  ///< weights/embedding.TYPE, read from where they lie
   std::string no_embeddings = {};            ///< why there are none, of a weights.h5 without
   std::int64_t epoch = 0;                    ///< after which they were these
   bool best = true;                          ///< by validation; false: of a checkpoint that was
                                              ///< saved before any evaluation
-  std::string digest = {};                   ///< weights_digest; empty: not known
-  std::string config = {};                   ///< the resolved config of the run, TOML
-  GraphInfo graph = {};                      ///< its numbers, its names of columns and the digests
-                                             ///< of its data sets, as far as they are known
-  Standardization standardization = {};      ///< of the features that the weights belong to
 };
 
 /// FNV-1a over the bits of all that is called weights/..., in this order.
-std::uint64_t weights_digest(std::span<const NamedTensor> tensors);
+std::uint64_t weights_digest(std::span<const StateTensor> tensors);
 /// Collective. The same with the trainable embeddings, if any: `weights_digest` of a report. The
 /// embeddings are those of a run, each rank's as it would save them.
 std::uint64_t weights_digest(const Communicator& world, const TrainedWeights& weights);
-
-/// What a network reads of the graph `here` that is otherwise than in the one of its weights, of
-/// `there`, for a message: counts, and of the data sets that it reads (of edge features only if it
-/// does) those whose digests both know. Whether a file has digests, and what else of it was read,
-/// changes nothing. Empty: it is the graph of the training, as far as that is known.
-std::string difference_of_inputs(const GraphInfo& there, const GraphInfo& here, const ContentDigests& content,
-                                 bool edge_features);
 
 /// Collective. The best weights in the state of a training, the same on every rank; those of its
 /// moment where none was evaluated. Only tensors, epoch and best are set.

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/graph/row_range.hpp"
+#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 
@@ -54,5 +55,14 @@ struct StateTensor {
     return values;
   }
 };
+
+/// One whose rows are all here.
+inline StateTensor kept_tensor(std::string name, std::int64_t rows, std::int64_t columns,
+                               Buffer<float> values) {
+  const auto kept = std::make_shared<const Buffer<float>>(std::move(values));
+  return {std::move(name), rows, columns, {{0, rows}}, [kept, columns](RowRange range, float* to) {
+            std::copy_n(kept->data() + range.begin * columns, range.size() * columns, to);
+          }};
+}
 
 }  // namespace espalier

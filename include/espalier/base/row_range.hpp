@@ -5,8 +5,6 @@
 
 #include <cstdint>
 
-#include "espalier/comm/communicator.hpp"
-
 namespace espalier {
 
 struct RowRange {
@@ -24,19 +22,6 @@ inline RowRange even_range(std::int64_t n, std::int64_t parts, std::int64_t part
 /// The part that holds `row`: the largest r with n r / p <= row.
 inline std::int64_t even_owner(std::int64_t n, std::int64_t parts, std::int64_t row) {
   return ((row + 1) * parts - 1) / n;
-}
-
-/// Calls read(begin, end), which may be collective, for this rank's share of n rows of so many
-/// values, in pieces of bounded size, as often on every rank.
-template <class Read>
-void in_row_parts(const Communicator& comm, std::int64_t n, const Read& read, std::int64_t values = 1) {
-  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 20;
-  const auto mine = even_range(n, comm.size(), comm.rank());
-  const auto parts = 1 + n * values / comm.size() / kValuesPerPart;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const auto rows = even_range(mine.size(), parts, part);
-    read(mine.begin + rows.begin, mine.begin + rows.end);
-  }
 }
 
 }  // namespace espalier

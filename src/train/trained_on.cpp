@@ -1,11 +1,12 @@
-#include "known_graph.hpp"
+#include "espalier/train/trained_on.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "espalier/base/error.hpp"
-#include "espalier/train/weights_file.hpp"
+#include "espalier/base/version.hpp"
+#include "espalier/file/archive.hpp"
 
 namespace espalier {
 
@@ -33,8 +34,6 @@ Schema schema_of(const nlohmann::json& json) {
   return {std::move(types), std::move(relations)};
 }
 
-}  // namespace
-
 std::string graph_to_json(const GraphInfo& graph) {
   nlohmann::ordered_json json;
   visit_counts(graph, [&](const char* name, std::int64_t count) { json[name] = count; });
@@ -55,6 +54,7 @@ std::string graph_to_json(const GraphInfo& graph) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Throws std::exception where the text is something else.
 void read_graph(const std::string& text, GraphInfo& graph) {
   const auto json = nlohmann::json::parse(text);
   visit_counts(graph, [&](const char* name, std::int64_t& count) { count = json.at(name); });
@@ -74,6 +74,10 @@ void read_graph(const std::string& text, GraphInfo& graph) {
   for (const auto& [name, digest] : json.at("digests").items())
     graph.content.datasets[name] = digest_from_hex(digest.get<std::string>()).value();
 }
+
+constexpr const char *kMean = "/features/mean", *kDeviation = "/features/deviation";
+
+}  // namespace
 
 std::string difference_of_inputs(const GraphInfo& there, const GraphInfo& here, const ContentDigests& content,
                                  bool edge_features) {
@@ -99,18 +103,33 @@ std::string difference_of_inputs(const GraphInfo& there, const GraphInfo& here, 
   return describe_difference(inputs(there.content), inputs(content));
 }
 
-Standardization read_standardization(const hdf5::Handle& file, const std::string& path) {
-  const auto read = [&](const char* name) -> std::vector<double> {
-    const auto dataset = hdf5::open_dataset(file, fmt::format("/{}", name));
-    if (!dataset.exists()) return {};
-    if (dataset.shape.size() != 2 || dataset.rows() != 1 || !dataset.is_float())
-      input_error("{}: {} is no row of numbers", path, name);
-    std::vector<double> values(dataset.columns());
-    if (!hdf5::read_slab(dataset, H5T_NATIVE_DOUBLE, {0, 1, dataset.columns()}, values.data()))
-      input_error("{}: {} cannot be read: {}", path, name, hdf5::reason());
-    return values;
-  };
-  return {read(kMean), read(kDeviation)};
+void write_trained_on(ArchiveWriter& archive, const TrainedOn& of) {
+  archive("espalier", kVersion);
+  archive("config", of.config);
+  archive("graph", graph_to_json(of.graph));
+  if (!of.digest.empty()) archive("weights_digest", of.digest);
+  const auto& [mean, deviation] = of.standardization;
+  for (const auto& [name, values] : {std::pair(kMean, &mean), std::pair(kDeviation, &deviation)})
+    if (!values->empty()) archive.numbers(name, {1, std::ssize(*values)}, *values);
+  archive.note(write_columns(archive.object(), of.graph.feature_columns));
+}
+
+TrainedOn read_trained_on(const ArchiveReader& archive) {
+  TrainedOn of;
+  archive("config", of.config);
+  archive.understand("graph", [&](const std::string& text) { read_graph(text, of.graph); });
+  if (archive.has("weights_digest")) archive("weights_digest", of.digest);
+  auto& [mean, deviation] = of.standardization;
+  for (const auto& [name, values] : {std::pair(kMean, &mean), std::pair(kDeviation, &deviation)})
+    if (archive.has_array(name)) *values = archive.array<double>(name, {1, -1});
+  // Of the target; without any, another type has the one that was standardised.
+  const auto features = of.graph.features;
+  if (mean.size() != deviation.size() || (!mean.empty() && features > 0 && std::ssize(mean) != features))
+    archive.fail(fmt::format("features/mean has {} columns, features/deviation {}, and the graph {}",
+                             mean.size(), deviation.size(), features));
+  if (!read_columns(archive.file(), of.graph.feature_columns))
+    archive.fail("its names of columns cannot be understood");
+  return of;
 }
 
 }  // namespace espalier
