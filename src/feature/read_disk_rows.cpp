@@ -12,7 +12,7 @@ template <class S>
 void DiskRows::digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part) {
   constexpr std::int64_t kBytesAtOnce = std::int64_t{8} << 20;
   const auto rows = part.end - part.begin, chunks = (rows + chunk_rows_ - 1) / chunk_rows_,
-             at_once = std::max<std::int64_t>(1, kBytesAtOnce / (chunk_rows_ * part.row_bytes(width_)));
+             at_once = std::max<std::int64_t>(1, kBytesAtOnce / (chunk_rows_ * part.form.row_bytes()));
   const auto mine = even_range(chunks, comm.size(), comm.rank());
   const auto rounds = (chunks / comm.size() + at_once) / at_once;
   const auto vertices = file.info().schema.types()[type].begin;
@@ -24,7 +24,7 @@ void DiskRows::digest_part(const Communicator& comm, const GraphFile& file, int 
     for (auto chunk = first; chunk < last; ++chunk) {
       const auto from = chunk * chunk_rows_, to = std::min(rows, from + chunk_rows_);
       digests_[part.first_chunk + chunk] =
-          content_digest(std::span<const S>(read.row(from - begin), (to - from) * width_), from * width_);
+          digest_rows(part.form, reinterpret_cast<const std::byte*>(read.row(from - begin)), to - from, from);
     }
   }
 }
@@ -33,31 +33,28 @@ DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputT
     : of_("graph file " + file.path()),
       verify_(file.view().verify == Verify::kYes),
       by_place_(false),
-      width_(table.width) {
-  if (table.half)
-    form_ = Matrix<Half>(0, width_);
-  else
-    form_ = Matrix<float>(0, width_);
+      form_{table.kept, table.width} {
   const auto& types = file.info().schema.types();
   std::vector<int> held;
   std::int64_t chunks = 0;
   for (int t = 0; t < std::ssize(types); ++t)
     if (table.held.holds_type(t)) rows_ += types[t].size();
-  chunk_rows_ = rows_of_chunk(rows_, table.row_bytes());
+  chunk_rows_ = rows_of_chunk(rows_, form_.row_bytes());
   for (int t = 0; t < std::ssize(types); ++t) {
     if (!table.held.holds_type(t)) continue;
     const auto plain = file.plain_features(t);
     ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, file.path());
     const auto begin = parts_.empty() ? 0 : parts_.back().end;
-    parts_.push_back({begin, begin + plain->rows, plain->offset, plain->half ? 2 : 4, plain->name, chunks});
+    const RowForm form = {&kind_in_file(plain->half), table.width};
+    parts_.push_back({begin, begin + plain->rows, plain->offset, form, plain->name, chunks});
     chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
     held.push_back(t);
   }
   agree(comm, [&] { file_.emplace(RangedFile::open(file.path())); });
   digests_.assign(static_cast<std::size_t>(chunks), 0);
   for (std::size_t k = 0; k < parts_.size(); ++k)
-    parts_[k].number_bytes == 2 ? digest_part<Half>(comm, file, held[k], parts_[k])
-                                : digest_part<float>(comm, file, held[k], parts_[k]);
+    with_numbers_of(*parts_[k].form.kind,
+                    [&]<class S>(S) { digest_part<S>(comm, file, held[k], parts_[k]); });
   comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
 }
 

@@ -25,22 +25,19 @@ void give_up(const std::byte* begin, const std::byte* end) {
 }
 
 // Moves the rows of a part to their places among those of `reach`; no time has both in memory.
-template <class T>
-void move_rows(const Ownership& from, int part, Matrix<T>& rows, const Ownership& reach, T* to) {
-  const auto width = rows.columns;
+void move_rows(const Ownership& from, int part, StoredRows<Cpu>& rows, const Ownership& reach,
+               std::byte* to) {
+  const auto bytes = rows.form.row_bytes();
   std::int64_t place = 0, given_up = 0;
   for (const auto& range : from.vertices(part, {0, from.size(part)})) {
     const auto at = reach.local(range.begin);
     for (std::int64_t k = 0; k < range.size(); ++k, ++place) {
-      std::copy_n(rows.row(place), width, to + (at + k) * width);
-      if ((place + 1 - given_up) * width * std::int64_t{sizeof(T)} < kPieceBytes) continue;
-      give_up(reinterpret_cast<const std::byte*>(rows.row(given_up)),
-              reinterpret_cast<const std::byte*>(rows.row(place + 1)));
+      std::copy_n(rows.row(place), bytes, to + (at + k) * bytes);
+      if ((place + 1 - given_up) * bytes < kPieceBytes) continue;
+      give_up(rows.row(given_up), rows.row(place + 1));
       given_up = place + 1;
     }
   }
-  rows = {0, width};
-  Buffer<T>().swap(rows.data);
 }
 
 }  // namespace
@@ -48,30 +45,23 @@ void move_rows(const Ownership& from, int part, Matrix<T>& rows, const Ownership
 template <class Space>
 bool RowStorageOn<Space>::share(const Communicator& node,
                                 const Communicator& world) requires std::is_same_v<Space, Cpu> {
-  ESPALIER_CHECK(shared_ == nullptr, "rows that are shared already{}", "");
+  ESPALIER_CHECK(!shared_, "rows that are shared already{}", "");
   const auto parts = node.all_gather(part_, "setup");
   const auto reached = static_cast<int>(std::set<int>(parts.begin(), parts.end()).size());
   const bool all = world.all_reduce(reached, Reduction::kMin, "setup") == reach_.parts();
   auto reach = all ? Ownership(block_partition(reach_.rows(), 1)) : reach_.gathered(parts, part_);
   const int part = all ? 0 : part_;
   const bool first = std::ranges::find(parts, part_) - parts.begin() == node.rank();
-  const bool shares = std::visit(
-      [&]<class T>(Matrix<T>& rows) {
-        const auto needed = reach.size(part) * rows.columns * std::int64_t{sizeof(T)};
-        auto memory = NodeMemory::make(node, needed);
-        if (world.all_reduce(std::int64_t{memory != nullptr}, Reduction::kMin, "setup") == 0) return false;
-        if (first) move_rows(reach_, part_, rows, reach, reinterpret_cast<T*>(memory->data()));
-        rows = {0, rows.columns};
-        Buffer<T>().swap(rows.data);
-        shared_ = std::move(memory);
-        return true;
-      },
-      rows_);
-  if (!shares) return false;
+  const auto form = rows_.form;
+  std::shared_ptr<NodeMemory> memory = NodeMemory::make(node, reach.size(part) * form.row_bytes());
+  if (world.all_reduce(std::int64_t{memory != nullptr}, Reduction::kMin, "setup") == 0) return false;
+  if (first) move_rows(reach_, part_, rows_, reach, memory->data());
+  rows_ = {form, reach.size(part), std::move(memory)};
   node.barrier();
   reach_ = std::move(reach);
   part_ = part;
   parts_here_ = reached;
+  shared_ = true;
   return true;
 }
 
