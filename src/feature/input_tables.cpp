@@ -7,7 +7,7 @@ namespace espalier {
 namespace {
 
 // Of a graph with one type.
-std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
+std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding, const NumberOrWord& bits) {
   if (graph.features > 0)
     return {{.width = graph.features,
              .pairs = graph.pairs,
@@ -31,13 +31,14 @@ HeldTypes types_where(const GraphInfo& graph, auto holds) {
 
 }  // namespace
 
-const RowKind& kept_kind(const VertexInfo& type, std::int64_t bits) {
+const RowKind& kept_kind(const VertexInfo& type, const NumberOrWord& bits) {
   const auto* const asked = kind_asked(bits);
   return asked == nullptr || type.pairs > 0 ? kind_in_file(type.half_features, type.pairs > 0) : *asked;
 }
 
 // Types whose files' forms differ share float32.
-std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding,
+                                     const NumberOrWord& bits) {
   if (graph.types.size() <= 1) return only_table(graph, embedding, bits);
   std::vector<InputTable> tables;
   std::vector<std::int64_t> table_of(graph.types.size(), -1);
@@ -50,7 +51,7 @@ std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedd
       table = tables.end() - 1;
     }
     table_of[k] = table - tables.begin();
-    if (table->in_file != &kept_kind(type)) table->in_file = &numbers_of<float>();
+    if (table->in_file != &kept_kind(type)) table->in_file = &row_kind_of(float());
     if (kind_asked(bits) == nullptr) table->kept = table->in_file;
     table->pairs = std::max(table->pairs, type.pairs);
   }

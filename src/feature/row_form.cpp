@@ -70,26 +70,23 @@ std::unique_ptr<RowLoss> RowKind::loss(const RowForm& form) const {
   return std::make_unique<Overflow>(form);
 }
 
-template <>
-const RowKind& numbers_of<float>() {
+const RowKind& row_kind_of(float) {
   return kFloat32;
 }
-template <>
-const RowKind& numbers_of<Half>() {
+const RowKind& row_kind_of(Half) {
   return kFloat16;
 }
-template <>
-const RowKind& numbers_of<BFloat16>() {
+const RowKind& row_kind_of(BFloat16) {
   return kBfloat16;
 }
 
 const RowKind& kind_in_file(bool half, bool pairs) {
-  return pairs ? static_cast<const RowKind&>(kPairs) : half ? numbers_of<Half>() : kFloat32;
+  return pairs ? static_cast<const RowKind&>(kPairs) : half ? row_kind_of(Half()) : kFloat32;
 }
 
-const RowKind* kind_asked(std::int64_t bits) {
+const RowKind* kind_asked(const NumberOrWord& bits) {
   const RowKind* const kinds[] = {&kFloat16, &codes_of(8), &codes_of(4), &codes_of(2), &codes_of(1)};
-  const auto* const kind = std::ranges::find(kinds, std::to_string(bits), &RowKind::asked);
+  const auto* const kind = std::ranges::find(kinds, bits.text, &RowKind::asked);
   return kind == std::end(kinds) ? nullptr : *kind;
 }
 
@@ -107,9 +104,9 @@ void each_numbers(const StoredRows<Cpu>& rows, bool written, const std::function
   }
 }
 
-void write_rows(const RowForm& form, ConstMatrixView<float> rows, std::byte* to) {
+void write_rows(const RowForm& form, ConstMatrixView<float> rows, std::byte* to, int threads) {
   ESPALIER_CHECK(rows.columns == form.width, "{} columns in rows of {}", rows.columns, form.width);
-#pragma omp parallel for schedule(static) if (rows.rows > 4096)
+#pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t k = 0; k < rows.rows; ++k) form.kind->write(form, rows.row(k), to + k * form.row_bytes());
 }
 

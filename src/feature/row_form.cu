@@ -1,4 +1,6 @@
 // Forms of rows on a GPU. Numbers are copied by packs (dense/gather.cu); a thread unpacks a code.
+#include <omp.h>
+
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/gather.hpp"
@@ -55,8 +57,8 @@ void gather_rows(const Cuda& cuda, const RowFormOn<Cuda>& form, const std::byte*
 
 StoredRows<Cuda> to_device(const Cuda& cuda, const StoredRows<Cpu>& host, Placement placement, bool narrow) {
   if (narrow && host.form.kind->narrows) {
-    const StoredRows<Cpu> narrowed({&numbers_of<BFloat16>(), host.form.width}, host.rows);
-    write_rows(narrowed.form, host.floats(), narrowed.data);
+    const StoredRows<Cpu> narrowed({&row_kind_of(BFloat16()), host.form.width}, host.rows);
+    write_rows(narrowed.form, host.floats(), narrowed.data, omp_get_max_threads());
     return to_device(cuda, narrowed, placement);
   }
   RowFormOn<Cuda> form = {host.form.kind, host.form.width};

@@ -46,7 +46,7 @@ void SpilledRows::write(std::int64_t first, std::int64_t count, const std::byte*
 }
 
 void SpilledRows::write(std::int64_t first, ConstMatrixView<float> rows) {
-  ESPALIER_CHECK(form_.kind == &numbers_of<float>() && rows.columns == form_.width, "{} columns of {}",
+  ESPALIER_CHECK(form_.kind == &row_kind_of(float()) && rows.columns == form_.width, "{} columns of {}",
                  rows.columns, form_.width);
   write(first, rows.rows, reinterpret_cast<const std::byte*>(rows.data));
 }

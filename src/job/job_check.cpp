@@ -165,7 +165,7 @@ void fewer_bits(const JobFacts& job) {
     usage_error(
         "graph.feature_bits = {} has no meaning for {}, whose features are sparse: of which numbers are not "
         "0 it keeps the places and numbers; write 32",
-        of.feature_bits, of.file);
+        of.feature_bits.text, of.file);
 }
 
 void features_on_disk(const JobFacts& job) {
@@ -175,7 +175,7 @@ void features_on_disk(const JobFacts& job) {
     usage_error(
         "graph.feature_bits = {} with graph.features_on = \"disk\": rows in fewer bits than the file's need "
         "a folder for a file of them; set run.spill = a folder on a local disk, or write 32 bits",
-        job.config.graph.feature_bits);
+        job.config.graph.feature_bits.text);
   const auto stays = [&](int type) {
     return std::ranges::any_of(
         tables, [&](const auto& table) { return !table.converted() && table.held.holds_type(type); });

@@ -173,7 +173,7 @@ void measure_update(const Communicator& self, Machine& machine) {
 // minibatch reads rows: the most of some times. 0: no file can be written there.
 double disk_rate(const Cpu& cpu, const std::string& folder) {
   constexpr std::int64_t kRows = 1 << 17, kApart = 16, kTimes = 3;
-  const RowForm form = {&numbers_of<float>(), kWidth};
+  const RowForm form = {&row_kind_of(float()), kWidth};
   const auto chunk = DiskRows::rows_of_chunk(kRows, form.row_bytes());
   const auto values = numbers(kRows, kWidth);
   std::vector<std::uint64_t> digests;

@@ -19,7 +19,7 @@ void check_numbers(const Space& space, Placement placement, float (*nearest)(flo
     for (const std::int64_t count : {0, 1, 70}) {
       SCOPED_TRACE(testing::Message() << count << " rows of " << columns << " numbers");
       const auto x = random_matrix<float>(50, columns, random);
-      StoredRows<Cpu> rows({&numbers_of<T>(), columns}, 50);
+      StoredRows<Cpu> rows({&row_kind_of(T()), columns}, 50);
       EXPECT_EQ(rows.bytes(), 50 * columns * std::int64_t{sizeof(T)});
       write_rows(rows.form, x, rows.data);
       const Buffer<std::byte> bytes(rows.data, rows.data + rows.bytes());
@@ -31,7 +31,7 @@ void check_numbers(const Space& space, Placement placement, float (*nearest)(flo
       }
       const auto on_space = array_on(space, source);
       Matrix<float, Space> to(count, columns);
-      gather_rows(space, RowFormOn<Space>{&numbers_of<T>(), columns}, from.data(), own.data(),
+      gather_rows(space, RowFormOn<Space>{&row_kind_of(T()), columns}, from.data(), own.data(),
                   on_space.data(), to);
       const auto numbers = matrix_from(space, to);
       for (std::int64_t k = 0; k < count; ++k)

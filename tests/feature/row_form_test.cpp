@@ -24,7 +24,7 @@ Matrix<float> numbers_in(const StoredRows<Cpu>& rows) {
 TEST(RowForm, WhatIsChangedIsRoundedBack) {
   std::mt19937_64 random(test_seed(34));
   const auto x = random_matrix<float>(1000, 5, random);
-  const StoredRows<Cpu> halves({&numbers_of<Half>(), 5}, x.rows);
+  const StoredRows<Cpu> halves({&row_kind_of(Half()), 5}, x.rows);
   write_rows(halves.form, x, halves.data);
   const auto before = numbers_in(halves);
   each_numbers(halves, true, [](Matrix<float>& rows) {
@@ -47,7 +47,7 @@ TEST(RowForm, DigestsAreThoseOfNumbers) {
     EXPECT_EQ(digest_rows(rows.form, rows.row(3), 20, 11), content_digest(std::span(values + 21, 140), 77));
   };
   expect(StoredRows<Cpu>(x), float());
-  const StoredRows<Cpu> halves({&numbers_of<Half>(), 7}, x.rows);
+  const StoredRows<Cpu> halves({&row_kind_of(Half()), 7}, x.rows);
   write_rows(halves.form, x, halves.data);
   expect(halves, Half());
 }

@@ -102,7 +102,7 @@ using EdgeStore = EdgeStoreOn<Cpu>;
 /// graph has none, or its relations are merged.
 struct EdgeTable {
   std::int64_t width = 0, rows = 0;
-  const RowKind* kind = &numbers_of<float>();
+  const RowKind* kind = &row_kind_of(float());
   std::vector<std::uint8_t> held;  ///< [relations] 1: has features
 
   std::int64_t row_bytes() const { return kind->row_bytes(width); }

@@ -17,8 +17,8 @@ namespace espalier {
 struct InputTable {
   std::int64_t width = 0;  ///< columns
   std::int64_t pairs = 0;  ///< of a row, where rows are kept so (dense/paired_rows.hpp); else 0
-  const RowKind* in_file = &numbers_of<float>();  ///< the form in which the graph file has them
-  const RowKind* kept = in_file;                  ///< and in memory and on the wire
+  const RowKind* in_file = &row_kind_of(float());  ///< the form in which the graph file has them
+  const RowKind* kept = in_file;                   ///< and in memory and on the wire
   bool trainable = false;  ///< embeddings, which begin as random numbers; else features
   HeldTypes held = {};     ///< whose rows these are
 
@@ -30,12 +30,13 @@ struct InputTable {
 };
 
 /// The form in which rows of such a type are kept, with these graph.feature_bits.
-const RowKind& kept_kind(const VertexInfo& type, std::int64_t bits = 32);
+const RowKind& kept_kind(const VertexInfo& type, const NumberOrWord& bits = 32);
 
 /// Of a graph: features in the order of the first type that has each width, embeddings last.
 /// `embedding`: their width (model.embedding); 0: types without features have no rows. `bits`:
 /// graph.feature_bits.
-std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits = 32);
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding,
+                                     const NumberOrWord& bits = 32);
 /// Of a job.
 inline std::vector<InputTable> input_tables(const GraphInfo& graph, const Config& config) {
   return input_tables(graph, config.model.embedding, config.graph.feature_bits);

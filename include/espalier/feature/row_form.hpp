@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "espalier/base/config.hpp"
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/half.hpp"
@@ -86,19 +87,20 @@ std::int64_t RowFormOn<Space>::row_bytes() const {
   return kind->row_bytes(width);
 }
 
-/// That of numbers of T, float, Half or BFloat16, one behind the other.
-template <class T>
-const RowKind& numbers_of();
+/// That of numbers of a type, one behind the other.
+const RowKind& row_kind_of(float);
+const RowKind& row_kind_of(Half);
+const RowKind& row_kind_of(BFloat16);
 /// Of `half` or float32 numbers, or of pairs of them (dense/paired_rows.hpp): as a graph
 /// file has them.
 const RowKind& kind_in_file(bool half, bool pairs = false);
 /// That which graph.feature_bits asks for; null: rows are kept as the file has them.
-const RowKind* kind_asked(std::int64_t bits);
+const RowKind* kind_asked(const NumberOrWord& bits);
 
 /// Calls use(T()) with the numbers that rows in a file are of: float or Half.
 template <class Use>
 auto with_numbers_of(const RowKind& in_file, Use use) {
-  return &in_file == &numbers_of<Half>() ? use(Half()) : use(float());
+  return &in_file == &row_kind_of(Half()) ? use(Half()) : use(float());
 }
 
 /// Rows of a form one behind the other, and the memory that they lie in, which copies share.
@@ -122,7 +124,7 @@ struct StoredRows {
       : StoredRows(of, count, std::make_shared<Array<Space, std::byte>>(count * of.row_bytes())) {}
   /// The numbers of a matrix, or pairs of them, as they lie.
   template <class T>
-  StoredRows(Matrix<T, Space> matrix, const RowKind& kind = numbers_of<T>())
+  StoredRows(Matrix<T, Space> matrix, const RowKind& kind = row_kind_of(T()))
       : StoredRows({&kind, matrix.columns}, matrix.rows,
                    std::make_shared<Array<Space, T>>(std::move(matrix.data))) {}
 
@@ -130,7 +132,7 @@ struct StoredRows {
   std::int64_t bytes() const { return rows * form.row_bytes(); }
   /// Rows that are float32, where they lie.
   MatrixView<float, Space> floats() const {
-    ESPALIER_CHECK(form.kind == &numbers_of<float>(), "{} rows that change are not float32", rows);
+    ESPALIER_CHECK(form.kind == &row_kind_of(float()), "{} rows that change are not float32", rows);
     return {rows, form.width, reinterpret_cast<float*>(data)};
   }
 };
@@ -138,7 +140,7 @@ struct StoredRows {
 /// Calls use(rows) with some after another, as float32; `written`: and writes them back.
 void each_numbers(const StoredRows<Cpu>& rows, bool written, const std::function<void(Matrix<float>&)>& use);
 /// Writes rows to `to` [rows.rows, form.row_bytes()].
-void write_rows(const RowForm& form, ConstMatrixView<float> rows, std::byte* to);
+void write_rows(const RowForm& form, ConstMatrixView<float> rows, std::byte* to, int threads = 1);
 /// The share of `count` rows, from row `first` on, in a digest of all: content_digest of words.
 std::uint64_t digest_rows(const RowForm& form, const std::byte* rows, std::int64_t count, std::int64_t first);
 

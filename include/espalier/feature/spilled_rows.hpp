@@ -23,7 +23,7 @@ class SpilledRows {
   /// So many rows of a hidden layer, of `width` numbers, in a file of this folder. Local, as all of
   /// this is. Throws UserError(kUsage) where there cannot be one.
   SpilledRows(std::string folder, std::int64_t rows, std::int64_t width)
-      : SpilledRows(std::move(folder), rows, {&numbers_of<float>(), width}, "a hidden layer") {}
+      : SpilledRows(std::move(folder), rows, {&row_kind_of(float()), width}, "a hidden layer") {}
   /// So many rows of a form; `name`: what they are, for messages.
   SpilledRows(std::string folder, std::int64_t rows, RowForm form, std::string name);
 
