@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/parallel_reads.hpp"
-#include "espalier/feature/row_cache.hpp"
+#include "espalier/comm/agree.hpp"
 #include "espalier/graph/row_range.hpp"
 
 namespace espalier {
@@ -28,6 +27,61 @@ std::int64_t DiskRows::rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) 
   const auto per_page = std::max<std::int64_t>(1, kPage / std::max<std::int64_t>(1, row_bytes));
   return std::max(per_page, rows / kMostChunks);
 }
+
+// ---- of a graph file: all are read once, for the digests of their chunks ----
+
+// Each rank its even share of the chunks, some at a time.
+template <class S>
+void DiskRows::digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part) {
+  constexpr std::int64_t kBytesAtOnce = std::int64_t{8} << 20;
+  const auto rows = part.end - part.begin, chunks = (rows + chunk_rows_ - 1) / chunk_rows_,
+             at_once = std::max<std::int64_t>(1, kBytesAtOnce / (chunk_rows_ * part.form.row_bytes()));
+  const auto mine = even_range(chunks, comm.size(), comm.rank());
+  const auto rounds = (chunks / comm.size() + at_once) / at_once;
+  const auto vertices = file.info().schema.types()[type].begin;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto some = even_range(mine.size(), rounds, round);
+    const auto first = mine.begin + some.begin, last = mine.begin + some.end;
+    const auto begin = std::min(rows, first * chunk_rows_), end = std::min(rows, last * chunk_rows_);
+    const auto read = file.read_features<S>(vertices + begin, vertices + end, type);
+    for (auto chunk = first; chunk < last; ++chunk) {
+      const auto from = chunk * chunk_rows_, to = std::min(rows, from + chunk_rows_);
+      digests_[part.first_chunk + chunk] =
+          digest_rows(part.form, reinterpret_cast<const std::byte*>(read.row(from - begin)), to - from, from);
+    }
+  }
+}
+
+DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table)
+    : of_("graph file " + file.path()),
+      verify_(file.view().verify == Verify::kYes),
+      by_place_(false),
+      form_{table.kept, table.width} {
+  const auto& types = file.info().schema.types();
+  std::vector<int> held;
+  std::int64_t chunks = 0;
+  for (int t = 0; t < std::ssize(types); ++t)
+    if (table.held.holds_type(t)) rows_ += types[t].size();
+  chunk_rows_ = rows_of_chunk(rows_, form_.row_bytes());
+  for (int t = 0; t < std::ssize(types); ++t) {
+    if (!table.held.holds_type(t)) continue;
+    const auto plain = file.plain_features(t);
+    ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, file.path());
+    const auto begin = parts_.empty() ? 0 : parts_.back().end;
+    const RowForm form = {&kind_in_file(plain->half), table.width};
+    parts_.push_back({begin, begin + plain->rows, plain->offset, form, plain->name, chunks});
+    chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
+    held.push_back(t);
+  }
+  agree(comm, [&] { file_.emplace(RangedFile::open(file.path())); });
+  digests_.assign(static_cast<std::size_t>(chunks), 0);
+  for (std::size_t k = 0; k < parts_.size(); ++k)
+    with_numbers_of(*parts_[k].form.kind,
+                    [&]<class S>(S) { digest_part<S>(comm, file, held[k], parts_[k]); });
+  comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
+}
+
+// ---- of a file of this rank ----
 
 DiskRows::DiskRows(OwnFile own, std::optional<Ownership> owners, int part)
     : of_(std::move(own.of)),
@@ -245,59 +299,5 @@ double DiskRows::memory_bytes(double rows, double row_bytes) {
   const auto of_chunk = rows_of_chunk(static_cast<std::int64_t>(rows), static_cast<std::int64_t>(row_bytes));
   return 8 * rows / static_cast<double>(of_chunk);
 }
-
-// ---- as the rows that a rank has ----
-
-template <class Space>
-RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
-                                  std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
-    : reach_(std::move(owners)), part_(part), rows_(disk->form(), 0), disk_(std::move(disk)) {}
-
-template <class Space>
-std::int64_t RowStorageOn<Space>::number_on_disk(std::int64_t place) const {
-  return disk_->by_place() ? place : reach_.vertex(part_, place);
-}
-
-template <class Space>
-void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
-                                     RowCache* cache,
-                                     DiskRead& read) const requires std::is_same_v<Space, Cpu> {
-  read.wait();
-  read.cache_ = cache;
-  read.to_ = to;
-  read.waited_ = 0;
-  read.numbers_.clear();
-  for (const auto place : places) read.numbers_.push_back(number_on_disk(place));
-  if (cache != nullptr) {
-    cache->begin_read(cpu, read.numbers_, read.missed_, to);
-  } else {
-    read.missed_.resize(places.size());
-    std::iota(read.missed_.begin(), read.missed_.end(), std::int64_t{0});
-  }
-  read.reading_ =
-      std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
-        const double begin = now();
-        read.bytes_ = disk->read(cpu, read.numbers_, missed, to);
-        read.seconds_ = now() - begin;
-      });
-}
-
-void DiskRead::wait() {
-  if (!reading_.valid()) return;
-  const double begin = now();
-  reading_.get();
-  waited_ += now() - begin;
-}
-
-DiskCounts DiskRead::finish(const Cpu& cpu) {
-  wait();
-  if (cache_ != nullptr) cache_->end_read(cpu, numbers_, missed_, to_);
-  return {std::ssize(numbers_), std::ssize(missed_), bytes_, seconds_, waited_};
-}
-
-template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
-template std::int64_t RowStorage::number_on_disk(std::int64_t) const;
-template void RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>, std::byte*, RowCache*,
-                                     DiskRead&) const;
 
 }  // namespace espalier

@@ -1,16 +1,72 @@
-// The rows of a node's ranks, in the order of their ids, in memory that all of them read.
+// Rows on disk that a rank reads as those it has; and the rows of a node's ranks, in the order of
+// their ids, in memory that all of them read.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/feature/disk_rows.hpp"
+#include "espalier/feature/row_cache.hpp"
 #include "espalier/feature/row_storage.hpp"
 
 namespace espalier {
+
+// ---- on disk ----
+
+template <class Space>
+RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
+                                  std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
+    : reach_(std::move(owners)), part_(part), rows_(disk->form(), 0), disk_(std::move(disk)) {}
+
+template <class Space>
+std::int64_t RowStorageOn<Space>::number_on_disk(std::int64_t place) const {
+  return disk_->by_place() ? place : reach_.vertex(part_, place);
+}
+
+template <class Space>
+void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
+                                     RowCache* cache,
+                                     DiskRead& read) const requires std::is_same_v<Space, Cpu> {
+  read.wait();
+  read.cache_ = cache;
+  read.to_ = to;
+  read.waited_ = 0;
+  read.numbers_.clear();
+  for (const auto place : places) read.numbers_.push_back(number_on_disk(place));
+  if (cache != nullptr) {
+    cache->begin_read(cpu, read.numbers_, read.missed_, to);
+  } else {
+    read.missed_.resize(places.size());
+    std::iota(read.missed_.begin(), read.missed_.end(), std::int64_t{0});
+  }
+  read.reading_ =
+      std::async(std::launch::async, [disk = disk_, cpu, &read, to, missed = read.missed_]() mutable {
+        const double begin = now();
+        read.bytes_ = disk->read(cpu, read.numbers_, missed, to);
+        read.seconds_ = now() - begin;
+      });
+}
+
+void DiskRead::wait() {
+  if (!reading_.valid()) return;
+  const double begin = now();
+  reading_.get();
+  waited_ += now() - begin;
+}
+
+DiskCounts DiskRead::finish(const Cpu& cpu) {
+  wait();
+  if (cache_ != nullptr) cache_->end_read(cpu, numbers_, missed_, to_);
+  return {std::ssize(numbers_), std::ssize(missed_), bytes_, seconds_, waited_};
+}
+
+// ---- of a node ----
 
 namespace {
 
@@ -65,6 +121,10 @@ bool RowStorageOn<Space>::share(const Communicator& node,
   return true;
 }
 
+template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
+template std::int64_t RowStorage::number_on_disk(std::int64_t) const;
+template void RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>, std::byte*, RowCache*,
+                                     DiskRead&) const;
 template bool RowStorage::share(const Communicator&, const Communicator&);
 
 }  // namespace espalier
