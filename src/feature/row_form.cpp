@@ -32,7 +32,11 @@ const Floats kFloat32({.name = "float32", .elements = RowElements::kFloat, .narr
 const Floats kPairs({.name = "pairs", .elements = RowElements::kFloat, .first = 1, .step = 2});
 const Numbers<Half, to_half> kFloat16(
     {.asked = "16", .name = "float16", .words = "16 bits", .most = "65504", .elements = RowElements::kHalf});
-const Numbers<BFloat16, to_bfloat16> kBfloat16({.name = "bfloat16", .elements = RowElements::kBFloat16});
+const Numbers<BFloat16, to_bfloat16> kBfloat16({.asked = "bf16",
+                                                .name = "bfloat16",
+                                                .words = "bfloat16",
+                                                .most = "3.3895314e+38",
+                                                .elements = RowElements::kBFloat16});
 
 // That no number has grown beyond the largest of a form.
 class Overflow final : public RowLoss {
@@ -85,7 +89,8 @@ const RowKind& kind_in_file(bool half, bool pairs) {
 }
 
 const RowKind* kind_asked(const NumberOrWord& bits) {
-  const RowKind* const kinds[] = {&kFloat16, &codes_of(8), &codes_of(4), &codes_of(2), &codes_of(1)};
+  const RowKind* const kinds[] = {&kFloat16,    &kBfloat16,   &codes_of(8),
+                                  &codes_of(4), &codes_of(2), &codes_of(1)};
   const auto* const kind = std::ranges::find(kinds, bits.text, &RowKind::asked);
   return kind == std::end(kinds) ? nullptr : *kind;
 }

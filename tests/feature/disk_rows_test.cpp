@@ -288,8 +288,10 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
   write<float>(folder + "/float.h5");
   write<Half>(folder + "/half.h5");
   std::mt19937_64 random(test_seed(82) + static_cast<unsigned>(test_world().rank()));
-  const std::pair<const char*, std::int64_t> of[] = {{"/float.h5", 32}, {"/half.h5", 32}, {"/half.h5", 16},
-                                                     {"/float.h5", 16}, {"/float.h5", 8}, {"/half.h5", 2}};
+  const std::string bf16 = "bf16";
+  const std::pair<const char*, NumberOrWord> of[] = {{"/float.h5", 32},  {"/half.h5", 32},   {"/half.h5", 16},
+                                                     {"/float.h5", 16},  {"/float.h5", 8},   {"/half.h5", 2},
+                                                     {"/half.h5", bf16}, {"/float.h5", bf16}};
   for (const auto& [name, bits] : of) {
     const GraphFile file(test_world(), folder + name);
     const auto tables = input_tables(file.info(), 0, bits);
@@ -297,7 +299,7 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
       const Grid grid(test_world(), c);
       for (const auto& owned : owners_of_rows(grid))
         for (const char* norm : {"none", "row", "standard"}) {
-          SCOPED_TRACE(testing::Message() << name << " bits " << bits << " c " << c << ", " << norm
+          SCOPED_TRACE(testing::Message() << name << " bits " << bits.text << " c " << c << ", " << norm
                                           << ", map " << owned.is_map());
           const auto memory = read_features(grid, file, owned, tables, norm),
                      disk = read_features(grid, file, owned, tables, norm, {}, true, folder);
