@@ -228,7 +228,9 @@ def unsaid(path):
     if standardization(path) is not None:
         lines.append(f"features are standardised first: features/mean and features/deviation of {path}")
     bits = config.get("graph", {}).get("feature_bits", 32)
-    if bits < 32:
+    if bits == "bf16":
+        lines.append("features are bfloat16: numbers are rounded to the nearest, of two to the even one")
+    elif bits < 32:
         lines.append(f"features have {bits} bits: numbers are rounded then, as include/espalier/feature/quantised_rows.hpp says")
     return lines
 

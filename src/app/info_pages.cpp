@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "espalier/base/log.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/graph_facts.hpp"
-#include "espalier/base/row_range.hpp"
 #include "info_pages.hpp"
 
 namespace espalier {

@@ -99,11 +99,11 @@ void say_how_disks_are_read(const Job& job) {
   if (!config.graph.features_on_disk()) return;
   double bytes = 0;
   for (const auto& table : tables_of(job))
-    if (table.in_fewer_bits())
+    if (table.converted())
       bytes += static_cast<double>(table.row_bytes() * table.held.owners(job.owners.blocks).size(0));
   if (bytes > 0)
-    log::info("disk    rows of features are written in {} bits to run.spill = {}: {} of rank 0",
-              config.graph.feature_bits, config.run.spill, bytes_in_words(bytes));
+    log::info("disk    rows of features are written in {} to run.spill = {}: {} of rank 0",
+              kind_asked(config.graph.feature_bits)->words, config.run.spill, bytes_in_words(bytes));
 }
 
 std::string layers_in_words(const Config& config, const std::string& widths) {

@@ -31,7 +31,9 @@ constexpr auto kLeastInteger = std::numeric_limits<std::int64_t>::min(),
 std::string one_of(const Key& key, const std::string& kind) {
   const bool may_be_auto =
       std::holds_alternative<AutoInt*>(key.target) || std::holds_alternative<AutoNumber*>(key.target);
-  return kind + (may_be_auto ? " or \"auto\"" : "");
+  const bool may_be_word = std::holds_alternative<NumberOrWord*>(key.target) &&
+                           std::ranges::any_of(key.choices, NumberOrWord::is_word);
+  return kind + (may_be_auto ? " or \"auto\"" : may_be_word ? " or a word in quotes" : "");
 }
 
 // What a key takes, in words.
@@ -44,7 +46,8 @@ std::string takes(const Key& key) {
                                  "a list of whole numbers such as [15, 10, 5]",
                                  "a list of words in quotes such as [\"writes=25,10\"]",
                                  "a whole number",
-                                 "a number"};
+                                 "a number",
+                                 "a whole number"};
   static_assert(kKinds.size() == std::variant_size_v<Target>);
   return one_of(key, kKinds[key.target.index()]);
 }
@@ -101,6 +104,16 @@ class Assigner {
       values.push_back(*value);
     }
     *target = values;
+  }
+  void operator()(NumberOrWord* target) const {
+    const auto word = node_.value_exact<std::string>();
+    if (!word || std::ranges::none_of(key_.choices, NumberOrWord::is_word)) {
+      *target = integer(node_);
+      return;
+    }
+    if (!NumberOrWord::is_word(*word) || std::ranges::find(key_.choices, *word) == key_.choices.end())
+      usage_error("{}: {} = {}: not one of {}", where_, key_.name, quoted(*word), choice_list());
+    *target = *word;
   }
   template <class T>
   void operator()(Auto<T>* target) const {
@@ -232,8 +245,9 @@ constexpr const char* kCommandLine = "command line";
 [[noreturn]] void refuse_value(const Key& key, const std::string& value) {
   if (value.find_first_not_of(" \t") == std::string::npos)
     usage_error("{}: {} has no value; it takes {}", kCommandLine, key.name, takes(key));
-  const bool is_number =
-      std::holds_alternative<std::int64_t*>(key.target) || std::holds_alternative<AutoInt*>(key.target);
+  const bool is_number = std::holds_alternative<std::int64_t*>(key.target) ||
+                         std::holds_alternative<AutoInt*>(key.target) ||
+                         std::holds_alternative<NumberOrWord*>(key.target);
   const auto digits = value.find_first_not_of("+-");
   if (is_number && digits <= 1 && value.find_first_not_of("0123456789", digits) == std::string::npos)
     usage_error("{}: {} = {} is beyond {}", kCommandLine, key.name, value,
@@ -261,7 +275,9 @@ void Reader::override_with(const std::string& text) {
   const auto& key = find_key(keys_, name, kCommandLine);
   const bool takes_word = std::holds_alternative<std::string*>(key.target);
   const bool is_quoted = !value.empty() && (value.front() == '"' || value.front() == '\'');
-  const bool bare = takes_word ? !is_quoted : value == "auto";
+  const bool is_choice = std::holds_alternative<NumberOrWord*>(key.target) && NumberOrWord::is_word(value) &&
+                         std::ranges::find(key.choices, value) != key.choices.end();
+  const bool bare = takes_word ? !is_quoted : value == "auto" || is_choice;
   toml::table table;
   try {
     table = toml::parse("v = " + (bare ? quoted(value) : value));

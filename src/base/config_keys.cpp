@@ -69,8 +69,8 @@ std::vector<Key> bind_keys(Config& c) {
           .among({"none", "row", "standard"}),
       Key{"graph.feature_bits", kMeaning, &c.graph.feature_bits,
           "bits of a number of features in memory and on the wire: 32 (as the file has them) | 16 (float16) "
-          "| 8, 4, 2, 1 (even steps between the least and the largest of a column)"}
-          .among({"32", "16", "8", "4", "2", "1"}),
+          "| bf16 (bfloat16) | 8, 4, 2, 1 (even steps between the least and the largest of a column)"}
+          .among({"32", "16", "bf16", "8", "4", "2", "1"}),
       Key{"graph.features_on", kCost, &c.graph.features_on,
           "where features lie: device | host (of a GPU run) | node (the ranks of a node read each other's "
           "where they lie, in memory that they share; CPU) | disk (they stay in the graph file, and in fewer "

@@ -14,7 +14,7 @@
 namespace espalier {
 
 using Target = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*,
-                            std::vector<std::string>*, AutoInt*, AutoNumber*>;
+                            std::vector<std::string>*, AutoInt*, AutoNumber*, NumberOrWord*>;
 
 // What another key must be for a key to have a meaning. Where it is not, the key would be ignored.
 struct Needs {

@@ -34,6 +34,9 @@ std::string value_text(const Target& target) {
       return fmt::format("[{}]", out);
     }
     std::string operator()(const AutoInt* v) const { return v->value ? (*this)(&*v->value) : "\"auto\""; }
+    std::string operator()(const NumberOrWord* v) const {
+      return NumberOrWord::is_word(v->text) ? quoted(v->text) : v->text;
+    }
     std::string operator()(const AutoNumber* v) const { return v->value ? (*this)(&*v->value) : "\"auto\""; }
   };
   return std::visit(Writer{}, target);

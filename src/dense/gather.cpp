@@ -6,22 +6,13 @@
 namespace espalier {
 
 template void Matrix<float, Cpu>::resize(std::int64_t, std::int64_t);
-namespace {
 
-template <class S>
-void copy_row(const S* from, Gathered<S>* to, std::int64_t columns) {
-  if constexpr (std::is_same_v<S, Gathered<S>>)
-    std::copy_n(from, columns, to);
-  else
-    to_floats(from, to, columns);
-}
-
-}  // namespace
-
-template <class S, class Id>
-void copy_rows(const Cpu& cpu, ConstMatrixView<S> from, const Id* ids, std::int64_t first, MatrixView<S> to) {
+template <class Id>
+void copy_rows(const Cpu& cpu, const std::byte* from, std::int64_t row_bytes, const Id* ids,
+               std::int64_t first, std::int64_t count, std::byte* to) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t k = 0; k < to.rows; ++k) std::copy_n(from.row(ids[k] - first), to.columns, to.row(k));
+  for (std::int64_t k = 0; k < count; ++k)
+    std::copy_n(from + (ids[k] - first) * row_bytes, row_bytes, to + k * row_bytes);
 }
 
 template <class S>
@@ -29,23 +20,16 @@ void gather_rows(const Cpu& cpu, ConstMatrixView<S> from, ConstMatrixView<S> own
                  MatrixView<Gathered<S>> to) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(static)
   for (std::int64_t k = 0; k < to.rows; ++k)
-    copy_row(source[k] < 0 ? own.row(~source[k]) : from.row(source[k]), to.row(k), to.columns);
+    std::copy_n(source[k] < 0 ? own.row(~source[k]) : from.row(source[k]), to.columns, to.row(k));
 }
 
-#define ESPALIER_INSTANTIATE(S)                                                                         \
-  template void copy_rows<S>(const Cpu&, ConstMatrixView<S>, const std::int32_t*, std::int64_t,         \
-                             MatrixView<S>);                                                            \
-  template void copy_rows<S>(const Cpu&, ConstMatrixView<S>, const std::int64_t*, std::int64_t,         \
-                             MatrixView<S>);                                                            \
-  template void gather_rows<S>(const Cpu&, ConstMatrixView<S>, ConstMatrixView<S>, const std::int64_t*, \
-                               MatrixView<Gathered<S>>);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(double)
-ESPALIER_INSTANTIATE(Half)
-#undef ESPALIER_INSTANTIATE
-template void copy_rows<QuantisedWord>(const Cpu&, ConstMatrixView<QuantisedWord>, const std::int32_t*,
-                                       std::int64_t, MatrixView<QuantisedWord>);
-template void copy_rows<QuantisedWord>(const Cpu&, ConstMatrixView<QuantisedWord>, const std::int64_t*,
-                                       std::int64_t, MatrixView<QuantisedWord>);
+template void copy_rows(const Cpu&, const std::byte*, std::int64_t, const std::int32_t*, std::int64_t,
+                        std::int64_t, std::byte*);
+template void copy_rows(const Cpu&, const std::byte*, std::int64_t, const std::int64_t*, std::int64_t,
+                        std::int64_t, std::byte*);
+template void gather_rows<float>(const Cpu&, ConstMatrixView<float>, ConstMatrixView<float>,
+                                 const std::int64_t*, MatrixView<float>);
+template void gather_rows<double>(const Cpu&, ConstMatrixView<double>, ConstMatrixView<double>,
+                                  const std::int64_t*, MatrixView<double>);
 
 }  // namespace espalier

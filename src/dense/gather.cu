@@ -83,13 +83,31 @@ bool in_packs(ConstMatrixView<S, Cuda> matrix) {
 
 }  // namespace
 
-template <class S, class Id>
-void copy_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, const Id* ids, std::int64_t first,
-               MatrixView<S, Cuda> to) {
-  ESPALIER_CHECK(to.columns == from.columns, "{} columns -> {}", from.columns, to.columns);
-  const RowById<S, Id> row_of = {from.data, ids, first, from.columns};
-  in_packs<S>(from) && in_packs<S>(to) ? copy_with_packs<4>(cuda, row_of, to)
-                                       : copy_with_packs<1>(cuda, row_of, to);
+namespace {
+
+template <class Word, int N, class Id>
+void copy_words(const Cuda& cuda, const std::byte* from, std::int64_t row_bytes, const Id* ids,
+                std::int64_t first, std::int64_t count, std::byte* to) {
+  const auto words = row_bytes / std::int64_t{sizeof(Word)};
+  const RowById<Word, Id> row_of = {reinterpret_cast<const Word*>(from), ids, first, words};
+  copy_with_packs<N>(cuda, row_of, MatrixView<Word, Cuda>(count, words, reinterpret_cast<Word*>(to)));
+}
+
+}  // namespace
+
+// By as many bytes at a time as the rows' width and the addresses allow.
+template <class Id>
+void copy_rows(const Cuda& cuda, const std::byte* from, std::int64_t row_bytes, const Id* ids,
+               std::int64_t first, std::int64_t count, std::byte* to) {
+  const auto in = [&](std::size_t bytes) {
+    return row_bytes % static_cast<std::int64_t>(bytes) == 0 && device_rows::aligned(from, bytes) &&
+           device_rows::aligned(to, bytes);
+  };
+  ESPALIER_CHECK(in(2), "rows of {} bytes", row_bytes);
+  if (in(16)) return copy_words<std::uint32_t, 4>(cuda, from, row_bytes, ids, first, count, to);
+  if (in(8)) return copy_words<std::uint16_t, 4>(cuda, from, row_bytes, ids, first, count, to);
+  if (in(4)) return copy_words<std::uint32_t, 1>(cuda, from, row_bytes, ids, first, count, to);
+  copy_words<std::uint16_t, 1>(cuda, from, row_bytes, ids, first, count, to);
 }
 
 template <class S>
@@ -102,20 +120,16 @@ void gather_rows(const Cuda& cuda, ConstMatrixView<S, Cuda> from, ConstMatrixVie
                                                                      : copy_with_packs<1>(cuda, row_of, to);
 }
 
-#define ESPALIER_INSTANTIATE(S)                                                                        \
-  template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int32_t*, std::int64_t, \
-                             MatrixView<S, Cuda>);                                                     \
-  template void copy_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, const std::int64_t*, std::int64_t, \
-                             MatrixView<S, Cuda>);                                                     \
-  template void gather_rows<S>(const Cuda&, ConstMatrixView<S, Cuda>, ConstMatrixView<S, Cuda>,        \
-                               const std::int64_t*, MatrixView<Gathered<S>, Cuda>);
-ESPALIER_INSTANTIATE(float)
-ESPALIER_INSTANTIATE(Half)
-ESPALIER_INSTANTIATE(BFloat16)
-#undef ESPALIER_INSTANTIATE
-template void copy_rows<QuantisedWord>(const Cuda&, ConstMatrixView<QuantisedWord, Cuda>, const std::int32_t*,
-                                       std::int64_t, MatrixView<QuantisedWord, Cuda>);
-template void copy_rows<QuantisedWord>(const Cuda&, ConstMatrixView<QuantisedWord, Cuda>, const std::int64_t*,
-                                       std::int64_t, MatrixView<QuantisedWord, Cuda>);
+template void copy_rows(const Cuda&, const std::byte*, std::int64_t, const std::int32_t*, std::int64_t,
+                        std::int64_t, std::byte*);
+template void copy_rows(const Cuda&, const std::byte*, std::int64_t, const std::int64_t*, std::int64_t,
+                        std::int64_t, std::byte*);
+template void gather_rows<float>(const Cuda&, ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
+                                 const std::int64_t*, MatrixView<float, Cuda>);
+template void gather_rows<Half>(const Cuda&, ConstMatrixView<Half, Cuda>, ConstMatrixView<Half, Cuda>,
+                                const std::int64_t*, MatrixView<float, Cuda>);
+template void gather_rows<BFloat16>(const Cuda&, ConstMatrixView<BFloat16, Cuda>,
+                                    ConstMatrixView<BFloat16, Cuda>, const std::int64_t*,
+                                    MatrixView<float, Cuda>);
 
 }  // namespace espalier

@@ -111,10 +111,10 @@ void DiskReadModel::read(OfTable& of, int rank, const std::vector<std::int64_t>&
   counts_.add({std::ssize(numbers), std::ssize(missed), rows * of.table.row_bytes()});
 }
 
-// Rows of the chunks that have some of these: of the graph file, or in fewer bits of a file with
+// Rows of the chunks that have some of these: of the graph file, or in another form of a file with
 // the rows of the part.
 std::int64_t DiskReadModel::rows_read(const OfTable& of, int part, std::vector<std::int64_t> missed) const {
-  const bool own = of.table.in_fewer_bits();
+  const bool own = of.table.converted();
   if (own) missed = of.owners.places_of(part, missed);
   std::ranges::sort(missed);
   const auto ends = own ? std::vector<std::int64_t>{of.owners.size(part)} : of.ends;

@@ -6,12 +6,10 @@
 #include <utility>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/base/clock.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/parallel_reads.hpp"
 #include "espalier/base/row_range.hpp"
-#include "espalier/feature/row_cache.hpp"
-#include "espalier/file/content_digest.hpp"
+#include "espalier/comm/communicator.hpp"
 
 namespace espalier {
 
@@ -30,6 +28,61 @@ std::int64_t DiskRows::rows_of_chunk(std::int64_t rows, std::int64_t row_bytes) 
   return std::max(per_page, rows / kMostChunks);
 }
 
+// ---- of a graph file: all are read once, for the digests of their chunks ----
+
+// Each rank its even share of the chunks, some at a time.
+template <class S>
+void DiskRows::digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part) {
+  constexpr std::int64_t kBytesAtOnce = std::int64_t{8} << 20;
+  const auto rows = part.end - part.begin, chunks = (rows + chunk_rows_ - 1) / chunk_rows_,
+             at_once = std::max<std::int64_t>(1, kBytesAtOnce / (chunk_rows_ * part.form.row_bytes()));
+  const auto mine = even_range(chunks, comm.size(), comm.rank());
+  const auto rounds = (chunks / comm.size() + at_once) / at_once;
+  const auto vertices = file.info().schema.types()[type].begin;
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    const auto some = even_range(mine.size(), rounds, round);
+    const auto first = mine.begin + some.begin, last = mine.begin + some.end;
+    const auto begin = std::min(rows, first * chunk_rows_), end = std::min(rows, last * chunk_rows_);
+    const auto read = file.read_features<S>(vertices + begin, vertices + end, type);
+    for (auto chunk = first; chunk < last; ++chunk) {
+      const auto from = chunk * chunk_rows_, to = std::min(rows, from + chunk_rows_);
+      digests_[part.first_chunk + chunk] =
+          digest_rows(part.form, reinterpret_cast<const std::byte*>(read.row(from - begin)), to - from, from);
+    }
+  }
+}
+
+DiskRows::DiskRows(const Communicator& comm, const GraphFile& file, const InputTable& table)
+    : of_("graph file " + file.path()),
+      verify_(file.view().verify == Verify::kYes),
+      by_place_(false),
+      form_{table.kept, table.width} {
+  const auto& types = file.info().schema.types();
+  std::vector<int> held;
+  std::int64_t chunks = 0;
+  for (int t = 0; t < std::ssize(types); ++t)
+    if (table.held.holds_type(t)) rows_ += types[t].size();
+  chunk_rows_ = rows_of_chunk(rows_, form_.row_bytes());
+  for (int t = 0; t < std::ssize(types); ++t) {
+    if (!table.held.holds_type(t)) continue;
+    const auto plain = file.plain_features(t);
+    ESPALIER_CHECK(plain.has_value(), "features of type {} of {}, which is compressed", t, file.path());
+    const auto begin = parts_.empty() ? 0 : parts_.back().end;
+    const RowForm form = {&kind_in_file(plain->half), table.width};
+    parts_.push_back({begin, begin + plain->rows, plain->offset, form, plain->name, chunks});
+    chunks += (plain->rows + chunk_rows_ - 1) / chunk_rows_;
+    held.push_back(t);
+  }
+  agree(comm, [&] { file_.emplace(RangedFile::open(file.path())); });
+  digests_.assign(static_cast<std::size_t>(chunks), 0);
+  for (std::size_t k = 0; k < parts_.size(); ++k)
+    with_numbers_of(*parts_[k].form.kind,
+                    [&]<class S>(S) { digest_part<S>(comm, file, held[k], parts_[k]); });
+  comm.all_reduce(std::span(digests_), Reduction::kSum, "setup");
+}
+
+// ---- of a file of this rank ----
+
 DiskRows::DiskRows(OwnFile own, std::optional<Ownership> owners, int part)
     : of_(std::move(own.of)),
       file_(std::move(own.file)),
@@ -40,13 +93,8 @@ DiskRows::DiskRows(OwnFile own, std::optional<Ownership> owners, int part)
       owners_(std::move(owners)),
       part_(part),
       digests_(std::move(own.digests)) {
-  std::visit(
-      [&]<class T>(const Matrix<T>& none) {
-        width_ = none.columns;
-        parts_.push_back({0, rows_, 0, sizeof(T), std::move(own.name), 0});
-      },
-      form_);
-  chunk_rows_ = rows_of_chunk(rows_, parts_[0].row_bytes(width_));
+  parts_.push_back({0, rows_, 0, form_, std::move(own.name), 0});
+  chunk_rows_ = rows_of_chunk(rows_, form_.row_bytes());
 }
 
 DiskRows::Chunk DiskRows::chunk_of(std::int64_t number) const {
@@ -59,26 +107,11 @@ std::int64_t DiskRows::number_of(const Chunk& chunk) const {
   return chunk.part->first_chunk + (chunk.begin - chunk.part->begin) / chunk_rows_;
 }
 
-namespace {
-
-template <class T, class S>
-T as_kept(S value) {
-  if constexpr (std::is_same_v<T, S>)
-    return value;
-  else if constexpr (std::is_same_v<T, float>)
-    return to_float(value);
-  else
-    return to_half(value);
-}
-
-}  // namespace
-
-// The rows numbers[k] on their way to to(k, :), for k in `order`, which is by number. T: theirs.
-template <class T>
+// The rows numbers[k] on their way to row k of `to`, for k in `order`, which is by number.
 class DiskRows::Reading {
  public:
   Reading(const DiskRows& disk, std::span<const std::int64_t> numbers, std::span<const std::int64_t> order,
-          MatrixView<T> to)
+          std::byte* to)
       : disk_(disk), numbers_(numbers), order_(order), to_(to) {
     find_begins();
   }
@@ -121,8 +154,6 @@ class DiskRows::Reading {
     Buffer<std::byte> bytes;
   };
 
-  std::int64_t row_bytes(const Part& part) const { return part.row_bytes(disk_.width_); }
-
   // Another read begins where a chunk that is wanted does not lie behind the one before, or where
   // there are enough.
   void find_begins() {
@@ -132,7 +163,7 @@ class DiskRows::Reading {
       const auto number = numbers_[order_[k]];
       if (last.part != nullptr && number < last.end) continue;
       const auto chunk = disk_.chunk_of(number);
-      const auto more = (chunk.end - chunk.begin) * row_bytes(*chunk.part);
+      const auto more = (chunk.end - chunk.begin) * chunk.part->form.row_bytes();
       bytes += more;
       if (chunk.part != last.part || chunk.begin != last.end || bytes > kBytesOfRead) {
         begins_.push_back(k);
@@ -150,82 +181,68 @@ class DiskRows::Reading {
     piece.part = first.part;
     piece.begin = first.begin;
     piece.end = disk_.chunk_of(numbers_[piece.wanted.back()]).end;
-    piece.bytes.resize((piece.end - piece.begin) * row_bytes(part));
-    file.begin(part.offset + (piece.begin - part.begin) * row_bytes(part), piece.bytes.data(),
+    piece.bytes.resize((piece.end - piece.begin) * part.form.row_bytes());
+    file.begin(part.offset + (piece.begin - part.begin) * part.form.row_bytes(), piece.bytes.data(),
                std::ssize(piece.bytes));
   }
 
-  // A piece that was read, checked, to the places that want it; or what is wrong with it. The only
-  // words are those of quantised rows.
+  // A piece that was read, checked, to the places that want it; or what is wrong with it.
   const char* take(Piece& piece) const {
-    const auto as = [&]<class S>(S) {
-      const auto* const what = check_chunks<S>(piece);
-      if (what == nullptr) take_rows<S>(piece);
-      return what;
-    };
-    if constexpr (std::is_same_v<T, QuantisedWord>)
-      return as(QuantisedWord{});
-    else
-      return piece.part->number_bytes == 2 ? as(Half{}) : as(float{});
+    const auto* const what = check_chunks(piece);
+    if (what == nullptr) take_rows(piece);
+    return what;
+  }
+
+  const std::byte* row(const Piece& piece, std::int64_t number) const {
+    return piece.bytes.data() + (number - piece.begin) * piece.part->form.row_bytes();
   }
 
   // What is wrong with the chunks, or null; then the first of them is at `begin`.
-  template <class S>
   const char* check_chunks(Piece& piece) const {
     if (!disk_.verify_) return nullptr;
-    const auto first = piece.begin, width = disk_.width_;
-    const auto* values = reinterpret_cast<const S*>(piece.bytes.data());
-    for (auto row = first; row < piece.end; row += disk_.chunk_rows_) {
-      const auto rows = std::min(disk_.chunk_rows_, piece.end - row);
-      const std::span<const S> chunk(values + (row - first) * width, static_cast<std::size_t>(rows * width));
-      if (content_digest(chunk, (row - piece.part->begin) * width) ==
-          disk_.digests_[disk_.number_of({piece.part, row, row + rows})])
+    const auto& part = *piece.part;
+    for (auto first = piece.begin; first < piece.end; first += disk_.chunk_rows_) {
+      const auto rows = std::min(disk_.chunk_rows_, piece.end - first);
+      if (digest_rows(part.form, row(piece, first), rows, first - part.begin) ==
+          disk_.digests_[disk_.number_of({piece.part, first, first + rows})])
         continue;
-      piece.begin = row;
+      piece.begin = first;
       return "does not hold what it held before";
     }
     return nullptr;
   }
 
   // Rows of the chunks, to the places that want them.
-  template <class S>
   void take_rows(const Piece& piece) const {
-    const auto& wanted = piece.wanted;
-    const auto width = disk_.width_;
-    const auto copy = [&](std::int64_t place, T* row) {
-      const auto* from =
-          reinterpret_cast<const S*>(piece.bytes.data()) + (numbers_[place] - piece.begin) * width;
-      std::transform(from, from + width, row, as_kept<T, S>);
-    };
-    if (disk_.norm_ == "none") {
-      for (const auto place : wanted) copy(place, to_.row(place));
-      return;
-    }
-    if constexpr (!std::is_same_v<T, QuantisedWord>) {
-      Matrix<T> rows(std::ssize(wanted), width);
-      for (std::int64_t k = 0; k < rows.rows; ++k) copy(wanted[k], rows.row(k));
-      StoredRows<Cpu> normalized(std::move(rows));
-      if (disk_.norm_ == "row") normalize_rows(normalized);
-      if (disk_.norm_ == "standard") standardize(normalized, disk_.standard_);
-      const auto& done = std::get<Matrix<T>>(normalized);
-      for (std::int64_t k = 0; k < done.rows; ++k) std::copy_n(done.row(k), width, to_.row(wanted[k]));
+    const auto &form = disk_.form_, &of_part = piece.part->form;
+    const auto row_bytes = form.row_bytes();
+    Matrix<float> numbers(1, form.width);
+    for (const auto place : piece.wanted) {
+      const auto* const from = row(piece, numbers_[place]);
+      auto* const to = to_ + place * row_bytes;
+      if (disk_.norm_ == "none" && of_part.kind == form.kind) {
+        std::copy_n(from, row_bytes, to);
+        continue;
+      }
+      of_part.kind->read(of_part, from, numbers.row(0));
+      espalier::normalize(disk_.norm_, disk_.standard_, *form.kind, numbers);
+      form.kind->write(form, numbers.row(0), to);
     }
   }
 
   const DiskRows& disk_;
   std::span<const std::int64_t> numbers_, order_;
-  MatrixView<T> to_;
+  std::byte* to_;
   std::vector<std::int64_t> begins_;    // places in order_ where another read begins, and its end
   std::atomic<std::int64_t> next_ = 0;  // the first read that nobody has taken
 };
 
-template <class T>
 std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> numbers,
-                            std::span<std::int64_t> places, MatrixView<T> to) const {
+                            std::span<std::int64_t> places, std::byte* to) const {
   std::vector<std::int64_t> of_file;  // the numbers that rows have there
   if (owners_) numbers = of_file = owners_->places_of(part_, numbers);
   std::ranges::sort(places, {}, [&](std::int64_t k) { return std::pair(numbers[k], k); });
-  Reading<T> reading(*this, numbers, places, to);
+  Reading reading(*this, numbers, places, to);
   // A short list is shared by all threads, too.
   const auto under_way = std::clamp<std::int64_t>((reading.reads() + cpu.threads - 1) / cpu.threads, 1,
                                                   ParallelReads::kMostUnderWay);
@@ -255,34 +272,24 @@ std::int64_t DiskRows::read(const Cpu& cpu, std::span<const std::int64_t> number
                        chunk.end - chunk.part->begin - 1));
 }
 
-template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
-                                     MatrixView<float>) const;
-template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
-                                     MatrixView<Half>) const;
-template std::int64_t DiskRows::read(const Cpu&, std::span<const std::int64_t>, std::span<std::int64_t>,
-                                     MatrixView<QuantisedWord>) const;
-
 void DiskRows::normalize(const Communicator& comm, const std::string& norm, Standardization& standard) {
   if (norm == "standard" && standard.mean.empty()) {
     constexpr std::int64_t kBytesAtOnce = std::int64_t{8} << 20;
     const auto mine = even_range(rows_, comm.size(), comm.rank());
-    const auto at_once = std::max<std::int64_t>(1, kBytesAtOnce / std::max<std::int64_t>(1, 4 * width_));
-    const auto each_piece = [&](const PieceVisit& visit) {
+    const auto at_once = std::max<std::int64_t>(1, kBytesAtOnce / std::max<std::int64_t>(1, 4 * form_.width));
+    const auto pieces = [&](const auto& use) {
       std::vector<std::int64_t> numbers, places;
       for (auto begin = mine.begin; begin < mine.end; begin += at_once) {
         numbers.resize(static_cast<std::size_t>(std::min(at_once, mine.end - begin)));
         places.resize(numbers.size());
         std::iota(numbers.begin(), numbers.end(), begin);
         std::iota(places.begin(), places.end(), std::int64_t{0});
-        const auto piece = [&]<class T>(T) {
-          Matrix<T> rows(std::ssize(numbers), width_);
-          read<T>(Cpu{1}, numbers, places, rows);
-          visit(StoredRows<Cpu>(std::move(rows)));
-        };
-        std::holds_alternative<Matrix<Half>>(form_) ? piece(Half{}) : piece(float{});
+        StoredRows<Cpu> rows(form_, std::ssize(numbers));
+        read(Cpu{1}, numbers, places, rows.data);
+        each_numbers(rows, false, use);
       }
     };
-    standard = measure_columns(each_piece, width_, comm, rows_);
+    standard = measure_columns(pieces, form_.width, comm, rows_);
   }
   norm_ = norm;
   standard_ = standard;
@@ -292,64 +299,5 @@ double DiskRows::memory_bytes(double rows, double row_bytes) {
   const auto of_chunk = rows_of_chunk(static_cast<std::int64_t>(rows), static_cast<std::int64_t>(row_bytes));
   return 8 * rows / static_cast<double>(of_chunk);
 }
-
-// ---- as the rows that a rank has ----
-
-template <class Space>
-RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
-                                  std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
-    : reach_(std::move(owners)), part_(part), rows_(disk->form()), disk_(std::move(disk)) {}
-
-template <class Space>
-std::int64_t RowStorageOn<Space>::number_on_disk(std::int64_t place) const {
-  return disk_->by_place() ? place : reach_.vertex(part_, place);
-}
-
-template <class Space>
-void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
-                                     RowCache* cache,
-                                     DiskRead& read) const requires std::is_same_v<Space, Cpu> {
-  read.wait();
-  read.cache_ = cache;
-  read.to_ = to;
-  read.waited_ = 0;
-  read.numbers_.clear();
-  for (const auto place : places) read.numbers_.push_back(number_on_disk(place));
-  if (cache != nullptr) {
-    cache->begin_read(cpu, read.numbers_, read.missed_, to);
-  } else {
-    read.missed_.resize(places.size());
-    std::iota(read.missed_.begin(), read.missed_.end(), std::int64_t{0});
-  }
-  read.reading_ = std::async(std::launch::async, [disk = disk_, cpu, &read, to,
-                                                  missed = read.missed_]() mutable {
-    const double begin = now();
-    read.bytes_ = std::visit(
-        [&]<class T>(const Matrix<T>& none) {
-          const auto rows = std::ssize(read.numbers_);
-          return disk->read<T>(cpu, read.numbers_, missed, {rows, none.columns, reinterpret_cast<T*>(to)});
-        },
-        disk->form());
-    read.seconds_ = now() - begin;
-  });
-}
-
-void DiskRead::wait() {
-  if (!reading_.valid()) return;
-  const double begin = now();
-  reading_.get();
-  waited_ += now() - begin;
-}
-
-DiskCounts DiskRead::finish(const Cpu& cpu) {
-  wait();
-  if (cache_ != nullptr) cache_->end_read(cpu, numbers_, missed_, to_);
-  return {std::ssize(numbers_), std::ssize(missed_), bytes_, seconds_, waited_};
-}
-
-template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
-template std::int64_t RowStorage::number_on_disk(std::int64_t) const;
-template void RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>, std::byte*, RowCache*,
-                                     DiskRead&) const;
 
 }  // namespace espalier

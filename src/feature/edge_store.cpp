@@ -8,14 +8,14 @@ namespace espalier {
 
 EdgeTable edge_table(const GraphInfo& graph) {
   EdgeTable table;
-  table.half = true;
+  bool half = true;
   for (const auto& edges : graph.edge_features) {
     table.held.push_back(edges.has());
     table.rows += edges.entries;
     table.width = std::max(table.width, edges.features);
-    table.half &= !edges.has() || edges.half;
+    half &= !edges.has() || edges.half;
   }
-  table.half &= table.width > 0;
+  table.kind = &kind_in_file(half && table.width > 0);
   return table;
 }
 

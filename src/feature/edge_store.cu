@@ -37,4 +37,13 @@ std::int64_t list_edges(const Cuda& cuda, const BlockView<Cuda>& block, const st
   return read_at(cuda, place, {&end, 1})[0];
 }
 
+EdgeStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const EdgeStore& host,
+                            const Schema& schema, Placement placement) {
+  const DevicePurpose purpose("features of edges");
+  const auto& rows = host.rows();
+  return {RowStoreOn<Cuda>(grid, rows.ownership(), to_device(cuda, *rows.entries()),
+                           to_device(cuda, rows.storage().rows(), placement)),
+          EdgeColumnsOn<Cuda>(cuda, schema, host.held()), schema.columns()};
+}
+
 }  // namespace espalier

@@ -117,13 +117,8 @@ EmbeddingStoreOn<Space>::EmbeddingStoreOn(const Space& space, const GridOn<Space
 }
 
 template <class Space>
-Matrix<float, Space>& EmbeddingStoreOn<Space>::block() {
-  return Rows::rows_to_change();
-}
-
-template <class Space>
 MatrixView<float, Space> EmbeddingStoreOn<Space>::my_shard() {
-  auto& rows = block();
+  const auto rows = block();
   return {shard_.size(), rows.columns, rows.row(shard_.begin)};
 }
 
@@ -202,10 +197,10 @@ void EmbeddingStoreOn<Space>::share_rows(const Space& space, const Array<Space, 
   Array<Space, std::int64_t> mine, places(total(counts));
   Matrix<float, Space> my_rows(std::ssize(rows), width), all_rows(total(counts), width);
   shifted(space, rows, shard_.begin, mine);
-  copy_rows<float>(space, ConstMatrixView<float, Space>(block()), mine.data(), 0, my_rows);
+  copy_rows<float>(space, block(), mine.data(), 0, my_rows);
   gather_all(row, mine, counts, places, label);
   gather_all(row, my_rows.data, times(counts, width), all_rows.data, label);
-  put_rows(space, ConstMatrixView<float, Space>(all_rows), places.data(), MatrixView<float, Space>(block()));
+  put_rows(space, ConstMatrixView<float, Space>(all_rows), places.data(), block());
   Rows::note_changes(space, places);
 }
 
@@ -244,8 +239,7 @@ template <class Space>
 std::vector<StateTensor> EmbeddingStoreOn<Space>::weights(const Space& space) const {
   std::vector<StateTensor> all;
   for (const auto& type : types_)
-    all.push_back(
-        tensor_of(space, type, "weights/embedding." + type.name, block().data.data(), block().columns, 0));
+    all.push_back(tensor_of(space, type, "weights/embedding." + type.name, block().data, block().columns, 0));
   return all;
 }
 
@@ -276,8 +270,8 @@ void EmbeddingStoreOn<Space>::read_rows(const Where& where, RowRange places, con
 
 template <class Space>
 void EmbeddingStoreOn<Space>::restore(const Space& space, const Find& find, bool with_state) {
-  auto& rows = block();
-  read_rows(space, {0, rows.rows}, find, "weights/", "", rows.columns, rows.data.data());
+  const auto rows = block();
+  read_rows(space, {0, rows.rows}, find, "weights/", "", rows.columns, rows.data);
   for (auto& [name, value] : state_)
     if (with_state)
       read_rows(space, shard_, find, "optimizer/", "/" + name, value.columns, value.data.data());

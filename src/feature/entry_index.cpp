@@ -1,7 +1,5 @@
 #include "espalier/feature/entry_index.hpp"
 
-#include "entry_place.hpp"
-
 namespace espalier {
 
 void rows_of_entries(const Cpu&, const std::int64_t* numbers, std::int64_t count, std::int64_t columns,

@@ -1,4 +1,3 @@
-#include "entry_place.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/feature/entry_index.hpp"
 #include "espalier/sparse/device_csr.hpp"

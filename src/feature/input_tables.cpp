@@ -7,16 +7,20 @@ namespace espalier {
 namespace {
 
 // Of a graph with one type.
-std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
+std::vector<InputTable> only_table(const GraphInfo& graph, std::int64_t embedding, const NumberOrWord& bits) {
   if (graph.features > 0)
-    return {{.width = graph.features, .pairs = graph.pairs, .half = graph.half_features, .bits = bits}};
+    return {{.width = graph.features,
+             .pairs = graph.pairs,
+             .in_file = &kept_kind(graph),
+             .kept = &kept_kind(graph, bits)}};
   if (embedding > 0) return {{.width = embedding, .trainable = true}};
   return {};
 }
 
-// Types share a table where their rows are as wide, all kept in pairs or none; but not codes.
+// Types share a table where their rows are as wide, all kept in pairs or none, in a form that does
+// not hang on their columns.
 bool may_share(const InputTable& table, const VertexInfo& type) {
-  return !table.quantised() && table.width == type.features && (table.pairs > 0) == (type.pairs > 0);
+  return !table.kept->of_columns && table.width == type.features && (table.pairs > 0) == (type.pairs > 0);
 }
 
 HeldTypes types_where(const GraphInfo& graph, auto holds) {
@@ -27,7 +31,14 @@ HeldTypes types_where(const GraphInfo& graph, auto holds) {
 
 }  // namespace
 
-std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding, std::int64_t bits) {
+const RowKind& kept_kind(const VertexInfo& type, const NumberOrWord& bits) {
+  const auto* const asked = kind_asked(bits);
+  return asked == nullptr || type.pairs > 0 ? kind_in_file(type.half_features, type.pairs > 0) : *asked;
+}
+
+// Types whose files' forms differ share float32.
+std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedding,
+                                     const NumberOrWord& bits) {
   if (graph.types.size() <= 1) return only_table(graph, embedding, bits);
   std::vector<InputTable> tables;
   std::vector<std::int64_t> table_of(graph.types.size(), -1);
@@ -36,11 +47,12 @@ std::vector<InputTable> input_tables(const GraphInfo& graph, std::int64_t embedd
     if (type.features == 0) continue;
     auto table = std::ranges::find_if(tables, [&](const auto& other) { return may_share(other, type); });
     if (table == tables.end()) {
-      tables.push_back({.width = type.features, .half = true, .bits = bits});
+      tables.push_back({.width = type.features, .in_file = &kept_kind(type), .kept = &kept_kind(type, bits)});
       table = tables.end() - 1;
     }
     table_of[k] = table - tables.begin();
-    table->half = table->half && type.half_features;
+    if (table->in_file != &kept_kind(type)) table->in_file = &row_kind_of(float());
+    if (kind_asked(bits) == nullptr) table->kept = table->in_file;
     table->pairs = std::max(table->pairs, type.pairs);
   }
   for (std::int64_t t = 0; t < std::ssize(tables); ++t)

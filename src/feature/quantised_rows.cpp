@@ -1,45 +1,15 @@
-// One thread unpacks a row, byte by byte.
 #include "espalier/feature/quantised_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 
-#include "espalier/base/error.hpp"
+#include "espalier/base/log.hpp"
 
 namespace espalier {
-
-namespace {
-
-const std::uint8_t* bytes_of(const QuantisedWord* row) {
-  return reinterpret_cast<const std::uint8_t*>(row);
-}
-
-template <int kBits>
-void unpack_row(const std::uint8_t* row, const Quantisation& packing, float* to) {
-  constexpr int kOfByte = 8 / kBits;
-  const double* const least = packing.least.data();
-  const double* const step = packing.step.data();
-  const auto whole = packing.columns / kOfByte * kOfByte;
-  for (std::int64_t j = 0; j < whole; j += kOfByte) {
-    const std::uint32_t byte = row[j / kOfByte];
-    for (int k = 0; k < kOfByte; ++k)
-      to[j + k] = quantised_number(byte >> (k * kBits) & ((1u << kBits) - 1), least[j + k], step[j + k]);
-  }
-  for (auto j = whole; j < packing.columns; ++j)
-    to[j] = quantised_number(quantised_code(row, j, kBits), least[j], step[j]);
-}
-
-template <int kBits>
-void unpack_all(const Cpu& cpu, const Quantisation& packing, ConstMatrixView<QuantisedWord> from,
-                ConstMatrixView<QuantisedWord> own, const std::int64_t* source, MatrixView<float> to) {
-#pragma omp parallel for num_threads(cpu.threads) schedule(static)
-  for (std::int64_t k = 0; k < to.rows; ++k)
-    unpack_row<kBits>(bytes_of(source[k] < 0 ? own.row(~source[k]) : from.row(source[k])), packing,
-                      to.row(k));
-}
-
-}  // namespace
 
 Quantisation measure_packing(const RowsInParts& pieces, std::int64_t columns, int bits,
                              const Communicator& comm) {
@@ -64,36 +34,134 @@ Quantisation measure_packing(const RowsInParts& pieces, std::int64_t columns, in
   return packing;
 }
 
-void quantise_rows(const Quantisation& packing, ConstMatrixView<float> rows, MatrixView<QuantisedWord> to) {
-  ESPALIER_CHECK(
-      rows.columns == packing.columns && to.columns == words_of_quantised(rows.columns, packing.bits),
-      "{} columns of {} bits in {} words", rows.columns, packing.bits, to.columns);
-  for (std::int64_t i = 0; i < rows.rows; ++i) {
-    std::fill_n(to.row(i), to.columns, QuantisedWord());
-    auto* const bytes = reinterpret_cast<std::uint8_t*>(to.row(i));
-    for (std::int64_t j = 0; j < rows.columns; ++j) {
-      const double step = packing.step[j];
-      const auto code = step > 0 ? std::nearbyint((rows(i, j) - packing.least[j]) / step) : 0;
-      const auto bit = j * packing.bits;
+namespace {
+
+template <int kBits>
+struct Codes final : RowKind {
+  static constexpr char kText[] = {'0' + kBits, ' ', 'b', 'i', 't', 's'};
+  static constexpr std::string_view kWords = {kText, sizeof kText};
+
+  Codes() : RowKind({.asked = kWords.substr(0, 1), .name = kWords, .words = kWords, .of_columns = true}) {}
+  std::int64_t row_bytes(std::int64_t width) const override { return (width * kBits + 15) / 16 * 2; }
+  RowForm measure(const RowsInParts& pieces, std::int64_t width, const Communicator& comm) const override {
+    return {this, width, std::make_shared<Quantisation>(measure_packing(pieces, width, kBits, comm))};
+  }
+  std::unique_ptr<RowLoss> loss(const RowForm& form) const override {
+    return std::make_unique<CodeUse>(form);
+  }
+  void write(const RowForm& form, const float* row, std::byte* to) const override {
+    std::fill_n(to, form.row_bytes(), std::byte());
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(to);
+    for (std::int64_t j = 0; j < form.width; ++j) {
+      const double apart = form.codes->step[j];
+      const auto code = apart > 0 ? std::nearbyint((row[j] - form.codes->least[j]) / apart) : 0;
+      const auto bit = j * kBits;
       bytes[bit / 8] |= static_cast<std::uint8_t>(static_cast<std::uint32_t>(code) << (bit % 8));
+    }
+  }
+  // Byte by byte.
+  void read(const RowForm& form, const std::byte* row, float* to) const override {
+    constexpr int kOfByte = 8 / kBits;
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(row);
+    const double* const least = form.codes->least.data();
+    const double* const apart = form.codes->step.data();
+    const auto whole = form.width / kOfByte * kOfByte;
+    for (std::int64_t j = 0; j < whole; j += kOfByte) {
+      const std::uint32_t byte = bytes[j / kOfByte];
+      for (int k = 0; k < kOfByte; ++k)
+        to[j + k] = quantised_number(byte >> (k * kBits) & ((1u << kBits) - 1), least[j + k], apart[j + k]);
+    }
+    for (auto j = whole; j < form.width; ++j)
+      to[j] = quantised_number(quantised_code(bytes, j, kBits), least[j], apart[j]);
+  }
+};
+
+const Codes<8> kEight;
+const Codes<4> kFour;
+const Codes<2> kTwo;
+const Codes<1> kOne;
+
+}  // namespace
+
+const RowKind& codes_of(int bits) {
+  const RowKind* const kinds[] = {&kOne, &kTwo, &kFour, &kEight};
+  return *kinds[std::countr_zero(static_cast<unsigned>(bits))];
+}
+
+// ---- what codes leave of columns ----
+
+CodeUse::CodeUse(const RowForm& form)
+    : form_(form),
+      columns_(form.width),
+      bits_(form.codes->bits),
+      seen_(static_cast<std::size_t>(columns_ << bits_), 0),
+      numbers_(static_cast<std::size_t>(columns_)) {}
+
+void CodeUse::add(ConstMatrixView<float> rows, const std::byte* written) {
+  for (std::int64_t i = 0; i < rows.rows; ++i) {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(written + i * form_.row_bytes());
+    for (std::int64_t j = 0; j < columns_; ++j) {
+      seen_[(j << bits_) + quantised_code(bytes, j, bits_)] = 1;
+      auto& numbers = numbers_[j];
+      if (std::ssize(numbers) > kMostNumbers) continue;
+      const auto at = std::ranges::lower_bound(numbers, rows.row(i)[j]);
+      if (at == numbers.end() || *at != rows.row(i)[j]) numbers.insert(at, rows.row(i)[j]);
     }
   }
 }
 
-void dequantise_rows(const Cpu& cpu, const Quantisation& packing, ConstMatrixView<QuantisedWord> from,
-                     ConstMatrixView<QuantisedWord> own, const std::int64_t* source, MatrixView<float> to) {
-  ESPALIER_CHECK(to.columns == packing.columns, "{} columns of quantised rows -> {}", packing.columns,
-                 to.columns);
-  switch (packing.bits) {
-    case 8:
-      return unpack_all<8>(cpu, packing, from, own, source, to);
-    case 4:
-      return unpack_all<4>(cpu, packing, from, own, source, to);
-    case 2:
-      return unpack_all<2>(cpu, packing, from, own, source, to);
-    default:
-      return unpack_all<1>(cpu, packing, from, own, source, to);
+std::vector<PoorColumn> CodeUse::poor_columns(const Communicator& comm) const {
+  constexpr std::int64_t kFewOf = 8, kAtOnce = 16;
+  if (bits_ == 1) return {};
+  auto seen = seen_;
+  comm.all_reduce(std::span(seen), Reduction::kMax, "setup");
+  std::vector<PoorColumn> few, poor;
+  for (std::int64_t j = 0; j < columns_; ++j) {
+    const auto codes = std::accumulate(&seen[j << bits_], &seen[(j + 1) << bits_], std::int64_t{0});
+    if (codes > 1 && codes <= std::max<std::int64_t>(2, (1 << bits_) / kFewOf)) few.push_back({j, codes, 0});
   }
+  // Their numbers of all ranks, of some columns at a time.
+  for (auto begin = few.begin(); begin != few.end();) {
+    const auto end = begin + std::min<std::int64_t>(kAtOnce, few.end() - begin);
+    Buffer<std::int64_t> sizes;
+    Buffer<float> mine;
+    for (auto of = begin; of != end; ++of) {
+      const auto& numbers = numbers_[of->column];
+      sizes.push_back(std::ssize(numbers));
+      mine.insert(mine.end(), numbers.begin(), numbers.end());
+    }
+    const auto all_sizes = comm.all_gather_v(std::span<const std::int64_t>(sizes), "setup");
+    const auto all = comm.all_gather_v(std::span<const float>(mine), "setup");
+    std::vector<std::vector<float>> numbers(static_cast<std::size_t>(end - begin));
+    auto from = all.begin();
+    for (std::size_t k = 0; k < all_sizes.size(); from += all_sizes[k++])
+      numbers[k % numbers.size()].insert(numbers[k % numbers.size()].end(), from, from + all_sizes[k]);
+    for (auto& of : numbers) {
+      std::ranges::sort(of);
+      of.erase(std::ranges::unique(of).begin(), of.end());
+      begin->numbers = std::min(std::ssize(of), kMostNumbers + 1);
+      if (begin->numbers >= kFewOf * begin->codes) poor.push_back(*begin);
+      ++begin;
+    }
+  }
+  return poor;
+}
+
+void CodeUse::judge(const Grid& grid, const std::string&, const std::string& type) const {
+  constexpr std::size_t kNamed = 5;
+  const auto poor = poor_columns(grid.column_comm());
+  if (poor.empty() || grid.world().rank() != 0) return;
+  std::string named;
+  for (std::size_t k = 0; k < std::min(poor.size(), kNamed); ++k) {
+    const bool many = poor[k].numbers > kMostNumbers;
+    named += fmt::format("{}column {} keeps {} of {}{}", k == 0 ? "" : ", ", poor[k].column, poor[k].codes,
+                         many ? "more than " : "", many ? kMostNumbers : poor[k].numbers);
+  }
+  log::warning(
+      "graph.feature_bits = {}: {} of {} columns of features{} keep few of their numbers, because some "
+      "number is "
+      "far from the others: {}{}; clip such numbers, or use more bits",
+      bits_, poor.size(), columns_, type, named, poor.size() > kNamed ? ", ..." : "");
 }
 
 }  // namespace espalier

@@ -69,4 +69,12 @@ template void put_rows(const Cuda&, ConstMatrixView<float, Cuda>, const std::int
                        MatrixView<float, Cuda>);
 template class RowStoreOn<Cuda>;
 
+RowStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const RowStore& host,
+                           Placement placement, bool narrow) {
+  const DevicePurpose purpose("the features");
+  RowStoreOn<Cuda> store(grid, host.ownership(), to_device(cuda, host.storage().rows(), placement, narrow));
+  store.hold(host.held());
+  return store;
+}
+
 }  // namespace espalier

@@ -101,10 +101,8 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, En
 }
 
 template <class Space>
-Matrix<float, Space>& RowStoreOn<Space>::rows_to_change() {
-  auto* const block = std::get_if<Matrix<float, Space>>(&storage_.in_memory());
-  ESPALIER_CHECK(block != nullptr, "rows that change are kept as float32");
-  return *block;
+MatrixView<float, Space> RowStoreOn<Space>::rows_to_change() const {
+  return storage_.rows().floats();
 }
 
 template <class Space>
@@ -198,24 +196,20 @@ void RowStoreOn<Space>::read_own(const Space& space, IdLists lists,
   ESPALIER_CHECK(entries_ != nullptr, "rows of {} lists, not of entries", lists.size());
   take_up(space, lists, fetch_);
   to_rows(space, fetch_.source_.data(), std::ssize(fetch_.source_));
-  storage_.with_rows(
-      [&]<class T>(ConstMatrixView<T, Space> own) { gather_lists<T>(space, own, own, fetch_, rows); });
+  const auto* const own = storage_.rows().data;
+  gather_lists(space, own, own, fetch_, rows);
 }
 
 // Rows as they are stored, two arrays of them, become numbers, list after list.
 template <class Space>
-template <class T>
-void RowStoreOn<Space>::gather_lists(const Space& space, ConstMatrixView<T, Space> from,
-                                     ConstMatrixView<T, Space> own, const PendingFetchOn<Space>& fetch,
+void RowStoreOn<Space>::gather_lists(const Space& space, const std::byte* from, const std::byte* own,
+                                     const PendingFetchOn<Space>& fetch,
                                      std::vector<Matrix<float, Space>>& rows) const {
   if (rows.size() < fetch.sizes_.size()) rows.resize(fetch.sizes_.size());
   const auto* source = fetch.source_.data();
   for (std::size_t m = 0; m < fetch.sizes_.size(); ++m) {
     rows[m].resize(fetch.sizes_[m], storage_.width());
-    if constexpr (std::is_same_v<T, QuantisedWord>)
-      dequantise_rows(space, *storage_.packing(), from, own, source, rows[m]);
-    else
-      gather_rows<T>(space, from, own, source, rows[m]);
+    gather_rows(space, storage_.rows().form, from, own, source, rows[m]);
     source += rows[m].rows;
   }
 }
@@ -227,9 +221,7 @@ void RowStoreOn<Space>::advance(const Space& space, PendingFetchOn<Space>& fetch
   if (storage_.has_all()) fetch.done_ = FetchMove::kRows;
   with_index_type(ids(), [&]<class Id>(Id) {
     if (fetch.done_ == FetchMove::kCounts && move != FetchMove::kCounts) send_ids<Id>(fetch, label);
-    if (fetch.done_ == FetchMove::kIds && move == FetchMove::kRows)
-      storage_.with_rows(
-          [&]<class T>(ConstMatrixView<T, Space> own) { send_rows<T, Id>(space, own, fetch, label); });
+    if (fetch.done_ == FetchMove::kIds && move == FetchMove::kRows) send_rows<Id>(space, fetch, label);
   });
   if (reads && fetch.done_ == FetchMove::kRows) begin_reading(space, fetch);
 }
@@ -265,12 +257,12 @@ void RowStoreOn<Space>::send_ids(PendingFetchOn<Space>& fetch, std::string_view 
 }
 
 template <class Space>
-template <class T, class Id>
-void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> own,
-                                  PendingFetchOn<Space>& fetch, std::string_view label) const {
+template <class Id>
+void RowStoreOn<Space>::send_rows(const Space& space, PendingFetchOn<Space>& fetch,
+                                  std::string_view label) const {
   auto& [wanted, asked] = fetch.template request<Id>();
   fetch.exchange_.finish();
-  const auto row_bytes = own.columns * std::int64_t{sizeof(T)};
+  const auto row_bytes = storage_.row_bytes();
   fetch.reply_.resize(asked.size() * row_bytes);
   const auto first = to_rows(space, asked.data(), std::ssize(asked));
   if constexpr (std::is_same_v<Space, Cpu>)
@@ -282,8 +274,8 @@ void RowStoreOn<Space>::send_rows(const Space& space, ConstMatrixView<T, Space> 
       fetch.of_disk_.add(read.finish(space));
     }
   if (!storage_.on_disk())
-    copy_rows<T>(space, own, asked.data(), first,
-                 {std::ssize(asked), own.columns, reinterpret_cast<T*>(fetch.reply_.data())});
+    copy_rows(space, storage_.rows().data, row_bytes, asked.data(), first, std::ssize(asked),
+              fetch.reply_.data());
   grid_->traffic().count(MemoryStep::kReplyFeatures,
                          {.rows = std::ssize(asked), .bytes = std::ssize(fetch.reply_)});
   fetch.arrived_.resize((fetch.remote_rows_ + fetch.cached_rows_) * row_bytes);
@@ -307,9 +299,8 @@ void RowStoreOn<Space>::correct(const Space& space, PendingFetchOn<Space>& fetch
                                 std::string_view label) const {
   if (storage_.has_all() || fetch.version_ == version_) return;
   fetch.exchange_.finish();
-  with_index_type(ownership_.rows(), [&]<class Id>(Id) {
-    send_changed<Id>(space, std::get<0>(storage_.in_memory()), fetch, label);
-  });
+  with_index_type(ownership_.rows(),
+                  [&]<class Id>(Id) { send_changed<Id>(space, rows_to_change(), fetch, label); });
 }
 
 template <class Space>
@@ -417,19 +408,16 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
                  static_cast<int>(fetch.done_));
   fetch.exchange_.finish();
   if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
-  storage_.with_rows([&]<class T>(ConstMatrixView<T, Space> own) {
+  const auto* own = storage_.rows().data;
+  if constexpr (std::is_same_v<Space, Cpu>)
     if (storage_.on_disk()) {
-      if constexpr (std::is_same_v<Space, Cpu>) fetch.of_disk_.add(fetch.reading_->finish(space));
-      own = {std::ssize(fetch.read_) / storage_.row_bytes(), own.columns,
-             reinterpret_cast<const T*>(fetch.read_.data())};
+      fetch.of_disk_.add(fetch.reading_->finish(space));
+      own = fetch.read_.data();
     }
-    const ConstMatrixView<T, Space> arrived(std::ssize(fetch.source_), own.columns,
-                                            reinterpret_cast<const T*>(fetch.arrived_.data()));
-    gather_lists<T>(space, storage_.has_all() ? own : arrived, own, fetch, rows);
-    const auto placed = std::ssize(fetch.source_);
-    grid_->traffic().count(MemoryStep::kPlaceFeatures,
-                           {.rows = placed, .bytes = placed * (storage_.row_bytes() + 4 * storage_.width())});
-  });
+  gather_lists(space, storage_.has_all() ? own : fetch.arrived_.data(), own, fetch, rows);
+  const auto placed = std::ssize(fetch.source_);
+  grid_->traffic().count(MemoryStep::kPlaceFeatures,
+                         {.rows = placed, .bytes = placed * (storage_.row_bytes() + 4 * storage_.width())});
 }
 
 }  // namespace espalier

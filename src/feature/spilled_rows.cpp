@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
-#include "espalier/file/content_digest.hpp"
 
 namespace espalier {
 
@@ -25,43 +24,36 @@ auto in_folder(const std::string& folder, Work work) {
 
 }  // namespace
 
-SpilledRows::SpilledRows(std::string folder, std::int64_t rows, StoredRows<Cpu> form, std::string name)
+SpilledRows::SpilledRows(std::string folder, std::int64_t rows, RowForm form, std::string name)
     : folder_(std::move(folder)),
       name_(std::move(name)),
       rows_(rows),
+      chunk_rows_(DiskRows::rows_of_chunk(rows, form.row_bytes())),
       form_(std::move(form)),
       file_(in_folder(folder_, [&] { return RangedFile::unnamed(folder_); })) {
-  std::visit(
-      [&]<class T>(const Matrix<T>& none) {
-        width_ = none.columns;
-        chunk_rows_ = DiskRows::rows_of_chunk(rows_, std::int64_t{sizeof(T)} * width_);
-      },
-      form_);
   digests_.assign(static_cast<std::size_t>((rows_ + chunk_rows_ - 1) / chunk_rows_), 0);
 }
 
-template <class T>
-void SpilledRows::write(std::int64_t first, std::type_identity_t<ConstMatrixView<T>> rows) {
-  constexpr std::int64_t kBytes = sizeof(T);
-  ESPALIER_CHECK(rows.columns == width_ && first + rows.rows <= rows_, "rows {} + {} of {}", first, rows.rows,
-                 rows_);
-  in_folder(folder_, [&] { file_.write(kBytes * first * width_, rows.data, kBytes * rows.rows * width_); });
-  const auto end = first + rows.rows;
+void SpilledRows::write(std::int64_t first, std::int64_t count, const std::byte* rows) {
+  const auto row_bytes = form_.row_bytes(), end = first + count;
+  ESPALIER_CHECK(end <= rows_, "rows {} + {} of {}", first, count, rows_);
+  in_folder(folder_, [&] { file_.write(row_bytes * first, rows, row_bytes * count); });
   for (auto from = first, to = first; from < end; from = to) {
     const auto chunk = from / chunk_rows_;
     to = std::min(end, (chunk + 1) * chunk_rows_);
-    digests_[chunk] += content_digest(
-        std::span(rows.row(from - first), static_cast<std::size_t>((to - from) * width_)), from * width_);
+    digests_[chunk] += digest_rows(form_, rows + (from - first) * row_bytes, to - from, from);
   }
 }
 
-template void SpilledRows::write<float>(std::int64_t, ConstMatrixView<float>);
-template void SpilledRows::write<Half>(std::int64_t, ConstMatrixView<Half>);
-template void SpilledRows::write<QuantisedWord>(std::int64_t, ConstMatrixView<QuantisedWord>);
+void SpilledRows::write(std::int64_t first, ConstMatrixView<float> rows) {
+  ESPALIER_CHECK(form_.kind == &row_kind_of(float()) && rows.columns == form_.width, "{} columns of {}",
+                 rows.columns, form_.width);
+  write(first, rows.rows, reinterpret_cast<const std::byte*>(rows.data));
+}
 
 void SpilledRows::read(std::int64_t first, MatrixView<float> rows) const {
-  const auto bytes = 4 * rows.rows * width_;
-  if (file_.read(4 * first * width_, rows.data, bytes) != bytes)
+  const auto row_bytes = form_.row_bytes(), bytes = rows.rows * row_bytes;
+  if (file_.read(first * row_bytes, rows.data, bytes) != bytes)
     input_error("run.spill = {}: {} ends too early", folder_, name_);
 }
 

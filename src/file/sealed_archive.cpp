@@ -8,8 +8,8 @@
 #include <bit>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/watchdog.hpp"
 #include "espalier/base/ranged_file.hpp"
+#include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/archive.hpp"
 #include "espalier/file/hdf5_memory.hpp"

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "espalier/base/text.hpp"
 #include "espalier/base/row_range.hpp"
+#include "espalier/base/text.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "espalier/dense/paired_rows.hpp"
 #include "espalier/base/row_range.hpp"
+#include "espalier/dense/paired_rows.hpp"
 #include "open_graph_file.hpp"
 
 namespace espalier {

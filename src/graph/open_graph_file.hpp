@@ -10,11 +10,11 @@
 
 #include "column_table.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/content_check.hpp"
 #include "espalier/file/hdf5.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

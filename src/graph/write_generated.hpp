@@ -14,12 +14,12 @@
 
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "espalier/base/row_range.hpp"
 #include "fetch_rows.hpp"
 
 namespace espalier {

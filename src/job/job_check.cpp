@@ -158,27 +158,27 @@ void sparse_features(const JobFacts& job) {
 
 void fewer_bits(const JobFacts& job) {
   const auto& of = job.config.graph;
-  if (of.feature_bits == 32) return;
+  if (kind_asked(of.feature_bits) == nullptr) return;
   if (std::ranges::none_of(job.graph->types, [](const auto& type) { return type.features > 0; }))
     usage_error("graph.feature_bits has no meaning for {}, which has no features; leave it out", of.file);
   if (std::ranges::any_of(job.graph->types, [](const auto& type) { return type.pairs > 0; }))
     usage_error(
         "graph.feature_bits = {} has no meaning for {}, whose features are sparse: of which numbers are not "
         "0 it keeps the places and numbers; write 32",
-        of.feature_bits, of.file);
+        of.feature_bits.text, of.file);
 }
 
 void features_on_disk(const JobFacts& job) {
   if (!job.config.graph.features_on_disk()) return;
   const auto tables = input_tables(*job.graph, job.config);
-  if (std::ranges::any_of(tables, &InputTable::in_fewer_bits) && job.config.run.spill.empty())
+  if (std::ranges::any_of(tables, &InputTable::converted) && job.config.run.spill.empty())
     usage_error(
         "graph.feature_bits = {} with graph.features_on = \"disk\": rows in fewer bits than the file's need "
         "a folder for a file of them; set run.spill = a folder on a local disk, or write 32 bits",
-        job.config.graph.feature_bits);
+        job.config.graph.feature_bits.text);
   const auto stays = [&](int type) {
     return std::ranges::any_of(
-        tables, [&](const auto& table) { return !table.in_fewer_bits() && table.held.holds_type(type); });
+        tables, [&](const auto& table) { return !table.converted() && table.held.holds_type(type); });
   };
   const auto& types = job.graph->types;
   for (int t = 0; t < std::ssize(types); ++t)

@@ -6,8 +6,8 @@
 
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/feature/cache_policy.hpp"
 #include "espalier/feature/disk_read_model.hpp"
-#include "espalier/feature/rows_by_degree.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"

@@ -8,10 +8,10 @@
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/ranged_file.hpp"
+#include "espalier/base/row_range.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/csv.hpp"
-#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "espalier/base/log.hpp"
-#include "espalier/base/text.hpp"
 #include "espalier/base/row_range.hpp"
+#include "espalier/base/text.hpp"
 
 namespace espalier {
 

@@ -173,28 +173,27 @@ void measure_update(const Communicator& self, Machine& machine) {
 // minibatch reads rows: the most of some times. 0: no file can be written there.
 double disk_rate(const Cpu& cpu, const std::string& folder) {
   constexpr std::int64_t kRows = 1 << 17, kApart = 16, kTimes = 3;
-  const auto chunk = DiskRows::rows_of_chunk(kRows, 4 * kWidth);
+  const RowForm form = {&row_kind_of(float()), kWidth};
+  const auto chunk = DiskRows::rows_of_chunk(kRows, form.row_bytes());
   const auto values = numbers(kRows, kWidth);
   std::vector<std::uint64_t> digests;
   for (std::int64_t row = 0; row < kRows; row += chunk)
-    digests.push_back(
-        content_digest(std::span(values.row(row), static_cast<std::size_t>(chunk * kWidth)), row * kWidth));
+    digests.push_back(digest_rows(form, reinterpret_cast<const std::byte*>(values.row(row)), chunk, row));
   try {
     auto file = RangedFile::unnamed(folder);
     file.write(0, values.row(0), 4 * kRows * kWidth);
     file.sync();
-    const DiskRows rows(
-        {std::move(file), folder, "a trial", kRows, Matrix<float>(0, kWidth), std::move(digests)});
+    const DiskRows rows({std::move(file), folder, "a trial", kRows, form, std::move(digests)});
     double rate = 0;
     for (std::int64_t time = 0; time < kTimes; ++time) {
       std::vector<std::int64_t> wanted, places;
       for (std::int64_t row = time * chunk; row < kRows; row += kApart * chunk) wanted.push_back(row);
       places.resize(wanted.size());
       std::iota(places.begin(), places.end(), std::int64_t{0});
-      Matrix<float> to(std::ssize(wanted), kWidth);
+      StoredRows<Cpu> to(form, std::ssize(wanted));
       rows.forget();
       const double start = now();
-      const auto bytes = rows.read<float>(cpu, wanted, places, to);
+      const auto bytes = rows.read(cpu, wanted, places, to.data);
       rate = std::max(rate, static_cast<double>(bytes) / (now() - start) / 1e9);
     }
     return rate;

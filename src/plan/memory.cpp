@@ -102,7 +102,7 @@ double rows_of_input(const GraphInfo& graph, const Config& config, double of_ver
     for (const auto& table : tables) {
       if (table.trainable) continue;
       const auto rows = static_cast<double>(table.held.count(graph.nodes));
-      features += DiskRows::memory_bytes(table.in_fewer_bits() ? of_vertices * rows : rows,
+      features += DiskRows::memory_bytes(table.converted() ? of_vertices * rows : rows,
                                          static_cast<double>(table.row_bytes()));
     }
   }
@@ -245,10 +245,8 @@ namespace {
 // Of a GPU, but for the graph.
 double rows_on_device(const JobSize& job, std::int64_t replication) {
   const auto memory = resident_memory(job, replication);
-  const double narrow = job.config.train.precision == "bf16" && job.config.graph.feature_bits == 32 &&
-                                !job.graph.half_features && job.graph.pairs == 0
-                            ? 0.5
-                            : 1.0;
+  const bool narrows = kept_kind(job.graph, job.config.graph.feature_bits).narrows;
+  const double narrow = job.config.train.precision == "bf16" && narrows ? 0.5 : 1.0;
   return memory.owners_on_device + memory.evaluation + memory.model + memory.of_parts().on_device +
          (job.config.graph.features_on_host() ? 0 : narrow * memory.features);
 }

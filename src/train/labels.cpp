@@ -3,8 +3,8 @@
 #include <limits>
 #include <string_view>
 
-#include "espalier/graph/graph_facts.hpp"
 #include "espalier/base/row_range.hpp"
+#include "espalier/graph/graph_facts.hpp"
 #include "espalier/partition/owned_reader.hpp"
 
 namespace espalier {

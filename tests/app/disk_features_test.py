@@ -187,6 +187,7 @@ class DiskFeatures(ProgramTest):
         for job, ranks, *more in (*LONG * [(("graph.feature_bits=1", "graph.feature_norm=row"), 3, "run.overlap=true", "run.prefetch_steps=2"),
                                            (("graph.feature_bits=4", "history.kind=replace", "history.t_stale=3", "run.cache_memory=0"), 2)],
                                   (("graph.feature_bits=8", "graph.feature_norm=standard"), 4, order, "grid.replication=2", "run.cache_policy=belady"),
+                                  (("graph.feature_bits=bf16", "graph.feature_norm=row"), 3, "run.cache_policy=lru"),
                                   (("graph.feature_bits=16",), 1, "run.threads=2")):
             expected = self.history(self.train(*few, *job, *more, ranks=ranks))
             self.assertEqual(self.history(self.train(*few, *job, *more, DISK, spill, ranks=ranks)), expected, (job, ranks, more))

@@ -13,8 +13,8 @@ from tests.app.planted_job import PlantedJobTest
 from tests.app.program import LONG, arrays_of, forget_digests, needs_emulation, on_gpus, put, put_sparse, read
 
 NODES, WIDTH = 500, 11
-BITS = (16, 8, 4, 2, 1)
-ROW_BYTES = {32: 44, 16: 22, 8: 12, 4: 6, 2: 4, 1: 2}
+BITS = ("bf16", 16, 8, 4, 2, 1)
+ROW_BYTES = {32: 44, "bf16": 22, 16: 22, 8: 12, 4: 6, 2: 4, 1: 2}
 GRIDS = ((1, "run.threads=2"), (2, "run.overlap=true"), (4, "grid.replication=2"), (3, "run.cache_memory=4KiB", "run.cache_policy=belady"),
          (2, "graph.features_on=node"), (3, "grid.replication=3"), (2, "grid.topology=replicated", "run.cache_memory=4KiB"),
          (4, "grid.replication=2", "graph.features_on=node"))
@@ -22,10 +22,21 @@ TYPED = ("generate", "planted", "--types", "paper=500:7,author=300:7,venue=40:5,
          "author.writes.paper=1500,paper.cites.paper=2000,paper.at.venue=500,paper.about.field=500", "--classes", 4)
 
 
+def nearest_bfloat16(x):
+    """Of float32: of the two numbers whose lower 16 bits are zeros, around each, the nearer one; of two as near the one whose last bit is 0."""
+    inner = x.view(np.uint32) >> 16 << 16
+    inner, outer = inner.view(np.float32), (inner + np.uint32(1 << 16)).view(np.float32)  # towards 0, and away from it
+    to_inner, to_outer = np.abs(x.astype(np.float64) - inner), np.abs(x.astype(np.float64) - outer)
+    odd = (inner.view(np.uint32) >> 16 & 1) == 1
+    return np.where((to_outer < to_inner) | ((to_outer == to_inner) & odd), outer, inner)
+
+
 def rounded(x, bits):
-    """The rows of float32 that codes of so many bits stand for."""
+    """The rows of float32 that rows of so many bits stand for."""
     if bits == 16:
         return x.astype(np.float16).astype(np.float32)
+    if bits == "bf16":
+        return nearest_bfloat16(x)
     least, most = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
     step = (most - least) / (2**bits - 1)
     code = np.rint((x - least) / np.where(step > 0, step, 1))
@@ -71,6 +82,18 @@ class Train(FeatureBitsTest):
             grids = GRIDS if LONG else GRIDS[2 * k:2 * k + 2] or GRIDS[1:2]
             self.one_history((f"graph.feature_bits={bits}",), grids, expected)
 
+    def test_ties_and_numbers_near_zero(self):
+        """Half way between two bfloat16 numbers, a bit to either side, and below the least normal one: as NumPy's nearest ones."""
+        bits = np.arange(NODES * WIDTH, dtype=np.uint32).reshape(NODES, WIDTH)
+        near = (0x3F800000 + (bits // 3 << 16) % 0x800000 + 0x7FFF + bits % 3 | (bits % 2 << 31)).view(np.float32)
+        least = (bits % 97 * 0x4000 | (bits % 2 << 31)).view(np.float32)
+        given = lambda x: np.where(bits % 5 == 4, least, near).astype(np.float32)
+        halves = given(None).view(np.uint32) & 0xFFFF
+        self.assertTrue({0x7FFF, 0x8000, 0x8001, 0x4000, 0xC000} <= set(halves.ravel().tolist()))
+        expected = self.history(self.train(self.copy(lambda x: nearest_bfloat16(given(x)))))
+        self.assertNotEqual(self.history(self.train(self.copy(given))), expected)
+        self.assertEqual(self.history(self.train(self.copy(given), "graph.feature_bits=bf16", ranks=2)), expected)
+
     def test_normalised_first(self):
         expected = self.history(self.train(self.copy(lambda x: rounded(by_row(x), 4))))
         self.one_history(("graph.feature_norm=row", "graph.feature_bits=4"), GRIDS[2:3], expected)
@@ -95,8 +118,9 @@ class Train(FeatureBitsTest):
     def test_a_file_of_halves(self):
         rewrite(self.graph, lambda x: x.astype(np.float16))
         self.assertEqual(self.history(self.train("graph.feature_bits=16")), self.history(self.train()))
-        expected = self.history(self.train(self.copy(lambda x: rounded(x.astype(np.float32), 2))))
-        self.one_history(("graph.feature_bits=2",), GRIDS[1:2], expected)
+        for bits, grid in ((2, GRIDS[1]), ("bf16", GRIDS[2])):
+            expected = self.history(self.train(self.copy(lambda x: rounded(x.astype(np.float32), bits))))
+            self.one_history((f"graph.feature_bits={bits}",), (grid,), expected)
 
     def test_each_type_has_columns_of_its_own(self):
         """Two types of one width, which without the key share a table."""
@@ -104,7 +128,7 @@ class Train(FeatureBitsTest):
         names = [f"nodes/{type}/features" for type in ("paper", "author", "venue")]
         rewrite(self.graph, lambda x: 3 * x + 1, names[1])
         job = ("model.kind=rgcn", "model.bases=2", "model.embedding=4")
-        for bits in (8, 16, 1) if LONG else (4,):
+        for bits in (8, 16, 1, "bf16") if LONG else (4,):
             expected = self.history(self.train(*job, self.copy(lambda x: rounded(x, bits), *names)))
             self.one_history((*job, f"graph.feature_bits={bits}"), GRIDS[2:5] if LONG else GRIDS[2:4], expected)
 
@@ -125,7 +149,7 @@ class Train(FeatureBitsTest):
 
     def test_bytes_fall_as_foreseen(self):
         one, rows = ("grid.replication=1", "train.epochs=1"), None
-        for bits in (32, *BITS) if LONG else (32, 8, 1):
+        for bits in (32, *BITS) if LONG else (32, "bf16", 8, 1):
             job = (*one, f"graph.feature_bits={bits}")
             run = self.train(*job, ranks=2)
             fetched = run["epochs"][0]["bytes"]["fetch"]
@@ -144,20 +168,24 @@ class Train(FeatureBitsTest):
     @needs_emulation
     def test_on_the_emulated_gpu(self):
         few = ("train.epochs=1", "run.device=cuda")
-        for bits, ranks, *more in ((4, 2, "graph.features_on=host"), (1, 3, "run.cache_memory=4KiB"), (16, 1)):
+        for bits, ranks, *more in ((4, 2, "graph.features_on=host"), (1, 3, "run.cache_memory=4KiB"), (16, 1), ("bf16", 2)):
             expected = self.history(self.train(*few, self.copy(lambda x: rounded(x, bits)), **on_gpus(1)))
             self.assertEqual(self.history(self.train(*few, *more, f"graph.feature_bits={bits}", ranks=ranks, **on_gpus(ranks))), expected)
 
 
 class Refused(FeatureBitsTest):
     def test_what_is_refused(self):
-        for value, words in (("3", ("graph.feature_bits = 3", "32 | 16 | 8 | 4 | 2 | 1")), ("64", ("graph.feature_bits = 64",)), ("0", ("graph.feature_bits = 0",)),
-                             ('"8"', ("graph.feature_bits must be a whole number",)), ("8.0", ("graph.feature_bits must be a whole number",))):
+        for value, words in (("3", ("graph.feature_bits = 3", "32 | 16 | bf16 | 8 | 4 | 2 | 1")), ("64", ("graph.feature_bits = 64",)), ("0", ("graph.feature_bits = 0",)),
+                             ('"8"', ('graph.feature_bits = "8"', "not one of 32 | 16 | bf16 | 8")), ('"bf8"', ('graph.feature_bits = "bf8"', "not one of")),
+                             ("bf8", ('graph.feature_bits must be a whole number or a word in quotes',)),
+                             ("8.0", ("graph.feature_bits must be a whole number or a word in quotes",))):
             self.fail_with(2, words, "train", self.config, f"graph.feature_bits={value}", ranks=2 if value == "3" else 1)
         self.fail_with(2, ("graph.feature_bits = 8", "run.spill = a folder"), "train", self.config, "graph.feature_bits=8", "graph.features_on=disk", ranks=2)
         rewrite(self.graph, lambda x: np.where(np.arange(len(x))[:, None] == 400, np.float32(7e4), x))
         self.fail_with(2, ("graph.feature_bits = 16", "70000", "65504", "use 32 or 8"), "train", self.config, "graph.feature_bits=16", ranks=2)
-        rewrite(self.graph, lambda x: np.where(x == 7e4, np.float32(np.nan), x))
+        rewrite(self.graph, lambda x: np.where(x == 7e4, np.float32(3.4e38), x))
+        self.fail_with(2, ("graph.feature_bits = bf16", "3.4e+38", "3.3895314e+38", "use 32 or 8"), "train", self.config, "graph.feature_bits=bf16", ranks=2)
+        rewrite(self.graph, lambda x: np.where(x > 3e38, np.float32(np.nan), x))
         self.fail_with(3, ("/nodes/features", "400", "finite"), "train", self.config, "graph.feature_bits=8", ranks=2)
         x = read(self.graph, "nodes/features")
         put(self.graph, {"nodes/features": None})

@@ -85,7 +85,9 @@ void check_gather(const Space& space, Placement placement, S (*narrow)(float)) {
         const ShiftedMatrix<S, Space> own(space, 50, f, own_shift, placement, random, narrow);
         expect_copied<std::int32_t>(space, own, rows, random);
         expect_copied<std::int64_t>(space, own, rows, random);
-        expect_gathered(space, from, own, rows, random);
+        // Of half the bytes the CPU gathers by their form: feature/row_form_cases.hpp.
+        if constexpr (!std::is_same_v<Space, Cpu> || sizeof(S) > 2)
+          expect_gathered(space, from, own, rows, random);
       }
 }
 

@@ -54,7 +54,7 @@ def split(r, graph, config):
 # (random.Random, the graph, what is drawn so far) -> a value; None: it is the case that says it
 DRAWS = {
     "graph.file": None, "graph.order": None, "graph.cut": None, "output.dir": None, "run.restart": None,
-    "graph.target": target, "graph.split": split, "graph.feature_bits": one_of(32, 16, 8, 4, 2, 1),
+    "graph.target": target, "graph.split": split, "graph.feature_bits": one_of(32, 16, "bf16", 8, 4, 2, 1),
     "grid.replication": one_of(1, 1, 2, "auto"),
     "sampler.fanout": fanout, "sampler.relation_fanout": relation_fanout,
     "sampler.batch_size": one_of(1, 3, 8, 20, 64, 1000), "sampler.bulk": one_of(1, 2, 5, 100, "auto"),

@@ -82,7 +82,7 @@ void expect_reads(const std::string& path) {
   const GraphFile file(test_world(), path);
   const DiskRows disk(test_world(), file, input_tables(file.info(), 0)[0]);
   EXPECT_EQ(disk.rows(), kDiskRows);
-  EXPECT_EQ(disk.width(), kDiskWidth);
+  EXPECT_EQ(disk.form().width, kDiskWidth);
   std::mt19937_64 random(test_seed(81));
   const auto all = rows_on_disk<T>(0, kDiskRows);
   for (const std::size_t count : {0, 1, 5, 3000})
@@ -91,7 +91,7 @@ void expect_reads(const std::string& path) {
       Matrix<T> rows(std::ssize(numbers), kDiskWidth);
       std::vector<std::int64_t> places(numbers.size());
       std::iota(places.begin(), places.end(), std::int64_t{0});
-      disk.read<T>(Cpu{threads}, numbers, places, rows);
+      disk.read(Cpu{threads}, numbers, places, reinterpret_cast<std::byte*>(rows.data.data()));
       for (std::int64_t k = 0; k < rows.rows; ++k)
         EXPECT_EQ(std::memcmp(rows.row(k), all.row(numbers[k]), kDiskWidth * sizeof(T)), 0) << numbers[k];
     }
@@ -128,7 +128,8 @@ TEST(DiskRows, ManyReadsAreTheRowsByIoUringAndWithout) {
         for (const auto row : numbers) chunks[row / 3] = std::min<std::int64_t>(3, kMany - row / 3 * 3);
         std::int64_t wanted = 0;
         for (const auto& [chunk, of] : chunks) wanted += of;
-        EXPECT_EQ(disk->read<float>(Cpu{threads}, numbers, places, rows), wanted * 4 * kWide);
+        EXPECT_EQ(disk->read(Cpu{threads}, numbers, places, reinterpret_cast<std::byte*>(rows.data.data())),
+                  wanted * 4 * kWide);
         std::int64_t wrong = 0;
         for (std::int64_t k = 0; k < rows.rows; ++k)
           wrong += std::memcmp(rows.row(k), all.row(numbers[k]), 4 * kWide) != 0;
@@ -287,8 +288,10 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
   write<float>(folder + "/float.h5");
   write<Half>(folder + "/half.h5");
   std::mt19937_64 random(test_seed(82) + static_cast<unsigned>(test_world().rank()));
-  const std::pair<const char*, std::int64_t> of[] = {{"/float.h5", 32}, {"/half.h5", 32}, {"/half.h5", 16},
-                                                     {"/float.h5", 16}, {"/float.h5", 8}, {"/half.h5", 2}};
+  const std::string bf16 = "bf16";
+  const std::pair<const char*, NumberOrWord> of[] = {{"/float.h5", 32},  {"/half.h5", 32},   {"/half.h5", 16},
+                                                     {"/float.h5", 16},  {"/float.h5", 8},   {"/half.h5", 2},
+                                                     {"/half.h5", bf16}, {"/float.h5", bf16}};
   for (const auto& [name, bits] : of) {
     const GraphFile file(test_world(), folder + name);
     const auto tables = input_tables(file.info(), 0, bits);
@@ -296,7 +299,7 @@ TEST(DiskRows, FetchesAreThoseFromMemory) {
       const Grid grid(test_world(), c);
       for (const auto& owned : owners_of_rows(grid))
         for (const char* norm : {"none", "row", "standard"}) {
-          SCOPED_TRACE(testing::Message() << name << " bits " << bits << " c " << c << ", " << norm
+          SCOPED_TRACE(testing::Message() << name << " bits " << bits.text << " c " << c << ", " << norm
                                           << ", map " << owned.is_map());
           const auto memory = read_features(grid, file, owned, tables, norm),
                      disk = read_features(grid, file, owned, tables, norm, {}, true, folder);

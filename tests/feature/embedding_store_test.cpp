@@ -24,8 +24,9 @@ TEST(Embeddings, AreThoseOfOneLoop) {
     for (const auto owned : kAllOwned)
       for (const auto& options : kOptimizers) {
         const auto look = [&](const EmbeddingStore& store, const LoopedEmbeddings& expected) {
-          const auto& block = std::get<Matrix<float>>(store.rows().storage().in_memory());
-          EXPECT_EQ(block.data, rows_of_part(expected.rows, store.rows().ownership(), grid.row()).data);
+          const auto block = store.rows().storage().rows().floats();
+          EXPECT_EQ(Buffer<float>(block.data, block.row(block.rows)),
+                    rows_of_part(expected.rows, store.rows().ownership(), grid.row()).data);
         };
         expect_updates(Cpu{2}, grid, owned, options, test_seed(11), look);
       }

@@ -1,4 +1,4 @@
-// Law of dequantise_rows, for every space: a number is float32(a + code step) in float64, of
+// Law of gather_rows of codes, for every space: a number is float32(a + code step) in float64, of
 // the row that is named, of one matrix or of the other; a number that was packed is the level
 // next to it.
 #pragma once
@@ -28,11 +28,10 @@ inline Matrix<float> rows_to_pack(std::int64_t rows, std::int64_t columns, std::
   return x;
 }
 
-inline QuantisedRows packed(const Matrix<float>& rows, int bits, const Quantisation& packing) {
-  QuantisedRows result;
-  result.packing = packing;
-  result.resize(rows.rows, words_of_quantised(rows.columns, bits));
-  quantise_rows(packing, rows, result);
+inline StoredRows<Cpu> packed(const Matrix<float>& rows, int bits, const Quantisation& packing) {
+  StoredRows<Cpu> result({kind_asked(bits), rows.columns, std::make_shared<Quantisation>(packing)},
+                         rows.rows);
+  write_rows(result.form, rows, result.data);
   return result;
 }
 
@@ -60,21 +59,20 @@ void check_unpack(const Space& space, Placement placement) {
         const Communicator& self = test_world();
         const auto packing = measure_packing([&](const auto& use) { use(x); }, columns, bits, self);
         const auto rows = packed(x, bits, packing);
-        const auto from = matrix_on<QuantisedWord>(space, rows);
-        Matrix<QuantisedWord, Space> own;
-        own.rows = rows.rows;
-        own.columns = rows.columns;
-        own.data = array_on(space, rows.data, placement);
+        const Buffer<std::byte> bytes(rows.data, rows.data + rows.bytes());
+        const auto from = array_on(space, bytes), own = array_on(space, bytes, placement);
         Buffer<std::int64_t> source(count);
         for (auto& place : source) {
           place = static_cast<std::int64_t>(random() % 50);
           if (random() % 3 == 0) place = ~place;
         }
-        const QuantisationOn<Space> there = {columns, bits, array_on(space, packing.least),
-                                             array_on(space, packing.step)};
+        const RowFormOn<Space> there = {
+            kind_asked(bits), columns,
+            std::make_shared<QuantisationOn<Space>>(QuantisationOn<Space>{
+                columns, bits, array_on(space, packing.least), array_on(space, packing.step)})};
         const auto on_space = array_on(space, source);
         Matrix<float, Space> to(count, columns);
-        dequantise_rows(space, there, from, own, on_space.data(), to);
+        gather_rows(space, there, from.data(), own.data(), on_space.data(), to);
         const auto numbers = matrix_from(space, to);
         for (std::int64_t j = 0; j < columns; ++j) {
           double least = x(0, j), most = x(0, j);

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "espalier/base/row_range.hpp"
-#include "espalier/feature/code_use.hpp"
 #include "espalier/feature/row_store.hpp"
 
 namespace espalier {
@@ -18,16 +17,16 @@ Quantisation packing_of(const Matrix<float>& rows, int bits) {
   return measure_packing([&](const auto& use) { use(rows); }, rows.columns, bits, test_world());
 }
 
-std::vector<int> bytes_of(const QuantisedRows& rows, std::int64_t i) {
+std::vector<int> bytes_of(const StoredRows<Cpu>& rows, std::int64_t i) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(rows.row(i));
-  return {bytes, bytes + 2 * rows.columns};
+  return {bytes, bytes + rows.form.row_bytes()};
 }
 
-Matrix<float> unpacked(const QuantisedRows& rows, std::int64_t columns) {
+Matrix<float> unpacked(const StoredRows<Cpu>& rows, std::int64_t columns) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(rows.rows));
   std::iota(all.begin(), all.end(), std::int64_t{0});
   Matrix<float> numbers(rows.rows, columns);
-  dequantise_rows(Cpu{2}, rows.packing, rows, rows, all.data(), numbers);
+  gather_rows(Cpu{2}, rows.form, rows.data, rows.data, all.data(), numbers);
   return numbers;
 }
 
@@ -41,13 +40,13 @@ TEST(QuantisedRows, CodesLieFromTheLowestBitUp) {
   Matrix<float> x(4, 3);
   x.data = {0, 6, 5, 3, 0, 5, 1, 3, 5, 2.5f, 2, 5};
   const auto two = packed(x, 2, packing_of(x, 2));
-  EXPECT_EQ(two.columns, 1);
+  EXPECT_EQ(two.form.row_bytes(), 2);
   EXPECT_EQ(bytes_of(two, 0), (std::vector<int>{0 | 3 << 2, 0}));
   EXPECT_EQ(bytes_of(two, 1), (std::vector<int>{3, 0}));
   EXPECT_EQ(bytes_of(two, 2), (std::vector<int>{1 | 2 << 2, 0})) << "3 of steps of 2: 1.5, the even one is 2";
   EXPECT_EQ(bytes_of(two, 3), (std::vector<int>{2 | 1 << 2, 0})) << "2.5: the even one is 2";
   const auto eight = packed(x, 8, packing_of(x, 8));
-  EXPECT_EQ(eight.columns, 2);
+  EXPECT_EQ(eight.form.row_bytes(), 4);
   EXPECT_EQ(bytes_of(eight, 0), (std::vector<int>{0, 255, 0, 0}));
   EXPECT_EQ(bytes_of(eight, 2), (std::vector<int>{85, 128, 0, 0})) << "127.5: the even one is 128";
   const auto one = packed(x, 1, packing_of(x, 1));
@@ -97,10 +96,9 @@ TEST(QuantisedRows, WhatCodesLeaveOfColumns) {
     Matrix<float> rows(mine.size(), x.columns);
     rows.data.assign(x.row(mine.begin), x.row(mine.begin) + mine.size() * x.columns);
     const auto packing = packing_of(rows, bits);
-    CodeUse use(packing);
     const auto all = packed(rows, bits, packing);
-    for (std::int64_t i = 0; i < rows.rows; ++i)
-      use.add({1, rows.columns, rows.row(i)}, {1, all.columns, all.row(i)});
+    CodeUse use(all.form);
+    for (std::int64_t i = 0; i < rows.rows; ++i) use.add({1, rows.columns, rows.row(i)}, all.row(i));
     // By a list of all codes and numbers.
     std::vector<PoorColumn> expected;
     const auto of_all = packed(x, bits, packing);
@@ -140,13 +138,10 @@ TEST(QuantisedRows, AStoreOfThemOnEveryGrid) {
           use(row);
         }
       };
-      QuantisedRows mine;
-      mine.packing = measure_packing(pieces, width, bits, grid.column_comm());
-      mine.resize(rows, words_of_quantised(width, bits));
+      const auto& kind = *kind_asked(bits);
+      StoredRows<Cpu> mine(kind.measure(pieces, width, grid.column_comm()), rows);
       std::int64_t at = 0;
-      pieces([&](const Matrix<float>& row) {
-        quantise_rows(mine.packing, row, {1, mine.columns, mine.row(at++)});
-      });
+      pieces([&](const Matrix<float>& row) { write_rows(mine.form, row, mine.row(at++)); });
       const RowStore store(grid, partition, std::move(mine));
       EXPECT_EQ(store.width(), width);
       EXPECT_EQ(store.storage().row_bytes(), (width * bits + 15) / 16 * 2);

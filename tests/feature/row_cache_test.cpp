@@ -9,7 +9,8 @@
 #include <map>
 
 #include "dense/random_matrices.hpp"
-#include "espalier/feature/rows_by_degree.hpp"
+#include "espalier/feature/cache_policy.hpp"
+#include "espalier/product/dist_csr.hpp"
 #include "random_graph.hpp"
 
 namespace espalier {

@@ -231,11 +231,15 @@ Matrix<float> fetch_all(const Grid& grid, std::int64_t n, StoredRows<Cpu> rows) 
   return fetch_all(RowStore(grid, block_partition(n, grid.rows()), std::move(rows)));
 }
 
+void normalize_all(StoredRows<Cpu>& rows) {
+  each_numbers(rows, true, [&](auto& numbers) { normalize("row", {}, *rows.form.kind, numbers); });
+}
+
 // By its own columns.
 Standardization standardize_all(const Grid& grid, std::int64_t n, StoredRows<Cpu>& rows) {
-  const auto by =
-      measure_columns([&](const PieceVisit& visit) { visit(rows); }, kStoreWidth, grid.column_comm(), n);
-  standardize(rows, by);
+  const auto by = measure_columns([&](const auto& use) { each_numbers(rows, false, use); }, kStoreWidth,
+                                  grid.column_comm(), n);
+  each_numbers(rows, true, [&](auto& numbers) { normalize("standard", by, *rows.form.kind, numbers); });
   return by;
 }
 
@@ -277,7 +281,7 @@ TEST(NormalizedRows, NormalisingHalvesStoresTheRoundedValues) {
   for (const int c : divisors(test_world().size())) {
     const Grid grid(test_world(), c);
     auto by_row = rows_on<Half>(grid, n), standard = rows_on<Half>(grid, n);
-    normalize_rows(by_row);
+    normalize_all(by_row);
     standardize_all(grid, n, standard);
     const auto row_rows = fetch_all(grid, n, by_row), standard_rows = fetch_all(grid, n, standard);
     for (std::int64_t j = 0; j < kStoreWidth; ++j) {
@@ -326,7 +330,7 @@ TEST(NormalizedRows, StandardisingColumnsOfManyMagnitudes) {
 TEST(NormalizedRows, RowNormalisationMakesAbsoluteSumsOne) {
   const Grid grid(test_world(), 1);
   auto stored = rows_on<float>(grid, 31);
-  normalize_rows(stored);
+  normalize_all(stored);
   const auto rows = fetch_all(grid, 31, stored);
   for (std::int64_t i = 0; i < rows.rows; ++i) {
     double sum = 0;

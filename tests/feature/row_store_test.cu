@@ -32,15 +32,15 @@ RowStore host_store(const Grid& grid, std::int64_t n, std::int64_t width, bool n
 }
 
 // The numbers of `entry` in codes.
+struct InCodes;
 template <>
-RowStore host_store<QuantisedWord>(const Grid& grid, std::int64_t n, std::int64_t width, bool) {
+RowStore host_store<InCodes>(const Grid& grid, std::int64_t n, std::int64_t width, bool) {
   constexpr int kBits = 4;
   const auto partition = block_partition(n, grid.rows());
   const auto numbers = stored_rows<float>(partition, grid.row(), width, entry);
-  QuantisedRows rows;
-  rows.packing = {width, kBits, Buffer<double>(width, -3.0), Buffer<double>(width, 10.0 / 15)};
-  rows.resize(numbers.rows, words_of_quantised(width, kBits));
-  quantise_rows(rows.packing, numbers, rows);
+  const Quantisation packing = {width, kBits, Buffer<double>(width, -3.0), Buffer<double>(width, 10.0 / 15)};
+  StoredRows<Cpu> rows({kind_asked(kBits), width, std::make_shared<Quantisation>(packing)}, numbers.rows);
+  write_rows(rows.form, numbers, rows.data);
   return RowStore(grid, partition, std::move(rows));
 }
 
@@ -123,7 +123,7 @@ TEST_F(RowStoreOnGpu, FetchesAndBooksWhatTheHostsStoreDoes) {
   for_every_case([](const Grid& grid, const DeviceGrid& device, const Case& of) {
     expect_fetch<float>(grid, device, of);
     expect_fetch<Half>(grid, device, of);
-    expect_fetch<QuantisedWord>(grid, device, of);
+    expect_fetch<InCodes>(grid, device, of);
     expect_fetch<float>(grid, device, of, true);
   });
 }
@@ -202,9 +202,9 @@ TEST_F(RowStoreOnGpu, TakesRowsThatLieOnTheDevice) {
   const Grid grid(test_world(), 1);
   const DeviceGrid device(gpu, grid);
   const auto host = host_store<float>(grid, 41, 4);
-  const auto& local = std::get<Matrix<float>>(host.storage().in_memory());
+  const auto local = host.storage().rows().floats();
   Matrix<float, Cuda> on_device(local.rows, local.columns);
-  on_device.data = upload(gpu, local.data);
+  upload(gpu, std::span<const float>(local.data, on_device.data.size()), on_device.data);
   const RowStoreOn<Cuda> store(device, host.ownership(), std::move(on_device));
   const auto lists = lists_of(41, grid.world().rank());
   std::vector<Matrix<float, Cuda>> rows;

@@ -1,8 +1,8 @@
 // ranks: 1 2 3 8
 // Laws: degrees that all ranks read together are those of the rows, on every rank, whoever reads
 // which rows in how many pieces.
-#include "espalier/graph/graph_facts.hpp"
 #include "espalier/base/row_range.hpp"
+#include "espalier/graph/graph_facts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@ import unittest.mock
 import h5py
 import numpy as np
 
+from tests.app.feature_bits_test import nearest_bfloat16
 from tests.app.program import awkward_graph, put, read
 from tests.python import LIBRARY, ON_GPUS, needs, needs_library, needs_library_on_gpus
 from tests.python.loops import entries_of_file
@@ -192,6 +193,15 @@ class Laws(OnRanks):
                     np.testing.assert_array_equal(batch.x, features[batch.vertices])
                     for block in batch.blocks:
                         self.assert_whole(batch, block, edges)
+
+    def test_rows_of_bfloat16(self):
+        features = read(self.graph, "nodes/features")
+        self.write_job('graph.feature_bits="bf16"', "grid.replication=1")
+        batches = [batch for rank in self.on(2, "each_once") for batch in rank["valid"]]
+        for batch in batches:
+            np.testing.assert_array_equal(batch.x, nearest_bfloat16(features[batch.vertices]))
+        rows = np.concatenate([batch.x for batch in batches])
+        self.assertTrue((rows != np.concatenate([features[of.vertices] for of in batches])).any())
 
     def assert_whole(self, batch, block, edges):
         sources, targets = batch.vertices[block.edge_index]

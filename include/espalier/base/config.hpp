@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace espalier {
@@ -21,10 +22,19 @@ struct Auto {
 using AutoInt = Auto<std::int64_t>;
 using AutoNumber = Auto<double>;
 
+/// A key of one of several whole numbers, some of which may be words.
+struct NumberOrWord {
+  std::string text;  ///< its digits, or the word
+
+  NumberOrWord(std::string word) : text(std::move(word)) {}
+  NumberOrWord(std::int64_t number) : text(std::to_string(number)) {}
+  static bool is_word(const std::string& text) { return text.find_first_not_of("-0123456789") == 0; }
+};
+
 struct GraphConfig {
   std::string file;
   std::string feature_norm = "none";
-  std::int64_t feature_bits = 32;
+  NumberOrWord feature_bits = 32;
   std::string features_on = "device";
   std::string target;  ///< vertex type to learn on; empty: the only one with labels
   std::string split;   ///< empty: that of /split/train, or the only one

@@ -2,7 +2,6 @@
 // wire; arithmetic is float32.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "espalier/base/host_device.hpp"
@@ -62,8 +61,9 @@ inline void to_floats(const Half* from, float* to, std::int64_t count) {
   for (; k < count; ++k) to[k] = to_float(from[k]);
 }
 
-inline void to_floats(const float* from, float* to, std::int64_t count) {
-  std::copy_n(from, count, to);
+template <class T>
+void to_floats(const T* from, float* to, std::int64_t count) {
+  for (std::int64_t k = 0; k < count; ++k) to[k] = to_float(from[k]);
 }
 
 /// Rounds to nearest, ties to even; beyond 65504 gives infinity.

@@ -21,12 +21,22 @@
 #include <utility>
 #include <vector>
 
+#include "espalier/base/execution.hpp"
+
 namespace espalier {
 
 enum class CacheRule { kDegree, kLru, kBelady };
 
 /// "degree", "lru" or "belady"; throws UserError(kUsage) for another word.
 CacheRule cache_rule_of(const std::string& name);
+
+template <class Index, class Space>
+struct DistCsr;
+/// The list of kDegree before anything was fetched. Collective over the process column of a's grid:
+/// of each part the `most` vertices whose rows of `a` have most entries, all of them together: the
+/// most entries first, of as many by id.
+template <class Index>
+std::vector<std::int64_t> rows_by_degree(const DistCsr<Index, Cpu>& a, std::int64_t most);
 
 /// Ids, each at a position: open addressing, 4 bytes a place, at most half full.
 class IdPositions {

@@ -33,9 +33,9 @@ class DiskRows {
   /// Rows that lie in a file of this rank one after another, in the order of their places.
   struct OwnFile {
     RangedFile file;
-    std::string of, name;                ///< whose file, and what is in it, for messages
-    std::int64_t rows;                   ///< how many
-    StoredRows<Cpu> form;                ///< none, in the type that they have
+    std::string of, name;  ///< whose file, and what is in it, for messages
+    std::int64_t rows;     ///< how many
+    RowForm form;
     std::vector<std::uint64_t> digests;  ///< of each chunk of rows_of_chunk() of them
   };
   /// By their places on this rank; or those that part `part` owns, by the ids of the owners. Local.
@@ -47,22 +47,18 @@ class DiskRows {
   /// Are they numbered by their places on this rank, or by the table's ids?
   bool by_place() const { return by_place_; }
   std::int64_t rows() const { return rows_; }
-  /// Numbers of a row, or words.
-  std::int64_t width() const { return width_; }
-  /// None of them, in the type that they have.
-  const StoredRows<Cpu>& form() const { return form_; }
+  const RowForm& form() const { return form_; }
 
   /// graph.feature_norm for what is read from here on. Collective as above. `standard` as in
   /// read_features().
   void normalize(const Communicator& comm, const std::string& norm, Standardization& standard);
 
-  /// to(k, :) = the row of number numbers[k], for each k in `places`, which is put in another
-  /// order; returns the bytes that were read. T: that of form(). By several threads, each with many
-  /// reads under way (base/parallel_reads.hpp) and 256 KiB to 2 MiB for them; several may call it.
-  /// What cannot be read, or is damaged, ends the job.
-  template <class T>
+  /// Row k of `to` = the row of number numbers[k], in form(), for each k in `places`, which is put
+  /// in another order; returns the bytes that were read. By several threads, each with many reads
+  /// under way (base/parallel_reads.hpp) and 256 KiB to 2 MiB for them; several may call it. What
+  /// cannot be read, or is damaged, ends the job.
   std::int64_t read(const Cpu& cpu, std::span<const std::int64_t> numbers, std::span<std::int64_t> places,
-                    MatrixView<T> to) const;
+                    std::byte* to) const;
 
   /// What is read next comes from the disk (RangedFile::forget).
   void forget() const { file_->forget(); }
@@ -74,10 +70,9 @@ class DiskRows {
   // A data set with rows [begin, end) of the table.
   struct Part {
     std::int64_t begin, end, offset;
-    std::int64_t number_bytes;
+    RowForm form;  // that its rows have there
     std::string name;
     std::int64_t first_chunk;
-    std::int64_t row_bytes(std::int64_t width) const { return width * number_bytes; }
   };
   struct Chunk {
     const Part* part;
@@ -87,14 +82,13 @@ class DiskRows {
   std::int64_t number_of(const Chunk& chunk) const;
   template <class S>
   void digest_part(const Communicator& comm, const GraphFile& file, int type, const Part& part);
-  template <class T>
   class Reading;
 
   std::string of_;
   std::optional<RangedFile> file_;
   bool verify_, by_place_;
-  std::int64_t rows_ = 0, width_, chunk_rows_;
-  StoredRows<Cpu> form_;
+  std::int64_t rows_ = 0, chunk_rows_;
+  RowForm form_;
   std::optional<Ownership> owners_;  // whose ids become places of part_
   int part_ = 0;
   std::vector<Part> parts_;

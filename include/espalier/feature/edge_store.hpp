@@ -98,14 +98,14 @@ class EdgeStoreOn {
 };
 using EdgeStore = EdgeStoreOn<Cpu>;
 
-/// How wide rows of features of edges are, how many there are, and are they Half? Width 0: the
+/// How wide rows of features of edges are, how many there are, and their form. Width 0: the
 /// graph has none, or its relations are merged.
 struct EdgeTable {
   std::int64_t width = 0, rows = 0;
-  bool half = false;
+  const RowKind* kind = &row_kind_of(float());
   std::vector<std::uint8_t> held;  ///< [relations] 1: has features
 
-  std::int64_t row_bytes() const { return width * (half ? 2 : 4); }
+  std::int64_t row_bytes() const { return kind->row_bytes(width); }
 };
 EdgeTable edge_table(const GraphInfo& graph);
 

@@ -126,8 +126,7 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
     Matrix<float, Space> value;  ///< [rows of my shard, width or 1]
   };
 
-  Matrix<float, Space>& block();
-  const Matrix<float, Space>& block() const { return std::get<0>(Rows::storage().in_memory()); }
+  MatrixView<float, Space> block() const { return Rows::rows_to_change(); }
   MatrixView<float, Space> my_shard();
   template <class Id>
   const PushedRows<Id, Space>& send_to_shards(const Space& space, IdLists lists,

@@ -125,7 +125,7 @@ struct InputFeatures {
   Standardization standard;
 };
 
-/// Collective over the grid. The features that part grid.row() owns, in their stored types, after
+/// Collective over the grid. The features that part grid.row() owns, in their stored form, after
 /// `feature_norm` ("none" | "row" | "standard", by `standard` where the mean and deviation are not
 /// those of this graph; of one table alone). `on_disk`: they stay in the file, or in fewer bits in
 /// one of each rank in the folder `spill`. Throws UserError(kUsage) where it cannot be written.

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "espalier/comm/communicator.hpp"
-#include "espalier/feature/row_storage.hpp"
+#include "espalier/feature/row_form.hpp"
 
 namespace espalier {
 
@@ -16,18 +16,16 @@ struct Standardization {
   friend bool operator==(const Standardization&, const Standardization&) = default;
 };
 
-/// Divides each row by the sum of its absolute values (Kipf and Welling 2017), of `pairs`
-/// (dense/paired_rows.hpp) those of their numbers; zero rows stay.
-void normalize_rows(StoredRows<Cpu>& rows, bool pairs = false);
-
 /// Each column's mean and standard deviation over all vertices; 1 for a constant column. The sums
 /// are exact in fixed point, so they do not depend on the grid. Collective over the ranks that have
-/// rows of so many vertices together. `each_piece` calls what it is given with every piece of the
-/// rows of this rank, and is called several times.
-using PieceVisit = std::function<void(const StoredRows<Cpu>&)>;
-Standardization measure_columns(const std::function<void(const PieceVisit&)>& each_piece, std::int64_t width,
-                                const Communicator& comm, std::int64_t vertices);
+/// rows of so many vertices together.
+Standardization measure_columns(const RowsInParts& pieces, std::int64_t width, const Communicator& comm,
+                                std::int64_t vertices);
 
-void standardize(StoredRows<Cpu>& rows, const Standardization& by);
+/// "row" divides each row by the sum of its absolute values (Kipf and Welling 2017), those
+/// that RowKind::first and step say; zero rows stay. "standard" is by `by`. `kind`: what the
+/// rows will be.
+void normalize(const std::string& norm, const Standardization& by, const RowKind& kind,
+               MatrixView<float> rows);
 
 }  // namespace espalier

@@ -13,17 +13,15 @@
 // np.rint(..) and .astype(np.float32) give the same bits.
 //
 // A row is its codes, one behind the other, the first in the lowest bits of the first byte, as
-// np.packbits(.., bitorder="little") has them, then zeros up to a whole number of words.
+// np.packbits(.., bitorder="little") has them, then zeros up to a whole number of words of 2 bytes.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "espalier/base/host_device.hpp"
-#include "espalier/comm/communicator.hpp"
-#include "espalier/dense/gather.hpp"
-#include "espalier/dense/matrix.hpp"
+#include "espalier/feature/row_form.hpp"
 
 namespace espalier {
 
@@ -37,17 +35,6 @@ struct QuantisationOn {
 };
 using Quantisation = QuantisationOn<Cpu>;
 
-/// [rows, words of a row], memory of the space.
-template <class Space>
-struct QuantisedRowsOn : Matrix<QuantisedWord, Space> {
-  QuantisationOn<Space> packing;
-};
-using QuantisedRows = QuantisedRowsOn<Cpu>;
-
-inline std::int64_t words_of_quantised(std::int64_t columns, std::int64_t bits) {
-  return (columns * bits + 15) / 16;
-}
-
 /// What code j of a row is, and what it stands for.
 ESPALIER_HD inline std::uint32_t quantised_code(const std::uint8_t* row, std::int64_t j, int bits) {
   const auto bit = j * bits;
@@ -57,23 +44,42 @@ ESPALIER_HD inline float quantised_number(std::uint32_t code, double least, doub
   return static_cast<float>(least + code * step);
 }
 
-/// Calls what it is given with all rows of this rank, some at a time, every time that it is called.
-using RowsInParts = std::function<void(const std::function<void(const Matrix<float>&)>&)>;
-
 /// Collective over `comm`, whose ranks have all rows together: the packing of rows of so many
 /// columns. Exact, so it does not depend on who has which.
 Quantisation measure_packing(const RowsInParts& pieces, std::int64_t columns, int bits,
                              const Communicator& comm);
 
-/// to[i] = row i, packed. to [rows, words of a row].
-void quantise_rows(const Quantisation& packing, ConstMatrixView<float> rows, MatrixView<QuantisedWord> to);
+/// The form of them: 1, 2, 4 or 8 bits.
+const RowKind& codes_of(int bits);
 
-/// gather_rows (dense/gather.hpp) of quantised rows: to[k] is what from[source[k]] stands for, or
-/// own[~source[k]] where that is negative. from, own [any, words]; to [rows, packing.columns].
-void dequantise_rows(const Cpu&, const Quantisation& packing, ConstMatrixView<QuantisedWord> from,
-                     ConstMatrixView<QuantisedWord> own, const std::int64_t* source, MatrixView<float> to);
-void dequantise_rows(const Cuda&, const QuantisationOn<Cuda>& packing,
-                     ConstMatrixView<QuantisedWord, Cuda> from, ConstMatrixView<QuantisedWord, Cuda> own,
-                     const std::int64_t* source, MatrixView<float, Cuda> to);
+/// A column whose numbers became few: its codes are 2, or at most an eighth of all that there are,
+/// and it has at least 8 times as many numbers. One number that is far from all others takes the
+/// range for itself: of 200 others 199 may get one code, and are one number then.
+struct PoorColumn {
+  std::int64_t column = 0;
+  std::int64_t codes = 0;    ///< that stand in it
+  std::int64_t numbers = 0;  ///< that it has, apart; more than CodeUse::kMostNumbers are
+                             ///< not counted
+  bool operator==(const PoorColumn&) const = default;
+};
+
+/// Columns of which codes leave little: they are named, for nothing else says so.
+class CodeUse final : public RowLoss {
+ public:
+  static constexpr std::int64_t kMostNumbers = 256;
+
+  explicit CodeUse(const RowForm& form);
+  void add(ConstMatrixView<float> rows, const std::byte* written) override;
+  void judge(const Grid& grid, const std::string& file, const std::string& type) const override;
+  /// Collective over `comm`, whose ranks have all rows together. Ascending; of one bit none.
+  std::vector<PoorColumn> poor_columns(const Communicator& comm) const;
+
+ private:
+  RowForm form_;
+  std::int64_t columns_;
+  int bits_;
+  std::vector<std::int32_t> seen_;           // [columns, codes] 1: it stands there
+  std::vector<std::vector<float>> numbers_;  // [columns] ascending, kMostNumbers + 1 at most
+};
 
 }  // namespace espalier

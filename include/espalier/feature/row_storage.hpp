@@ -9,22 +9,13 @@
 #include <memory>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "espalier/base/half.hpp"
 #include "espalier/comm/node_memory.hpp"
-#include "espalier/dense/matrix.hpp"
-#include "espalier/feature/quantised_rows.hpp"
+#include "espalier/feature/row_form.hpp"
 #include "espalier/partition/ownership.hpp"
 
 namespace espalier {
-
-/// Rows in one of the forms that a space stores: numbers, or codes of numbers.
-template <class Space>
-using StoredRows = ForSpace<
-    Space, std::variant<Matrix<float>, Matrix<Half>, QuantisedRows>,
-    std::variant<Matrix<float, Cuda>, Matrix<Half, Cuda>, Matrix<BFloat16, Cuda>, QuantisedRowsOn<Cuda>>>;
 
 class DiskRows;
 template <class Space>
@@ -94,20 +85,9 @@ class RowStorageOn {
   std::int64_t rows_elsewhere() const { return reach_.rows() - rows_here(); }
 
   /// Numbers of a row.
-  std::int64_t width() const {
-    if (const auto* const codes = packing()) return codes->columns;
-    return std::visit([](const auto& rows) { return rows.columns; }, rows_);
-  }
-  /// Of quantised rows what their codes stand for; else null.
-  const QuantisationOn<Space>* packing() const {
-    const auto* const packed = std::get_if<QuantisedRowsOn<Space>>(&rows_);
-    return packed == nullptr ? nullptr : &packed->packing;
-  }
+  std::int64_t width() const { return rows_.form.width; }
   /// Of a row, as it is stored.
-  std::int64_t row_bytes() const {
-    return std::visit(
-        []<class T>(const Matrix<T, Space>& rows) { return rows.columns * std::int64_t{sizeof(T)}; }, rows_);
-  }
+  std::int64_t row_bytes() const { return rows_.form.row_bytes(); }
 
   bool on_disk() const { return disk_ != nullptr; }
   /// Of rows on disk: what a cache knows the row at `place`, of this part, by.
@@ -117,22 +97,8 @@ class RowStorageOn {
   void begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to, RowCacheOn<Cpu>* cache,
                   DiskRead& read) const requires std::is_same_v<Space, Cpu>;
 
-  /// Calls visit(ConstMatrixView<T, Space>) with the rows that are here, by their places in
-  /// reach(); on disk with none, in the type that they have. T of quantised rows: QuantisedWord.
-  template <class Visit>
-  void with_rows(Visit visit) const {
-    std::visit(
-        [&]<class T>(const Matrix<T, Space>& rows) {
-          if (shared_ == nullptr) return visit(ConstMatrixView<T, Space>(rows));
-          visit(ConstMatrixView<T, Space>(reach_.size(part_), rows.columns,
-                                          reinterpret_cast<const T*>(shared_->data())));
-        },
-        rows_);
-  }
-
-  /// Those in memory of this rank alone.
-  const StoredRows<Space>& in_memory() const { return rows_; }
-  StoredRows<Space>& in_memory() { return rows_; }
+  /// The rows that are here, by their places in reach(); on disk none.
+  const StoredRows<Space>& rows() const { return rows_; }
 
   /// The ranks of `node`, of one machine, keep one copy of the rows that they have, where all of
   /// them read them; they are not changed afterwards. False, on every rank, where memory cannot be
@@ -142,9 +108,9 @@ class RowStorageOn {
  private:
   Ownership reach_;
   int part_, parts_here_ = 1;
-  StoredRows<Space> rows_;                    // shared, or on disk: none, in their type
-  std::shared_ptr<const NodeMemory> shared_;  // or null
-  std::shared_ptr<const DiskRows> disk_;      // or null
+  StoredRows<Space> rows_;
+  bool shared_ = false;                   // are these in memory of the node?
+  std::shared_ptr<const DiskRows> disk_;  // or null
 };
 using RowStorage = RowStorageOn<Cpu>;
 

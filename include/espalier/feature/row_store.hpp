@@ -2,9 +2,8 @@
 // those that they need. Where a rank's rows lie is their storage's to say (row_storage.hpp).
 // Features are only read, embeddings are trained (feature/embedding_store.hpp).
 //
-// P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), as they are stored: as
-// float or as Half (2 bytes in memory and on the wire), on a GPU also as BFloat16. What a fetch
-// gives is float32.
+// P(i,j) holds the rows of H that part i owns (partition/ownership.hpp), in the form in which they
+// are stored (row_form.hpp), and so they travel. What a fetch gives is float32.
 // It stays inside the process column: each rank asks each owner for the distinct rows it needs in
 // one all-to-all-v of ids, 4 or 8 bytes each (base/index_type.hpp), and receives
 // (distinct rows)(1 - c/p) f values. The rows may travel while the caller does something else:
@@ -165,7 +164,7 @@ class RowStoreOn {
       std::string_view label) const requires std::is_same_v<Space, Cpu>;
 
  protected:
-  Matrix<float, Space>& rows_to_change();
+  MatrixView<float, Space> rows_to_change() const;
   const OwnersOn<Space>& owners(const Space& space) const;
   /// Rows of my block, by their places, have changed; every rank of the grid says so as often.
   void note_changes(const Space& space, const Array<Space, std::int64_t>& places);
@@ -186,8 +185,7 @@ class RowStoreOn {
   template <class Id>
   std::int64_t to_rows(const Space& space, Id* ids, std::int64_t count) const;
   void take_up(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch) const;
-  template <class T>
-  void gather_lists(const Space& space, ConstMatrixView<T, Space> from, ConstMatrixView<T, Space> own,
+  void gather_lists(const Space& space, const std::byte* from, const std::byte* own,
                     const PendingFetchOn<Space>& fetch, std::vector<Matrix<float, Space>>& rows) const;
   template <class Id>
   void send_counts(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
@@ -196,9 +194,8 @@ class RowStoreOn {
   /// Begins to read rows of mine that a fetch needs from disk to its memory; source_ says where
   /// they will be.
   void begin_reading(const Space& space, PendingFetchOn<Space>& fetch) const;
-  template <class T, class Id>
-  void send_rows(const Space& space, ConstMatrixView<T, Space> own, PendingFetchOn<Space>& fetch,
-                 std::string_view label) const;
+  template <class Id>
+  void send_rows(const Space& space, PendingFetchOn<Space>& fetch, std::string_view label) const;
   template <class Id>
   void send_changed(const Space& space, ConstMatrixView<float, Space> own, PendingFetchOn<Space>& fetch,
                     std::string_view label) const;
@@ -211,8 +208,8 @@ class RowStoreOn {
 };
 using RowStore = RowStoreOn<Cpu>;
 
-/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: float32 rows, not of
-/// pairs, are kept as bfloat16. Local.
+/// A copy of `host` for the GPU; the host's may go afterwards. `narrow`: of rows, as StoredRows'.
+/// Local.
 RowStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const RowStore& host,
                            Placement placement, bool narrow = false);
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,14 +23,14 @@ class SpilledRows {
   /// So many rows of a hidden layer, of `width` numbers, in a file of this folder. Local, as all of
   /// this is. Throws UserError(kUsage) where there cannot be one.
   SpilledRows(std::string folder, std::int64_t rows, std::int64_t width)
-      : SpilledRows(std::move(folder), rows, Matrix<float>(0, width), "a hidden layer") {}
-  /// So many rows of the type of `form`, which has none; `name`: what they are, for messages.
-  SpilledRows(std::string folder, std::int64_t rows, StoredRows<Cpu> form, std::string name);
+      : SpilledRows(std::move(folder), rows, {&row_kind_of(float()), width}, "a hidden layer") {}
+  /// So many rows of a form; `name`: what they are, for messages.
+  SpilledRows(std::string folder, std::int64_t rows, RowForm form, std::string name);
 
-  /// The rows at places first, first + 1, ..; each is to be written once. T: that of the form.
-  /// Throws UserError(kUsage).
-  template <class T = float>
-  void write(std::int64_t first, std::type_identity_t<ConstMatrixView<T>> rows);
+  /// The rows at places first, first + 1, .., as they are stored, or float32 where they are stored
+  /// so; each is to be written once. Throws UserError(kUsage).
+  void write(std::int64_t first, std::int64_t count, const std::byte* rows);
+  void write(std::int64_t first, ConstMatrixView<float> rows);
   /// Those of a hidden layer that were written.
   void read(std::int64_t first, MatrixView<float> rows) const;
 
@@ -41,8 +40,8 @@ class SpilledRows {
 
  private:
   std::string folder_, name_;
-  std::int64_t rows_, width_, chunk_rows_;
-  StoredRows<Cpu> form_;
+  std::int64_t rows_, chunk_rows_;
+  RowForm form_;
   RangedFile file_;
   std::vector<std::uint64_t> digests_;  // [chunks]
 };

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/base/row_range.hpp"
 
 namespace espalier {
 

@@ -77,12 +77,11 @@ DistCsr<Index, Cuda> place_matrix(const Job& job, const DeviceGrid& grid, const 
 inline std::vector<RowStoreOn<Cuda>> place_features(const Job& job, const DeviceGrid& grid,
                                                     std::vector<RowStore> on_host) {
   const Cuda& gpu = *job.device.gpu;
-  const auto tables = input_tables(job.graph, job.config);
   std::vector<RowStoreOn<Cuda>> placed;
   for (std::size_t k = 0; k < on_host.size(); ++k)
     placed.push_back(to_device(gpu, grid, on_host[k],
                                job.config.graph.features_on_host() ? Placement::kHost : Placement::kDevice,
-                               gpu.precision() == Precision::kBf16 && tables[k].pairs == 0));
+                               gpu.precision() == Precision::kBf16));
   return placed;
 }
 

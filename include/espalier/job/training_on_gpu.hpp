@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "espalier/feature/cache_policy.hpp"
 #include "espalier/feature/row_cache.hpp"
-#include "espalier/feature/rows_by_degree.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
 #include "espalier/train/step_hook.hpp"
