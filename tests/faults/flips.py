@@ -86,12 +86,19 @@ def checkpoint(folder):
     return folder / "whole" / "checkpoints" / "epoch-0002-step-000000.h5"
 
 
+def order(folder):
+    """An order of the graph's vertices."""
+    run("-q", "partition", generated(folder), "--clusters", 8, "-o", folder / "order.h5")
+    return folder / "order.h5"
+
+
 # name: (what makes it, key that takes its path, other arguments)
 KINDS = {
     "graph file": (generated, "graph.file", []),
     "graph file of h5py": (made_by_h5py, "graph.file", []),
     "graph file with links": (with_links, "graph.file", ["train.task=links"]),
     "checkpoint": (checkpoint, "run.restart", ["graph.file={folder}/graph.h5"]),
+    "order": (order, "graph.order", ["graph.file={folder}/graph.h5"]),
 }
 
 
