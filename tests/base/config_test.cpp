@@ -43,6 +43,8 @@ Config changed_config() {
             value->value = value->value.value_or(2) + 1;
           else if constexpr (std::is_same_v<T, AutoNumber>)
             value->value = 0.25;
+          else if constexpr (std::is_same_v<T, NumberOrWord>)
+            *value = other_than(value->text);
           else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>)
             *value = {512, -1, 7, 2};  // of one layer more, too
           else
