@@ -10,6 +10,7 @@
 
 #include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier::bench {

@@ -10,13 +10,13 @@ namespace espalier {
 
 namespace {
 
-struct Sources {
+struct RowSources {
   const std::byte *from, *own;
   const std::int64_t* source;
 };
 
 template <class T>
-void gather_numbers(const Cuda& cuda, const Sources& of, MatrixView<float, Cuda> to) {
+void gather_numbers(const Cuda& cuda, const RowSources& of, MatrixView<float, Cuda> to) {
   const auto numbers = [&](const std::byte* rows) {
     return ConstMatrixView<T, Cuda>(to.rows, to.columns, reinterpret_cast<const T*>(rows));
   };
@@ -24,7 +24,7 @@ void gather_numbers(const Cuda& cuda, const Sources& of, MatrixView<float, Cuda>
 }
 
 void gather_codes(const Cuda& cuda, const QuantisationOn<Cuda>& packing, std::int64_t row_bytes,
-                  const Sources& of, MatrixView<float, Cuda> to) {
+                  const RowSources& of, MatrixView<float, Cuda> to) {
   const auto* const least = packing.least.data();
   const auto* const step = packing.step.data();
   const int bits = packing.bits;
@@ -42,7 +42,7 @@ void gather_codes(const Cuda& cuda, const QuantisationOn<Cuda>& packing, std::in
 void gather_rows(const Cuda& cuda, const RowFormOn<Cuda>& form, const std::byte* from, const std::byte* own,
                  const std::int64_t* source, MatrixView<float, Cuda> to) {
   ESPALIER_CHECK(to.columns == form.width, "{} columns of rows -> {}", form.width, to.columns);
-  const Sources of = {from, own, source};
+  const RowSources of = {from, own, source};
   switch (form.kind->elements) {
     case RowElements::kFloat:
       return gather_numbers<float>(cuda, of, to);

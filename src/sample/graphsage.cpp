@@ -18,6 +18,7 @@
 #include "espalier/base/random_blocks.hpp"
 #include "espalier/sample/block_value.hpp"
 #include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 #include "espalier/sample/draw_race.hpp"
 #include "node_wise.hpp"
 #include "samplers.inl.hpp"

@@ -24,7 +24,7 @@ constexpr std::int64_t kMostWeights = std::int64_t{1} << 25;  // of one group of
 constexpr std::int64_t kRowsTogether = 256;
 
 // draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform
-// (sample/draw.hpp). Loops over `below` are unrolled: it is registers.
+// (sample/draw_few.hpp). Loops over `below` are unrolled: it is registers.
 template <int kLanes>
 __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, std::int64_t picks,
                               std::int64_t excluded_position, std::uint32_t* chosen) {

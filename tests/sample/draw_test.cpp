@@ -1,6 +1,7 @@
 // Laws of SAMPLE: draws follow the exact law without replacement (chi-square over all
 // outcomes, enumerated), and never touch a position of weight zero or an excluded one.
 #include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 
 #include <gtest/gtest.h>
 

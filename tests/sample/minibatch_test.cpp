@@ -9,6 +9,7 @@
 
 #include "dense/random_matrices.hpp"
 #include "espalier/sample/draw.hpp"
+#include "espalier/sample/draw_few.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "mpi_test.hpp"
 #include "sample/graphsage_cases.hpp"
