@@ -235,8 +235,8 @@ TEST(EpochSampler, SeveralShareTheThreadWhichFinishesAWindowBeforeTheNext) {
   EpochSampler one(grid, slow, plan, 3, &ahead), other(grid, fake, plan, 3, &ahead);
   one.begin_window(Cpu{1});
   other.begin_window(Cpu{1});
-  EXPECT_EQ(slow.calls.size(), 1u) << "its window was under way";
   other.sample_until(Cpu{1}, 3);
+  EXPECT_EQ(slow.calls.size(), 1u) << "its window was begun before";
   one.sample_until(Cpu{1}, 3);
   EXPECT_EQ(fake.calls.size(), 1u);
 }
