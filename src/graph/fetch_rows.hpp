@@ -80,16 +80,19 @@ Buffer<T> fetch_entries(const Communicator& comm, std::span<const std::int64_t> 
 }
 
 /// Collective. Goes through so many things of this rank, a round of them at a time: make(k, sent)
-/// adds to `sent` what thing k has for the owner of row Item::row, of even ranges of `n` rows.
-/// Calls take(sent, its counts by rank, received) after each round, as often on every rank.
+/// adds to `sent` what thing k has for the owner of row Item::row, of even ranges of `n` rows: room
+/// is made for `of_each` items of a thing. Calls take(sent, its counts by rank, received) after
+/// each round, as often on every rank.
 template <class Item, class Make, class Take>
 void exchange_in_rounds(const Communicator& comm, std::int64_t n, std::int64_t things, std::int64_t per_round,
-                        const char* label, Make make, Take take) {
+                        std::int64_t of_each, const char* label, Make make, Take take) {
   const auto rounds = comm.all_reduce(things / per_round + 1, Reduction::kMax, label);
   std::int64_t at = 0;
   for (std::int64_t round = 0; round < rounds; ++round) {
     Buffer<Item> sent;
-    for (const auto end = std::min(at + per_round, things); at < end; ++at) make(at, sent);
+    const auto end = even_range(things, rounds, round).end;
+    sent.reserve(static_cast<std::size_t>((end - at) * of_each));
+    for (; at < end; ++at) make(at, sent);
     const auto counts = group_stably(sent, comm.size(),
                                      [&](const Item& item) { return even_owner(n, comm.size(), item.row); });
     take(sent, counts, comm.all_to_all_v(std::span<const Item>(sent), counts, label));
@@ -105,7 +108,7 @@ void exchange_entries(const Communicator& comm, std::int64_t n, const Csr<Index>
   constexpr std::int64_t kPerRound = std::int64_t{1} << 20, kOfAll = 16 * kPerRound;
   std::int64_t row = 0;
   exchange_in_rounds<Item>(
-      comm, n, rows.entries(), std::clamp<std::int64_t>(kOfAll / comm.size(), 1, kPerRound), label,
+      comm, n, rows.entries(), std::clamp<std::int64_t>(kOfAll / comm.size(), 1, kPerRound), 0, label,
       [&](std::int64_t e, auto& sent) {
         while (rows.row_end(row) <= e) ++row;
         make(row, e, sent);

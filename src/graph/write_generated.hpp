@@ -94,7 +94,7 @@ EdgeList<Index> exchange_edges(const Communicator& comm, std::int64_t n, std::in
   double said = start;
   std::int64_t drawn = 0;
   exchange_in_rounds<Entry>(
-      comm, n, mine.size(), kEdgesPerRound, "generate",
+      comm, n, mine.size(), kEdgesPerRound, symmetrize ? 2 : 1, "generate",
       [&](std::int64_t e, auto& made) {
         const Edge edge = edge_at(mine.begin + e);
         drawn = e + 1;
