@@ -9,6 +9,7 @@
 #include "espalier/base/text.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/comm/session.hpp"
 #include "espalier/partition/edge_parts.hpp"
 
 namespace espalier {

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "espalier/partition/ownership.hpp"
+#include "espalier/train/evaluation.hpp"
 #include "espalier/train/metrics.hpp"
 #include "espalier/train/targets.hpp"
 
