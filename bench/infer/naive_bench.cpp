@@ -91,7 +91,7 @@ class Problem {
     seeds.erase(std::ranges::unique(seeds).begin(), seeds.end());
     const SeedBatch batch = {0, seeds};
     minibatch_ = sampler.sample(cpu, {&batch, 1}, kSeed, 1);
-    features_.fetch(cpu, minibatch_, inputs_, "infer");
+    features_.fetch(cpu, minibatch_, inputs_, "infer", pending_);
     for (const auto& block : minibatch_[0].blocks) computed += static_cast<double>(block.rows);
     return network_.forward(cpu, minibatch_[0].blocks, inputs_[0][0], {kSeed, 1, 0});
   }
@@ -107,6 +107,7 @@ class Problem {
   NetworkShape shape_;
   DistCsr<std::int32_t> a_;
   InputStores features_;
+  PendingInputOn<Cpu> pending_;
   Network<float> network_;
   std::unique_ptr<Sampler> whole_rows_;
   LayerwisePass pass_;

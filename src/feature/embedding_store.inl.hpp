@@ -95,13 +95,14 @@ template <class Space>
 EmbeddingStoreOn<Space>::EmbeddingStoreOn(const Space& space, const GridOn<Space>& grid,
                                           const Ownership& vertices, const InputTable& table,
                                           const Schema& schema, const EmbeddingOptions& options)
-    : Rows(grid, table.held.owners(vertices),
-           placed(space, first_embeddings(table.held.owners(vertices), grid.row(), table.held, table.width,
-                                          options.seed))),
+    : grid_(&grid),
+      rows_(grid, table.held.owners(vertices),
+            placed(space, first_embeddings(table.held.owners(vertices), grid.row(), table.held, table.width,
+                                           options.seed))),
       options_(options),
       types_(embedded_types(table.held, schema)),
       shard_(even_range(block().rows, grid.replication(), grid.column())) {
-  Rows::hold(table.held);
+  rows_.hold(table.held);
   const auto add = [&](const char* name, std::int64_t columns) {
     auto& state = state_.emplace_back(name, Matrix<float, Space>(shard_.size(), columns));
     fill_zero(space, state.value.data);
@@ -118,7 +119,7 @@ EmbeddingStoreOn<Space>::EmbeddingStoreOn(const Space& space, const GridOn<Space
 
 template <class Space>
 MatrixView<float, Space> EmbeddingStoreOn<Space>::my_shard() {
-  const auto rows = block();
+  const auto rows = rows_.rows_to_change();
   return {shard_.size(), rows.columns, rows.row(shard_.begin)};
 }
 
@@ -134,7 +135,7 @@ const PushedRows<Id, Space>& EmbeddingStoreOn<Space>::send_to_shards(
     memory_.template emplace<PushMemory<Id, Space>>();
   auto& memory = std::get<PushMemory<Id, Space>>(memory_);
   const auto &column = grid_->column_comm(), &row = grid_->row_comm();
-  const auto& owners = Rows::owners(space);
+  const auto& owners = rows_.owners(space);
   group_pushed<Id, Space>(space, owners, lists, batches, gradients, block().columns, memory);
   send_to_owners<Id, Space>(column, memory.groups.counts, memory.grouped, memory.arrived, label);
   // From here on the numbers of rows are places in my block, plus `first`.
@@ -165,7 +166,7 @@ void EmbeddingStoreOn<Space>::update(const Space& space, double rate, IdLists li
                         static_cast<float>(options_.epsilon()),
                         static_cast<float>(1 - options_.beta1),
                         static_cast<float>(1 - options_.beta2)};
-  with_index_type(ownership_.rows(), [&]<class Id>(Id) {
+  with_index_type(ownership().rows(), [&]<class Id>(Id) {
     std::int64_t first = 0;
     const auto& pushed = send_to_shards<Id>(space, lists, batches, gradients, first, label);
     auto& order = std::get<PushMemory<Id, Space>>(memory_).order;
@@ -181,7 +182,7 @@ void EmbeddingStoreOn<Space>::update(const Space& space, double rate, IdLists li
     changed = std::ssize(order.rows);
   });
   const auto cost = row_update_cost(grid_->rows(), grid_->replication(), static_cast<double>(sent),
-                                    static_cast<double>(changed), index_bytes(ownership_.rows()),
+                                    static_cast<double>(changed), index_bytes(ownership().rows()),
                                     static_cast<double>(block().columns) * sizeof(float));
   grid_->traffic().predict(label, cost.messages, cost.bytes);
 }
@@ -191,7 +192,7 @@ template <class Space>
 void EmbeddingStoreOn<Space>::share_rows(const Space& space, const Array<Space, std::int64_t>& rows,
                                          std::string_view label) {
   const auto& row = grid_->row_comm();
-  if (row.size() == 1) return Rows::note_changes(space, rows);
+  if (row.size() == 1) return rows_.note_changes(space, rows);
   const auto counts = row.host().all_gather(static_cast<std::int64_t>(rows.size()), label);
   const auto width = block().columns;
   Array<Space, std::int64_t> mine, places(total(counts));
@@ -200,8 +201,8 @@ void EmbeddingStoreOn<Space>::share_rows(const Space& space, const Array<Space, 
   copy_rows<float>(space, block(), mine.data(), 0, my_rows);
   gather_all(row, mine, counts, places, label);
   gather_all(row, my_rows.data, times(counts, width), all_rows.data, label);
-  put_rows(space, ConstMatrixView<float, Space>(all_rows), places.data(), block());
-  Rows::note_changes(space, places);
+  put_rows(space, ConstMatrixView<float, Space>(all_rows), places.data(), rows_.rows_to_change());
+  rows_.note_changes(space, places);
 }
 
 // ---- state --------------------------------------------------------------------------------------
@@ -209,11 +210,11 @@ void EmbeddingStoreOn<Space>::share_rows(const Space& space, const Array<Space, 
 template <class Space>
 template <class Visit>
 void EmbeddingStoreOn<Space>::for_each_range(RowRange places, const Visit& visit) const {
-  for (const auto& numbers : ownership_.vertices(grid_->row(), places))
+  for (const auto& numbers : ownership().vertices(grid_->row(), places))
     for (const auto& type : types_) {
       const RowRange part = {std::max(numbers.begin, type.begin), std::min(numbers.end, type.end)};
       if (part.begin < part.end)
-        visit(type, RowRange{part.begin - type.begin, part.end - type.begin}, ownership_.local(part.begin));
+        visit(type, RowRange{part.begin - type.begin, part.end - type.begin}, ownership().local(part.begin));
     }
 }
 
@@ -229,7 +230,7 @@ StateTensor EmbeddingStoreOn<Space>::tensor_of(const Where& where, const Embedde
   });
   tensor.read = [=, this, &type](RowRange rows, float* to) {
     if (rows.size() == 0) return;
-    const auto place = ownership_.local(rows.begin + type.begin) - first;
+    const auto place = ownership().local(rows.begin + type.begin) - first;
     copy_from(where, numbers + place * columns, rows.size() * columns, to);
   };
   return tensor;
@@ -270,7 +271,7 @@ void EmbeddingStoreOn<Space>::read_rows(const Where& where, RowRange places, con
 
 template <class Space>
 void EmbeddingStoreOn<Space>::restore(const Space& space, const Find& find, bool with_state) {
-  const auto rows = block();
+  const auto rows = rows_.rows_to_change();
   read_rows(space, {0, rows.rows}, find, "weights/", "", rows.columns, rows.data);
   for (auto& [name, value] : state_)
     if (with_state)

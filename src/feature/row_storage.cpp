@@ -22,12 +22,11 @@ namespace espalier {
 template <class Space>
 RowStorageOn<Space>::RowStorageOn(Ownership owners, int part,
                                   std::shared_ptr<const DiskRows> disk) requires std::is_same_v<Space, Cpu>
-    : reach_(std::move(owners)), part_(part), rows_(disk->form(), 0), disk_(std::move(disk)) {}
-
-template <class Space>
-std::int64_t RowStorageOn<Space>::number_on_disk(std::int64_t place) const {
-  return disk_->by_place() ? place : reach_.vertex(part_, place);
-}
+    : reach_(std::move(owners)),
+      part_(part),
+      rows_(disk->form(), 0),
+      disk_(std::move(disk)),
+      by_place_(disk_->by_place()) {}
 
 template <class Space>
 void RowStorageOn<Space>::begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to,
@@ -122,7 +121,6 @@ bool RowStorageOn<Space>::share(const Communicator& node,
 }
 
 template RowStorage::RowStorageOn(Ownership, int, std::shared_ptr<const DiskRows>);
-template std::int64_t RowStorage::number_on_disk(std::int64_t) const;
 template void RowStorage::begin_read(const Cpu&, std::span<const std::int64_t>, std::byte*, RowCache*,
                                      DiskRead&) const;
 template bool RowStorage::share(const Communicator&, const Communicator&);

@@ -101,11 +101,6 @@ RowStoreOn<Space>::RowStoreOn(const GridOn<Space>& grid, Ownership ownership, En
 }
 
 template <class Space>
-MatrixView<float, Space> RowStoreOn<Space>::rows_to_change() const {
-  return storage_.rows().floats();
-}
-
-template <class Space>
 void RowStoreOn<Space>::note_changes(const Space& space, const Array<Space, std::int64_t>& places) {
   if (changed_.empty()) {
     changed_.resize(rows_to_change().rows);
@@ -144,21 +139,19 @@ std::int64_t RowStoreOn<Space>::to_rows(const Space& space, Id* ids, std::int64_
 
 template <class Space>
 void RowStoreOn<Space>::fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-                              std::string_view label, CachedCopiesOn<Space> copies) const {
-  begin_counts(space, lists, fetch_, label, copies);
-  advance(space, fetch_, FetchMove::kRows, label);
-  finish_fetch(space, fetch_, rows);
+                              std::string_view label, PendingFetchOn<Space>& pending) const {
+  begin_counts(space, lists, pending, label);
+  advance(space, pending, FetchMove::kRows, label);
+  finish_fetch(space, pending, rows);
 }
 
 template <class Space>
 void RowStoreOn<Space>::begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
-                                     std::string_view label, CachedCopiesOn<Space> copies) const {
+                                     std::string_view label) const {
   if (fetch.reading_) fetch.reading_->wait();
   fetch.counts_exchange_.finish();  // of a fetch that was given up: its arrays are written anew
   fetch.exchange_.finish();
   take_up(space, lists, fetch);
-  fetch.cache_ = copies.of_others;
-  fetch.disk_cache_ = copies.of_disk;
   fetch.done_ = FetchMove::kCounts;
   const auto rows = std::ssize(fetch.source_);
   grid_->traffic().count(MemoryStep::kGroupFeatures, {.rows = rows, .bytes = index_bytes(ids()) * rows});
@@ -173,7 +166,6 @@ void RowStoreOn<Space>::take_up(const Space& space, IdLists lists, PendingFetchO
   fetch.sizes_.clear();
   for (const auto& list : lists) fetch.sizes_.push_back(std::ssize(list));
   fetch.remote_rows_ = fetch.cached_rows_ = 0;
-  fetch.cache_ = fetch.disk_cache_ = nullptr;
   fetch.of_disk_ = {};
   fetch.source_.resize(total(fetch.sizes_));
   concatenate(space, lists, fetch.source_.data());
@@ -234,7 +226,8 @@ void RowStoreOn<Space>::send_counts(const Space& space, PendingFetchOn<Space>& f
   auto& wanted = fetch.template request<Id>().wanted;
   group(space, fetch.source_, wanted);
   const auto others = total(wanted.counts);
-  if (fetch.cache_ != nullptr) fetch.cache_->begin(space, wanted, others, fetch.missed_, fetch.arrived_);
+  if (auto* const cache = fetch.copies_.of_others)
+    cache->begin(space, wanted, others, fetch.missed_, fetch.arrived_);
   fetch.remote_rows_ = total(wanted.counts);
   fetch.cached_rows_ = others - fetch.remote_rows_;
   const auto first = to_rows(space, wanted.ids.data() + others, wanted.size() - others);
@@ -270,7 +263,7 @@ void RowStoreOn<Space>::send_rows(const Space& space, PendingFetchOn<Space>& fet
       std::vector<std::int64_t> places;
       for (const auto row : asked) places.push_back(static_cast<std::int64_t>(row) - first);
       DiskRead read;
-      storage_.begin_read(space, places, fetch.reply_.data(), fetch.disk_cache_, read);
+      storage_.begin_read(space, places, fetch.reply_.data(), fetch.copies_.of_disk, read);
       fetch.of_disk_.add(read.finish(space));
     }
   if (!storage_.on_disk())
@@ -300,7 +293,7 @@ void RowStoreOn<Space>::correct(const Space& space, PendingFetchOn<Space>& fetch
   if (storage_.has_all() || fetch.version_ == version_) return;
   fetch.exchange_.finish();
   with_index_type(ownership_.rows(),
-                  [&]<class Id>(Id) { send_changed<Id>(space, rows_to_change(), fetch, label); });
+                  [&]<class Id>(Id) { send_changed<Id>(space, storage_.rows().floats(), fetch, label); });
 }
 
 template <class Space>
@@ -397,7 +390,7 @@ void RowStoreOn<Space>::begin_reading(const Space& space, PendingFetchOn<Space>&
     }
     fetch.read_.resize(places.size() * static_cast<std::size_t>(storage_.row_bytes()));
     if (!fetch.reading_) fetch.reading_ = std::make_unique<DiskRead>();
-    storage_.begin_read(space, places, fetch.read_.data(), fetch.disk_cache_, *fetch.reading_);
+    storage_.begin_read(space, places, fetch.read_.data(), fetch.copies_.of_disk, *fetch.reading_);
   }
 }
 
@@ -407,7 +400,7 @@ void RowStoreOn<Space>::finish_fetch(const Space& space, PendingFetchOn<Space>& 
   ESPALIER_CHECK(fetch.done_ == FetchMove::kRows, "rows of a fetch that made move {}",
                  static_cast<int>(fetch.done_));
   fetch.exchange_.finish();
-  if (fetch.cache_ != nullptr) fetch.cache_->end(space, fetch.missed_, fetch.arrived_);
+  if (auto* const cache = fetch.copies_.of_others) cache->end(space, fetch.missed_, fetch.arrived_);
   const auto* own = storage_.rows().data;
   if constexpr (std::is_same_v<Space, Cpu>)
     if (storage_.on_disk()) {

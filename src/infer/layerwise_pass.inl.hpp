@@ -15,23 +15,6 @@
 
 namespace espalier {
 
-// Of the rows of a table on this rank's disk those of the vertices with most entries, `most` of
-// them, as a cache knows them.
-inline std::vector<std::int64_t> rows_by_entries(const RowStore& table, const EntriesOfRows& entries,
-                                                 std::int64_t most) {
-  const auto& storage = table.storage();
-  std::vector<std::pair<std::int64_t, std::int64_t>> rows;
-  for (std::int64_t place = 0; place < storage.rows_here(); ++place) {
-    const auto vertex = table.held().vertex(storage.reach().vertex(storage.part(), place));
-    rows.emplace_back(-entries(vertex), storage.number_on_disk(place));
-  }
-  const auto taken = std::min<std::int64_t>(most, std::ssize(rows));
-  std::ranges::partial_sort(rows, rows.begin() + taken);
-  std::vector<std::int64_t> numbers;
-  for (std::int64_t k = 0; k < taken; ++k) numbers.push_back(rows[k].second);
-  return numbers;
-}
-
 template <class Space>
 LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Space>& sampler,
                                         const Ownership& ownership, const EntriesOfRows& entries,
@@ -46,25 +29,30 @@ LayerwisePassOn<Space>::LayerwisePassOn(const GridOn<Space>& grid, SamplerOn<Spa
       label_(std::move(label)) {}
 
 template <class Space>
+std::vector<std::int64_t> LayerwisePassOn<Space>::vertices_by_entries(std::int64_t most) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> sorted;
+  for (std::int64_t place = 0; place < ownership_.size(grid_.row()); ++place) {
+    const auto vertex = ownership_.vertex(grid_.row(), place);
+    sorted.emplace_back(-entries_(vertex), vertex);
+  }
+  const auto taken = std::min<std::int64_t>(most, std::ssize(sorted));
+  std::ranges::partial_sort(sorted, sorted.begin() + taken);
+  std::vector<std::int64_t> vertices;
+  for (std::int64_t k = 0; k < taken; ++k) vertices.push_back(sorted[k].second);
+  return vertices;
+}
+
+template <class Space>
 void LayerwisePassOn<Space>::make_caches(const Space& space, const InputStoresOn<Space>& input,
                                          Scratch& scratch) const {
-  scratch.caches.clear();
-  scratch.copies.assign(input.features().size(), {});
-  double all = 0;
+  std::int64_t most = 0;
   for (const auto& table : input.features())
-    if (table.storage().on_disk()) all += static_cast<double>(table.storage().rows_here() * table.width());
-  if (memory_.cache_bytes == 0 || all == 0) return;
-  for (std::size_t k = 0; k < scratch.copies.size(); ++k) {
-    const auto& table = input.table(k);
-    if (!table.storage().on_disk()) continue;
-    const auto share = static_cast<double>(table.storage().rows_here() * table.width()) / all;
-    auto& cache = *scratch.caches.emplace_back(
-        std::make_unique<RowCacheOn<Space>>(CacheRule::kDegree, table.storage().row_bytes()));
-    cache.set_memory(space, static_cast<std::int64_t>(share * static_cast<double>(memory_.cache_bytes)));
-    if constexpr (std::is_same_v<Space, Cpu>)
-      cache.policy().set_list(rows_by_entries(table, entries_, cache.policy().slots()));
-    scratch.copies[k].of_disk = &cache;
-  }
+    if (const auto& storage = table.storage(); storage.on_disk())
+      most = std::max(most, RowCache::slots_of(memory_.cache_bytes, storage.row_bytes()));
+  const auto vertices = vertices_by_entries(most);
+  scratch.caches = {input, {most > 0 ? memory_.cache_bytes : 0, CacheRule::kDegree, vertices, false}};
+  scratch.caches.set_memory(space, memory_.cache_bytes);
+  scratch.pending = scratch.caches.pending();
 }
 
 template <class Space>
@@ -104,7 +92,7 @@ bool LayerwisePassOn<Space>::compute_layer(const Space& space, const Network<flo
     for (auto k = from; k < to; ++k) vertices.push_back(shares_.vertex(me, k));
     const SeedBatch batch = {0, vertices};
     auto sampled = blocks_of(space, layer, network.shape().layers, {&batch, from < to ? std::size_t{1} : 0});
-    input.fetch(space, sampled, scratch.rows, label_, scratch.copies);
+    input.fetch(space, sampled, scratch.rows, label_, scratch.pending);
     if (scratch.edge_store) scratch.edge_store->read(space, sampled, scratch.edges);
     for (const auto& minibatch : sampled) {
       std::vector<const Matrix<float, Space>*> rows;

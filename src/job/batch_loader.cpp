@@ -189,7 +189,6 @@ class LoaderOver final : public BatchLoaderOn<To> {
         ahead_(options.ahead >= 0 ? options.ahead : job.config.run.prefetch_steps),
         clock_(space_, timers_) {
     if (!queue.has_thread()) ahead_ = 0;
-    make_row_hooks(lent_, hooks_);
     auto source = listed_ ? list(set, options) : steps_of(lent_);
     if (!listed_) note_labels(set.targets());
     source.epochs = options.epochs > 0 ? options.epochs : listed_ ? 1 : job.config.train.epochs;
@@ -296,6 +295,7 @@ class LoaderOver final : public BatchLoaderOn<To> {
                   .ranks = ranks,
                   .seed = static_cast<std::uint64_t>(job_.config.train.seed)},
         .bulk = ranks,
+        .caches = caches_of(lent_),
         .ahead = lent_.ahead};
   }
 
@@ -478,7 +478,7 @@ class LoaderOver final : public BatchLoaderOn<To> {
   std::unique_ptr<SamplerOn<Space>> sampler_;  // of what is listed
   StageTimers timers_;
   StageClock<Space> clock_;
-  StepHooksOn<Space> hooks_;
+  StepHooksOn<Space> hooks_;  // none
   std::optional<StepSourceOn<Space>> source_;
   std::optional<StepPipelineOn<Space>> pipeline_;
   LoaderFacts facts_;

@@ -27,11 +27,9 @@
 
 namespace espalier {
 
-/// The parts that a job has. `job` and `network` must outlive them, and they stay where they are.
+/// The parts that a job has.
 template <class Space>
-void make_step_hooks(const Space& space, const TrainingJobOn<Space>& job, Network<float, Space>& network,
-                     StepHooksOn<Space>& hooks) {
-  const HooksOfJob<Space> of = {space, job, network, hooks};
+void make_step_hooks(const HooksOfJob<Space>& of, StepHooksOn<Space>& hooks) {
 #define ESPALIER_MAKE(name, ...) \
   if (auto hook = make_##name(of)) hooks.push_back(std::move(hook));
   ESPALIER_STEP_HOOKS(ESPALIER_MAKE)

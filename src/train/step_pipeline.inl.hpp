@@ -34,6 +34,7 @@ StepSourceOn<Space> steps_of(const TrainingJobOn<Space>& job) {
           .epochs = config.train.epochs,
           .bulk = job.bulk,
           .prefetched = config.run.overlap ? config.run.prefetch_steps : 0,
+          .caches = caches_of(job),
           .ahead = job.ahead};
 }
 
@@ -60,6 +61,7 @@ void StepPipelineOn<Space>::enter(const Cursor& start) {
   begins_next_epoch_ = false;
   source_.grid.host().traffic().take_over(of_next_epoch_);
   drawn_ = {};
+  fetched_ = {};
 }
 
 // Does some work of an epoch; of the next one it is booked apart.
@@ -86,12 +88,38 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
     source_.input.advance(space_, begun.pending, FetchMove::kRows, kFetch);
     source_.input.finish(space_, begun.pending, step.minibatches, rows, edges, kFetch);
     step.remote_rows = begun.pending.remote_rows().asked;
-    for (const auto& hook : hooks_) hook->arrived(space_, begun.step, begun.pending);
+    step.rows_read = std::exchange(begun.pending.rows_read, {});
+    note_arrival(begun.step, begun.pending);
     idle_.push_back(std::move(begun.pending));
   }
   if (begun.step.drawn) drawn_.add(*begun.step.drawn);
   look_ahead();
   return step;
+}
+
+template <class Space>
+void StepPipelineOn<Space>::note_arrival(const Upcoming& step, const PendingInputOn<Space>& pending) {
+  const auto rows = pending.remote_rows(), bytes = source_.input.remote_bytes(pending);
+  fetched_.rows.add(rows.asked, rows.cached);
+  fetched_.bytes.add(bytes.asked, bytes.cached);
+  fetched_.of_disk.add(pending.of_disk());
+  if (step.drawn)
+    fetched_.spared_bytes.reset();
+  else if (step.changed && fetched_.spared_bytes)
+    *fetched_.spared_bytes += source_.input.remote_bytes(space_, step.sampled) - bytes.asked - bytes.cached;
+}
+
+template <class Space>
+std::int64_t StepPipelineOn<Space>::bytes_of_hooks() const {
+  std::int64_t bytes = 0;
+  for (const auto& hook : hooks_) bytes += hook->bytes();
+  return bytes;
+}
+
+template <class Space>
+void StepPipelineOn<Space>::lend_memory_of_disk() {
+  most_bytes_of_caches_ = caches_.bytes();
+  caches_.release_disk(space_);
 }
 
 // Counts go a step before ids, where ids have a step to travel.
@@ -144,14 +172,14 @@ bool StepPipelineOn<Space>::begin_step() {
     take_sampled(*epoch, step);
   ++next_step_;
   const typename StageClock<Space>::Scope time(clock_, kFetch);
-  PendingInputOn<Space> pending;
-  if (!idle_.empty()) {
-    pending = std::move(idle_.back());
-    idle_.pop_back();
-  }
+  if (idle_.empty()) idle_.push_back(caches_.pending());
+  auto pending = std::move(idle_.back());
+  idle_.pop_back();
   booked_to(epoch, [&] {
     for (const auto& hook : hooks_) hook->begin(space_, step);
-    source_.input.begin_counts(space_, step.minibatches, pending, kFetch, step.copies);
+    if (!caches_.empty()) caches_.set_memory(space_, source_.caches.memory - bytes_of_hooks());
+    source_.input.begin_counts(space_, step.minibatches, pending, kFetch);
+    ++fetches_;
   });
   begun_.push_back({epoch, std::move(step), std::move(pending)});
   return true;
@@ -165,12 +193,31 @@ void StepPipelineOn<Space>::take_sampled(Epoch& epoch, Upcoming& step) {
   const typename StageClock<Space>::Scope time(clock_, "sample");
   booked_to(&epoch, [&] {
     epoch.sampler.sample_until(space_, end);
-    for (const auto& hook : hooks_)
-      hook->prefetch(space_, step, epoch.sampler.waiting(), epoch.sampler.sampled());
+    tell_caches(epoch, step);
   });
   step.minibatches = step.sampled = epoch.sampler.take(begin, end);
   constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
   if (source_.ahead != nullptr && drawer_of(kLast) == nullptr) sample_ahead(epoch);
+}
+
+// Caches that choose by what comes hear of the minibatches that were sampled since.
+template <class Space>
+void StepPipelineOn<Space>::tell_caches(const Epoch& epoch, const Upcoming& next) {
+  if (std::exchange(told_epoch_, epoch.plan.epoch()) != epoch.plan.epoch()) told_batches_ = 0;
+  const auto sampled = epoch.sampler.sampled();
+  if (!caches_.prefetches() || sampled <= told_batches_) return;
+  const auto& plan = epoch.plan;
+  const auto& waiting = epoch.sampler.waiting();
+  std::vector<PrefetchedStepOn<Space>> steps;
+  for (auto step = next.step; step < plan.steps() && plan.step_begin(step) < sampled; ++step) {
+    if (plan.step_end(step) <= told_batches_) continue;
+    auto& coming = steps.emplace_back(PrefetchedStepOn<Space>{fetches_ + step - next.step, {}});
+    const auto first = waiting.lower_bound(std::max(told_batches_, plan.step_begin(step))),
+               last = waiting.lower_bound(plan.step_end(step));
+    for (auto at = first; at != last; ++at) coming.minibatches.push_back(at->second);
+  }
+  told_batches_ = sampled;
+  caches_.prefetch(space_, steps, kPrefetched);
 }
 
 template <class Space>
@@ -229,6 +276,7 @@ SampleCounts StepPipelineOn<Space>::counts_of_epoch() const {
 template <class Space>
 void StepPipelineOn<Space>::leave() {
   begun_.clear();
+  told_epoch_ = 0;
   next_epoch_.reset();
   of_next_epoch_.clear();
   begins_next_epoch_ = false;

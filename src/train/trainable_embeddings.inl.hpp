@@ -13,24 +13,15 @@ namespace espalier {
 template <class Space>
 class TrainableEmbeddingsOn final : public StepHookOn<Space> {
   using typename StepHookOn<Space>::Pass;
-  using typename StepHookOn<Space>::Upcoming;
 
  public:
   explicit TrainableEmbeddingsOn(const TrainingJobOn<Space>& job)
       : train_(job.config.train), rows_(*job.input.embeddings()) {}
 
-  void arrived(const Space&, const Upcoming&, PendingInputOn<Space>& pending) override {
-    read_ = std::move(pending.embedded);
-    pending.embedded.clear();
-    lists_.clear();
-    batches_.clear();
-  }
   void join(Pass& pass) override {
     const auto m = pass.place;
-    if (read_.empty())  // one table, of all vertices
-      lists_.push_back(pass.minibatch.vertices);
-    else
-      lists_.emplace_back(read_[m].data(), read_[m].size());
+    lists_.push_back(pass.rows_read ? std::span<const std::int64_t>(*pass.rows_read)
+                                    : pass.minibatch.vertices);
     batches_.push_back(pass.minibatch.number);
     if (gradients_.size() <= m) gradients_.resize(m + 1);
     pass.row_gradients.back() = &gradients_[m];
@@ -39,6 +30,8 @@ class TrainableEmbeddingsOn final : public StepHookOn<Space> {
     // Booked beside what brought the rows.
     rows_.update(space, rate_of_epoch(train_, train_.embedding_rate, epoch), lists_, batches_, gradients_,
                  "fetch/update");
+    lists_.clear();
+    batches_.clear();
   }
 
   void state(const Space& space, std::int64_t, bool best, std::vector<StateTensor>& to) override {
@@ -67,7 +60,6 @@ class TrainableEmbeddingsOn final : public StepHookOn<Space> {
   const TrainConfig& train_;
   EmbeddingStoreOn<Space>& rows_;
   // Of the step that computes: which rows each minibatch reads, and the derivatives by them.
-  std::vector<Array<Space, std::int64_t>> read_;
   std::vector<std::span<const std::int64_t>> lists_;
   std::vector<std::int64_t> batches_;
   std::vector<Matrix<float, Space>> gradients_;

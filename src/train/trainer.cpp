@@ -25,7 +25,6 @@ bool note_divergence(const Cpu& cpu, const std::vector<Matrix<float>>& gradients
 
 template class StepPipelineOn<Cpu>;
 template StepSourceOn<Cpu> steps_of(const TrainingJobOn<Cpu>&);
-template void make_row_hooks(const TrainingJobOn<Cpu>&, StepHooksOn<Cpu>&);
 template class TrainerOn<Cpu>;
 
 }  // namespace espalier

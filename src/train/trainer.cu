@@ -12,7 +12,6 @@ bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& g
 
 template class StepPipelineOn<Cuda>;
 template StepSourceOn<Cuda> steps_of(const TrainingJobOn<Cuda>&);
-template void make_row_hooks(const TrainingJobOn<Cuda>&, StepHooksOn<Cuda>&);
 template class TrainerOn<Cuda>;
 
 ESPALIER_INSTANTIATE_TASKS(Cuda)

@@ -35,12 +35,6 @@ std::vector<Matrix*> pointers_to(Matrices& matrices) {
 }
 
 template <class Space>
-void make_row_hooks(const TrainingJobOn<Space>& job, StepHooksOn<Space>& hooks) {
-  if (cache_memory(job.config.run) > 0 || job.config.graph.features_on_disk())
-    hooks.push_back(std::make_unique<FeatureCacheHookOn<Space>>(job, hooks));
-}
-
-template <class Space>
 TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
       job_(job),
@@ -62,7 +56,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   diverged_ = copy_to<int>(space, std::vector<int>{0});
-  make_step_hooks(space, job_, network_, hooks_);
+  make_step_hooks<Space>({space_, job_, network_, pipeline_}, hooks_);
 }
 
 // Is there nothing left to train?
@@ -261,6 +255,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   for (const auto& table : inputs_) rows.push_back(&table[number]);
   MinibatchPassOn<Space> joining = {.step = work.number, .place = number, .minibatch = minibatch};
   joining.row_gradients.resize(rows.size(), nullptr);
+  if (!work.rows_read.empty()) joining.rows_read = &work.rows_read[number];
   for (const auto& hook : hooks_) hook->join(joining);
   const InputRows<float, Space> input(std::move(rows));
   const Pass pass = {plan.seed(), plan.epoch(), static_cast<std::uint64_t>(minibatch.number)};
@@ -287,6 +282,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
 template <class Space>
 bool TrainerOn<Space>::evaluate_epoch(const TrainingProgress& progress, EpochReport& report) {
   const StageTimers::Scope time(timers_, "evaluate");
+  pipeline_.lend_memory_of_disk();
   for (const auto& hook : hooks_) hook->before_evaluation(space_, network_);
   const auto result = evaluate(progress.goes_on);
   if (job_.ahead != nullptr) grid_.traffic().take_over(job_.ahead->world.traffic());
@@ -309,6 +305,7 @@ std::optional<Evaluation> TrainerOn<Space>::evaluate(const std::function<bool()>
 template <class Space>
 Evaluation TrainerOn<Space>::evaluate_now() {
   rest();
+  pipeline_.lend_memory_of_disk();
   for (const auto& hook : hooks_) hook->before_evaluation(space_, network_);
   const auto result = *evaluate({});
   for (const auto& hook : hooks_) hook->after_evaluation(space_, network_);

@@ -217,9 +217,9 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
   const int rank = grid.world().rank();
   std::vector<std::int64_t> by_degree(kDiskRows);
   std::iota(by_degree.begin(), by_degree.end(), std::int64_t{0});
-  InputCachesOn<Cpu> caches(input, rule, by_degree);
   const auto row_bytes = storage.row_bytes() + RowCache::kFoundBy;
   const auto bytes = static_cast<std::int64_t>(share * static_cast<double>(storage.rows_here() * row_bytes));
+  InputCachesOn<Cpu> caches(input, {.memory = bytes, .rule = rule, .by_degree = by_degree});
   caches.set_memory(cpu, bytes);
   std::deque<PendingInputOn<Cpu>> fetches;
   std::int64_t finished = 0;
@@ -230,7 +230,8 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
     EdgesOn<Cpu> edges;
     input.advance(cpu, fetches.front(), FetchMove::kRows, "disk");
     input.finish(cpu, fetches.front(), minibatches, rows, edges, "disk");
-    memory.fetch(cpu, minibatches, expected, "memory");
+    PendingInputOn<Cpu> pending;
+    memory.fetch(cpu, minibatches, expected, "memory", pending);
     for (std::size_t m = 0; m < minibatches.size(); ++m)
       EXPECT_TRUE(same_numbers(rows[0][m], expected[0][m])) << "step " << finished - 1;
     counts.add(fetches.front().of_disk());
@@ -244,8 +245,8 @@ void expect_copies(const Grid& grid, const InputStores& memory, const InputStore
         coming.push_back({ahead, step_of(rank, ahead)});
       caches.prefetch(cpu, coming, "prefetched");
     }
-    fetches.emplace_back();
-    input.begin_counts(cpu, step_of(rank, step), fetches.back(), "disk", caches.of_tables());
+    fetches.push_back(caches.pending());
+    input.begin_counts(cpu, step_of(rank, step), fetches.back(), "disk");
     if (fetches.size() >= under_way) finish();
   }
   while (!fetches.empty()) finish();

@@ -86,9 +86,9 @@ std::int64_t expect_same_rows(const Space& space, const GridOn<Space>& grid, con
     for (const auto& list : lists)
       for (const auto v : list) remote += !store.storage().has(v);
     const ListsOnSpace<Space> on_space(space, lists);
-    fetches.emplace_back();
+    fetches.emplace_back(CachedCopiesOn<Space>{&cache, nullptr});
     steps.push_back(step);
-    store.begin_counts(space, on_space.spans, fetches.back(), "cached", {&cache, nullptr});
+    store.begin_counts(space, on_space.spans, fetches.back(), "cached");
     if (under_way % 2 == 0) store.advance(space, fetches.back(), FetchMove::kIds, "cached");
     if (fetches.size() >= under_way) finish();
   }

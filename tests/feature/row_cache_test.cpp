@@ -61,8 +61,8 @@ TEST(RowCache, TheModelExpectsWhatIsLeft) {
     const std::vector<std::span<const std::int64_t>> lists = {ids};
     for (int round = 0; round < 2; ++round) {
       grid.traffic().clear();
-      PendingFetch fetch;
-      store.begin_counts(Cpu{1}, lists, fetch, "fetch", {&cache, nullptr});
+      PendingFetch fetch({&cache, nullptr});
+      store.begin_counts(Cpu{1}, lists, fetch, "fetch");
       store.advance(Cpu{1}, fetch, FetchMove::kRows, "fetch");
       std::vector<Matrix<float>> rows;
       store.finish_fetch(Cpu{1}, fetch, rows);
@@ -83,9 +83,9 @@ TEST(RowCache, AFetchThatIsGivenUp) {
   cache.set_memory(Cpu{1}, bytes_of_all(store.storage().row_bytes()));
   std::vector<std::int64_t> ids = {0, 17, 40, 89};
   const std::vector<std::span<const std::int64_t>> lists = {ids};
-  PendingFetch fetch;
+  PendingFetch fetch({&cache, nullptr});
   for (const auto move : {FetchMove::kCounts, FetchMove::kIds, FetchMove::kRows}) {
-    store.begin_counts(Cpu{1}, lists, fetch, "fetch", {&cache, nullptr});
+    store.begin_counts(Cpu{1}, lists, fetch, "fetch");
     store.advance(Cpu{1}, fetch, move, "fetch");
   }
   EXPECT_EQ(cache.policy().size(), 0);

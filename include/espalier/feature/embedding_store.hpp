@@ -83,9 +83,7 @@ struct PushMemory {
 };
 
 template <class Space>
-class EmbeddingStoreOn : private RowStoreOn<Space> {
-  using Rows = RowStoreOn<Space>;
-
+class EmbeddingStoreOn {
  public:
   /// Not collective. Numbers of the first rows are uniform in +- 1 / sqrt(width), keyed by (seed,
   /// vertex). `vertices`: who owns what; the grid must stay.
@@ -93,7 +91,7 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
                    const InputTable& table, const Schema& schema, const EmbeddingOptions& options);
 
   /// What may be read, as of any store.
-  const RowStoreOn<Space>& rows() const { return *this; }
+  const RowStoreOn<Space>& rows() const { return rows_; }
 
   /// Collective over the grid. One step: minibatch batches[m] has gradients[m](k, :) for row
   /// lists[m][k] of the table, distinct in one list. Each minibatch is of one rank; a rank may have
@@ -126,7 +124,8 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
     Matrix<float, Space> value;  ///< [rows of my shard, width or 1]
   };
 
-  MatrixView<float, Space> block() const { return Rows::rows_to_change(); }
+  ConstMatrixView<float, Space> block() const { return rows_.storage().rows().floats(); }
+  const Ownership& ownership() const { return rows_.ownership(); }
   MatrixView<float, Space> my_shard();
   template <class Id>
   const PushedRows<Id, Space>& send_to_shards(const Space& space, IdLists lists,
@@ -145,9 +144,8 @@ class EmbeddingStoreOn : private RowStoreOn<Space> {
   void read_rows(const Where& where, RowRange places, const Find& find, const std::string& prefix,
                  const std::string& suffix, std::int64_t columns, float* to) const;
 
-  using Rows::grid_;
-  using Rows::ownership_;
-
+  const GridOn<Space>* grid_;
+  RowStoreOn<Space> rows_;
   EmbeddingOptions options_;
   std::vector<EmbeddedType> types_;
   RowRange shard_;                   ///< places of my block whose state is mine

@@ -17,6 +17,15 @@
 
 namespace espalier {
 
+/// What is kept, and by which rule.
+struct CacheOptions {
+  std::int64_t memory = 0;  ///< bytes; 0: nothing
+  CacheRule rule = CacheRule::kDegree;
+  /// Vertices, those whose rows are most worth keeping first; any may be left out.
+  std::span<const std::int64_t> by_degree = {};
+  bool of_others = true;  ///< rows of other ranks, too, and not of this rank's disk alone
+};
+
 /// The minibatches of a coming step.
 template <class Space>
 struct PrefetchedStepOn {
@@ -29,13 +38,15 @@ class InputCachesOn {
  public:
   /// None.
   InputCachesOn() = default;
-  /// `by_degree`: vertices, the largest degree first; any others may be left out. `input` must
-  /// outlive it.
-  InputCachesOn(const InputStoresOn<Space>& input, CacheRule rule, std::span<const std::int64_t> by_degree)
+  /// None where `options` has no memory; else they have none until set_memory. `input` must outlive
+  /// it.
+  InputCachesOn(const InputStoresOn<Space>& input, const CacheOptions& options)
       : input_(&input), copies_(input.features().size()) {
+    const auto [memory, rule, by_degree, of_others] = options;
+    if (memory == 0) return;
     for (std::size_t k = 0; k < copies_.size(); ++k) {
       const auto& storage = input.table(k).storage();
-      if (storage.rows_elsewhere() > 0)
+      if (of_others && storage.rows_elsewhere() > 0)
         copies_[k].of_others = make(others_, rule, k, of_table(k, by_degree, /*here=*/false));
       if (storage.on_disk()) copies_[k].of_disk = make(disk_, rule, k, of_table(k, by_degree, true));
     }
@@ -48,6 +59,8 @@ class InputCachesOn {
   /// One for each table.
   std::span<const CachedCopiesOn<Space>> of_tables() const& { return copies_; }
   void of_tables() const&& = delete;
+  /// A fetch that looks into them.
+  PendingInputOn<Space> pending() const { return PendingInputOn<Space>(copies_); }
 
   /// All together take no more from now on: those of rows on disk, then those of rows of others,
   /// each its share by the bytes that it could hold.
@@ -99,14 +112,16 @@ class InputCachesOn {
     return list.back().cache.get();
   }
 
-  // Those of the vertices whose rows of a table are here, or are not.
+  // Those of the vertices whose rows of a table are here, or are not, as a cache knows them.
   std::vector<std::int64_t> of_table(std::size_t k, std::span<const std::int64_t> vertices, bool here) const {
     const auto& table = input_->table(k);
+    const auto& storage = table.storage();
     std::vector<std::int64_t> numbers;
     for (const auto vertex : vertices) {
       if (!table.held().holds(vertex)) continue;
       const auto number = table.held().number(vertex);
-      if (table.storage().has(number) == here) numbers.push_back(number);
+      if (storage.has(number) != here) continue;
+      numbers.push_back(here ? storage.number_on_disk(storage.reach().local(number)) : number);
     }
     return numbers;
   }

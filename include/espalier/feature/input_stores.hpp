@@ -31,9 +31,15 @@ struct RemoteRows {
 /// The rows of a step on their way: a fetch from each store. Its memory is kept for the next one.
 template <class Space>
 struct PendingInputOn {
+  PendingInputOn() = default;
+  /// Looks into `copies`, of each table of features (PendingFetchOn).
+  explicit PendingInputOn(std::span<const CachedCopiesOn<Space>> copies) {
+    for (const auto& of : copies) fetches.push_back(std::make_unique<PendingFetchOn<Space>>(of));
+  }
+
   std::vector<std::unique_ptr<PendingFetchOn<Space>>> fetches;
-  /// Which embeddings each minibatch reads.
-  std::vector<Array<Space, std::int64_t>> embedded;
+  /// Which embeddings, the last table, each minibatch reads; none: those of its vertices.
+  std::vector<Array<Space, std::int64_t>> rows_read;
   PendingEdgesOn<Space> edges;
 
   void progress() {
@@ -80,14 +86,12 @@ class InputStoresOn {
   std::int64_t width() const;
 
   /// Collective over the process column. The rows of the vertices of minibatches; not of edges.
-  /// `copies`: of each table of features; none at all: without.
   void fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches, InputMatrices<Space>& rows,
-             std::string_view label, std::span<const CachedCopiesOn<Space>> copies = {}) const;
+             std::string_view label, PendingInputOn<Space>& pending) const;
 
   /// The same move by move (RowStoreOn); `minibatches` are not used after the call.
   void begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                    PendingInputOn<Space>& pending, std::string_view label,
-                    std::span<const CachedCopiesOn<Space>> copies = {}) const;
+                    PendingInputOn<Space>& pending, std::string_view label) const;
   /// Calls use(lists) with what table k would be asked for.
   template <class Use>
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
@@ -112,6 +116,11 @@ class InputStoresOn {
   template <class Use>
   void with_lists(const Space& space, std::size_t k, std::span<const MinibatchOn<Space>> minibatches,
                   std::vector<Array<Space, std::int64_t>>& numbers, const Use& use) const;
+
+  void have_fetches(PendingInputOn<Space>& pending) const {
+    while (pending.fetches.size() < tables())
+      pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
+  }
 
   std::vector<RowStoreOn<Space>> features_;
   std::unique_ptr<EmbeddingStoreOn<Space>> embeddings_;
@@ -167,28 +176,22 @@ void InputStoresOn<Space>::with_lists(const Space& space, std::size_t k,
 template <class Space>
 void InputStoresOn<Space>::fetch(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
                                  InputMatrices<Space>& rows, std::string_view label,
-                                 std::span<const CachedCopiesOn<Space>> copies) const {
+                                 PendingInputOn<Space>& pending) const {
+  have_fetches(pending);
   rows.resize(tables());
-  std::vector<Array<Space, std::int64_t>> numbers;
-  for (std::size_t k = 0; k < tables(); ++k) {
-    const auto kept = k < copies.size() ? copies[k] : CachedCopiesOn<Space>();
-    with_lists(space, k, minibatches, numbers,
-               [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label, kept); });
-  }
+  for (std::size_t k = 0; k < tables(); ++k)
+    with_lists(space, k, minibatches,
+               [&](IdLists lists) { table(k).fetch(space, lists, rows[k], label, *pending.fetches[k]); });
 }
 
 template <class Space>
 void InputStoresOn<Space>::begin_counts(const Space& space, std::span<const MinibatchOn<Space>> minibatches,
-                                        PendingInputOn<Space>& pending, std::string_view label,
-                                        std::span<const CachedCopiesOn<Space>> copies) const {
-  while (pending.fetches.size() < tables())
-    pending.fetches.push_back(std::make_unique<PendingFetchOn<Space>>());
+                                        PendingInputOn<Space>& pending, std::string_view label) const {
+  have_fetches(pending);
   std::vector<Array<Space, std::int64_t>> of_features;
-  for (std::size_t k = 0; k < tables(); ++k) {
-    const auto kept = k < copies.size() ? copies[k] : CachedCopiesOn<Space>();
-    with_lists(space, k, minibatches, k < features_.size() ? of_features : pending.embedded,
-               [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label, kept); });
-  }
+  for (std::size_t k = 0; k < tables(); ++k)
+    with_lists(space, k, minibatches, k < features_.size() ? of_features : pending.rows_read,
+               [&](IdLists lists) { table(k).begin_counts(space, lists, *pending.fetches[k], label); });
   if (edges_) edges_->begin_counts(space, minibatches, pending.edges, label);
 }
 

@@ -91,7 +91,9 @@ class RowStorageOn {
 
   bool on_disk() const { return disk_ != nullptr; }
   /// Of rows on disk: what a cache knows the row at `place`, of this part, by.
-  std::int64_t number_on_disk(std::int64_t place) const;
+  std::int64_t number_on_disk(std::int64_t place) const {
+    return by_place_ ? place : reach_.vertex(part_, place);
+  }
   /// Those at `places` in reach(), of this part, as they are stored, to `to`, from `cache` where it
   /// has them (null: none), else on another thread; `read` is finished when they are to be there.
   void begin_read(const Cpu& cpu, std::span<const std::int64_t> places, std::byte* to, RowCacheOn<Cpu>* cache,
@@ -111,6 +113,7 @@ class RowStorageOn {
   StoredRows<Space> rows_;
   bool shared_ = false;                   // are these in memory of the node?
   std::shared_ptr<const DiskRows> disk_;  // or null
+  bool by_place_ = false;                 // its rows
 };
 using RowStorage = RowStorageOn<Cpu>;
 

@@ -48,6 +48,10 @@ enum class FetchMove { kCounts, kIds, kRows };
 template <class Space>
 class PendingFetchOn {
  public:
+  PendingFetchOn() = default;
+  /// Looks into `copies` for rows, and has them take up what it brings. They must outlive it.
+  explicit PendingFetchOn(const CachedCopiesOn<Space>& copies) : copies_(copies) {}
+
   /// Gives what is under way an opportunity to move (PendingExchange::progress). Local.
   void progress() {
     counts_exchange_.progress();
@@ -81,9 +85,8 @@ class PendingFetchOn {
   std::int32_t version_ = 0;         // of the store when rows were sent
   std::vector<std::int64_t> sizes_;  // rows of each list
   std::int64_t remote_rows_ = 0, cached_rows_ = 0;
-  RowCacheOn<Space>*cache_ = nullptr, *disk_cache_ = nullptr;  // that rows may be taken up by
-  // Ids that were asked for, as it counts them.
-  std::vector<std::int64_t> missed_;
+  CachedCopiesOn<Space> copies_;
+  std::vector<std::int64_t> missed_;   // ids that were asked for, as copies_.of_others counts them
   Buffer<std::int64_t> asked_counts_;  // rows that each rank of the process column wants of me
   Array<Space, std::int64_t>
       source_;  // of each row, list after list: a place in arrived_, or ~(row of my block)
@@ -132,16 +135,21 @@ class RowStoreOn {
   /// Collective over the process column. rows[m](k, :) becomes row lists[m][k] of H, distinct ids
   /// in one list; a rank may pass none. `rows` grows to the number of lists, and keeps its memory.
   void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
-             std::string_view label, CachedCopiesOn<Space> copies = {}) const;
+             std::string_view label) const {
+    fetch(space, lists, rows, label, fetch_);
+  }
+  /// The same by `pending`, whose copies are looked into.
+  void fetch(const Space& space, IdLists lists, std::vector<Matrix<float, Space>>& rows,
+             std::string_view label, PendingFetchOn<Space>& pending) const;
 
   /// The same move by move, so that each exchange has time to travel: begins with the first, of
   /// counts; `advance` waits for what is under way and begins what follows, up to `move`.
   /// Collective over the process column. Several fetches may be under way, each with its own
-  /// `fetch`; the lists are not used after the call. Rows that are in `copies` are not asked for,
-  /// or read, and those that arrive may be taken up: of caches of this store's rows, which must
-  /// stay and do not change.
-  void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch, std::string_view label,
-                    CachedCopiesOn<Space> copies = {}) const;
+  /// `fetch`; the lists are not used after the call. Rows that its copies have are not asked for,
+  /// or read, and those that arrive may be taken up: of caches of this store's rows, which do not
+  /// change.
+  void begin_counts(const Space& space, IdLists lists, PendingFetchOn<Space>& fetch,
+                    std::string_view label) const;
   void advance(const Space& space, PendingFetchOn<Space>& fetch, FetchMove move,
                std::string_view label) const;
 
@@ -163,17 +171,13 @@ class RowStoreOn {
       const std::vector<std::vector<std::vector<std::int64_t>>>& asks,
       std::string_view label) const requires std::is_same_v<Space, Cpu>;
 
- protected:
-  MatrixView<float, Space> rows_to_change() const;
-  const OwnersOn<Space>& owners(const Space& space) const;
+  // For who changes rows.
+
+  MatrixView<float, Space> rows_to_change() { return storage_.rows().floats(); }
   /// Rows of my block, by their places, have changed; every rank of the grid says so as often.
   void note_changes(const Space& space, const Array<Space, std::int64_t>& places);
-
-  const GridOn<Space>* grid_;
-  Ownership ownership_;
-  RowStorageOn<Space> storage_;
-  HeldTypes held_;
-  mutable std::optional<OwnersOn<Space>> owners_;  ///< as the storage sees them, once asked for
+  /// As the storage sees them.
+  const OwnersOn<Space>& owners(const Space& space) const;
 
  private:
   /// What the store is asked for lies in [0, ids()).
@@ -200,6 +204,11 @@ class RowStoreOn {
   void send_changed(const Space& space, ConstMatrixView<float, Space> own, PendingFetchOn<Space>& fetch,
                     std::string_view label) const;
 
+  const GridOn<Space>* grid_;
+  Ownership ownership_;
+  RowStorageOn<Space> storage_;
+  HeldTypes held_;
+  mutable std::optional<OwnersOn<Space>> owners_;       ///< once asked for
   std::shared_ptr<const EntryIndexOn<Space>> entries_;  ///< of rows of entries, or null
   mutable PendingFetchOn<Space> fetch_;                 ///< of fetch() and its like, for its memory
   std::int32_t version_ = 0;                            ///< how often rows have changed

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/feature/input_stores.hpp"
+#include "espalier/feature/input_caches.hpp"
 #include "espalier/infer/chunks_of_rows.hpp"
 #include "espalier/infer/row_sink.hpp"
 #include "espalier/nn/network.hpp"
@@ -93,8 +93,8 @@ class LayerwisePassOn {
     EdgesOn<Space> edges;
     std::shared_ptr<const EdgeStoreOn<Space>> edge_store;  ///< that every layer reads, or null
     LayerScratch<float, Space> layer;
-    std::vector<std::unique_ptr<RowCacheOn<Space>>> caches;
-    std::vector<CachedCopiesOn<Space>> copies;  ///< of the layer's input
+    InputCachesOn<Space> caches;    ///< for what of the layer's input is on disk
+    PendingInputOn<Space> pending;  ///< that looks into them
   };
 
   /// The blocks of a layer for a chunk, of this rank's chunk or none.
@@ -103,7 +103,8 @@ class LayerwisePassOn {
   bool compute_layer(const Space& space, const Network<float, Space>& network, int layer,
                      const InputStoresOn<Space>& input, Scratch& scratch, RowSinkOn<Space>& sink,
                      const GoesOn& goes_on) const;
-  /// Caches for what of a layer's input is on disk.
+  /// Of my block row those with most entries first, `most` of them.
+  std::vector<std::int64_t> vertices_by_entries(std::int64_t most) const;
   void make_caches(const Space& space, const InputStoresOn<Space>& input, Scratch& scratch) const;
   bool compute_layers(const Space& space, const Network<float, Space>& network,
                       const InputStoresOn<Space>& input, std::optional<InputStoresOn<Space>>& hidden,

@@ -4,17 +4,15 @@
 //
 // Of each step, on every rank, in this order:
 //
-//     prefetch   minibatches were sampled, of this step and of some after it
-//     draw      instead of that, by a part that draws the minibatches of a step itself
+//     draw      by a part that draws the minibatches of a step itself, instead of the sampler
 //     begin     the step's minibatches, before their rows are asked for. They may be changed
-//     arrived   they are there: the step is the next to be computed
 //     join      a minibatch, before its forward pass: what the network is given beside its input
 //     note      the same when its backward pass is done
 //     end       all minibatches of the step are done; nothing was reduced yet
 //     reduced   the gradients of the step are there, the same on every rank
 //     update    the optimiser has changed the weights
 //
-// With run.overlap, steps begin before others have ended (step_pipeline.hpp); from `arrived` on
+// With run.overlap, steps begin before others have ended (step_pipeline.hpp); from `join` on
 // they come one after the other. Steps are counted from the first of the job, so what a part does
 // is a function of the config and the graph, on any grid. Every call is collective over the grid,
 // but for those that say so; what a part sends is booked under labels of its own.
@@ -77,9 +75,6 @@ struct UpcomingStepOn {
   std::vector<MinibatchOn<Space>> sampled = {};
   bool changed = false;                    ///< are minibatches others than those?
   std::optional<SampleCounts> drawn = {};  ///< by a part, of this rank
-  /// Of each table of the input, where rows of other ranks or on disk are looked for
-  /// first; or none.
-  std::span<const CachedCopiesOn<Space>> copies = {};
 };
 
 /// A minibatch on its way through the network.
@@ -88,6 +83,8 @@ struct MinibatchPassOn {
   std::int64_t step = 0;  ///< its number in the job
   std::size_t place = 0;  ///< which of this rank's minibatches of the step it is
   const MinibatchOn<Space>& minibatch;
+  /// The rows that it reads of the last table, or null: those of its vertices.
+  const Array<Space, std::int64_t>* rows_read = nullptr;
   const JoinedRows<float, Space>* joined = nullptr;  ///< or null
   /// Of each table of the input, or null: where derivatives by its rows go.
   std::vector<Matrix<float, Space>*> row_gradients = {};
@@ -127,17 +124,15 @@ class SavedTensors {
 };
 
 template <class Space>
-class StepHookOn;
-template <class Space>
-using StepHooksOn = std::vector<std::unique_ptr<StepHookOn<Space>>>;
+class StepPipelineOn;
 
-/// What a part is made of, and which stand before it. All but the space must outlive it.
+/// What a part is made of. All but the space must outlive it.
 template <class Space>
 struct HooksOfJob {
   const Space& space;
   const TrainingJobOn<Space>& job;
   Network<float, Space>& network;
-  const StepHooksOn<Space>& before;
+  const StepPipelineOn<Space>& pipeline;
 };
 
 template <class Space>
@@ -154,14 +149,7 @@ class StepHookOn {
   /// The first step whose minibatches it draws itself; no step: it draws none.
   virtual std::optional<std::int64_t> draws_from() const { return {}; }
   virtual void draw(const Space&, SamplerOn<Space>&, Upcoming&) {}
-  /// By batch, those of the epoch that wait on this rank, all below `sampled`; the next to be taken
-  /// are of `next`.
-  virtual void prefetch(const Space&, const Upcoming& /*next*/,
-                        const std::map<std::int64_t, MinibatchOn<Space>>& /*waiting*/,
-                        std::int64_t /*sampled*/) {}
   virtual void begin(const Space&, Upcoming&) {}
-  /// Not collective. The step without its minibatches, and what its rows came by.
-  virtual void arrived(const Space&, const Upcoming&, PendingInputOn<Space>&) {}
 
   // ---- a step, not collective but for the last three
 
@@ -200,7 +188,7 @@ class StepHookOn {
 
   /// Not collective. Mine, of this run in the epoch.
   virtual Counters counters() const { return counters_; }
-  virtual void clear_counters() { counters_.clear(); }
+  void clear_counters() { counters_.clear(); }
   /// What a report says beside counters, at the end of an epoch.
   virtual void report(const Space&, std::int64_t /*next*/, EpochReport&) {}
   /// Not collective. Memory of rows that it keeps on this rank.
@@ -210,10 +198,8 @@ class StepHookOn {
   Counters counters_;
 };
 
-/// Those that look after rows of input and know no network, for who takes minibatches and trains by
-/// himself: feature caches. `job` must outlive them.
 template <class Space>
-void make_row_hooks(const TrainingJobOn<Space>& job, StepHooksOn<Space>& hooks);
+using StepHooksOn = std::vector<std::unique_ptr<StepHookOn<Space>>>;
 
 /// What a log says of parts after training; empty where none has anything to say.
 std::string lines_of_parts(std::span<const EpochReport> epochs);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/feature/input_caches.hpp"
 #include "espalier/train/step_hook.hpp"
 #include "espalier/train/training_state.hpp"
 
@@ -32,6 +33,17 @@ struct TrainingStepOn {
   std::int64_t number = 0;  ///< of the job, from 0
   std::vector<MinibatchOn<Space>> minibatches;
   std::int64_t remote_rows = 0;
+  /// Of each minibatch the rows that it reads of the last table; none: those of its vertices.
+  std::vector<Array<Space, std::int64_t>> rows_read = {};
+};
+
+/// What steps that arrived have brought, of this rank.
+struct FetchedInput {
+  RemoteRows rows, bytes;
+  DiskCounts of_disk;
+  /// Bytes for rows of other ranks that minibatches needed as they were sampled, and not
+  /// as they began; nothing: nobody knows, of minibatches that a hook has drawn.
+  std::optional<std::int64_t> spared_bytes = 0;
 };
 
 /// What steps are made of; all must outlive the pipeline.
@@ -45,8 +57,15 @@ struct StepSourceOn {
   std::int64_t epochs = 1;       ///< nothing is begun beyond them
   std::int64_t bulk = 1;         ///< batches that are sampled together
   std::int64_t prefetched = 0;   ///< steps whose rows travel while another computes
+  CacheOptions caches = {};      ///< of rows; hooks that keep some have as much of the memory
   SampleAhead* ahead = nullptr;  ///< as TrainingJobOn has it
 };
+
+/// Of a job's rows of features, as its config says.
+template <class Space>
+CacheOptions caches_of(const TrainingJobOn<Space>& job) {
+  return {cache_memory(job.config.run), cache_rule_of(job.config.run.cache_policy), job.by_degree};
+}
 
 /// Those of a training.
 template <class Space>
@@ -66,7 +85,7 @@ class StepPipelineOn {
   /// Everything must outlive it.
   StepPipelineOn(const Space& space, const StepSourceOn<Space>& source, const StepHooksOn<Space>& hooks,
                  StageClock<Space>& clock)
-      : space_(space), source_(source), hooks_(hooks), clock_(clock) {}
+      : space_(space), source_(source), hooks_(hooks), clock_(clock), caches_(source.input, source.caches) {}
 
   /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
   /// moved is booked now: the ledger of an epoch has all of its own.
@@ -82,6 +101,14 @@ class StepPipelineOn {
   void progress();
   /// Waits for the thread that samples: evaluation needs its grid.
   void wait_for_sampling();
+  /// An evaluation keeps rows of its own in as much memory as copies of rows on disk have, until
+  /// the next step begins.
+  void lend_memory_of_disk();
+  /// By the steps of the epoch since it was entered.
+  const FetchedInput& fetched() const { return fetched_; }
+  /// The most that caches had when an evaluation began, or now; and what hooks keep.
+  std::int64_t bytes_of_caches() const { return std::max(most_bytes_of_caches_, caches_.bytes()); }
+  std::int64_t bytes_of_hooks() const;
   /// Mine, of the epoch's steps that next() returned, and of all of its steps that were sampled.
   SampleCounts counts_of_taken();
   SampleCounts counts_of_epoch() const;
@@ -111,6 +138,8 @@ class StepPipelineOn {
   bool begin_step();
   Hook* drawer_of(std::int64_t step) const;
   void take_sampled(Epoch& epoch, Upcoming& step);
+  void tell_caches(const Epoch& epoch, const Upcoming& next);
+  void note_arrival(const Upcoming& step, const PendingInputOn<Space>& pending);
   void draw_by(Hook& part, Epoch& epoch, Upcoming& step);
   void sample_ahead(Epoch& epoch);
   void look_ahead();
@@ -119,6 +148,12 @@ class StepPipelineOn {
   StepSourceOn<Space> source_;
   const StepHooksOn<Space>& hooks_;
   StageClock<Space>& clock_;
+  InputCachesOn<Space> caches_;
+  std::int64_t most_bytes_of_caches_ = 0;
+  std::uint64_t told_epoch_ = 0;   ///< that caches were told of last
+  std::int64_t told_batches_ = 0;  ///< of it: those below
+  std::int64_t fetches_ = 0;       ///< that have begun
+  FetchedInput fetched_;
   /// The next one when something of it was begun.
   std::unique_ptr<Epoch> epoch_, next_epoch_;
   /// To begin, of the epoch that is being begun.
