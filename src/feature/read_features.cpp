@@ -1,3 +1,5 @@
+// Tables of features from a graph's file into the stores of a grid: as the file has them, in
+// another form, or left on disk.
 #include <algorithm>
 #include <optional>
 #include <utility>

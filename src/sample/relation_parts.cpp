@@ -1,3 +1,5 @@
+// A fanout for each relation, on a CPU: a row is cut where the relation of its entries changes,
+// each part is drawn from as a row of its own, and the picks stand together again.
 #include "node_wise.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A fanout for each relation, on a GPU: rows are cut into their parts, all parts are drawn from at
+// once, and the picks of a row's parts stand together again.
 #include "node_wise.hpp"
 
 #include <limits>

@@ -1,3 +1,4 @@
+// The samplers of the table (samplers.inl.hpp) and what they have in common, instantiated for GPUs.
 #include "samplers.inl.hpp"
 
 #include "epoch_sampler.inl.hpp"

@@ -1,3 +1,5 @@
+// What history means for a job, but for its steps (history_hook.inl.hpp): the memory that it will
+// take, what is refused and warned of, and what a log and a report say of it.
 #include "history_hook.inl.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Answers of a trained model of links: scores of triples, and the tails that fit a head best.
 #include <algorithm>
 #include <cmath>
 #include <limits>
