@@ -1,6 +1,6 @@
 // A part of a training step: a mechanism that joins training without the pipeline, the trainer, the
-// network, checkpoints or reports knowing it. Cached rows, history, trainable embeddings, running
-// statistics, clipped gradients are hooks; src/train/step_hooks.inl.hpp lists them.
+// network, checkpoints or reports knowing it. History, trainable embeddings, running statistics,
+// clipped gradients are hooks; src/train/step_hooks.inl.hpp lists them.
 //
 // Of each step, on every rank, in this order:
 //
