@@ -20,8 +20,10 @@ class TrainableEmbeddingsOn final : public StepHookOn<Space> {
 
   void join(Pass& pass) override {
     const auto m = pass.place;
-    lists_.push_back(pass.rows_read ? std::span<const std::int64_t>(*pass.rows_read)
-                                    : pass.minibatch.vertices);
+    if (const auto* const read = pass.rows_read)
+      lists_.emplace_back(read->data(), read->size());
+    else
+      lists_.push_back(pass.minibatch.vertices);
     batches_.push_back(pass.minibatch.number);
     if (gradients_.size() <= m) gradients_.resize(m + 1);
     pass.row_gradients.back() = &gradients_[m];
