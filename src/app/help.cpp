@@ -11,7 +11,6 @@
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/partition_methods.hpp"
 #include "espalier/sample/sampler.hpp"
-#include "import_formats.hpp"
 
 namespace espalier {
 

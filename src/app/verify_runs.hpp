@@ -10,7 +10,7 @@
 
 #include "commands.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/train/training_state.hpp"

@@ -12,7 +12,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/file/content_check.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/file/hdf5.hpp"
 #include "espalier/graph/graph_file.hpp"
 

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "espalier/file/content_digest.hpp"
-#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/file/hdf5_output.hpp"
 #include "espalier/file/state_tensor.hpp"
 
