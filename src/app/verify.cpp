@@ -20,7 +20,6 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/job/kernel_digests.hpp"
 #include "espalier/nn/layer.hpp"
 #include "job_in_words.hpp"
 

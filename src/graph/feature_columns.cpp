@@ -1,4 +1,4 @@
-#include "espalier/graph/feature_columns.hpp"
+#include "espalier/graph/graph_file.hpp"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// What an open graph file holds, shared by graph_file.cpp (opens), describe_columns.cpp (checks)
+// What an open graph file holds, shared by graph_file.cpp (opens), graph_file_shapes.cpp (checks)
 // and those that read.
 #pragma once
 
