@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "espalier/base/group_stably.hpp"
 #include "espalier/base/host_device.hpp"
+#include "espalier/comm/owners.hpp"
 #include "espalier/graph/edge_list.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/partition_methods.hpp"
@@ -69,15 +69,12 @@ struct Proposal {
 template <class Item, class Take>
 void deliver(const EdgeCutTask& task, const Buffer<Item>& items, Take take) {
   constexpr std::int64_t kPerRound = std::int64_t{1} << 20;
-  const auto& world = task.world;
-  const auto rounds = world.all_reduce(std::ssize(items) / kPerRound + 1, Reduction::kMax, kCut);
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto part = even_range(std::ssize(items), rounds, round);
-    Buffer<Item> sent(items.begin() + part.begin, items.begin() + part.end);
-    const auto counts = group_stably(
-        sent, world.size(), [&](const Item& of) { return even_owner(task.nodes, world.size(), of.row); });
-    for (const auto& of : world.all_to_all_v(std::span<const Item>(sent), counts, kCut).data) take(of);
-  }
+  exchange_in_rounds<Item>(
+      task.world, task.nodes, std::ssize(items), kPerRound, 1, kCut,
+      [&](std::int64_t k, auto& sent) { sent.push_back(items[k]); },
+      [&](const auto&, const auto&, const auto& got) {
+        for (const auto& of : got.data) take(of);
+      });
 }
 
 /// The entry of a row of this rank, counted from its first, in this column.
