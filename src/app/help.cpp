@@ -1,3 +1,4 @@
+// What `espalier help` says, and the words below the options of each command.
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>

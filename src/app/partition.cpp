@@ -1,4 +1,5 @@
-// espalier partition: an order of a graph, by which any number of ranks will own its vertices.
+// espalier partition: an order of a graph, by which any number of ranks will own its vertices; or
+// with --edges a vertex cut, in parts that any grid of fewer ranks takes runs of.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -19,9 +20,7 @@
 
 namespace espalier {
 
-// ---- an order, and how good it is ----
-//
-// An order, and how good it is.
+// ---- an order in words, for `espalier info` as well ----
 
 namespace {
 
@@ -191,8 +190,6 @@ void partition_command(const Communicator& world, const PartitionArguments& argu
 }
 
 // ---- a vertex cut ----
-//
-// espalier partition --edges: a vertex cut, in parts that any grid of fewer ranks takes runs of.
 
 namespace {
 

@@ -3,7 +3,7 @@
 // From the base upwards: arithmetic, random numbers and sums over the ranks; a graph made in
 // memory; every sampler by every schedule on every grid; every kind of layer, two epochs with
 // train.reproducible; what stands around layers; a restart. Each has one result for all machines,
-// ranks and grids (design, 4.1 and 4.2), which is compiled in (verify.cpp).
+// ranks and grids (design, 4.1 and 4.2), which is compiled in (verify_values.inl.hpp).
 #include "verify_runs.hpp"
 
 #include <algorithm>

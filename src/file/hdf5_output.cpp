@@ -1,4 +1,4 @@
-// A driver of HDF5: where the library reads and writes, this reads and writes WrittenBytes.
+// Files of HDF5 that are written: in memory, by one process, and on a disk, by all ranks.
 #include "espalier/file/hdf5_output.hpp"
 
 #include <unistd.h>
@@ -12,6 +12,8 @@
 #include "espalier/comm/communicator.hpp"
 
 // ---- in memory ----
+//
+// A driver of HDF5: where the library reads and writes, this reads and writes WrittenBytes.
 
 #if __has_include(<H5FDdevelop.h>)
 #include <H5FDdevelop.h>

@@ -1,3 +1,4 @@
+// Columns of features by name (graph_file.hpp): compared, and kept in weights and checkpoints.
 #include "espalier/graph/graph_file.hpp"
 
 #include <fmt/core.h>

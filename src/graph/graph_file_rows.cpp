@@ -1,4 +1,4 @@
-// Reading rows of the adjacency matrix.
+// Reading rows of the adjacency matrix, and of sparse features.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -266,9 +266,7 @@ std::vector<std::int64_t> GraphFile::count_entries(std::int64_t begin, std::int6
   return counts;
 }
 
-// ---- sparse features ----
-//
-// Reading sparse features, rows of pairs (dense/paired_rows.hpp).
+// ---- sparse features, rows of pairs (dense/paired_rows.hpp) ----
 
 namespace {
 

@@ -1,3 +1,5 @@
+// Layouts of the Open Graph Benchmark's folders, each described (described_graph.hpp).
+//
 // A folder in OGB's raw csv layout of graphs with types (that of ogbn-mag):
 //
 //   FOLDER/raw/num-node-dict.csv.gz       types, then their numbers of vertices
@@ -152,8 +154,6 @@ DescribedGraph describe_csv_ogb_folder(const FolderOptions& options, bool typed)
 // Splits are as in the csv layouts; OGB's saver writes those of types as a pickle, split_dict.pt,
 // which scripts/mag240m_pickles.py turns into that.
 
-namespace fs = std::filesystem;
-
 namespace {
 
 using FileNames = std::initializer_list<const char*>;
@@ -266,8 +266,6 @@ DescribedGraph describe_binary_ogb_folder(const FolderOptions& options, bool typ
 }
 
 // ---- MAG240M ----
-
-namespace fs = std::filesystem;
 
 namespace {
 

@@ -1,3 +1,4 @@
+// The vertices of a graph that is cleaned: which are connected, which stay, and their numbers.
 #include "espalier/graph/rewrite_graph.hpp"
 
 #include <algorithm>

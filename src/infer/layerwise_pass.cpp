@@ -1,3 +1,4 @@
+// The pass on a CPU, and the file for rows of hidden layers.
 #include "layerwise_pass.inl.hpp"
 
 #include <algorithm>

@@ -23,7 +23,6 @@ namespace espalier {
 
 // Takes the rows of a hidden layer into a file (feature/spilled_rows.hpp), and gives the block row
 // of this rank, of which the c ranks of a process row have a share each.
-
 class SpillSink final : public RowSink {
  public:
   /// Collective over the grid. `shares`: LayerwisePassOn::shares. `also`: another that is given the

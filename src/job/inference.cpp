@@ -1,3 +1,4 @@
+// Inference: what is checked and computed, and what the file of rows says of it.
 #include "espalier/job/inference_on_gpu.hpp"
 
 #include "espalier/base/version.hpp"

@@ -1,6 +1,6 @@
 // An HDF5 file that all ranks of a communicator write together, each its own rows of each data set.
 // It appears under its name only when everything is written: until commit() it is a temporary
-// beside it, removed when anything fails. Or memory that one rank writes.
+// beside it, removed when anything fails. Or memory that one rank writes: WrittenBytes.
 #pragma once
 
 #include <array>
