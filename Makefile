@@ -172,7 +172,7 @@ run-typed: all  ## the same with R-GCN on a graph of 4 vertex types and 22 relat
 run-links: all  ## which package depends on which? R-GCN on that graph, with links to learn and to find
 	@bash scripts/run_example.sh $(PROGRAM) $(RANKS) links
 
-verify-values: $(PROGRAM)  ## write anew what `espalier verify` expects, after a change of results that was meant (src/app/verify_lines.cpp)
+verify-values: $(PROGRAM)  ## write anew what `espalier verify` expects, after a change of results that was meant (src/app/verify.cpp)
 	@$(PROGRAM) -q verify --device cpu --print-values > $(BUILD)/verify_values && mv $(BUILD)/verify_values src/app/verify_values.inl.hpp
 
 check: check-format check-width check-rooms check-files check-declared lint  ## format, width of comments, rooms, files that git has, declarations for Python, lint

@@ -44,7 +44,7 @@ PART_TABLE = pathlib.Path("src/train/step_hooks.inl.hpp")
 SEAM = {"train": ("step_pipeline", "trainer", "trainer_restart", "checkpoint", "report", "training_state"), "nn": ("network",)}
 PART_WORDS = r"(?i)histor(y|ies)|variate|embedd|prun(e|ing)|learnt|clip|average_"
 # Those that judge a job and plan it ask the same parts (train/planned_hooks.hpp).
-PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "job": ("job", "job_check", "job_plan"), "app": ("job_in_words", "plan", "plan_page")}
+PLANNING_SEAM = {"plan": ("memory", "peak_memory", "memory_verdict", "planned_job", "stage_model"), "job": ("job", "job_check", "job_plan"), "app": ("job_in_words", "plan")}
 PLANNED_WORDS = r"(?i)histor(y|ies)|prun(e|ing)|clip_|average_"
 EPOCHS_IN_FILE = '"history"'
 OF_NETWORKS = "running_statistics"

@@ -1,5 +1,5 @@
 """What the columns of features are called and what made their numbers, as a graph file and the
-weights of a training hold it (include/espalier/graph/feature_columns.hpp)."""
+weights of a training hold it (include/espalier/graph/graph_file.hpp)."""
 
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+// What `espalier help` says, and the words below the options of each command.
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,6 @@
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/partition_methods.hpp"
 #include "espalier/sample/sampler.hpp"
-#include "import_formats.hpp"
 
 namespace espalier {
 

@@ -11,7 +11,6 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/job/inference_on_gpu.hpp"
-#include "espalier/job/inferred_rows_on_gpu.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/named_vertices.hpp"
 #include "job_in_words.hpp"

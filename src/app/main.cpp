@@ -23,7 +23,6 @@
 #include "espalier/graph/generate.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
-#include "import_formats.hpp"
 
 namespace {
 

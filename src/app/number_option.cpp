@@ -1,3 +1,4 @@
+// Options that are numbers, within a range.
 #include "commands.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// make verify-values; verify_lines.cpp says when.
+// make verify-values; verify.cpp says when.
 /* clang-format off */
 {"functions exp, log, sqrt, powers, cos", "52714beea5a652d7"},
 {"numbers random", "53d1954a32275abe"},

@@ -18,7 +18,6 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/base/text.hpp"
-#include "other_names.hpp"
 
 namespace espalier {
 

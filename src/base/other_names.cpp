@@ -1,6 +1,6 @@
 // A name is looked up whole ("model.type"), then by its last part ("lr" of "optimizer.lr"): first
 // among the keys of other sections, then here. Capitals and hyphens do not count.
-#include "other_names.hpp"
+#include "config_keys.hpp"
 
 #include <algorithm>
 #include <cctype>

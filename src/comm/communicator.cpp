@@ -1,12 +1,14 @@
 #include "espalier/comm/communicator.hpp"
 
 #include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/watchdog.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/grid.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "mpi_check.hpp"
 
 namespace espalier {
@@ -31,8 +33,8 @@ MPI_Op mpi_op(Reduction reduction) {
 // Calls piece(offset, bytes) for consecutive pieces that fit an int count.
 template <class Piece>
 void for_each_piece(std::int64_t bytes, Piece piece) {
-  for (std::int64_t offset = 0; offset < bytes; offset += kPieceBytes)
-    piece(offset, static_cast<int>(std::min(kPieceBytes, bytes - offset)));
+  for (std::int64_t offset = 0; offset < bytes; offset += kMessageBytes)
+    piece(offset, static_cast<int>(std::min(kMessageBytes, bytes - offset)));
 }
 
 bool all_done(std::vector<MPI_Request>& requests) {
@@ -118,7 +120,7 @@ void Communicator::barrier() const {
 
 template <class T>
 void Communicator::all_reduce(std::span<T> values, Reduction reduction, std::string_view label) const {
-  constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
+  constexpr std::size_t kPiece = kMessageBytes / sizeof(T);
   const InCollective here("all-reduce", label, size_);
   for (std::size_t at = 0; at < values.size(); at += kPiece)
     ESPALIER_MPI(MPI_Allreduce(MPI_IN_PLACE, values.data() + at,
@@ -247,5 +249,22 @@ void agree(const Communicator& comm, const std::function<void()>& work) {
   comm.broadcast(std::span<std::int32_t>(&number, 1), first, "agree");
   throw UserError(static_cast<ExitCode>(number), comm.broadcast_text(message, first, "agree"));
 }
+
+// ---- the grid ----
+
+namespace {
+int checked_replication(int ranks, int replication) {
+  if (replication < 1 || ranks % replication != 0)
+    usage_error("grid.replication = {} does not divide the number of ranks, {}; choose a divisor of {}",
+                replication, ranks, ranks);
+  return replication;
+}
+}  // namespace
+
+Grid::Grid(const Communicator& world, int replication)
+    : replication_(checked_replication(world.size(), replication)),
+      world_(world.split(0, world.rank())),
+      row_comm_(world_.split(world_.rank() / replication_, world_.rank())),
+      column_comm_(world_.split(world_.rank() % replication_, world_.rank())) {}
 
 }  // namespace espalier

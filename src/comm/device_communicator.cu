@@ -23,7 +23,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/exchange_rounds.hpp"
 #include "espalier/comm/session.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 
 namespace espalier {
 

@@ -1,4 +1,4 @@
-// Reading; sealed_archive.cpp writes and seals.
+// Reading, and arrays beside a graph; sealed_archive.cpp writes and seals.
 #include "espalier/file/archive.hpp"
 
 #include <cerrno>
@@ -139,6 +139,16 @@ StateTensor ArchiveReader::tensor(const std::string& name) const {
     reader.read(*dataset, type, rows, to);
   };
   return {name, dataset->rows(), dataset->columns(), {{0, dataset->rows()}}, read_rows, words};
+}
+
+// ---- beside a graph ----
+
+std::uint64_t finish_array(hdf5::Output& output, const std::string& name, const hdf5::Dataset& dataset,
+                           bool good, std::uint64_t my_digest, std::string_view label) {
+  output.require(good, name);
+  const auto digest = output.comm().all_reduce(my_digest, Reduction::kSum, label);
+  output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+  return digest;
 }
 
 }  // namespace espalier

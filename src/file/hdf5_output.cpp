@@ -1,3 +1,4 @@
+// Files of HDF5 that are written: in memory, by one process, and on a disk, by all ranks.
 #include "espalier/file/hdf5_output.hpp"
 
 #include <unistd.h>
@@ -9,9 +10,171 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/log.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+
+// ---- in memory ----
+//
+// A driver of HDF5: where the library reads and writes, this reads and writes WrittenBytes.
+
+#if __has_include(<H5FDdevelop.h>)
+#include <H5FDdevelop.h>
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
 
 namespace espalier::hdf5 {
+
+namespace {
+
+// Calls piece(page, first byte in it, how many, offset in [at, at + count)).
+template <class Piece>
+void for_each_page(std::int64_t page_bytes, std::int64_t at, std::int64_t count, Piece piece) {
+  for (std::int64_t offset = 0; offset < count;) {
+    const auto first = (at + offset) % page_bytes;
+    const auto part = std::min(page_bytes - first, count - offset);
+    piece((at + offset) / page_bytes, first, part, offset);
+    offset += part;
+  }
+}
+
+}  // namespace
+
+void WrittenBytes::write(std::int64_t at, std::int64_t count, const void* from) {
+  for_each_page(kPage, at, count,
+                [&](std::int64_t number, std::int64_t first, std::int64_t part, std::int64_t offset) {
+                  auto& page = pages_.try_emplace(number, Page{}).first->second;
+                  std::memcpy(page.data() + first, static_cast<const char*>(from) + offset,
+                              static_cast<std::size_t>(part));
+                });
+  size_ = std::max(size_, at + count);
+}
+
+void WrittenBytes::read(std::int64_t at, std::int64_t count, void* to) const {
+  for_each_page(kPage, at, count,
+                [&](std::int64_t number, std::int64_t first, std::int64_t part, std::int64_t offset) {
+                  auto* const out = static_cast<char*>(to) + offset;
+                  const auto page = pages_.find(number);
+                  if (page == pages_.end())
+                    std::memset(out, 0, static_cast<std::size_t>(part));
+                  else
+                    std::memcpy(out, page->second.data() + first, static_cast<std::size_t>(part));
+                });
+}
+
+// ---- the driver ----
+
+namespace {
+
+// What HDF5 calls a file: its own part must come first.
+struct OpenFile {
+  H5FD_t its = {};
+  WrittenBytes* bytes = nullptr;
+  haddr_t allocated = 0;  // the end of what HDF5 has given away
+};
+
+OpenFile& of(H5FD_t* file) {
+  return *reinterpret_cast<OpenFile*>(file);
+}
+const OpenFile& of(const H5FD_t* file) {
+  return *reinterpret_cast<const OpenFile*>(file);
+}
+
+H5FD_t* open_file_of(const char*, unsigned, hid_t access, haddr_t) {
+  const auto* info = static_cast<WrittenBytes* const*>(H5Pget_driver_info(access));
+  return info == nullptr ? nullptr : &(new OpenFile{{}, *info, 0})->its;
+}
+
+herr_t close_file(H5FD_t* file) {
+  auto* const open = &of(file);
+  open->bytes->resize(std::max(open->bytes->size(), static_cast<std::int64_t>(open->allocated)));
+  delete open;
+  return 0;
+}
+
+// As the driver for a plain file: small pieces are put together.
+herr_t tell_features(const H5FD_t*, unsigned long* flags) {
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
+           H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
+  return 0;
+}
+
+haddr_t allocated_end(const H5FD_t* file, H5FD_mem_t) {
+  return of(file).allocated;
+}
+
+herr_t set_allocated_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+  of(file).allocated = end;
+  return 0;
+}
+
+haddr_t written_end(const H5FD_t* file, H5FD_mem_t) {
+  return static_cast<haddr_t>(of(file).bytes->size());
+}
+
+herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t count, void* to) {
+  of(file).bytes->read(static_cast<std::int64_t>(at), static_cast<std::int64_t>(count), to);
+  return 0;
+}
+
+herr_t write_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, size_t count, const void* from) {
+  of(file).bytes->write(static_cast<std::int64_t>(at), static_cast<std::int64_t>(count), from);
+  return 0;
+}
+
+H5FD_class_t describe_driver() {
+  H5FD_class_t driver = {};
+#ifdef H5FD_CLASS_VERSION  // HDF5 1.14
+  driver.version = H5FD_CLASS_VERSION;
+  driver.value = static_cast<H5FD_class_value_t>(512);  // of those for private use
+#endif
+  driver.name = "espalier-memory";
+  driver.maxaddr = static_cast<haddr_t>(std::numeric_limits<std::int64_t>::max());
+  driver.fc_degree = H5F_CLOSE_WEAK;
+  driver.fapl_size = sizeof(WrittenBytes*);
+  driver.open = open_file_of;
+  driver.close = close_file;
+  driver.query = tell_features;
+  driver.get_eoa = allocated_end;
+  driver.set_eoa = set_allocated_end;
+  driver.get_eof = written_end;
+  driver.read = read_bytes;
+  driver.write = write_bytes;
+  constexpr H5FD_mem_t map[] = H5FD_FLMAP_DICHOTOMY;
+  std::ranges::copy(map, driver.fl_map);
+  return driver;
+}
+
+hid_t registered_driver() {
+  static const H5FD_class_t driver = describe_driver();
+  static const hid_t id = H5FDregister(&driver);
+  return id;
+}
+
+}  // namespace
+
+static Handle access_to(WrittenBytes& bytes) {
+  auto* const info = &bytes;
+  Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  if (H5Pset_driver(access.id(), registered_driver(), &info) < 0) return {};
+  return access;
+}
+
+Handle create_in_memory(WrittenBytes& bytes, std::int64_t user_block) {
+  bytes = {};
+  const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose), access = access_to(bytes);
+  H5Pset_userblock(creation.id(), static_cast<hsize_t>(user_block));
+  if (!access.valid()) return {};
+  return {H5Fcreate("in memory", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose};
+}
+
+Handle open_in_memory(WrittenBytes& bytes) {
+  const Handle access = access_to(bytes);
+  if (!access.valid()) return {};
+  return {H5Fopen("in memory", H5F_ACC_RDONLY, access.id()), H5Fclose};
+}
+
+// ---- by all ranks ----
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/archive.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/hdf5_output.hpp"
 
 namespace espalier {
 

@@ -1,3 +1,5 @@
+// Columns of a description, tables or arrays: rows of features and labels, whole numbers, ids of
+// vertices, and weights and times beside edges.
 #include "graph_source.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Plans of an import of one file of edges, in text or as Matrix Market has it, with arrays beside
+// it.
 #include <algorithm>
 #include <filesystem>
 #include <memory>

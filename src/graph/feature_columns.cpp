@@ -1,4 +1,5 @@
-#include "espalier/graph/feature_columns.hpp"
+// Columns of features by name (graph_file.hpp): compared, and kept in weights and checkpoints.
+#include "espalier/graph/graph_file.hpp"
 
 #include <fmt/core.h>
 

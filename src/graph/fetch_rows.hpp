@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
-#include "espalier/base/group_stably.hpp"
 #include "espalier/base/row_range.hpp"
-#include "espalier/comm/communicator.hpp"
+#include "espalier/comm/owners.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -38,32 +36,20 @@ Matrix<T> fetch_rows(const Communicator& comm, std::span<const std::int64_t> sta
                      std::span<const std::int64_t> wanted) {
   constexpr const char* kLabel = "rows of a table";
   constexpr std::int64_t kValuesPerRound = std::int64_t{1} << 20, kOfAll = 16 * kValuesPerRound;
-  struct Wish {
-    std::int64_t row, place;
-  };
   const auto columns = comm.all_reduce(mine.rows > 0 ? mine.columns : 0, Reduction::kMax, kLabel);
   const auto per_round =
       std::clamp<std::int64_t>(kOfAll / comm.size(), 1, kValuesPerRound) / (columns + 1) + 1;
   const auto rounds = comm.all_reduce(std::ssize(wanted) / per_round + 1, Reduction::kMax, kLabel);
   Matrix<T> found(std::ssize(wanted), columns);
   for (std::int64_t round = 0; round < rounds; ++round) {
-    Buffer<Wish> wishes;
-    const auto end = std::min(per_round * (round + 1), std::ssize(wanted));
-    for (auto k = per_round * round; k < end; ++k) wishes.push_back({wanted[k], k});
-    auto counts = group_stably(wishes, comm.size(), [&](const Wish& wish) {
-      return std::upper_bound(starts.begin(), starts.end(), wish.row) - starts.begin() - 1;
-    });
-    Buffer<std::int64_t> asked;
-    for (const auto& wish : wishes) asked.push_back(wish.row);
-    auto requests = comm.all_to_all_v(std::span<const std::int64_t>(asked), counts, kLabel);
-    Matrix<T> answers(std::ssize(requests.data), columns);
-    for (std::int64_t k = 0; k < answers.rows; ++k)
-      std::copy_n(mine.row(requests.data[k] - starts[comm.rank()]), columns, answers.row(k));
-    for (auto* list : {&counts, &requests.counts})
-      for (auto& count : *list) count *= columns;
-    Matrix<T> got(std::ssize(wishes), columns);
-    comm.all_to_all_v(answers.data.data(), requests.counts, got.data.data(), counts, kLabel);
-    for (std::int64_t k = 0; k < got.rows; ++k) std::copy_n(got.row(k), columns, found.row(wishes[k].place));
+    const auto begin = std::min(per_round * round, std::ssize(wanted));
+    const auto end = std::min(begin + per_round, std::ssize(wanted));
+    const auto got = answers_of_owners<T>(
+        comm, wanted.subspan(begin, end - begin),
+        [&](std::int64_t row) { return std::ranges::upper_bound(starts, row) - starts.begin() - 1; },
+        [&](std::int64_t row, T* to) { std::copy_n(mine.row(row - starts[comm.rank()]), columns, to); },
+        kLabel, columns);
+    std::ranges::copy(got, found.row(begin));
   }
   return found;
 }
@@ -79,28 +65,8 @@ Buffer<T> fetch_entries(const Communicator& comm, std::span<const std::int64_t> 
   return std::move(fetch_rows(comm, starts, table, wanted).data);
 }
 
-/// Collective. Goes through so many things of this rank, a round of them at a time: make(k, sent)
-/// adds to `sent` what thing k has for the owner of row Item::row, of even ranges of `n` rows: room
-/// is made for `of_each` items of a thing. Calls take(sent, its counts by rank, received) after
-/// each round, as often on every rank.
-template <class Item, class Make, class Take>
-void exchange_in_rounds(const Communicator& comm, std::int64_t n, std::int64_t things, std::int64_t per_round,
-                        std::int64_t of_each, const char* label, Make make, Take take) {
-  const auto rounds = comm.all_reduce(things / per_round + 1, Reduction::kMax, label);
-  std::int64_t at = 0;
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    Buffer<Item> sent;
-    const auto end = even_range(things, rounds, round).end;
-    sent.reserve(static_cast<std::size_t>((end - at) * of_each));
-    for (; at < end; ++at) make(at, sent);
-    const auto counts = group_stably(sent, comm.size(),
-                                     [&](const Item& item) { return even_owner(n, comm.size(), item.row); });
-    take(sent, counts, comm.all_to_all_v(std::span<const Item>(sent), counts, label));
-  }
-}
-
-/// Collective. The same of the entries of `rows`, all that this rank has, by make(row of mine,
-/// place of the entry, sent).
+/// Collective. As exchange_in_rounds() (comm/owners.hpp), of the entries of `rows`, all that this
+/// rank has, by make(row of mine, place of the entry, sent).
 template <class Item, class Index, class Make, class Take>
 void exchange_entries(const Communicator& comm, std::int64_t n, const Csr<Index>& rows, const char* label,
                       Make make, Take take) {

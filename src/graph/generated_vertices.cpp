@@ -1,3 +1,5 @@
+// What vertices and edges of a generated graph have, each from random words of its own: classes,
+// labels, features, splits.
 #include "write_generated.hpp"
 
 #include <cmath>

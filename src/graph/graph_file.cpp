@@ -16,7 +16,7 @@
 #include "espalier/base/row_range.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "labelled_splits.hpp"
 #include "open_graph_file.hpp"
 

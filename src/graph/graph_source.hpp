@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "described_graph.hpp"
-#include "edge_report.hpp"
 #include "espalier/file/csv.hpp"
 #include "espalier/graph/edge_source.hpp"
 #include "espalier/graph/import.hpp"

@@ -6,7 +6,7 @@
 #include "column_table.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/paired_rows.hpp"
-#include "espalier/file/hdf5_output.hpp"
+#include "espalier/file/archive.hpp"
 #include "fetch_rows.hpp"
 
 namespace espalier {
@@ -23,6 +23,8 @@ struct GraphWriter::State {
 };
 
 namespace {
+
+constexpr const char* kGraphLabel = "graph file";  // of its traffic
 
 // An attribute has little room.
 std::string shortened(const std::string& text) {
@@ -58,21 +60,15 @@ void GraphWriter::write(const std::string& name, std::int64_t total, std::int64_
                         std::span<const T> values) {
   const auto shape =
       columns < 0 ? std::vector<std::int64_t>{total} : std::vector<std::int64_t>{total, columns};
-  const auto width = std::max<std::int64_t>(1, shape.size() == 2 ? columns : 1);
-  const auto rows = static_cast<std::int64_t>(values.size()) / width;
-  const auto dataset = hdf5::create_dataset(state_->output.file(), name, hdf5::file_type<T>(), shape);
-  const hdf5::Slab slab{begin, begin + rows, width};
-  const bool good =
-      dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
-  finish_dataset(name, dataset, good, content_digest(values, begin * width));
+  const auto digest =
+      write_array(state_->output, name, shape, begin, values, kGraphLabel, hdf5::create_dataset);
+  state_->written.push_back({name, shape, digest});
 }
 
-// Collective. Of a data set whose parts, mine too, are written; digests of parts add up.
+// Collective. Of a data set whose parts, mine too, are written.
 void GraphWriter::finish_dataset(const std::string& name, const hdf5::Dataset& dataset, bool good,
                                  std::uint64_t my_digest) {
-  state_->output.require(good, name);
-  const auto digest = state_->comm().all_reduce(my_digest, Reduction::kSum, "graph file");
-  state_->output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+  const auto digest = finish_array(state_->output, name, dataset, good, my_digest, kGraphLabel);
   state_->written.push_back({name, dataset.shape, digest});
 }
 
@@ -133,7 +129,7 @@ void GraphWriter::write_texts(const std::string& name, std::span<const std::stri
   const auto place = place_of(comm, std::ssize(texts));
   std::int64_t longest = 1;
   for (const auto& text : texts) longest = std::max(longest, std::ssize(text));
-  longest = comm.all_reduce(longest, Reduction::kMax, "graph file");
+  longest = comm.all_reduce(longest, Reduction::kMax, kGraphLabel);
   const auto dataset =
       hdf5::create_texts(state_->output.file(), name, place.total, static_cast<std::size_t>(longest));
   const bool good = dataset.exists() && hdf5::write_texts_at(dataset, place.begin, texts);
@@ -214,7 +210,7 @@ void GraphWriter::write_adjacency(const Csr<Index>& rows) {
                  "{} rows and {} columns of a graph of {} and {}", row_place.total, rows.columns,
                  schema.nodes(), schema.columns());
   ESPALIER_CHECK(schema.nodes() <= std::numeric_limits<Index>::max(), "{} vertices", schema.nodes());
-  const auto has_values = comm.all_reduce(rows.has_values() ? 1 : 0, Reduction::kMax, "graph file") != 0;
+  const auto has_values = comm.all_reduce(rows.has_values() ? 1 : 0, Reduction::kMax, kGraphLabel) != 0;
   ESPALIER_CHECK(!has_values || rows.values.size() == rows.indices.size(), "{} weights for {} edges",
                  rows.values.size(), rows.indices.size());
   write_row_begins("/graph/indptr", rows, row_place.total, row_place.begin, edge_place.begin);
@@ -237,7 +233,7 @@ void GraphWriter::write_rows(Column column, int owner, const Matrix<T>& rows) {
   const auto& comm = state_->comm();
   const auto place = place_of(comm, rows.rows);
   const auto columns =
-      comm.all_reduce(rows.rows > 0 || place.total == 0 ? rows.columns : 0, Reduction::kMax, "graph file");
+      comm.all_reduce(rows.rows > 0 || place.total == 0 ? rows.columns : 0, Reduction::kMax, kGraphLabel);
   if (column == Column::kLabels) state_->classes[owner] = columns;
   write<T>(state_->path({column, owner}), place.total, columns, place.begin, rows.data);
 }
@@ -321,7 +317,7 @@ template void GraphWriter::write_pieces(Column, int, std::int64_t, std::int64_t,
 
 void GraphWriter::write_labels(std::span<const std::int32_t> labels, int type, std::int64_t classes) {
   const std::int64_t largest = labels.empty() ? -1 : std::ranges::max(labels);
-  classes = std::max(classes, state_->comm().all_reduce(largest, Reduction::kMax, "graph file") + 1);
+  classes = std::max(classes, state_->comm().all_reduce(largest, Reduction::kMax, kGraphLabel) + 1);
   state_->classes[type] = classes;
   const auto path = state_->path({Column::kLabels, type});
   write_vector(path, labels);
@@ -357,7 +353,7 @@ void GraphWriter::write_links(Split split, const Links& links) {
   const auto owner = static_cast<int>(split);
   write_list<std::int64_t>(Column::kHead, owner, links.heads);
   write_list<std::int64_t>(Column::kTail, owner, links.tails);
-  if (state_->comm().all_reduce(links.relations.empty() ? 0 : 1, Reduction::kMax, "graph file") != 0)
+  if (state_->comm().all_reduce(links.relations.empty() ? 0 : 1, Reduction::kMax, kGraphLabel) != 0)
     write_list<std::int32_t>(Column::kLinkRelation, owner, links.relations);
 }
 
@@ -382,15 +378,14 @@ void write_digests(const Communicator& comm, const std::string& path, const Cont
 
 void GraphWriter::commit(const GraphDescription& description) {
   auto& output = state_->output;
-  const auto& file = output.file();
-  const auto digest = file_digest(state_->written, fold_classes(state_->classes));
-  bool good = hdf5::write_text_attribute(file, "format", "espalier-graph");
-  good = hdf5::write_integer_attribute(file, "version", state_->typed ? 2 : 1) && good;
-  good = hdf5::write_text_attribute(file, "name", shortened(description.name)) && good;
-  good = hdf5::write_text_attribute(file, "source", shortened(description.source)) && good;
-  good = hdf5::write_text_attribute(file, "digest", hex(digest)) && good;
-  good = hdf5::write_bool_attribute(file, "directed", description.directed) && good;
-  output.require(good, "the last part");
+  ArchiveWriter about(output.file());
+  about("format", "espalier-graph");
+  about("version", state_->typed ? 2 : 1);
+  about("name", shortened(description.name));
+  about("source", shortened(description.source));
+  about("digest", file_digest(state_->written, fold_classes(state_->classes)));
+  about("directed", description.directed);
+  output.require(about.good(), "the last part");
   output.commit();
 }
 

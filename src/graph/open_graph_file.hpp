@@ -1,4 +1,4 @@
-// What an open graph file holds, shared by graph_file.cpp (opens), describe_columns.cpp (checks)
+// What an open graph file holds, shared by graph_file.cpp (opens), graph_file_shapes.cpp (checks)
 // and those that read.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/file/content_check.hpp"
+#include "espalier/file/content_digest.hpp"
 #include "espalier/file/hdf5.hpp"
 #include "espalier/graph/graph_file.hpp"
 

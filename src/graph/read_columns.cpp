@@ -393,41 +393,30 @@ void check_edge_features(const Communicator& comm, const GraphFile& file) {
   check_edge_features(file, entries);
 }
 
-namespace {
-
-// Collective. Calls read(begin, end) for my even share of so many rows of `values` numbers in all,
-// as often on every rank.
-template <class Read>
-void in_parts(const Communicator& comm, std::int64_t rows, std::int64_t values, Read read) {
-  constexpr std::int64_t kValuesPerPart = std::int64_t{1} << 26;
-  const auto mine = even_range(rows, comm.size(), comm.rank());
-  const auto parts = 1 + values / comm.size() / kValuesPerPart;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    const auto of = even_range(mine.size(), parts, part);
-    read(mine.begin + of.begin, mine.begin + of.end);
-  }
-}
-
-}  // namespace
-
 void read_everything(const Communicator& comm, const GraphFile& file) {
   const auto& info = file.info();
   const bool apart = file.view().apart || info.edge_features.size() == 1;
   std::vector<std::int64_t> entries(info.edge_features.size(), 0);
-  in_parts(comm, info.nodes, info.edges, [&](auto begin, auto end) {
-    const auto rows = file.read_rows<std::int64_t>(begin, end);
-    if (!apart) return;
-    for (const auto column : rows.indices) ++entries[info.schema.relation_of(column)];
-  });
+  in_row_parts(
+      comm, info.nodes,
+      [&](std::int64_t begin, std::int64_t end) {
+        const auto rows = file.read_rows<std::int64_t>(begin, end);
+        if (!apart) return;
+        for (const auto column : rows.indices) ++entries[info.schema.relation_of(column)];
+      },
+      1 + info.edges / info.nodes);
   comm.all_reduce(std::span(entries), Reduction::kSum, "graph file");
   if (apart) check_edge_features(file, entries);
   for (int type = 0; type < std::ssize(info.types); ++type) {
     const auto& of = info.schema.types()[type];
     const auto pairs = info.types[type].pairs;
     if (pairs > 0)
-      in_parts(comm, of.size(), of.size() * 2 * pairs, [&](auto begin, auto end) {
-        file.read_features<float>(of.begin + begin, of.begin + end, type);
-      });
+      in_row_parts(
+          comm, of.size(),
+          [&](std::int64_t begin, std::int64_t end) {
+            file.read_features<float>(of.begin + begin, of.begin + end, type);
+          },
+          2 * pairs);
     for (std::size_t place = 0; place < info.types[type].splits.size(); ++place)
       for (const auto split : {Split::kTrain, Split::kValid, Split::kTest})
         file.read_split(split, type, place);
@@ -438,14 +427,17 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
       const auto column = file.column(line.column, owner);
       // Texts are read once more as such.
       const auto values = column.stored == Stored::kTexts ? 4 + column.columns / 4 : column.columns;
-      in_parts(comm, column.rows, column.rows * values, [&](auto begin, auto end) {
-        column.visit([&]<class T>(T) {
-          if constexpr (std::is_same_v<T, std::string>)
-            file.read_texts(line.column, owner, begin, end);
-          else
-            file.read<T>(line.column, owner, begin, end);
-        });
-      });
+      in_row_parts(
+          comm, column.rows,
+          [&](std::int64_t begin, std::int64_t end) {
+            column.visit([&]<class T>(T) {
+              if constexpr (std::is_same_v<T, std::string>)
+                file.read_texts(line.column, owner, begin, end);
+              else
+                file.read<T>(line.column, owner, begin, end);
+            });
+          },
+          values);
     }
   }
   check_links(comm, file);

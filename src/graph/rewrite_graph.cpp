@@ -8,7 +8,6 @@
 #include "edge_tables.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/graph/graph_writer.hpp"
-#include "placed_entries.hpp"
 
 namespace espalier {
 

@@ -1,3 +1,5 @@
+// Tables of triples (head, relation, tail) by names, as knowledge graphs have them: names become
+// numbers, triples links, those of train edges as well.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -145,7 +145,7 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
     if (!keeps || chunk.chunks > 1) result.add(4 * rows * out);
     Footprint gathered;
     if (of.replication > 1 && hidden && !spilled) gathered.add(4 * of.block_rows * out);
-    if (of.replication > 1 && spilled)  // some rows of every share at a time (spill_sink.cpp)
+    if (of.replication > 1 && spilled)  // some rows of every share at a time (layerwise_pass.cpp)
       gathered.add((1 + of.replication) * std::min<double>(8 << 20, 4 * share * out));
     auto live = of_features + outgrown + result + working + block + larger(picks, gathered);
     if (layer > 1) live.add(block_row(in));

@@ -1,3 +1,4 @@
+// Lists of links that people ask about: read, and answered.
 #include "espalier/job/named_vertices.hpp"
 
 #include <fmt/format.h>

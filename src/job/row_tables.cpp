@@ -1,3 +1,4 @@
+// The tables of an inference: of which types and vertices rows are asked for.
 #include "espalier/job/named_vertices.hpp"
 
 #include <sstream>

@@ -1,10 +1,11 @@
 // espalier.h: of the process, of a job, of its network.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "espalier/base/text.hpp"
 #include "espalier/base/version.hpp"
-#include "espalier/comm/communicator.hpp"
+#include "espalier/comm/owners.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/train/on_host.hpp"
 #include "job_handle_on_gpu.hpp"
@@ -217,27 +218,11 @@ int espalier_infer(espalier_job* job, const int64_t* vertices, int64_t count, fl
     const auto computed = kept.release();
     Buffer<float> copy;
     const float* const rows = rows_on_host(set.space(), computed, copy);
-    // Ids to whoever has the rows, rows back.
-    std::vector<std::int64_t> counts(world.size(), 0);
-    for (const auto v : ids) ++counts[shares.owner(v)];
-    std::vector<std::int64_t> next(world.size(), 0);
-    for (int r = 1; r < world.size(); ++r) next[r] = next[r - 1] + counts[r - 1];
-    Buffer<std::int64_t> asked(ids.size()), places(ids.size());
-    for (std::size_t k = 0; k < ids.size(); ++k) {
-      const auto at = next[shares.owner(ids[k])]++;
-      asked[at] = ids[k];
-      places[at] = static_cast<std::int64_t>(k);
-    }
-    const auto wanted = world.all_to_all_v(std::span<const std::int64_t>(asked), counts, "infer");
-    Buffer<float> said, arrived;
-    for (const auto v : wanted.data)
-      said.insert(said.end(), rows + shares.local(v) * width, rows + (shares.local(v) + 1) * width);
-    auto sent = wanted.counts;
-    for (auto& number : sent) number *= width;
-    for (auto& number : counts) number *= width;
-    world.all_to_all_v(std::span<const float>(said), sent, counts, arrived, "infer");
-    for (std::size_t k = 0; k < places.size(); ++k)
-      std::copy_n(arrived.data() + k * width, width, outputs + places[k] * width);
+    const auto found = answers_of_owners<float>(
+        world, ids, [&](std::int64_t v) { return shares.owner(v); },
+        [&](std::int64_t v, float* to) { std::copy_n(rows + shares.local(v) * width, width, to); }, "infer",
+        width);
+    std::ranges::copy(found, outputs);
     return ESPALIER_OK;
   });
 }

@@ -1,3 +1,4 @@
+// A job behind the C interface: errors as codes, turns in its queue, what is said of it.
 #include "job_handle_on_gpu.hpp"
 
 #include <new>

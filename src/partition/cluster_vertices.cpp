@@ -1,3 +1,5 @@
+// Clusters of the multilevel method, by labels that vertices take from neighbours, none heavier
+// than a limit.
 #include "multilevel.hpp"
 
 #include <algorithm>

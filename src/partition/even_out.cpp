@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "proposals.hpp"
+#include "partition_pattern.hpp"
 
 namespace espalier {
 

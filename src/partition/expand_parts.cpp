@@ -15,7 +15,7 @@
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
-#include "proposals.hpp"
+#include "partition_pattern.hpp"
 
 namespace espalier {
 

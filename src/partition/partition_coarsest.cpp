@@ -1,3 +1,4 @@
+// The coarsest graph in clusters: METIS halves it on rank 0, down a tree.
 #include "multilevel.hpp"
 
 #include <algorithm>

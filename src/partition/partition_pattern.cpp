@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/group_stably.hpp"
 #include "espalier/base/log.hpp"
 
 namespace espalier {
@@ -39,21 +38,17 @@ void add(EdgeList<std::int64_t>& edges, std::int64_t row, std::int64_t column) {
 EdgeList<std::int64_t> both_ways(const Communicator& comm, const Csr<std::int64_t>& rows,
                                  std::int64_t first) {
   EdgeList<std::int64_t> edges;
-  const auto rounds = comm.all_reduce(rows.entries() / kEntriesPerRound + 1, Reduction::kMax, "partition");
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    const auto part = even_range(rows.rows, rounds, round);
-    Buffer<MirroredEntry> send;  // mirrored
-    for (auto row = part.begin; row < part.end; ++row)
-      for (const auto column : rows.row_indices(row)) send.push_back({column, first + row});
-    const auto counts = group_stably(send, comm.size(), [&](const MirroredEntry& entry) {
-      return even_owner(rows.columns, comm.size(), entry.row);
-    });
-    for (const auto& entry :
-         comm.all_to_all_v(std::span<const MirroredEntry>(send), counts, "partition").data)
-      add(edges, entry.row, entry.column);
-    for (auto row = part.begin; row < part.end; ++row)
-      for (const auto column : rows.row_indices(row)) add(edges, first + row, column);
-  }
+  std::int64_t row = 0;
+  exchange_in_rounds<MirroredEntry>(
+      comm, rows.columns, rows.entries(), kEntriesPerRound, 1, "partition",
+      [&](std::int64_t e, auto& sent) {
+        while (rows.row_end(row) <= e) ++row;
+        sent.push_back({rows.indices[e], first + row});
+      },
+      [&](const auto& sent, const auto&, const auto& got) {
+        for (const auto& entry : got.data) add(edges, entry.row, entry.column);
+        for (const auto& entry : sent) add(edges, entry.column, entry.row);
+      });
   return edges;
 }
 

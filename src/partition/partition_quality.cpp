@@ -1,3 +1,4 @@
+// How good the parts of an order are: edges cut, rows read by other parts, balance.
 #include "espalier/partition/partition_methods.hpp"
 
 #include <algorithm>

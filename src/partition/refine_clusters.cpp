@@ -1,3 +1,5 @@
+// Refinement of the multilevel method: vertices propose better clusters, and of those moves the
+// ones are made that keep every part of every scale within its limits.
 #include "multilevel.hpp"
 
 #include <algorithm>

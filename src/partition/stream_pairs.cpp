@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "partition_pattern.hpp"
-#include "proposals.hpp"
 
 namespace espalier {
 

@@ -1,3 +1,4 @@
+// What `espalier calibrate` measures: links, sampling, layers of a network, updates, a disk.
 #include "espalier/plan/machine.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The most that a rank holds, phase by phase of a job, by what each room says that it holds.
 #include <algorithm>
 #include <numeric>
 #include <tuple>

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "espalier/base/error.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "join_rows.hpp"
 #include "row_views.hpp"
 

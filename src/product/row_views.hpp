@@ -9,7 +9,7 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/id_map.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "espalier/partition/group_by_owner.hpp"
 #include "espalier/product/product.hpp"
 

@@ -8,7 +8,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/group_stably.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "espalier/sample/draw.hpp"
 #include "group_order.hpp"
 

@@ -12,7 +12,7 @@
 #include "espalier/base/log.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "espalier/sample/link_lookup.hpp"
 #include "group_order.hpp"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "espalier/base/group_stably.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/sample/draw.hpp"
 #include "espalier/train/gradient_reduction.hpp"

@@ -2,7 +2,7 @@
 
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "espalier/graph/graph_file.hpp"
 #include "espalier/nn/network_shape.hpp"
 #include "espalier/sample/sampler.hpp"

@@ -5,7 +5,7 @@
 #include <ranges>
 
 #include "espalier/base/named.hpp"
-#include "espalier/comm/volumes.hpp"
+#include "espalier/comm/traffic.hpp"
 #include "espalier/sample/sampler.hpp"
 #include "tasks.inl.hpp"
 

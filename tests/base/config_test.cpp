@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "../../src/base/config_keys.hpp"
-#include "../../src/base/other_names.hpp"
 #include "mpi_test.hpp"
 #include "user_error.hpp"
 

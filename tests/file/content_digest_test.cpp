@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <random>
 
-#include "espalier/file/content_check.hpp"
 #include "mpi_test.hpp"
 
 namespace espalier {

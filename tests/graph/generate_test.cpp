@@ -13,7 +13,7 @@
 #include <set>
 
 #include "espalier/base/row_range.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "graph/generated.hpp"
 #include "user_error.hpp"
 

@@ -8,9 +8,9 @@
 #include <map>
 
 #include "espalier/comm/communicator.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "espalier/graph/generate.hpp"
-#include "espalier/job/inferred_rows_on_gpu.hpp"
+#include "espalier/job/inference_on_gpu.hpp"
 #include "espalier/job/training_on_gpu.hpp"
 #include "espalier/train/trainer.hpp"
 #include "mpi_test.hpp"

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "espalier/comm/session.hpp"
-#include "espalier/file/hdf5_memory.hpp"
+#include "espalier/file/hdf5_output.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/job/batch_loader.hpp"
 #include "espalier/job/training_on_gpu.hpp"

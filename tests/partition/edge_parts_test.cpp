@@ -14,7 +14,7 @@
 #include <ranges>
 #include <set>
 
-#include "../../src/partition/proposals.hpp"
+#include "../../src/partition/partition_pattern.hpp"
 #include "espalier/base/host_device.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"

@@ -50,7 +50,7 @@ class JobChecks(RoomsTest):
         line, ask_all = "  if (job_.config.history.kind != \"none\") begin_history();", "; ask all parts (train/planned_hooks.hpp)"
         for words, paths in (
             ("", ("train/trainer.inl.hpp", "train/step_pipeline.hpp", "train/checkpoint.cpp", "train/report.cpp", "nn/network.inl.hpp")),
-            (ask_all, ("plan/memory.cpp", "plan/peak_memory.cpp", "job/job.cpp", "app/plan_page.cpp")),
+            (ask_all, ("plan/memory.cpp", "plan/peak_memory.cpp", "job/job.cpp", "app/plan.cpp")),
         ):
             for path in paths:
                 self.caught({path: f"void planted() {{\n{line}\n}}\n"}, f"src/{path}:2: names history, a hook of a step{words}")

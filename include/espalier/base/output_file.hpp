@@ -42,8 +42,8 @@ void put_in_place(const std::string& temporary, const OutputFile& output);
 
 // Files that must not outlive a process that ends before its time: a graph file half written beside
 // its place, the `.tmp` of a report, the `.partial` of a checkpoint. Whatever ends the process in
-// an orderly way or by a signal that can be caught (base/signals.hpp, end_job in base/error.cpp)
-// removes them first; only SIGKILL and a crash leave them.
+// an orderly way or by a signal that can be caught (base/signals.hpp, end_job in
+// base/final_message.cpp) removes them first; only SIGKILL and a crash leave them.
 //
 //     const TemporaryFile temporary(path + ".tmp");
 //     ... write it, rename it

@@ -11,6 +11,7 @@
 //                          an attribute digest (file/content_digest.hpp). Texts are of fixed length
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,7 +23,6 @@
 #include <vector>
 
 #include "espalier/file/content_digest.hpp"
-#include "espalier/file/hdf5_memory.hpp"
 #include "espalier/file/hdf5_output.hpp"
 #include "espalier/file/state_tensor.hpp"
 
@@ -77,17 +77,23 @@ class ArchiveWriter {
   bool sealed_ = false, good_ = true;
 };
 
-/// Collective. My rows of a new array, from row `begin` on, with its digest.
+/// Collective. Of a new array whose parts, mine too, are written: its digest, which it gets. Those
+/// of parts add up.
+std::uint64_t finish_array(hdf5::Output& output, const std::string& name, const hdf5::Dataset& dataset,
+                           bool good, std::uint64_t my_digest, std::string_view label);
+
+/// Collective. My rows of a new array, from row `begin` on. Returns its digest, which it gets.
 template <class T>
-void write_array(hdf5::Output& output, const char* name, const std::vector<std::int64_t>& shape,
-                 std::int64_t begin, std::span<const T> values, std::string_view label) {
-  const auto dataset = hdf5::reserve_dataset(output.file(), name, hdf5::file_type<T>(), shape);
-  const auto width = dataset.columns();
+std::uint64_t write_array(hdf5::Output& output, const std::string& name,
+                          const std::vector<std::int64_t>& shape, std::int64_t begin,
+                          std::span<const T> values, std::string_view label,
+                          decltype(hdf5::create_dataset) create = hdf5::reserve_dataset) {
+  const auto dataset = create(output.file(), name, hdf5::file_type<T>(), shape);
+  const auto width = std::max<std::int64_t>(1, dataset.columns());
   const hdf5::Slab slab{begin, begin + std::ssize(values) / width, width};
-  output.require(dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data()),
-                 name);
-  const auto digest = output.comm().all_reduce(content_digest(values, begin * width), Reduction::kSum, label);
-  output.require(hdf5::write_text_attribute(dataset.handle, "digest", hex(digest)), name);
+  const bool good =
+      dataset.exists() && hdf5::write_slab(dataset, hdf5::memory_type<T>(), slab, values.data());
+  return finish_array(output, name, dataset, good, content_digest(values, begin * width), label);
 }
 
 /// What a sealed archive has beside its tensors.

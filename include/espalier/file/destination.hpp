@@ -12,7 +12,7 @@ namespace hdf5 {
 class WrittenBytes;
 }
 
-/// A file, or memory of this process alone (file/hdf5_memory.hpp), where one rank writes: it must
+/// A file, or memory of this process alone (file/hdf5_output.hpp), where one rank writes: it must
 /// stay until the graph is read.
 struct Destination {
   Destination(OutputFile output) : file(std::move(output)) {}

@@ -84,7 +84,7 @@ class NpyArray {
 
 std::unique_ptr<NpyArray> open_npy(const std::string& path, bool texts = false);
 
-/// A .npz archive, a zip of .npy files, compressed or not: named arrays (npz_file.cpp).
+/// A .npz archive, a zip of .npy files, compressed or not: named arrays (npy_file.cpp).
 class NpzFile {
  public:
   explicit NpzFile(const std::string& path);

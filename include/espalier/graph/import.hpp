@@ -16,7 +16,7 @@
 //                                     "add_inverse_edge"                            optional
 //
 // Each file may also be plain .csv. Where FOLDER/raw/data.npz is there, the folder is in the binary
-// layout (ogb_binary_folder.cpp): the same as arrays. Edges are read twice, whatever the layout,
+// layout (ogb_layouts.cpp): the same as arrays. Edges are read twice, whatever the layout,
 // and never in memory; nor are features. One label column becomes int32 classes, several become 0/1
 // multi-labels; nan (an unknown task, as in ogbg sets) is kUnknownLabel there.
 //
@@ -26,7 +26,7 @@
 // --symmetrize adds up, and a graph of which meta.json says that its edges have no direction while
 // the file lists them in one only.
 //
-// A folder with types (ogb_csv_folder.cpp, ogb_binary_folder.cpp) becomes a graph file of version 2
+// A folder with types (ogb_layouts.cpp) becomes a graph file of version 2
 // (schema.hpp): each triplet (head, R, tail) is a relation R from the type of its heads to that of
 // its tails; the tail is the row. It gets an inverse rev_R from tail to head, unless that is
 // declined: a network whose vertices hear their in-neighbours would otherwise hear one side only.

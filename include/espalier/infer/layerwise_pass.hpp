@@ -28,7 +28,7 @@
 
 #include "espalier/base/execution.hpp"
 #include "espalier/feature/input_caches.hpp"
-#include "espalier/infer/chunks_of_rows.hpp"
+#include "espalier/infer/evaluation_work.hpp"
 #include "espalier/infer/row_sink.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/sample/sampler.hpp"

@@ -4,7 +4,7 @@
 //     seconds(stage) = alpha messages + bytes / beta + sum over its kinds of work of amount / rate
 //
 // Messages and bytes are those of the cost functions that the stages themselves book
-// (product/schedule.hpp, feature/fetch_model.hpp, comm/volumes.hpp), for what was counted in the
+// (product/schedule.hpp, feature/fetch_model.hpp, comm/traffic.hpp), for what was counted in the
 // epoch's own samples. alpha, beta and the rates (gamma) are a machine file's (machine.hpp). Stages
 // follow one another: run.overlap is not modelled.
 #pragma once

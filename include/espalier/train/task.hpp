@@ -158,7 +158,7 @@ const TaskKind& task_kind_of(const std::string& name);
 /// UserError(kUsage) when it is another task's.
 const MetricKind& metric_of(const TrainConfig& train);
 
-/// What a rank is expected to receive by collectives that book so much (comm/volumes.hpp).
+/// What a rank is expected to receive by collectives that book so much (comm/traffic.hpp).
 Cost cost_of(const Volume& volume);
 Cost all_reduce_cost(std::int64_t bytes, int ranks);
 

@@ -8,7 +8,7 @@
 //     /features/mean, /features/deviation   float64 [1, columns], with
 //                         graph.feature_norm = "standard"
 //     /nodes/TYPE/feature_names, feature_scales, /edges/RELATION/..   as in the graph file
-//                         (graph/feature_columns.hpp), where its columns have names
+//                         (graph/graph_file.hpp), where its columns have names
 #pragma once
 
 #include <string>

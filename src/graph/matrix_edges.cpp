@@ -1,4 +1,7 @@
-#include "edge_report.hpp"
+#include "matrix_edges.hpp"
+
+#include <algorithm>
+
 #include "espalier/base/log.hpp"
 #include "espalier/base/text.hpp"
 
@@ -164,6 +167,67 @@ void report_edges(const EdgeReport& of, const EdgeCounts& counts, std::int64_t e
   report_duplicates(counts, of);
   if (of.options.symmetrize) report_symmetry(counts, of, entries);
   report_direction(of, one_way, entries);
+}
+
+[[noreturn]] void refuse_duplicate(const EdgeSource& edges, const RepeatedEdge& found, bool typed) {
+  const auto here = edges.place(found.edge), earlier = edges.place(found.earlier);
+  if (typed)
+    input_error("{}: repeats {}; choose --duplicates sum, max, first or last to merge them", here, earlier);
+  if (found.reversed)
+    input_error(
+        "{}: reverses the edge of {}, and with --symmetrize each of the two stands for both directions; "
+        "leave out --symmetrize, or choose --duplicates sum, max or first",
+        here, earlier);
+  input_error("{}: repeats the edge of {}; choose --duplicates sum, max or first to merge them", here,
+              earlier);
+}
+
+template <class Index>
+void report_alone(const Communicator& comm, const Csr<Index>& rows) {
+  const auto n = rows.columns;
+  std::vector<bool> joined(static_cast<std::size_t>(n));
+  const auto begin = even_range(n, comm.size(), comm.rank()).begin;
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    if (rows.row_size(row) > 0) joined[begin + row] = true;
+    for (const auto column : rows.row_indices(row)) joined[column] = true;
+  }
+  constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;
+  std::int64_t alone = 0;
+  for (std::int64_t v = 0; v < n; v += kAtOnce) {
+    Buffer<std::int32_t> piece(joined.begin() + v, joined.begin() + std::min(v + kAtOnce, n));
+    comm.all_reduce(std::span(piece), Reduction::kMax, "vertices");
+    alone += std::ranges::count(piece, 0);
+  }
+  if (alone > n / 2 && comm.rank() == 0)
+    log::warning("{} of the vertices 0 to {} have no edge; --renumber makes vertices of those that have one",
+                 alone, n - 1);
+}
+
+template void report_alone(const Communicator&, const Csr<std::int32_t>&);
+template void report_alone(const Communicator&, const Csr<std::int64_t>&);
+
+void report_relations(const Schema& schema, const MatrixEdges& edges,
+                      const std::vector<std::int64_t>& entries, EdgeReport of, int triplets) {
+  const bool weighted = of.weighted;
+  for (int r = 0; r < std::ssize(entries); ++r) {
+    std::string line = counted(entries[r], "entry");
+    std::int64_t repeated = 0;
+    if (r < triplets) {
+      const auto dropped = of.options.drop_self_loops ? edges.loops(r) : 0;
+      repeated = (edges.given(r) - dropped) * (edges.both_ways(r) ? 2 : 1) - entries[r];
+      line = counted(edges.given(r), of.line) + ", " + line;
+      if (dropped > 0) line += ", " + counted(dropped, "self loop", "self loops") + " dropped";
+    }
+    log::info("relation   {}: {}", schema.full_name(r), line);
+    of.timed = r < triplets && edges.timed(r);
+    of.weighted =
+        weighted && (r >= triplets || edges.weighted(r) || of.options.duplicates == Duplicates::kCount);
+    if (repeated > 0)
+      report_repeated(fmt::format("{}: {} an earlier one", schema.full_name(r),
+                                  edges.both_ways(r) ? counted(repeated, "entry repeats", "entries repeat")
+                                                     : counted(repeated, "line repeats", "lines repeat")),
+                      of, "make them edges of two relations, or give --duplicates count");
+  }
 }
 
 }  // namespace espalier
