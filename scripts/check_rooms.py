@@ -7,7 +7,7 @@ kernels is one template for all spaces; every folder is a room; a file name stan
 (base/config_keys.cpp) is the only list of keys: no other file names more than two, nor compares how a key begins; no room that
 trains calls exponentials and logarithms of the C library; what a training step is made of (pipeline, trainer, network, checkpoint,
 report) names none of its parts (train/step_hook.hpp); no two headers have a type of one name in one namespace, of which the
-linker would keep either.
+linker would keep either; a header opens with what it is, and so does a file that has no header of its name.
 Of job/, library/ and app/, .cpp files may, and headers NAME_on_gpu.hpp that only these and .cpp files include: by that the
 Makefile knows which files a program with CUDA compiles once more.
 include/espalier.h is C: it includes nothing of ours, and only library/, whose functions it declares, includes it.
@@ -116,6 +116,15 @@ def refusals_of(path, room):
         yield f"{path}:{line}: refuses a job for its data outside of the table in {JOB_CHECK}"
 
 
+def untold(path):
+    """Has a file neither an opening nor a header of its name that tells what it is?"""
+    name = path.name.partition(".")[0]
+    headers = [file for top in TOPS for file in pathlib.Path(top, path.parent.name).glob(name + "*.hpp") if re.fullmatch(rf"{name}(_on_gpu)?(\.\w+)?\.hpp", file.name)]
+    if path.read_text().startswith("//") or path.suffix != ".hpp" and headers:
+        return
+    yield f"{path}: opens with nothing, and no header of its name says what it is"
+
+
 def hides_cuda(path, line):
     """Does a line of a header make those that include it depend on whether CUDA was built, unseen?"""
     if path.suffix == ".cpp" or path.suffix.startswith(".cu"):
@@ -139,6 +148,7 @@ def main():
                 problems += problems_of(path, folder.name, rooms, *of_parts)
                 problems += second_list_of_keys(path, keys)
                 problems += refusals_of(path, folder.name)
+                problems += untold(path)
     if C_HEADER.exists() and (ours := re.search(r'#\s*include "(.*)"', C_HEADER.read_text())):
         problems.append(f"{C_HEADER}: includes {ours[1]}; it is C, and whole by itself")
     room_of, header_of = {}, {}

@@ -1,3 +1,4 @@
+// The version of the program and of its library.
 #pragma once
 
 namespace espalier {
