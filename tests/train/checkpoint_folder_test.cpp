@@ -147,18 +147,6 @@ void expect_as_before(const CheckpointFolder& folder, const std::string& newest,
   EXPECT_EQ(files_in(folder.path()), expected);
 }
 
-TEST(CheckpointFolder, AFullDiskLeavesTheCheckpointsBefore) {
-  CheckpointFolder folder(test_folder("checkpoint-folder"));
-  const auto first = save(folder, {1, 0}, "1", ""), second = save(folder, {2, 0}, "2", first);
-  const auto said = message_of(ExitCode::kUsage, [&] {
-    const FullDisk full(5000);
-    save(folder, {3, 0}, std::string(20000, 'x'), second);
-  });
-  EXPECT_NE(said.find("epoch-0003-step-000000.h5: File too large"), std::string::npos) << said;
-  EXPECT_NE(said.find("free space"), std::string::npos) << said;
-  expect_as_before(folder, second, first, "");
-}
-
 TEST(CheckpointFolder, ANameThatIsTakenLeavesTheCheckpointsBefore) {
   CheckpointFolder folder(test_folder("checkpoint-folder"));
   const auto first = save(folder, {1, 0}, "1", ""), second = save(folder, {2, 0}, "2", first);

@@ -1,10 +1,10 @@
 // ranks: 1 4
 // long ranks: 2 3
-// Laws: training that is left at any moment, between two steps, between the last step and the
-// evaluation, between two epochs, and gone on with by a new trainer from the bytes of a checkpoint
-// does what it had done undisturbed, to the last bit: losses, samples, metrics, weights, best
-// epoch. So it does when it goes on on another number of ranks, grid, topology or window, left once
-// or at every moment. Saving changes nothing. A state of another network is refused.
+// Laws: an evaluation that is given up between two chunks is made again by a new trainer, from the
+// bytes of a checkpoint, to the last bit; saving at every moment changes nothing, and each is one
+// to go on from; moments are asked for once each. A state of another network is refused. (Trainings
+// that are left at every moment and gone on with on other grids, with steps of any size and by
+// other schedules: tests/app/restart_test.py.)
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -161,82 +161,12 @@ Layout layout_of_all(std::int64_t bulk = 1000, std::int64_t depth = 0) {
   return {.ranks = test_world().size(), .bulk = bulk, .depth = threads_may_communicate() ? depth : 0};
 }
 
-// Left at each moment in turn, gone on with by one other trainer. The layout is of all ranks.
-void expect_each_moment_to_be_one_to_leave_at(const Training& training, const Layout& layout) {
-  SCOPED_TRACE(words(layout));
-  const auto whole = train_on(training, layout, "", {});
-  auto moments = std::ssize(whole.moments);
-  test_world().broadcast(std::span(&moments, 1), 0, "test");
-  EXPECT_GT(moments, 3);
-  for (std::int64_t k = 0; k + 1 < moments; ++k) {
-    const auto moment = whole.moments[static_cast<std::size_t>(k)];
-    SCOPED_TRACE(fmt::format("left with {} steps of epoch {} done", moment.step, moment.epoch));
-    const auto first =
-        train_on(training, layout, "", at_moment(static_cast<std::size_t>(k), Next::kSaveAndStop));
-    EXPECT_TRUE(first.interrupted == moment);
-    EXPECT_EQ(std::ssize(first.moments), k + 1) << "it goes no further";
-    EXPECT_EQ(first.saved.size(), 1u);
-    expect_equal_here(train_on(training, layout, first.saved.at(0), {}), whole, layout);
-  }
-}
-
-// Left at every moment, so that each leg is one step or one evaluation, on one layout
-// after another.
-void expect_legs_of_one_moment_to_make_the_whole(const Training& training,
-                                                 const std::vector<Layout>& layouts) {
-  const auto all = layout_of_all();
-  const auto whole = train_on(training, all, "", {});
-  std::string from;
-  for (std::size_t k = 0;; ++k) {
-    const auto& layout = layouts[k % layouts.size()];
-    SCOPED_TRACE(fmt::format("leg {} {}", k, words(layout)));
-    const auto leg = train_on(training, layout, from, [](const Cursor&, std::int64_t, bool last) {
-      return last ? Next::kGoOn : Next::kSaveAndStop;
-    });
-    if (!leg.interrupted) {
-      if (test_world().rank() < layout.ranks) EXPECT_EQ(k + 1, whole.moments.size());
-      expect_equal_here(leg, whole, layout);
-      return;
-    }
-    from = leg.saved.at(0);
-  }
-}
-
-// Every p up to the ranks of the test, every c, windows of one batch, three and all, one to three
-// steps ahead, in an order that mixes them.
-std::vector<Layout> layouts(bool overlap) {
-  std::vector<Layout> all;
-  const std::int64_t bulks[] = {3, 1, 1000};
-  const bool threads = overlap && threads_may_communicate();
-  for (int p = test_world().size(); p >= 1; --p)
-    for (const int c : divisors(p)) {
-      const auto k = all.size();
-      all.push_back({p, c, bulks[k % 3], k % 4 == 3 ? Topology::kReplicated : Topology::kPartitioned,
-                     threads && k % 2 == 0 ? 1 + static_cast<std::int64_t>(k / 2 % 3) : 0});
-    }
-  return all;
-}
-
 Training small_case(const std::string& optimizer, const std::string& normalize) {
   Training training{small_problem(66, 5, 3, 20), config_of("sage", normalize)};
   training.config.train.optimizer = optimizer;
   training.config.train.epochs = 3;
   training.config.train.learning_rate = optimizer == "adam" ? 0.03 : 0.3;
   return training;
-}
-
-TEST(Restart, EachMomentIsOneToLeaveAt) {
-  auto training = small_case("adam", "batch");
-  training.config.train.epochs = 2;
-  training.config.train.eval_every = 2;
-  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4));
-}
-
-TEST(Restart, EachMomentIsOneToLeaveAtWhileTheNextStepsAreSampledAndFetched) {
-  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
-  auto training = small_case("sgd", "none");
-  training.config.train.epochs = 2;
-  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4, 2));
 }
 
 // The problem has one chunk per layer, so each evaluation is asked three times. Of the two depths
@@ -262,54 +192,6 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
       expect_equal_here(rest, whole, layout);
     }
   }
-}
-
-TEST(Restart, LegsOnEveryNumberOfRanksGridAndWindowMakeTheWhole) {
-  for (const char* optimizer : {"adam", "sgd"})
-    for (const char* normalize : {"batch", "none"}) {
-      const bool overlap = optimizer == std::string("adam") && normalize == std::string("batch");
-      SCOPED_TRACE(fmt::format("{} normalize {} overlap {}", optimizer, normalize, overlap));
-      auto training = small_case(optimizer, normalize);
-      training.config.train.lr_schedule = "cosine";
-      expect_legs_of_one_moment_to_make_the_whole(training, layouts(overlap));
-    }
-}
-
-TEST(Restart, StepsOfAnyNumberOfBatches) {
-  for (const std::int64_t batches_per_step : {1, 4, 100}) {
-    SCOPED_TRACE(batches_per_step);
-    auto training = small_case("adam", "layer");
-    training.batches_per_step = batches_per_step;
-    training.config.train.epochs = 2;
-    expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
-  }
-}
-
-TEST(Restart, StopsEarlyWhereTheWholeDoesAndKeepsTheBestWeights) {
-  bool stopped = false;
-  for (const auto& [patience, every] : {std::pair<std::int64_t, std::int64_t>{1, 2}, {2, 1}}) {
-    SCOPED_TRACE(fmt::format("patience {} every {}", patience, every));
-    auto training = small_case("sgd", "batch");
-    training.batches_per_step = 5;
-    training.config.train.epochs = 12;
-    training.config.train.learning_rate = 0.5;
-    training.config.train.early_stop = patience;
-    training.config.train.eval_every = every;
-    const auto whole = train_on(training, layout_of_all(), "", {});
-    stopped |= whole.outcome.stopped_early && whole.outcome.best_epoch + patience * every <= 11;
-    expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
-  }
-  EXPECT_TRUE(stopped) << "the case must have told something";
-}
-
-TEST(Restart, WithoutEvaluationUntilTheEndAndWithoutValidation) {
-  auto training = small_case("adam", "none");
-  training.config.train.eval_every = 0;
-  expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
-  training.problem.valid.clear();
-  training.problem.test.clear();
-  training.config.train.eval_every = 1;
-  expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
 }
 
 TEST(Restart, SavingAtEveryMomentChangesNothingAndEachIsOneToGoOnFrom) {
@@ -349,36 +231,6 @@ TEST(Restart, MomentsAreAskedForOnceEachAndTheLastIsKnown) {
     return Next::kGoOn;
   });
   EXPECT_TRUE(asked == expected);
-}
-
-// Of a training that is done, saved at its last moment.
-Leg expect_nothing_left(const Training& training, const Layout& layout) {
-  auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
-    return last ? Next::kSave : Next::kGoOn;
-  });
-  EXPECT_EQ(finished.saved.size(), 1u);
-  const auto again = train_on(training, layout, finished.saved.at(0), {});
-  EXPECT_TRUE(again.moments.empty());
-  expect_equal_here(again, finished, layout);
-  return finished;
-}
-
-TEST(Restart, AFinishedTrainingHasNothingLeftAndGoesOnForMoreEpochs) {
-  auto training = small_case("adam", "batch");
-  training.config.train.lr_schedule = "constant";
-  const auto layout = layout_of_all();
-  const auto finished = expect_nothing_left(training, layout);
-  training.config.train.epochs = 5;
-  const auto longer = train_on(training, layout, "", {});
-  expect_equal_here(train_on(training, layout, finished.saved.at(0), {}), longer, layout);
-}
-
-TEST(Restart, ATrainingThatStoppedEarlyHasNothingLeft) {
-  auto training = small_case("sgd", "batch");
-  training.config.train.epochs = 40;
-  training.config.train.learning_rate = 0.5;
-  training.config.train.early_stop = 1;
-  EXPECT_TRUE(expect_nothing_left(training, layout_of_all()).outcome.stopped_early);
 }
 
 TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
@@ -474,15 +326,6 @@ TEST(Restart, StatisticsOfBatchNormalisationHaveNamesAndTheNumbersOfEarlierVersi
                                      }),
                             now))
       << "the comparison sees statistics";
-}
-
-TEST(Restart, LongEachMomentOfEveryLayout) {
-  for (const bool overlap : {false, true})
-    for (const auto& layout : layouts(overlap)) {
-      if (layout.ranks < test_world().size()) continue;
-      expect_each_moment_to_be_one_to_leave_at(small_case("adam", "batch"), layout);
-      expect_each_moment_to_be_one_to_leave_at(small_case("sgd", "layer"), layout);
-    }
 }
 
 }  // namespace
