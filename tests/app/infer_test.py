@@ -152,7 +152,9 @@ class Rows(InferTest):
     @needs_emulation
     def test_on_gpus(self):
         expected, on_cpu = self.inferred("--layer", 1, "--predictions", "--metrics")
-        for ranks, *grid in ((1, "run.device=cuda"), (4, "grid.replication=2", "graph.features_on=host", "run.device=cuda")):
+        small = ("run.memory_limit=130000", "run.memory_check=warn")  # chunks of 64 rows
+        for ranks, *grid in ((1, "run.device=cuda"), (4, "grid.replication=2", "graph.features_on=host", "run.device=cuda"),
+                             (3, "run.device=cuda", *small)):
             found, on_gpu = self.inferred("--layer", 1, "--predictions", "--metrics", *grid, ranks=ranks, **on_gpus(2))
             np.testing.assert_allclose(found["embeddings"], expected["embeddings"], rtol=1e-5, atol=1e-5)
             np.testing.assert_array_equal(found["predictions"], expected["predictions"])
