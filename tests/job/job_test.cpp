@@ -52,15 +52,6 @@ TEST(Job, StepByStepItTrainsTheSame) {
   }
 }
 
-TEST(Job, SaysWhatItFoundOutOnTheWay) {
-  auto graph = small_graph();
-  OpenJob open(small_config(1), graph);
-  EXPECT_FALSE(open.job.sees_no_neighbours);
-  EXPECT_EQ(open.job.config.train.batches_per_step.value, 4);
-  EXPECT_TRUE(open.job.asked.sampler.bulk.is_auto());
-  EXPECT_TRUE(open.job.config.sampler.bulk.value.has_value());
-}
-
 // A job that is refused leaves nothing that the next one meets.
 TEST(Job, ARefusedOneIsAnErrorAndNoMore) {
   auto graph = small_graph();

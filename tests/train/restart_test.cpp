@@ -21,17 +21,9 @@ namespace espalier {
 namespace {
 
 struct Layout {
-  int ranks = 1, replication = 1;
   std::int64_t bulk = 1000;
-  Topology topology = Topology::kPartitioned;
   std::int64_t depth = 0;  // steps whose rows are under way beside one that computes; 0: no overlap
 };
-
-std::string words(const Layout& layout) {
-  return fmt::format("p {} c {} bulk {} {}{}", layout.ranks, layout.replication, layout.bulk,
-                     layout.topology == Topology::kReplicated ? "replicated" : "partitioned",
-                     layout.depth > 0 ? fmt::format(" {} ahead", layout.depth) : "");
-}
 
 // What is to come out of training, however often it was left.
 struct Outcome {
@@ -60,18 +52,20 @@ struct Training {
   std::int64_t batches_per_step = kStep;
 };
 
-void train_leg(const Communicator& ranks, const Training& training, const Layout& layout,
-               const std::string& from, const Asked& next, Leg& leg, const std::function<bool()>& goes_on) {
+Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next,
+             const std::function<bool()>& goes_on = {}) {
+  const auto& ranks = test_world();
+  Leg leg;
   auto config = training.config;
   config.run.overlap = layout.depth > 0;
   config.run.prefetch_steps = layout.depth;
-  const Grid grid(ranks, layout.replication);
+  const Grid grid(ranks, 1);
   std::optional<Grid> beside;
-  if (config.run.overlap) beside.emplace(ranks.duplicate(), layout.replication);
+  if (config.run.overlap) beside.emplace(ranks.duplicate(), 1);
   std::optional<SampleAhead> ahead;
   if (beside) ahead.emplace(beside->world());
   const SmallJob job(grid, training.problem, config.model.kind, config.sampler.fanout, 1 << 20,
-                     layout.topology, beside ? &*beside : nullptr);
+                     Topology::kPartitioned, beside ? &*beside : nullptr);
   Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, layout.bulk,
                            training.batches_per_step, ahead ? &*ahead : nullptr});
   auto& epochs = leg.outcome.epochs;
@@ -105,28 +99,9 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
   leg.outcome.best_epoch = result.best_epoch;
   leg.outcome.test = result.test;
   leg.outcome.stopped_early = result.stopped_early;
-}
-
-// Collective over test_world: the ranks of the layout train, the others learn what came of it.
-Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next,
-             const std::function<bool()>& goes_on = {}) {
-  const auto& world = test_world();
-  const auto ranks = world.split(world.rank() < layout.ranks ? 0 : 1, world.rank());
-  Leg leg;
-  if (world.rank() < layout.ranks) train_leg(ranks, training, layout, from, next, leg, goes_on);
-  bool interrupted = leg.interrupted.has_value();
-  Cursor cursor = leg.interrupted.value_or(Cursor{});
-  world.broadcast(std::span(&interrupted, 1), 0, "test");
-  world.broadcast(std::span(&cursor, 1), 0, "test");
-  if (interrupted) leg.interrupted = cursor;
-  std::int64_t saved = std::ssize(leg.saved);
-  world.broadcast(std::span(&saved, 1), 0, "test");
-  leg.saved.resize(static_cast<std::size_t>(saved));
-  for (auto& bytes : leg.saved) bytes = world.broadcast_text(bytes, 0, "test");
   return leg;
 }
 
-// On the ranks that trained both.
 void expect_equal_outcomes(const Outcome& a, const Outcome& b) {
   EXPECT_TRUE(same_weights(a.weights, b.weights));
   EXPECT_EQ(a.digest, b.digest);
@@ -146,10 +121,6 @@ void expect_equal_outcomes(const Outcome& a, const Outcome& b) {
   }
 }
 
-void expect_equal_here(const Leg& a, const Leg& b, const Layout& layout_of_b) {
-  if (test_world().rank() < layout_of_b.ranks) expect_equal_outcomes(a.outcome, b.outcome);
-}
-
 // The answer at the k-th moment (from 0) of a leg, going on at the others.
 Asked at_moment(std::size_t k, Next answer) {
   return [k, answer, moment = std::size_t{0}](const Cursor&, std::int64_t, bool) mutable {
@@ -157,8 +128,8 @@ Asked at_moment(std::size_t k, Next answer) {
   };
 }
 
-Layout layout_of_all(std::int64_t bulk = 1000, std::int64_t depth = 0) {
-  return {.ranks = test_world().size(), .bulk = bulk, .depth = threads_may_communicate() ? depth : 0};
+Layout layout_of(std::int64_t bulk, std::int64_t depth) {
+  return {bulk, threads_may_communicate() ? depth : 0};
 }
 
 Training small_case(const std::string& optimizer, const std::string& normalize) {
@@ -175,7 +146,7 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
   auto training = small_case("adam", "batch");
   training.config.train.epochs = 2;
   for (const int depth : {0, 1, 3}) {
-    const auto layout = layout_of_all(2, depth);
+    const auto layout = layout_of(2, depth);
     const auto whole = train_on(training, layout, "", {});
     for (int k = 0; k < 5; ++k) {
       if (depth > 0 && k % 2 != depth / 2) continue;
@@ -189,7 +160,7 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
       const auto again = train_on(training, layout, first.saved.at(0), {}, [] { return false; });
       EXPECT_TRUE(again.interrupted == first.interrupted) << "given up once more, with no step between";
       const auto rest = train_on(training, layout, again.saved.at(0), {});
-      expect_equal_here(rest, whole, layout);
+      expect_equal_outcomes(rest.outcome, whole.outcome);
     }
   }
 }
@@ -198,20 +169,20 @@ TEST(Restart, SavingAtEveryMomentChangesNothingAndEachIsOneToGoOnFrom) {
   for (const bool overlap : {false, true}) {
     auto training = small_case("adam", "batch");
     training.config.train.epochs = 2;
-    const auto layout = layout_of_all(2, overlap);
-    SCOPED_TRACE(words(layout));
+    const auto layout = layout_of(2, overlap);
+    SCOPED_TRACE(fmt::format("{} ahead", layout.depth));
     const auto whole = train_on(training, layout, "", {});
     const auto saving =
         train_on(training, layout, "", [](const Cursor&, std::int64_t, bool) { return Next::kSave; });
     EXPECT_FALSE(saving.interrupted);
     EXPECT_EQ(saving.saved.size(), whole.moments.size());
-    expect_equal_here(saving, whole, layout);
+    expect_equal_outcomes(saving.outcome, whole.outcome);
     for (std::size_t e = 0; e < whole.outcome.epochs.size(); ++e)
       for (const auto& [stage, volume] : whole.outcome.epochs[e].bytes)
         EXPECT_EQ(saving.outcome.epochs.at(e).bytes.at(stage).total, volume.total)
             << stage << " moves no more";
     for (std::size_t k = 0; k < saving.saved.size(); k += overlap ? 3 : 1)
-      expect_equal_here(train_on(training, layout, saving.saved[k], {}), whole, layout);
+      expect_equal_outcomes(train_on(training, layout, saving.saved[k], {}).outcome, whole.outcome);
   }
 }
 
@@ -224,7 +195,7 @@ TEST(Restart, MomentsAreAskedForOnceEachAndTheLastIsKnown) {
     for (std::int64_t step = 1; step <= steps_of_epoch; ++step) expected.push_back({epoch, step});
     expected.push_back({epoch + 1, 0});
   }
-  train_on(training, layout_of_all(), "", [&](const Cursor& cursor, std::int64_t steps, bool last) {
+  train_on(training, {}, "", [&](const Cursor& cursor, std::int64_t steps, bool last) {
     asked.push_back(cursor);
     if (cursor.step > 0) EXPECT_EQ(steps, steps_of_epoch);
     EXPECT_EQ(last, cursor == (Cursor{4, 0}));
@@ -237,7 +208,7 @@ TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
   auto training = small_case("sgd", "batch");
   training.config.train.epochs = 12;
   training.config.train.learning_rate = 0.5;
-  const auto layout = layout_of_all();
+  const Layout layout;
   std::string saved;  // within the epoch after a first evaluation without a gain
   const auto all = train_on(training, layout, "", [](const Cursor& cursor, std::int64_t, bool) {
     return cursor.step == 1 ? Next::kSave : Next::kGoOn;
@@ -258,7 +229,7 @@ TensorsOf<float> restored(const Training& training, const Config& config,
                           const std::function<void(TrainingState&)>& change) {
   auto other = training;
   other.config = config;
-  const auto saved = train_on(other, layout_of_all(), "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
+  const auto saved = train_on(other, {}, "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
   auto state = checkpoint_from(test_world(), saved).state;
   if (change) change(state);
   const Grid grid(test_world(), 1);
