@@ -32,7 +32,8 @@ class GpuTest(JobTest):
     def test_samples_and_losses_are_those_of_the_cpu(self):
         # Two of the six kinds and modes of layer-wise samplers; sample/every_sampler_test.cu has them all, by every schedule.
         samplers = SAMPLERS if LONG else SAMPLERS[:4] + SAMPLERS[8:]
-        for k, sampler in enumerate(samplers + [("sampler.weighted=true",), ("sampler.fanout=[-1,-1]",)]):
+        losses = [("model.normalize=layer", "train.class_weights=balanced", "train.label_smoothing=0.1"), ("model.normalize=batch",)]
+        for k, sampler in enumerate(samplers + losses + [("sampler.weighted=true",), ("sampler.fanout=[-1,-1]",)]):
             for ranks in (1, 3) if LONG or k == 0 else (2 + k % 2,):
                 with self.subTest(sampler=sampler, ranks=ranks):
                     job = (*sampler, "train.epochs=1")

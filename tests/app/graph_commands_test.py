@@ -247,7 +247,6 @@ class RefuseDamagedFiles(Folder):
         self.refuse_each(cases, ranks=(1,))
 
     def test_values(self):
-        # What graph/graph_file_test does not have.
         half = np.zeros((6, 3), np.float16)
         half[5, 2] = np.inf
         cases = [(dict(graph__indptr=np.array([1, 2, 3, 5, 5, 6, 8])), "/graph/indptr starts with 1, not with 0"),
@@ -255,16 +254,22 @@ class RefuseDamagedFiles(Folder):
                  (dict(graph__indptr=np.array([0, 2, 3, 2, 5, 6, 8])), "not ascending within [0, 8]: entry 3 is 2 after 3"),
                  (dict(graph__indptr=np.array([0, 2, 3, 5, 900, 6, 8])), "not ascending within [0, 8]: entry 4 is 900"),
                  (dict(graph__indices=np.array([1, 2, 0, 0, 4, 6, 0, 5])), "row 4 names vertex 6, but the graph has vertices 0 to 5"),
+                 (dict(graph__indices=np.array([1, 2, 0, 0, 4, -3, 0, 5])), "/graph/indices: row 4 names vertex -3"),
+                 (dict(graph__indices=np.array([1, 1, 0, 0, 4, 2, 0, 5])), "the columns of row 0 are not strictly ascending (1 after 1)"),
+                 (dict(graph__weights=np.array([1, 2, 3, 0, 1, 1, 1, np.nan])), "/graph/weights: entry 7 is nan"),
                  (dict(graph__weights=np.full(8, np.inf, np.float32)), "/graph/weights: entry 0 is inf"),
                  (dict(graph__weights=np.full(8, -1)), "/graph/weights: entry 0 is -1"),
                  (dict(nodes__features=half), "/nodes/features: row 5, column 2 is not a finite number"),
+                 (dict(nodes__labels=np.array([0, 1, -2, 0, 0, 1])), "/nodes/labels: vertex 2 has label -2"),
                  (dict(nodes__labels=np.array([0, 1, 2**40, 0, 0, 1])), "labels must lie in"),
                  (dict(nodes__labels=np.array([0, 1, 10**9, 0, 0, 1])), "entry 2 is 1000000000, which makes 1000000001 classes of 6 vertices"),
                  (dict(nodes__labels=np.full((6, 2), 3, np.uint8)), "/nodes/labels: row 0 holds 3"),
                  (dict(split__train=np.array([0, 6])), "/split/train: entry 1 is 6"),
                  (dict(split__test=np.array([-1, 5])), "/split/test: entry 0 is -1"),
-                 (dict(split__valid=np.array([3])), "vertex 3 of /split/valid has no label")]
-        self.refuse_each(cases, ranks=(2,))
+                 (dict(split__valid=np.array([3])), "vertex 3 of /split/valid has no label"),
+                 (dict(split__test=np.array([5, 1])), "/split/test: ids are not strictly ascending"),
+                 (dict(split__valid=np.array([2, 4])), "vertex 2 is in /split/train and in /split/valid")]
+        self.refuse_each(cases, ranks=(3,))
 
 
 class WriteFiles(Folder):

@@ -1,7 +1,8 @@
 """Training with history (history.kind = replace).
 
-Laws: samples are those without it; where nothing can hit, so are weights; one history of losses and weights on every grid, schedule
-and depth of prefetching, in each scope, also where a job is cut and goes on elsewhere; what it moves is foretold.
+Laws: samples are those without it; where nothing can hit, so are weights; where weights stand still and rows have all their neighbours a
+kept row is what would be computed anew; one history of losses and weights on every grid, schedule and depth of prefetching, in each scope,
+also where a job is cut and goes on elsewhere; what it moves is foretold.
 """
 
 import re
@@ -38,6 +39,17 @@ class HistoryTest(PlantedJobTest):
         expected = self.train()["weights_digest"]
         for k, key in enumerate(("history.p_grad=0", "history.t_stale=0", "history.t_stale=1", "history.start=100000", "history.recompute=1")):
             self.assertEqual(self.train(*ON, key, ranks=2 - k % 2)["weights_digest"], expected, key)
+
+    def test_of_standing_weights_rows_are_those_that_would_be_computed(self):
+        standing = ("train.learning_rate=0", "sampler.fanout=[-1,-1,-1]", "model.dropout=0", "train.epochs=3")
+        expected = [epoch["loss"] for epoch in self.train(*standing)["epochs"]]
+        inputs = {}
+        for scope, ranks, copies in (("grid", 1, 1), ("lane", 3, 1), ("grid", 4, 2)):
+            epochs = self.train(*standing, *ON, f"history.scope={scope}", f"grid.replication={copies}", ranks=ranks)["epochs"]
+            self.assertEqual([epoch["loss"] for epoch in epochs], expected, scope)
+            spared = inputs[scope] = epochs[-1]["history"]["input_rows"]
+            self.assertLess(spared, 0.8 * epochs[-1]["history"]["input_rows_of_sample"])
+        self.assertLess(inputs["grid"], inputs["lane"], "one cache for all is hit more often")
 
     def test_what_is_warned_of(self):
         self.make(2500)

@@ -198,6 +198,43 @@ class Damage(OgbFolder):
         self.put("raw/edge.csv", b"5,1\n\xef\xbb\xbf0,2\n")
         self.refuse(3, ["edge.csv:2: "])
 
+    def test_each_line(self):
+        """Of a folder with everything one line is wrong at a time."""
+        good = {"raw/num-node-list.csv": "5\n", "raw/num-edge-list.csv": "6\n", "raw/edge.csv": "0,1\n3,1\n1,0\n0,1\n2,2\n4,1\n",
+                "raw/edge-feat.csv": "9,0.5\n9,1\n9,2\n9,0.25\n9,4\n9,0\n", "raw/node-feat.csv": "1,0\n0.5,-2\n1e-3,7\n3,4\n0,0\n",
+                "raw/node-label.csv": "2\n0\nnan\n1.0\n0\n", "split/time/train.csv": "4\n0\n", "split/time/valid.csv": "1\n",
+                "split/time/test.csv": "3\n"}
+        for name, text in good.items():
+            self.put(name, text)
+        for k, (name, text, words) in enumerate((
+                ("raw/edge.csv", "0,1\n3,x\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:2: 'x' is not a whole number"),
+                ("raw/edge.csv", "0,1\n3,1\n1,0\n0,1\n2,5\n4,1\n", "edge.csv:5: vertex 5 is out of range"),
+                ("raw/edge.csv", "0,1\n3,1\n-1,0\n0,1\n2,5\n4,1\n", "edge.csv:3: vertex -1 is out of range"),
+                ("raw/edge.csv", "0,1\n3\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:2: has only 1 fields"),
+                ("raw/edge.csv", "0,1,7\n3,1\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:1: has 3 fields, too many"),
+                ("raw/edge.csv", "0,1\n\n1,0\n0,1\n2,2\n4,1\n", "edge.csv:2: is empty"),
+                ("raw/edge.csv", "0,1\n3,1\n1,0\n", "has 3 lines, but there are 6 edges"),
+                ("raw/node-feat.csv", "1,0\n0.5\n1,7\n3,4\n0,0\n", "node-feat.csv:2: has 1 fields, the first line has 2"),
+                ("raw/node-feat.csv", "1,0\n0,nan\n1,7\n3,4\n0,0\n", "node-feat.csv:2: column 1 is nan"),
+                ("raw/node-feat.csv", "1,0\n1,1\n1,7\n3,4\n", "has 4 lines, but there are 5 vertices"),
+                ("raw/node-feat.csv", "1,0\n1,1\n1,7\n3,4\n1,1\n1,1\n", "node-feat.csv:6: one line too many"),
+                ("raw/node-label.csv", "2\n0\nnan\n1.5\n0\n", "node-label.csv:4: label 1.5 is not a whole number"),
+                ("raw/node-label.csv", "2\n-1\nnan\n1\n0\n", "node-label.csv:2: label -1"),
+                ("raw/node-label.csv", "1,0\n1,2\n1,0\n0,0\n1,1\n", "node-label.csv:2: label 2 is not 0 or 1, nor nan"),
+                ("raw/node-label.csv", "1,0\n1,0\n1,0\n0,255\n1,1\n", "node-label.csv:4: label 255 is not 0 or 1, nor nan"),
+                ("split/time/train.csv", "4\n5\n", "train.csv:2: vertex 5 is out of range"),
+                ("split/time/train.csv", "4\n2\n", "train.csv:2: vertex 2 has no label"),
+                ("split/time/valid.csv", "1\n4\n", "valid.csv:2: vertex 4 is already in train"),
+                ("raw/num-node-list.csv", "5\n5\n", "a second graph"))):
+            with self.subTest(words):
+                self.put(name, text)
+                self.refuse(3, [words], ranks=1 + k % 3)
+            self.put(name, good[name])
+        (self.ogb / "raw/edge.csv.gz").write_bytes(gzip.compress(("1,2\n3,0\n" * 9000).encode())[:-20])
+        self.refuse(3, ["damaged or cut off"], ranks=2)
+        (self.ogb / "raw/edge.csv.gz").unlink()
+        self.succeed(*self.command())
+
     def test_lines_without_end(self):
         self.put("raw/num-node-list.csv", "6\n")
         self.put("raw/edge.csv", "5" * 50_000_000 + ",1\n")

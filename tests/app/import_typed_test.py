@@ -137,7 +137,7 @@ class HiddenTests(TypedFolder):
 
 class Refusals(TypedFolder):
     def test_damage(self):
-        # What lines may hold is graph/ogb_import_test's.
+        # What lines may hold is import_test's.
         relations = "raw/relations/author___writes___paper/"
         for name, text, words in (
                 ("raw/triplet-type-list.csv", "author,writes,paper\npaper,cites,paper\nauthor,owns,field\n",

@@ -26,13 +26,14 @@ class Sampled(ProgramTest):
         return self.sampled(*more, **options)[0]["logits"].tobytes()
 
     def test_the_same_bits_on_every_grid(self):
+        small = ("run.memory_limit=130000", "run.memory_check=warn")  # chunks of 64 rows
         spilled = (f"run.spill={self.folder}", "graph.features_on=disk", "run.cache_memory=8KiB")
         for job in ((), ('sampler.kind="labor"', 'model.kind="gcn"')):
             self.trained(*job)
             exact, (data, about) = self.inferred()[0]["logits"], self.sampled()
             self.assertEqual((about["sampled"].decode().split()[-1], about["seed"]), ("4,3", 0))
             self.assertTrue((data["logits"] != exact).any(axis=1).mean() > 0.5)
-            for ranks, *more in ((2, "grid.replication=2"), (3, *spilled), (4, "grid.topology=replicated")):
+            for ranks, *more in ((2, "grid.replication=2", *small), (3, *spilled), (4, "grid.topology=replicated"), (1, *small)):
                 self.assertEqual(self.logits(*more, ranks=ranks), data["logits"].tobytes(), (job, ranks, more))
             self.assertNotEqual(self.logits("train.seed=1"), data["logits"].tobytes())
             whole = self.logits("sampler.fanout=[700, 700]", *spilled)

@@ -103,6 +103,18 @@ class Sample(JobTest):
             self.assertEqual(len(digests), 1, digests)
 
 
+def best_by_loop(epochs, patience, metric="accuracy"):
+    """The first best epoch, and the one behind which `patience` evaluations in a row had no gain; None: there is none."""
+    best, waited, largest = 0, 0, -1.0
+    for epoch in epochs:
+        if "valid" in epoch:
+            gain = epoch["valid"][metric] > largest
+            best, largest, waited = (epoch["epoch"], epoch["valid"][metric], 0) if gain else (best, largest, waited + 1)
+            if patience and waited == patience:
+                return best, epoch["epoch"]
+    return best, None
+
+
 class Train(JobTest):
     def test_the_same_bits_for_every_grid(self):
         every_grid = [(ranks, copies) for ranks in (2, 3, 4, 8) for copies in divisors(ranks)]
@@ -159,13 +171,25 @@ class Train(JobTest):
         for name in ("accuracy", "macro_f1"):
             self.assertEqual([float(row["train_" + name]) for row in rows], [e["train"][name] for e in report["epochs"]])
 
-    def test_early_stop_keeps_the_best_epoch(self):
-        output = self.succeed("train", self.config, "train.epochs=200", "train.early_stop=3", "train.learning_rate=0.05")
-        report = self.report(self.output)
-        accuracies = [e["valid"]["accuracy"] for e in report["epochs"]]
-        self.assertIn("stopped early", output)
-        self.assertEqual(report["best_epoch"], accuracies.index(max(accuracies)) + 1)
-        self.assertEqual(len(accuracies), report["best_epoch"] + 3)
+    def test_the_best_weights_stay_and_patience_counts_evaluations(self):
+        noisy, met = ("train.learning_rate=0.5", "train.epochs=9", "model.normalize=batch"), set()
+        for k, every in enumerate((1, 2, 0)):
+            job = (*noisy, f"train.eval_every={every}")
+            whole = self.train(*job)
+            self.assertEqual([epoch["epoch"] for epoch in whole["epochs"] if "valid" in epoch],
+                             [epoch for epoch in range(1, 10) if epoch == 9 or every and epoch % every == 0])
+            for patience in (0, 1, 2) if every else (0,):
+                best, end = best_by_loop(whole["epochs"], patience)
+                report = self.train(*job, f"train.early_stop={patience}", ranks=1 + k)
+                self.assertEqual((report["best_epoch"], len(report["epochs"])), (best, end or 9), (every, patience))
+                until_best = self.train(*job, f"train.epochs={best}")
+                self.assertEqual((report["weights_digest"], report["test"]), (until_best["weights_digest"], until_best["test"]))
+                met |= {"best before the end"} if best < len(report["epochs"]) else set()
+                met |= {"stopped early"} if end and end < 9 else set()
+        self.assertIn("stopped early", self.succeed("train", self.config, *noisy, "train.epochs=200", "train.early_stop=1"))
+        self.assertEqual(met, {"best before the end", "stopped early"}, "the case must have told something")
+        report = self.train(*noisy, "train.metric=macro_f1")
+        self.assertEqual(report["best_epoch"], best_by_loop(report["epochs"], 0, "macro_f1")[0])
 
 
 class Defaults(ProgramTest):
@@ -347,6 +371,7 @@ class BadInput(JobTest):
     def test_early_stop_without_vertices_to_validate_on(self):
         put(self.graph, {"split/valid": None})
         self.assertIn("train.early_stop = 3 never stops", self.succeed("train", self.config, "train.early_stop=3"))
+        self.assertEqual(self.report(self.output)["best_epoch"], 2, "the last weights stay")
 
     def test_as_many_as_there_are(self):
         largest = 2**63 - 1

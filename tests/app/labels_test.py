@@ -9,7 +9,7 @@ import csv
 
 import numpy as np
 
-from tests.app.program import LONG, ProgramTest, forget_digests, put, read
+from tests.app.program import LONG, ProgramTest, forget_digests, needs_emulation, on_gpus, put, read
 
 NODES = 600
 METRICS = ["roc_auc", "average_precision", "micro_f1", "macro_f1"]
@@ -40,7 +40,6 @@ class Training(LabelsTest):
         report = self.train()
         self.assertEqual(list(report["test"]), METRICS)
         self.assertNotIn("confusion", report)
-        # train/labels_test has every grid.
         self.one_history((), ((3,), (4, "grid.replication=2"), *LONG * ((2, "grid.replication=2"),),
                               (2, "run.threads=2", "grid.topology=replicated", "sampler.bulk=3")), self.history(report))
         for ranks in (1, 3):
@@ -48,6 +47,17 @@ class Training(LabelsTest):
             self.assertEqual(rows["predictions"].dtype, np.uint8)
             np.testing.assert_array_equal(rows["predictions"], rows["logits"] > 0)
             self.assertGreater(rows["predictions"].sum(), 0)
+
+    @needs_emulation
+    def test_on_the_emulated_gpu(self):
+        cpu, gpu = (self.train(f"run.device={device}", ranks=2, **on_gpus(2)) for device in ("cpu", "cuda"))
+        self.compare_devices(gpu, cpu, off=1e-4)
+        for ours, theirs in zip(gpu["epochs"], cpu["epochs"], strict=True):
+            for name in METRICS:  # a vertex or two may change places
+                self.assertAlmostEqual(ours["valid"][name], theirs["valid"][name], delta=0.05)
+        for ranks, *grid in ((1,), (4, "grid.replication=2", "graph.features_on=host")):
+            found = self.train("run.device=cuda", *grid, ranks=ranks, **on_gpus(2))
+            self.assertEqual(self.history(found), self.history(gpu))
 
     def test_a_restart_on_another_grid_goes_on_with_the_same_bits(self):
         self.goes_on(self.history(self.train()))

@@ -49,12 +49,6 @@ class OrderTest(ProgramTest):
         self.succeed("-q", command, self.config, f"grid.replication={c}", *overrides, ranks=ranks, **options)
         return self.report(self.output)
 
-    @staticmethod
-    def bits(report):
-        """What no order may change."""
-        per_epoch = [[epoch.get(key) for key in ("sample_digest", "loss", "valid", "input_rows")] for epoch in report["epochs"]]
-        return per_epoch, report.get("weights_digest"), report.get("test")
-
 
 class BytesNotBits(OrderTest):
     def train(self, *overrides, **grid):

@@ -22,17 +22,21 @@ class PipelineTest(OrderTest):
         return self.found(self.run_job("train", "run.checkpoint_every=0", "train.epochs=3", "train.eval_every=2", *overrides, **grid))
 
     def found(self, report):
-        return self.bits(report), [[epoch["bytes"][stage]["total"] for stage in ("sample", "fetch")] for epoch in report["epochs"]]
+        """Bits, and of each epoch what stages and steps moved; what is foretold is a sum of fractions."""
+        return self.bits(report), [{name: {key: of[key] for key in ("rounds", "messages", "total", "max_rank")}
+                                    for name, of in {**epoch["bytes"], **epoch.get("steps", {})}.items()} for epoch in report["epochs"]]
 
 
 class Pipeline(PipelineTest):
     def test_any_depth_gives_the_same_bits_and_bytes(self):
         order = self.order("metis")
+        stops_early = ("train.epochs=50", "train.early_stop=1", "train.learning_rate=0.5")
         for k, (ranks, c, overrides) in enumerate(((1, 1, ()), (4, 2, (order, *LOCAL)), (2, 1, ("grid.topology=replicated",)),
+                                                   (3, 1, ("sampler.bulk=3", "train.batches_per_step=1")),
+                                                   (4, 1, ("sampler.bulk=1", "train.batches_per_step=3")), (3, 3, stops_early),
                                                    *LONG * ((8, 1, (order,)), (6, 2, ()), (4, 4, ())))):
             expected = self.train(*overrides, ranks=ranks, c=c)
-            # A depth or two for each layout; train/overlap_test takes three to all.
-            for depth in DEPTHS if LONG else (DEPTHS[0::3], DEPTHS[1::2], DEPTHS[2:3])[k]:
+            for depth in DEPTHS if LONG else (DEPTHS[0::3], DEPTHS[1::2], DEPTHS[2:3])[k % 3]:
                 self.assertEqual(self.train(*overrides, *depth, ranks=ranks, c=c), expected, (ranks, c, overrides, depth))
 
     def test_rows_shared_in_a_node_are_read_where_they_lie(self):
@@ -42,7 +46,7 @@ class Pipeline(PipelineTest):
                                     *LONG * ((4, 2, ()), (3, 1, (order,)), (2, 2, ()))):
             bits, moved = self.train(share, *overrides, ranks=ranks, c=c)
             self.assertEqual(bits, expected, (ranks, c, overrides))
-            self.assertEqual([fetch for _, fetch in moved], [0] * 3)
+            self.assertEqual([epoch["fetch"]["total"] for epoch in moved], [0] * 3)
         # A checkpoint goes on with it and without, and infer reads its rows so.
         self.stopped_run("train", self.config, "run.restart=never", "train.epochs=3", ranks=2)
         last = self.run_job("train", "train.epochs=3", "train.eval_every=2", share, ranks=3)
@@ -93,12 +97,13 @@ class Pipeline(PipelineTest):
 class PipelineOnGpu(PipelineTest):
     def test_any_depth_gives_the_same_bits_and_bytes(self):
         order = self.order("metis")
-        # A depth each, 1 or 4; train/overlap_test gives two to each layout.
+        # A depth each, 1 or 4; one stops early, and leaves the window of the epoch that does not come.
         for k, (ranks, c, gpus, overrides) in enumerate((
                 (1, 1, 1, ()), (4, 2, 2, (order, *LOCAL)), (2, 1, 2, LADIES), (2, 1, 2, ("grid.topology=replicated",)),
+                (2, 1, 1, ("train.epochs=50", "train.early_stop=1", "train.learning_rate=0.5", "sampler.bulk=1000")),
                 *LONG * ((4, 2, 4, LADIES), (4, 1, 4, (*LADIES, "grid.topology=replicated")), (2, 2, 1, LADIES), (4, 1, 4, ())))):
             where = dict(ranks=ranks, c=c, **on_gpus(gpus))
-            overrides = (*overrides, "train.epochs=2", "train.eval_every=1")
+            overrides = ("train.epochs=2", "train.eval_every=1", *overrides)
             expected = self.train(*overrides, "run.device=cuda", **where)
             for depth in DEPTHS[:3:2] if LONG else (DEPTHS[0 if k in (1, 3) else 2],):
                 self.assertEqual(self.train(*overrides, "run.device=cuda", *depth, **where), expected, (ranks, c, gpus, overrides, depth))
@@ -116,7 +121,8 @@ class PipelineOnGpu(PipelineTest):
         found = []
         for links, words in ((switches, "GPUs exchange by NCCL, in 5 rounds over PCIe switches\n"), (one, "GPUs exchange by NCCL\n")):
             self.assertIn(words, self.succeed("train", self.config, "run.device=cuda", ranks=4, **links))
-            found.append(self.found(self.report(self.output)))
+            bits, moved = self.found(self.report(self.output))
+            found.append((bits, [{name: of["total"] for name, of in epoch.items()} for epoch in moved]))
         self.assertEqual(*found)
 
     def test_a_stopped_run_goes_on_with_another_depth(self):

@@ -13,9 +13,13 @@ import unittest
 import h5py
 import numpy as np
 
+import tests.python  # noqa: F401  # where the package is
 from tests.app.plain_graph import read_graph
 from tests.app.program import LONG, ProgramTest, arrays_of, attributes_of, awkward_graph, contents, put, read, weigh_edges, write_file
+from tests.app.program import espalier as run_espalier
 from tests.app.typed_file_test import but, write_typed
+
+import espalier
 
 SPLITS = ("train", "valid", "test")
 
@@ -45,6 +49,26 @@ def links_of(path):
             if "graph_relations" in links:
                 relations = links["graph_relations"][()][relations]
             found[split] = list(zip(heads.tolist(), relations.tolist(), tails.tolist()))
+    return found
+
+
+def split_by_time(edges, turned, within, shares):
+    """{split: (links, are they pairs?)} of {(source, target): time}, by loops. A link's time is the latest of what stands for it, its entry in
+    the inverse, `turned`, too; those of one moment stay together, and a border goes to the nearer end of one."""
+    pairs = within and all((v, u) in edges for u, v in edges)
+    when = {}
+    for (u, v), time in edges.items():
+        if not within or u != v:
+            link = (min(u, v), max(u, v)) if pairs else (u, v)
+            when[link] = max(time, when.get(link, time), turned.get((v, u), time))
+    latest_first = sorted(when.values(), reverse=True)
+    borders = [k for k in range(len(when) + 1) if k in (0, len(when)) or latest_first[k - 1] != latest_first[k]]
+    parts = [int(len(when) * share + 1e-6) for share in shares]
+    test, hidden = (min(borders, key=lambda border: (abs(border - wanted), -border)) for wanted in (parts[2], parts[2] + parts[1]))
+    found = {split: ([], pairs) for split in SPLITS}
+    for link, time in when.items():
+        later = sum(other > time for other in latest_first)
+        found["test" if later < test else "valid" if later < hidden else "train"][0].append(link)
     return found
 
 
@@ -227,43 +251,72 @@ class ByTime(Prepare):
         self.put({f"edges/{'.'.join(name) + '/' if any(name) else ''}time": random.integers(least, most, len(of.sources))
                   for name, of in read_graph(self.graph).edges.items()})
 
-    def check_times(self, times, shares):
-        """`times`: {(head, relation, tail): when} of all links."""
-        links = links_of(self.new)
-        self.assertEqual(sorted(link for of in links.values() for link in of), sorted(times))
-        for r in {r for _, r, _ in times}:
-            of = [sorted(times[link] for link in links[split] if link[1] == r) for split in SPLITS]
-            for earlier, later in (of[:2], of[1:], (of[0], of[2])):
-                if earlier and later:
-                    self.assertLess(earlier[-1], later[0])
-            # Whole moments, as near to the shares as they come.
-            everything = np.sort(sum(of, []))[::-1]
-            borders = [0, *(np.flatnonzero(np.diff(everything)) + 1), len(everything)]
-            wanted = int(len(everything) * shares[2] + 1e-6)
-            for split, least in ((2, wanted), (1, wanted + int(len(everything) * shares[1] + 1e-6))):
-                nearest = min(borders, key=lambda border: (abs(border - least), -border))
-                self.assertEqual(sum(len(part) for part in of[split:]), nearest, (r, split))
+    def check_times(self, shares):
+        """Of the links by time; each edge with its time, of one type by pairs where each has its reverse."""
+        graph, links = read_graph(self.graph), links_of(self.new)
+        begins = dict(zip(graph.vertices, np.cumsum([0, *(of.count for of in graph.vertices.values())])))
+        places = list(graph.edges)
+        timed = {}
+        for (head, name, tail), of in graph.edges.items():
+            if of.times is not None:
+                ends = (of.sources + begins[head]).tolist(), (of.targets + begins[tail]).tolist()
+                timed[head, name, tail] = dict(zip(zip(*ends), of.times.tolist()))
+        expected = {split: [] for split in SPLITS}
+        for name in graph.relations:
+            r, turned = places.index(name), timed.get(graph.edges[name].inverse, {})
+            for split, (of_split, pairs) in split_by_time(timed[name], turned, name[0] == name[2], shares).items():
+                expected[split] += [(u, r, v) for u, v in of_split]
+                expected[split] += [(v, r, u) for u, v in of_split] if pairs and graph.typed else []
+        if not graph.typed:  # written from either end
+            links = {split: [(min(h, t), r, max(h, t)) for h, r, t in of] for split, of in links.items()}
+        self.assertEqual({split: sorted(of) for split, of in links.items()}, {split: sorted(of) for split, of in expected.items()})
 
     def test_pairs(self):
         self.succeed("generate", "planted", "--nodes", 200, "--degree", 6, "--edge-features", 2, "--seed", 2, "-o", self.graph)
         self.add_times(60)
         self.same_on_all_ranks("--by-time", "--seed", 1)
         shares = re.search(r"shares     train (\S+), valid (\S+), test (\S+):", self.prepare("--by-time", "--seed", 1))
-        before, _, links = self.check_rest(reverse=0)
+        links = self.check_rest(reverse=0)[2]
         self.assertEqual([float(share) for share in shares.groups()],
                          [round(len(links[split]) / sum(map(len, links.values())), 4) for split in SPLITS])
-        when = {(h, 0, t): max(before[t, 0, h][1][-1], before[h, 0, t][1][-1]) for of in links.values() for h, _, t in of}
-        self.check_times(when, (0.8, 0.1, 0.1))
+        self.check_times((0.8, 0.1, 0.1))
         self.assertIn("edge times", self.succeed("info", self.new))
 
     def test_relations_and_their_inverses(self):
         self.make_once(self.graph, ("generate", "planted", *WithTypes.TYPES))
         self.add_times(40)
         self.same_on_all_ranks("--by-time", shares="0.6,0.2,0.2")
-        before, _, links = self.check_rest()
-        inverse = read(self.graph, "relations/inverse").tolist()
-        self.check_times({(h, r, t): max(before[place][1][-1] for place in ((t, r, h), (h, inverse[r], t)) if place in before)
-                          for of in links.values() for h, r, t in of}, (0.6, 0.2, 0.2))
+        self.check_rest()
+        self.check_times((0.6, 0.2, 0.2))
+
+    def random_graph(self, random):
+        """Of a relation with an inverse of other times, or of none; of one type with each reverse, and with some."""
+        likes, cites = (np.stack(np.nonzero(random.random(shape) < 0.3)) for shape in ((9, 7), (9, 9)))
+        knows = np.stack(np.nonzero(np.tril(random.random((9, 9)) < 0.3)))
+        edges = {("a", "likes", "b"): likes, ("b", "liked_by", "a"): likes[::-1], ("a", "cites", "a"): cites,
+                 ("a", "knows", "a"): np.unique(np.concatenate([knows, knows[::-1]], 1), axis=1)}
+        moments = random.integers(3, 43)
+        times = {name: random.integers(-5, moments - 5, of.shape[1]) for name, of in edges.items()}
+        if random.random() < 0.5:
+            del times["b", "liked_by", "a"]
+        espalier.write_graph(self.graph, edges, num_nodes={"a": 9, "b": 7}, edge_time=times, inverse={"likes": "liked_by"}, overwrite=True)
+
+    def test_random_relations(self):
+        split = 0
+        for seed in range(40 if LONG else 8):
+            shares = ((0.5, 0.25, 0.25), (0.7, 0.2, 0.1))[seed % 2]
+            with self.subTest(seed=seed):
+                self.random_graph(np.random.default_rng(seed))
+                code, output = run_espalier("prepare", self.graph, "-o", self.new, "--overwrite", "--by-time", "--split-links",
+                                            ",".join(map(str, shares)), ranks=1 + seed % 4)
+                if code == 2:
+                    self.assertIn("those of one moment stay together", output)
+                    continue
+                self.assertEqual(code, 0, output)
+                self.check_rest()
+                self.check_times(shares)
+                split += 1
+        self.assertGreater(split, 3)
 
     def test_bad_times(self):
         self.succeed("generate", "planted", "--nodes", 60, "--degree", 4, "-o", self.graph)

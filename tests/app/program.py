@@ -296,6 +296,12 @@ class ProgramTest(FolderTest):
         self.succeed("-q", "train", self.config, f"run.restart={restart}", *overrides, **run)
         return self.report(self.output)
 
+    @staticmethod
+    def bits(report):
+        """What no order and no cut may change."""
+        per_epoch = [[epoch.get(key) for key in ("sample_digest", "loss", "valid", "input_rows")] for epoch in report["epochs"]]
+        return per_epoch, report.get("weights_digest"), report.get("test")
+
     def history(self, report):
         """What no grid, cut or way of exchange may change."""
         return [tuple(epoch.get(key) for key in ("sample_digest", "loss", "valid", "history")) for epoch in report["epochs"]] + [

@@ -188,6 +188,23 @@ class Cut(RestartTest):
         self.assertEqual(self.outcome(), expected)
 
 
+    def test_steps_of_any_size_other_schedules_and_few_evaluations(self):
+        for keys in (("train.batches_per_step=1",), ("train.batches_per_step=100", "train.optimizer=sgd", "model.normalize=layer"),
+                     ("train.eval_every=0", "train.lr_schedule=cosine", "run.overlap=true"), ()):
+            if not keys:
+                put(self.graph, {"split/valid": None, "split/test": None})
+            job = (*keys, "train.epochs=2")
+            expected = self.history(self.train(*job))
+            shutil.rmtree(self.output)
+            for count in range(30):
+                code, output = espalier("train", self.config, *job, ONE_STEP, f"sampler.bulk={1 + count % 4}", ranks=1 + count % 3)
+                if code != 5:
+                    break
+            self.assertEqual(code, 0, output)
+            self.assertGreater(count, 2)
+            self.assertEqual(self.history(self.report(self.output)), expected, keys)
+
+
 class Named(RestartTest):
     def test_never_begins_anew(self):
         expected = self.uncut()

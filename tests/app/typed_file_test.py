@@ -141,6 +141,26 @@ class Info(TypedFile):
                 for line in wanted:
                     self.assertIn(line.split(), lines)
 
+    def test_random_columns(self):
+        self.make_once(self.graph, ("generate", "planted", "--types", "paper=300:5,author=70:3", "--relations", "author.writes.paper=160",
+                                    "--no-inverse", "--classes", 4, "--labels", 3, "--edge-features", 2, "--seed", 3))
+        papers, authors, edges, labels, train, indptr = read(
+            self.graph, "nodes/paper/features", "nodes/author/features", "edges/author.writes.paper/features", "nodes/paper/labels",
+            "split/paper/train", "graph/indptr")
+
+        def facts(of):
+            return f"float32, from {of.min():.4g} to {of.max():.4g}, {100 * (of != 0).mean():.1f} % not zero"
+        ones, unreached = (labels == 1).sum(0), np.diff(indptr)[:300] == 0
+        for ranks in (1, 3):
+            lines = self.lines(ranks=ranks)
+            for wanted in (f"features paper: 5 x {facts(papers)}", f"features author: 3 x {facts(authors)}",
+                           f"edge features author.writes.paper: {len(edges)} x 2 {facts(edges)}",
+                           f"labels paper: 3 per vertex, 0 or 1, {ones.sum() / labels.size:.3f} of them 1, {(labels == 255).sum()} unknown; "
+                           f"label {ones.argmin()} has least ({ones.min()}), label {ones.argmax()} most ({ones.max()})",
+                           f"no in-edge paper: {unreached.sum()} vertices, {unreached[train].sum()} of {len(train)} to train",
+                           "no in-edge author: 70 vertices; no relation leads to them"):
+                self.assertIn(wanted.split(), lines)
+
     def test_memory_adds_the_types_up(self):
         self.succeed("generate", "planted", "--types", "a=30000:7,b=20000,c=10000:3", "--relations", "a.x.b=7000,b.y.c=5000",
                      "-o", self.graph)
@@ -276,6 +296,13 @@ class Refuse(TypedFile):
         self.fail_with(3, [cases[-1][1]], "info", self.graph, ranks=2)
         write_typed(self.graph, **{name: np.zeros((3, 0), np.float32)})
         self.assertNotIn("writes.paper: 3 x", self.succeed("info", self.graph))
+        # Of the only relation.
+        self.make_once(self.graph, ("generate", "planted", "--types", "page=40", "--relations", "page.links.page=90", "--edge-features", 1, "--no-inverse"))
+        name = "edges/page.links.page/features"
+        edges = len(read(self.graph, name))
+        for rows in (edges - 1, edges + 1):
+            put(self.graph, {name: np.zeros((rows, 1), np.float32)})
+            self.refuse(f"/{name} has {rows} rows, but the graph has {edges} edges")
 
     def test_what_is_of_no_type(self):
         numbers, types = np.zeros((3, 2), np.float32), "none of the vertex types author, paper, editor, journal"

@@ -51,12 +51,6 @@ class CutTest(ProgramTest):
         self.succeed("-q", command, self.config, f"grid.replication={c}", *overrides, ranks=ranks, **options)
         return self.report(self.output)
 
-    @staticmethod
-    def bits(report):
-        """What no cut may change."""
-        per_epoch = [[epoch.get(key) for key in ("sample_digest", "loss", "valid", "input_rows")] for epoch in report["epochs"]]
-        return per_epoch, report.get("weights_digest"), report.get("test")
-
 
 class BytesNotBits(CutTest):
     CUTS = [("expansion", 16), ("random", 8), ("one", 9), ("empty", 300), ("hdrf", 8), ("dne", 40)]

@@ -1,12 +1,10 @@
-// Laws: a name that is taken stays as it is unless it may be replaced; a finished file that finds
-// its place taken stays beside it; what is not a file is refused with its kind; what a killed
-// process has left is removed.
+// Laws: a finished file that finds its place taken stays beside it; what a killed process has left
+// is removed. (What may be replaced, and what is no file: tests/app/output_files_test.py.)
 #include "espalier/base/output_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,22 +54,6 @@ TEST_F(OutputFileTest, WhatNobodyWritesAnyMoreIsRemoved) {
   close(file);
 }
 
-TEST_F(OutputFileTest, TakesAFreePlace) {
-  write_file(finished_, "new");
-  check_output(place_);
-  put_in_place(finished_, place_);
-  EXPECT_EQ(read_file(place_), "new");
-  EXPECT_FALSE(fs::exists(finished_));
-}
-
-TEST_F(OutputFileTest, ReplacesWhenAsked) {
-  write_file(place_, "old");
-  write_file(finished_, "new");
-  check_output({place_, true});
-  put_in_place(finished_, {place_, true});
-  EXPECT_EQ(read_file(place_), "new");
-}
-
 TEST_F(OutputFileTest, AFinishedFileWhosePlaceIsTakenStaysBesideIt) {
   write_file(place_, "old");
   write_file(finished_, "new");
@@ -91,21 +73,6 @@ TEST_F(OutputFileTest, ALinkThatLeadsNowhereIsTaken) {
   expect_refused(ExitCode::kUsage, {"exists already"}, [&] { check_output(place_); });
   expect_refused(ExitCode::kUsage, {"appeared"}, [&] { put_in_place(finished_, place_); });
   EXPECT_TRUE(fs::is_symlink(place_));
-}
-
-TEST_F(OutputFileTest, WhatIsNoFileIsRefused) {
-  ASSERT_EQ(mkfifo(place_.c_str(), 0600), 0);
-  fs::create_symlink(place_, folder_ + "/link");
-  fs::create_symlink("/dev/full", folder_ + "/device");  // no test names a real device to write to
-  for (const bool overwrite : {false, true})
-    for (const auto& [name, words] : {std::pair{"/graph.h5", "is a pipe"},
-                                      {"/link", "is a pipe"},
-                                      {"/device", "is a device"},
-                                      {"", "is a folder"},
-                                      {"/no/x", "there is no"}})
-      expect_refused(ExitCode::kUsage, {words}, [&, name = name] {
-        check_output({folder_ + name, overwrite});
-      });
 }
 
 }  // namespace

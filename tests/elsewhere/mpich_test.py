@@ -14,8 +14,7 @@ class LongMpich(Elsewhere):
     def setUp(self):
         super().setUp()
         need("mpich", "libmpich-dev", "libhdf5-mpich-dev")
-        # Debian's CombBLAS is for Open MPI.
-        self.build = OtherBuild("mpich", "MPICXX=mpicxx.mpich", "PKG=hdf5-mpich fmt spdlog zlib libzip libzstd", "COMBBLAS=",
+        self.build = OtherBuild("mpich", "MPICXX=mpicxx.mpich", "PKG=hdf5-mpich fmt spdlog zlib libzip libzstd",
                                 launcher="mpirun.mpich", compiled_with={"MPICH_CXX": cached("g++")})
         self.build.make_program()
 

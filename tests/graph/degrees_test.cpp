@@ -64,6 +64,12 @@ TEST(Degrees, OfATypedGraphAreOverAllRelations) {
   }
 }
 
+TEST(Degrees, Quantiles) {
+  const DegreeHistogram degrees = {{1, 5}, {2, 3}, {9, 2}};  // 10 vertices
+  for (const auto& [q, expected] : {std::pair{0.0, 1}, {0.5, 1}, {0.51, 2}, {0.8, 2}, {0.81, 9}, {1.0, 9}})
+    EXPECT_EQ(quantile(degrees, q, 10), expected) << q;
+}
+
 TEST(RowParts, HoldEveryRowOnceInBoundedPieces) {
   const auto& world = test_world();
   constexpr std::int64_t kMost = std::int64_t{1} << 20;

@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4
-// Laws: links and their negatives that ranks wrote in parts are what is read, in whatever parts; a
-// graph without links has none; names of vertices are kept, of types too. (Damaged files:
-// tests/app/link_file_test.py.)
+// Laws: links and their negatives that ranks wrote in parts are what is read, in whatever parts;
+// names of vertices are kept, of types too. (Damaged files: tests/app/link_file_test.py; a graph
+// without links: links_test.py.)
 #include "espalier/graph/link_file.hpp"
 
 #include <gtest/gtest.h>
@@ -117,19 +117,6 @@ TEST(LinkFile, RoundTrip) {
 TEST(LinkFile, FewerLinksThanRanks) {
   round_trip(1, {"a"}, true, 1, 0);
   round_trip(2, {"a", "b"}, true, 2, 2);
-}
-
-TEST(LinkFile, AGraphWithoutLinks) {
-  const auto path = test_folder("no-links") + "/graph.h5";
-  {
-    GraphWriter writer(test_world(), {path, true});
-    writer.write_adjacency(my_rows());
-    writer.commit({"none", "a test", true});
-  }
-  const GraphFile file(test_world(), path);
-  EXPECT_FALSE(file.info().links.exist);
-  EXPECT_TRUE(file.read_links(Split::kTest, 0, 0).heads.empty());
-  check_links(test_world(), file);
 }
 
 // Names of the vertices [begin, end), of many lengths up to so many more letters than digits.

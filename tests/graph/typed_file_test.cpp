@@ -99,42 +99,6 @@ TEST(TypedFile, RoundTripOfFeaturesOfTheOnlyRelation) {
   round_trip<std::int32_t, std::int64_t>(g);
 }
 
-// Collective. The features of relation r are those of one edge less, or more.
-void write_wrong_edge_features(const TypedGraph& g, int r, int more, const std::string& path) {
-  const auto& world = test_world();
-  const auto rows = range_of(g.schema.nodes(), 0);
-  const auto wanted = edge_features_of<float>(g, r, 0, g.schema.nodes());
-  GraphWriter writer(world, {path, true});
-  writer.write_schema(g.schema);
-  writer.write_adjacency(rows_of(rows_apart<std::int32_t>(g), rows.begin, rows.end));
-  writer.write_rows(Column::kEdgeFeatures, r,
-                    Matrix<float>(world.rank() == 0 ? wanted.rows + more : 0, wanted.columns));
-  writer.commit({"typed", "made by a test", true});
-}
-
-TEST(TypedFile, FeaturesOfEdgesAreThoseOfAllEntries) {
-  const auto path = test_folder("typed-file") + "/graph.h5";
-  auto g = small_typed_graph(false);
-  g.edge_columns.assign(g.schema.relations().size(), 2);
-  for (const int r : {0, 1, 7})
-    for (const int more : {-1, 1}) {
-      write_wrong_edge_features(g, r, more, path);
-      const GraphFile file(test_world(), path, view_of(true));
-      const auto entries = edge_features_of<float>(g, r, 0, 18).rows;
-      const auto words = fmt::format("/edges/{}/features has {} rows, but the relation has {} edges",
-                                     g.schema.full_name(r), entries + more, entries);
-      expect_error(words, [&] { read_everything(test_world(), file); });
-    }
-  auto one = make_typed_graph(Schema({{"page", 0, 13}}, {{"links", 0, 0}}), {}, false, 4);
-  one.edge_columns = {1};
-  for (const int more : {-1, 1}) {
-    write_wrong_edge_features(one, 0, more, path);
-    expect_error(fmt::format("/edges/page.links.page/features has {} rows, but the graph has {} edges",
-                             std::ssize(one.edges) + more, one.edges.size()),
-                 [&] { GraphFile(test_world(), path); });
-  }
-}
-
 // ---- the target type ----
 
 // Papers have classes, authors several labels, journals none.
@@ -177,19 +141,6 @@ TEST(TypedFile, TheTargetSpeaksForAllVertices) {
       EXPECT_EQ(file.read_split(static_cast<Split>(s)), shifted(g.vertices[target].splits[s], type.begin));
     EXPECT_EQ(file.content().file, file.info().content.file);
   }
-}
-
-TEST(TypedFile, TheOnlyTypeWithLabelsIsTheTarget) {
-  auto g = labelled_graph();
-  const auto path = test_folder("typed-file") + "/graph.h5";
-  g.vertices[0].several_labels.resize(9, 0);
-  write_graph<std::int32_t>(test_world(), g, 0, path);
-  EXPECT_EQ(GraphFile(test_world(), path).info().target, 2);
-  g.vertices[2].labels.clear();
-  write_graph<std::int32_t>(test_world(), g, 0, path);
-  const GraphFile none(test_world(), path);
-  EXPECT_EQ(none.info().target, -1);
-  EXPECT_FALSE(none.info().has_labels);
 }
 
 TEST(TypedFile, ATargetMustBeNamedWhereSeveralCouldBeMeant) {

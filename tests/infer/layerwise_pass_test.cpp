@@ -5,7 +5,8 @@
 // sink is given each row of the rank's share once, ascending; a pass that is given up ends on all
 // ranks, and so does one that gave a sink a number that is not finite. Of a pass that draws: each
 // vertex has as many neighbours as its fanout says, others in each layer and by each seed, all of
-// them as often; with fanouts that no row reaches the bits are those of all neighbours.
+// them as often. (That a draw is the same on every grid and in any chunks, and that of whole rows
+// the exact one: tests/app/infer_sampled_test.py.)
 #include "espalier/infer/layerwise_pass.hpp"
 
 #include <gtest/gtest.h>
@@ -225,46 +226,6 @@ TEST(LayerwisePass, DrawsAnewInEachLayer) {
   }
   EXPECT_GT(drawn, 20);
   EXPECT_LT(same, 0.8 * static_cast<double>(drawn)) << "the picks of layer 1 again";
-}
-
-// The grids are those of expect_dense_layers.
-void expect_one_draw(int stride) {
-  const auto seed = test_seed(23);
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
-  auto problem = small_problem(kPassVertices, 7, 4, seed);
-  const auto folder = test_folder("sampled-layers");
-  int turn = 0;
-  for (const std::string kind : {"sage", "gcn"}) {
-    SCOPED_TRACE(kind);
-    const auto network = network_of({kind, 2, 7, 9, 4, 0.5, 0.5, "none"}, random);
-    std::vector<Matrix<float>> first;
-    for (const int c : divisors(test_world().size()))
-      for (const auto topology : {Topology::kPartitioned, Topology::kReplicated})
-        for (const auto& memory : {PassMemory(1, folder), PassMemory(std::int64_t{1} << 30)}) {
-          if (c > 1 && turn++ % stride != 0) continue;
-          problem.owned = memory.chunk_bytes == 1 ? Owned::kAtRandom : Owned::kInRanges;
-          const Grid grid(test_world(), c);
-          const auto layers = [&](const Drawing& drawing) {
-            return all_layers(grid, problem, network, memory, topology, drawing).layers;
-          };
-          const auto drawn = layers({{2, 3}, seed});
-          if (first.empty()) first = drawn;
-          for (int layer = 0; layer < 2; ++layer) EXPECT_EQ(drawn[layer].data, first[layer].data);
-          if (memory.chunk_bytes == 1 || c > 1) continue;
-          const auto exact = layers({}), all = layers({{kPassVertices, kPassVertices}, seed});
-          for (int layer = 0; layer < 2; ++layer) EXPECT_EQ(all[layer].data, exact[layer].data);
-          EXPECT_NE(drawn[1].data, exact[1].data);
-        }
-  }
-}
-
-TEST(LayerwisePass, WhatIsDrawnDependsOnNoGridAndNoChunk) {
-  expect_one_draw(3);
-}
-
-TEST(LayerwisePass, LongOneDrawOnEveryGridOfEveryTopologyAndMemory) {
-  expect_one_draw(1);
 }
 
 TEST(LayerwisePass, MoreRanksThanRowsAreFine) {

@@ -1,8 +1,8 @@
 // ranks: 1 2 3 4
-// Laws of a loader: it gives the minibatches of training, bit for bit, on every grid, with the rows
-// and labels of the graph; all ranks the same number of items, whose scales make the mean of a
-// step; what was given stays as it was. Vertices of a split come once each, in order, with whole
-// rows where they are asked for. Loaders and training of one job leave each other alone.
+// Laws of a loader: it gives the minibatches of training, bit for bit, on every grid. Loaders and
+// training of one job leave each other alone; memory that is lent to it is given back. (Items and
+// their scales, rows and labels that stay, splits in order, and where a loop begins and stops:
+// tests/python/loader_test.py.)
 #include "espalier/job/batch_loader.hpp"
 
 #include <gtest/gtest.h>
@@ -65,109 +65,6 @@ TEST(BatchLoader, GivesTheMinibatchesOfTraining) {
   }
 }
 
-TEST(BatchLoader, GivesAllRanksAsManyItemsAndScalesThatMakeAMean) {
-  auto graph = small_graph();
-  OpenJob open(loader_config(1, "graphsage"), graph);
-  const auto loader = open.load({.epochs = 1});
-  const auto& facts = loader->facts();
-  const auto batches = all_of(*loader);
-  const auto ranks = test_world().size();
-  EXPECT_EQ(facts.items, facts.steps * count_batches(5, ranks));
-  EXPECT_EQ(std::ssize(batches), facts.items);
-  std::map<std::int64_t, double> parts, ends;
-  for (const auto& batch : batches) {
-    parts[batch->step.step] += batch->scale * static_cast<double>(batch->minibatch.seeds());
-    ends[batch->step.step] += batch->ends_step ? 1 : 0;
-    ASSERT_EQ(batch->minibatch.blocks.size(), 2u);
-    EXPECT_EQ(batch->tables.at(0).columns, 5);
-    EXPECT_EQ(batch->tables.at(0).rows, std::ssize(batch->minibatch.vertices));
-    EXPECT_EQ(std::ssize(batch->classes), batch->minibatch.seeds());
-  }
-  ASSERT_EQ(std::ssize(parts), facts.steps);
-  for (const auto& [step, part] : parts) {
-    EXPECT_NEAR(over_ranks(part, Reduction::kSum), ranks, 1e-9) << step;
-    EXPECT_EQ(ends.at(step), 1) << step;
-  }
-}
-
-TEST(BatchLoader, GivesRowsAndLabelsOfTheGraphThatStay) {
-  auto graph = small_graph();
-  Batches batches;
-  std::vector<std::uint64_t> given;
-  {
-    OpenJob open(loader_config(1, "graphsage", "run.cache_memory=\"1MB\""), graph);
-    const auto features = open.job.file->read_features<float>(0, 300);
-    const auto labels = open.job.file->read_labels(0, 300);
-    auto loader = open.load();
-    while (const auto batch = loader->next()) {
-      batches.push_back(batch);
-      given.push_back(digest_of(*batch));
-    }
-    loader.reset();
-    std::int64_t seeds = 0;
-    for (const auto& batch : batches) {
-      const auto vertices = batch->minibatch.vertices;
-      for (std::size_t k = 0; k < vertices.size(); ++k)
-        for (std::int64_t j = 0; j < 5; ++j)
-          ASSERT_EQ(batch->tables[0].row(static_cast<std::int64_t>(k))[j], features(vertices[k], j));
-      for (std::size_t k = 0; k < batch->classes.size(); ++k)
-        ASSERT_EQ(batch->classes[k], labels[vertices[k]]);
-      seeds += batch->minibatch.seeds();
-    }
-    EXPECT_EQ(over_ranks(seeds, Reduction::kSum), 2 * open.job.graph.train);
-  }
-  for (std::size_t k = 0; k < batches.size(); ++k) EXPECT_EQ(digest_of(*batches[k]), given[k]);
-}
-
-TEST(BatchLoader, GivesEveryVertexOfASplitOnceInOrderWithWholeRows) {
-  auto graph = small_graph();
-  for (const int copies : divisors(test_world().size())) {
-    OpenJob open(loader_config(copies, "labor"), graph);
-    const auto all = open.job.file->read_rows<std::int32_t>(0, 300);
-    const auto labels = open.job.file->read_labels(0, 300);
-    const std::pair<const char*, Split> splits[] = {{"train", Split::kTrain}, {"test", Split::kTest}};
-    for (const auto& [name, split] : splits) {
-      const auto expected = open.job.file->read_split(split);
-      const auto loader = open.load({.split = name, .fanout = {-1, -1, -1}, .batch_size = 10});
-      Buffer<std::int64_t> found;
-      for (const auto& batch : all_of(*loader)) {
-        ASSERT_EQ(batch->minibatch.blocks.size(), 3u);
-        const auto vertices = batch->minibatch.vertices;
-        for (std::int64_t k = 0; k < batch->minibatch.seeds(); ++k) {
-          ASSERT_EQ(batch->classes[k], labels[vertices[k]]);
-          ASSERT_EQ(vertices[k], expected[batch->batch * 10 + k]);
-          found.push_back(vertices[k]);
-        }
-        for (const auto& block : batch->minibatch.blocks)
-          for (std::int64_t row = 0; row < block.rows; ++row)
-            ASSERT_EQ(block.row_size(row), all.row_size(vertices[row])) << vertices[row];
-      }
-      auto together = test_world().all_gather_v(std::span<const std::int64_t>(found), "test");
-      std::ranges::sort(together);
-      EXPECT_TRUE(std::ranges::equal(together, expected)) << name << " " << copies;
-    }
-  }
-}
-
-TEST(BatchLoader, GoesOnAtAnyStep) {
-  auto graph = small_graph();
-  OpenJob open(loader_config(1, "graphsage"), graph);
-  const auto loader = open.load();
-  const auto all = all_of(*loader);
-  const auto of_step = loader->facts().items / loader->facts().steps;
-  for (const Cursor& to : {Cursor{2, 1}, Cursor{1, 0}, Cursor{1, loader->facts().steps}}) {
-    loader->seek(to);
-    auto at = static_cast<std::size_t>(((to.epoch - 1) * loader->facts().steps + to.step) * of_step);
-    for (int k = 0; k < 3 && at < all.size(); ++k, ++at) {
-      const auto batch = loader->next();
-      ASSERT_NE(batch, nullptr);
-      EXPECT_EQ(batch->step, all[at]->step);
-      EXPECT_EQ(digest_of(*batch), digest_of(*all[at]));
-    }
-  }
-  EXPECT_THROW(loader->seek({1, 99}), UserError);
-}
-
 // Also where a thread samples the next window of one when the other is asked.
 TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
   auto graph = small_graph();
@@ -198,30 +95,6 @@ TEST(BatchLoader, SeveralAndTrainingLeaveEachOtherAlone) {
   std::int64_t seeds = 0;
   for (const auto& batch : of_other) seeds += batch->minibatch.seeds();
   EXPECT_EQ(over_ranks(seeds, Reduction::kSum), open.job.graph.valid);
-}
-
-TEST(BatchLoader, StopsOnAllRanksBeforeTheSameStep) {
-  auto graph = small_graph();
-  OpenJob open(loader_config(1, "graphsage"), graph);
-  const auto loader = open.load({.ahead = 2});
-  const auto all = all_of(*loader);
-  EXPECT_FALSE(loader->stopped());
-  loader->seek({1, 0});
-  std::vector<std::uint64_t> seen;
-  for (int k = 0; k < 3; ++k) seen.push_back(digest_of(*loader->next()));
-  if (test_world().rank() == test_world().size() - 1) loader->stop();
-  Cursor last = {};
-  while (const auto batch = loader->next()) {
-    seen.push_back(digest_of(*batch));
-    last = batch->step;
-  }
-  EXPECT_TRUE(loader->stopped());
-  EXPECT_EQ(loader->next(), nullptr);
-  EXPECT_LT(seen.size(), all.size());
-  EXPECT_EQ(over_ranks(last.step, Reduction::kMin), over_ranks(last.step, Reduction::kMax));
-  for (std::size_t k = 0; k < seen.size(); ++k) EXPECT_EQ(seen[k], digest_of(*all[k]));
-  loader->seek({1, 0});
-  EXPECT_EQ(all_of(*loader).size(), all.size());
 }
 
 TEST(BatchLoader, WritesRowsToMemoryThatIsLentAndGivesItBack) {

@@ -1,33 +1,26 @@
 // ranks: 1 2 4
 // Laws of a job as an object: whoever has a config and a communicator can open it, several at
 // once, one after another, whatever becomes of the others; each trains as if it were alone, on
-// every grid.
+// every grid. (What it draws: tests/app/job_test.py.)
 #include <gtest/gtest.h>
 
 #include <variant>
 
-#include "espalier/job/sampling_on_gpu.hpp"
 #include "open_job.hpp"
 
 namespace espalier {
 namespace {
 
-Config small_config(std::int64_t copies, const std::string& sampler = "graphsage") {
-  return parse_config("", "a test",
-                      {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=1", "model.hidden=8",
-                       "model.layers=2", "sampler.fanout=[4, 3]", "sampler.batch_size=20", "train.epochs=2",
-                       "train.batches_per_step=4", "train.reproducible=true",
-                       fmt::format("sampler.kind={}", sampler), fmt::format("grid.replication={}", copies)});
-}
+const std::vector<std::string> kLabor = {"sampler.kind=labor"};
 
 TEST(Job, SeveralAreOpenAtOnceAndTrainAsIfAlone) {
   auto graph = small_graph();
   const auto alone = OpenJob(small_config(1), graph).train(),
-             other_alone = OpenJob(small_config(1, "labor"), graph).train();
+             other_alone = OpenJob(small_config(1, kLabor), graph).train();
   EXPECT_NE(alone, other_alone);
   for (const int copies : divisors(test_world().size())) {
     OpenJob one(small_config(copies), graph);
-    auto between = std::make_unique<OpenJob>(small_config(copies, "labor"), graph);
+    auto between = std::make_unique<OpenJob>(small_config(copies, kLabor), graph);
     EXPECT_EQ(between->train(), other_alone) << copies;
     between.reset();
     EXPECT_EQ(one.train(), alone) << copies;
@@ -57,28 +50,6 @@ TEST(Job, StepByStepItTrainsTheSame) {
         },
         open.training);
   }
-}
-
-TEST(Job, DrawsTheSameOnEveryGrid) {
-  auto graph = small_graph();
-  std::uint64_t expected = 0;
-  for (const int copies : divisors(test_world().size())) {
-    const InMemory memory = {graph};
-    const auto job = open_job(test_world(), small_config(copies), JobKind::kSample, {}, {}, &memory);
-    const auto epoch = sample_epoch(job, 1);
-    EXPECT_EQ(epoch.counts.batches, count_batches(job.graph.train, 20));
-    if (expected == 0) expected = epoch.counts.digest;
-    EXPECT_EQ(epoch.counts.digest, expected) << copies;
-  }
-}
-
-TEST(Job, SaysWhatItFoundOutOnTheWay) {
-  auto graph = small_graph();
-  OpenJob open(small_config(1), graph);
-  EXPECT_FALSE(open.job.sees_no_neighbours);
-  EXPECT_EQ(open.job.config.train.batches_per_step.value, 4);
-  EXPECT_TRUE(open.job.asked.sampler.bulk.is_auto());
-  EXPECT_TRUE(open.job.config.sampler.bulk.value.has_value());
 }
 
 // A job that is refused leaves nothing that the next one meets.

@@ -15,12 +15,17 @@
 
 namespace espalier {
 
+/// To a file, or to memory.
+template <class Output>
+void generate_small(const Communicator& ranks, Output&& output) {
+  generate_planted(ranks, {.nodes = 300, .degree = 6, .homophily = 0.8},
+                   {.features = 5, .classes = 3, .seed = 2}, std::forward<Output>(output));
+}
+
 /// The same on every rank.
 inline hdf5::WrittenBytes small_graph() {
   hdf5::WrittenBytes graph;
-  const auto self = test_world().split(test_world().rank(), 0);
-  generate_planted(self, {.nodes = 300, .degree = 6, .homophily = 0.8},
-                   {.features = 5, .classes = 3, .seed = 2}, graph);
+  generate_small(test_world().split(test_world().rank(), 0), graph);
   return graph;
 }
 
@@ -59,6 +64,23 @@ struct OpenJobOn {
   }
 };
 using OpenJob = OpenJobOn<Cpu>;
+
+/// Two layers of few numbers, steps of 4 batches; of two keys of one name the later counts.
+inline Config small_config(std::int64_t copies, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> keys = {"graph.file=in-memory",
+                                   "run.device=\"cpu\"",
+                                   "run.threads=1",
+                                   "model.hidden=8",
+                                   "model.layers=2",
+                                   "sampler.fanout=[4, 3]",
+                                   "sampler.batch_size=20",
+                                   "train.epochs=2",
+                                   "train.batches_per_step=4",
+                                   "train.reproducible=true",
+                                   fmt::format("grid.replication={}", copies)};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return parse_config("", "a test", keys);
+}
 
 /// Of tests of loaders. S = 5 batches a step: 2 and 4 ranks share them unevenly, and so does the
 /// last step.

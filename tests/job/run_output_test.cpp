@@ -1,7 +1,7 @@
 // ranks: 1 2 4
-// Laws of what a run writes, in a program of one's own: it has the folder while it lives, and the
-// next one finds what the last one left; a report that no file takes is printed where somebody
-// prints; a job says nothing but to its listener, on rank 0.
+// Laws of what a run writes, in a program of one's own: a report that no file takes is printed
+// where somebody prints; a job says nothing but to its listener, on rank 0. (Who has the folder,
+// and what the next one finds there: tests/app/output_test.py and job_test.py.)
 #include "espalier/job/run_output.hpp"
 
 #include <gtest/gtest.h>
@@ -26,12 +26,6 @@ struct OutputOfTest {
         {"graph.file=in-memory", "run.device=\"cpu\"", "run.threads=" + threads, "sampler.fanout=[4, 3]",
          "sampler.batch_size=20", "model.layers=2", fmt::format("output.dir=\"{}\"", path.string())});
   }
-  // Collective. Is there a file of that name, for all?
-  bool has(const char* name) const {
-    test_world().barrier();
-    const bool found = fs::is_regular_file(path / name);
-    return test_world().all_reduce(found ? 1 : 0, Reduction::kMin, "test") == 1;
-  }
 };
 
 struct JobOfTest {
@@ -48,28 +42,6 @@ struct JobOfTest {
     return open_job(test_world(), config, JobKind::kSample, {}, {.listener = listener}, &memory);
   }
 };
-
-TEST(RunOutput, HasTheFolderAndTheNextFindsWhatItLeft) {
-  const OutputOfTest folder;
-  const auto config = folder.config();
-  {
-    RunOutput output(test_world(), config, false);
-    EXPECT_FALSE(output.earlier().finished);
-    EXPECT_NO_THROW(output.refuse_to_replace());
-    EXPECT_TRUE(folder.has("espalier.lock"));
-    JobOfTest of(config);
-    output.start(of.job);
-    EXPECT_EQ(of.job.file, nullptr);
-    EXPECT_TRUE(folder.has("config.toml"));
-    output.write(start_report(of.job, "sample", {}));
-    EXPECT_TRUE(folder.has("report.json"));
-  }
-  EXPECT_FALSE(folder.has("espalier.lock"));
-  RunOutput output(test_world(), config, false);
-  EXPECT_TRUE(output.earlier().finished);
-  EXPECT_FALSE(output.earlier().whole);  // no training left it
-  EXPECT_THROW(output.refuse_to_replace(), UserError);
-}
 
 TEST(RunOutput, AReportThatNoFileTakesIsPrinted) {
   const OutputOfTest folder;

@@ -91,13 +91,5 @@ TEST(BetweenLayers, ProductsOfOwnRowsAreAddedInDouble) {
   EXPECT_EQ(rounded.data[0], 1);
 }
 
-TEST(BetweenLayers, RefusesNamesThatAreNone) {
-  EXPECT_EQ(activation_of("elu"), Activation::kElu);
-  EXPECT_EQ(activation_of("relu"), Activation::kRelu);
-  EXPECT_THROW(activation_of("ELU"), UserError);
-  EXPECT_EQ(jumping_of("concat"), Jumping::kConcat);
-  EXPECT_THROW(jumping_of("mean"), UserError);
-}
-
 }  // namespace
 }  // namespace espalier

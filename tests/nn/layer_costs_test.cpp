@@ -203,10 +203,5 @@ TEST(NetworkWork, ActivationsAreWhatAStepHolds) {
       }
 }
 
-TEST(LayerCosts, KindsAreFoundByName) {
-  for (const auto& kind : layer_kinds()) EXPECT_EQ(&layer_kind_of(kind.name), &kind);
-  expect_refused(ExitCode::kUsage, {"did you mean gat?"}, [] { layer_kind_of("gatt"); });
-}
-
 }  // namespace
 }  // namespace espalier

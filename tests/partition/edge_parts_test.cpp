@@ -1,8 +1,8 @@
 // ranks: 1 3
 // long ranks: 2 4 6
 // Laws of parts of edges, of every method: both directions of a pair are in one part, which is
-// one of those asked for; any number of ranks makes the same; what is printed is what a plain
-// loop counts.
+// one of those asked for; what is printed is what a plain loop counts. (That any number of ranks
+// makes the same: tests/app/partition_edges_test.py.)
 // Of numbers: the same parts under other names, whose runs have fewer copies than runs of parts
 // numbered at random. Of runs: in order, all rows used, near to even.
 // Of ours: no part runs beyond its share; evening out gives no vertex another copy.
@@ -103,16 +103,6 @@ TEST_P(EveryCut, GivesEachPairOnePart) {
         ASSERT_LT(part, count);
         ASSERT_EQ(part, parts.at({pair.second, pair.first})) << pair.first << " " << pair.second;
       }
-    }
-}
-
-TEST_P(EveryCut, MakesTheSameOnAnyRanks) {
-  const auto alone = test_world().split(test_world().rank(), 0);
-  for (const auto& whole : patterns())
-    for (const std::uint64_t seed : {1, 2}) {
-      const Mine together(test_world(), whole, 5, seed), one(alone, whole, 5, seed);
-      EXPECT_EQ(all_of(together, whole, GetParam()->parts(together.task)),
-                all_of(one, whole, GetParam()->parts(one.task)));
     }
 }
 

@@ -1,11 +1,12 @@
 // ranks: 1 2 3 4
-// Laws: what is written is read, and the same bytes for any number of ranks; a file that is none,
-// or damaged, is refused; of all cuts into stretches none has a smaller largest excess.
+// Laws: what is written is read; an order whose numbers do not fit together is refused; of all cuts
+// into stretches none has a smaller largest excess. (Formats, versions and digests:
+// tests/file/archive_test.cpp; bytes on any number of ranks: tests/app/partition_test.py; damage:
+// tests/faults/flips_test.py.)
 #include "espalier/partition/order.hpp"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <functional>
 
 #include "espalier/base/error.hpp"
@@ -64,28 +65,6 @@ TEST(Order, IsReadAsItWasWritten) {
   }
 }
 
-// Rank 0 alone writes the same bytes.
-TEST(Order, IsTheSameBytesForAnyNumberOfRanks) {
-  const auto folder = test_folder("order_bytes");
-  const auto order = random_order(1000, 64, 4);
-  const auto alone = test_world().split(test_world().rank(), 0);
-  write_order(test_world(), folder + "/together.h5", order.info, mine_of(order, test_world()));
-  if (test_world().rank() == 0) write_order(alone, folder + "/alone.h5", order.info, mine_of(order, alone));
-  test_world().barrier();
-  EXPECT_EQ(read_file(folder + "/together.h5"), read_file(folder + "/alone.h5"));
-}
-
-TEST(Order, ReplacesNothingUnasked) {
-  const auto path = test_folder("order_overwrite") + "/order.h5";
-  const auto order = random_order(10, 2, 5);
-  const auto write = [&](const OutputFile& output) {
-    write_order(test_world(), output, order.info, mine_of(order, test_world()));
-  };
-  write(path);
-  EXPECT_THROW(write(path), UserError);
-  EXPECT_NO_THROW(write({path, true}));
-}
-
 // What the message of a refusal says.
 std::string refusal(const std::string& path) {
   const auto said = message_of(ExitCode::kInput, [&] { read_order(test_world(), path); });
@@ -124,55 +103,12 @@ TEST(Order, OfAnotherProgramIsReadAndWhatIsNoneRefused) {
   };
   const auto expect = [](const std::string& message, const char* words) { expect_words(message, {words}); };
   EXPECT_EQ(with("good", [](const auto&, Order&) {}), "");
-  expect(with("format",
-              [](const auto& file, Order&) {
-                hdf5::remove_attribute(file, "format");
-                hdf5::write_text_attribute(file, "format", "espalier-graph");
-              }),
-         "is HDF5 but no order");
-  expect(with("version",
-              [](const auto& file, Order&) {
-                hdf5::remove_attribute(file, "version");
-                hdf5::write_integer_attribute(file, "version", 2);
-              }),
-         "is of version 2");
   expect(with("pattern", [](const auto& file, Order&) { hdf5::write_text_attribute(file, "pattern", "x"); }),
          "not 16 hex digits");
   expect(with("cluster", [](const auto&, Order& o) { o.cluster[7] = 4; }), "vertex 7 is in cluster 4 of 4");
   expect(with("missing", [](const auto&, Order& o) { o.info.weights.pop_back(); }), "is in cluster 3 of 3");
   expect(with("weights", [](const auto&, Order& o) { ++o.info.weights[2][0]; }), "that cluster 2 has");
   expect(with("negative", [](const auto&, Order& o) { o.info.weights[1][4] = -1; }), "out of range");
-  expect(refusal(folder + "/nothing.h5"), "no such file");
-  expect(refusal(folder), "is a folder, not a file");
-}
-
-// A wrong byte anywhere is found, or changes nothing.
-TEST(Order, NoticesDamage) {
-  const auto folder = test_folder("order_damage");
-  const auto order = random_order(300, 8, 7);
-  const auto path = folder + "/order.h5";
-  write_order(test_world(), path, order.info, mine_of(order, test_world()));
-  const auto bytes = read_file(path);
-  test_world().barrier();
-  int noticed = 0;
-  for (std::size_t at = 0; at < bytes.size(); at += 61) {
-    if (test_world().rank() == 0) {
-      auto damaged = bytes;
-      damaged[at] = static_cast<char>(damaged[at] ^ 0x21);
-      write_file(path, damaged);
-    }
-    test_world().barrier();
-    try {
-      const auto read = read_order(test_world(), path);
-      EXPECT_EQ(read.cluster, order.cluster) << at;
-      EXPECT_EQ(read.info.weights, order.info.weights) << at;
-    } catch (const UserError& error) {
-      ++noticed;
-      EXPECT_EQ(error.code(), ExitCode::kInput) << error.what();
-    }
-    test_world().barrier();
-  }
-  EXPECT_GT(noticed, 5);
 }
 
 TEST(Order, KnowsTheGraphByBothArrays) {

@@ -299,12 +299,5 @@ TEST(ChooseSchedule, IsTheCheapestOfRandomWorks) {
   }
 }
 
-TEST(Schedule, NamesAreReadBack) {
-  for (const auto schedule :
-       {Schedule::kAuto, Schedule::kPull, Schedule::kPush, Schedule::kStaged, Schedule::kStagedOblivious})
-    EXPECT_EQ(schedule_of(name_of(schedule)), schedule);
-  EXPECT_THROW(schedule_of("Pull"), UserError);
-}
-
 }  // namespace
 }  // namespace espalier

@@ -89,6 +89,8 @@ class Refusals(Jobs):
             ({"batches_per_step": 1}, "train.batches_per_step"),
         ):
             self.refused(words, loader.load_state_dict, {**loader.state_dict(), **change})
+        loader.load_state_dict({**loader.state_dict(), "epoch": 1, "step": 99})
+        self.refused("and step 99 of 2 epochs", list, loader)
         loader.close()
         self.refused("this loader is closed", list, loader)
         job.close()

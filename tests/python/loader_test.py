@@ -2,7 +2,7 @@
 
 Laws: batches are those that `espalier sample --write` writes, to the last bit, on any number of
 ranks, and stay as they are while others are drawn; every rank gets as many; the digests sum to the
-program's, scaled losses to the ranks' number of steps; a split's vertices come once, in order, with
+program's, scaled losses of each step to the number of ranks; a split's vertices come once, in order, with
 all their neighbours; a loop that ended early, or on other ranks, goes on where it was told.
 """
 
@@ -54,7 +54,7 @@ class OnRanks(Written):
         for rank in found:
             self.assertTrue(rank["alone"])
             self.assertEqual((rank["len"], len(rank["batches"])), (2 * items, 2 * items))
-            np.testing.assert_allclose(rank["scaled"], [ranks * steps] * 2, rtol=1e-6)
+            np.testing.assert_allclose(rank["scaled"], np.full((2, steps), ranks), rtol=1e-6)
             ends = [(batch.epoch, batch.step) for batch in rank["batches"] if batch.ends_step]
             self.assertEqual(ends, [(epoch, step) for epoch in (1, 2) for step in range(steps)])
             for batch in rank["batches"]:
@@ -173,11 +173,10 @@ class Laws(OnRanks):
 
     def test_vertices_once_in_order_with_whole_rows(self):
         with h5py.File(self.graph) as file:
-            labels, features, valid = (
-                file[name][()] for name in ("nodes/labels", "nodes/features", "split/valid")
-            )
+            labels, features = (file[name][()] for name in ("nodes/labels", "nodes/features"))
+            wanted = {name: sorted(file[f"split/{name}"][()]) for name in ("valid", "train")}
         edges = entries_of_file(self.graph)
-        wanted = {"valid": sorted(valid.tolist()), "given": [7, 3, 1, 49, 0], "none": []}
+        wanted |= {"given": [7, 3, 1, 49, 0], "none": []}
         for ranks in (1, 3):
             found = self.on(ranks, "each_once")
             for name, vertices in wanted.items():
@@ -188,6 +187,7 @@ class Laws(OnRanks):
                 )
                 self.assertEqual([v for batch in batches for v in batch.seeds.tolist()], vertices)
                 for batch in batches:
+                    self.assertEqual(len(batch.blocks), 3 if name == "train" else 2)
                     y = None if batch.y is None else batch.y.tolist()
                     self.assertEqual(y, None if name == "given" else labels[batch.seeds].tolist())
                     np.testing.assert_array_equal(batch.x, features[batch.vertices])

@@ -46,7 +46,9 @@ def draw(folder):
         loader = job.loader(epochs=2, **ARRAYS)
         held = list(loader)
         alone = [(of.vertices, of.blocks[0].indices) for of in loader]  # the batches have gone
-        scaled = [sum(of.scale * examples(of) for of in held if of.epoch == k) for k in (1, 2)]
+        scaled = np.zeros((2, loader.steps))
+        for of in held:
+            scaled[of.epoch - 1, of.step] += of.scale * examples(of)
         return {
             "batches": held,
             "len": len(loader),
@@ -90,15 +92,17 @@ def loops(folder):
 
 
 def each_once(folder):
-    """Every vertex of a split, of a list and of none, by whole rows."""
+    """Every vertex of splits, one of them by more layers than the job's, of a list and of none, by
+    whole rows."""
     with open_job(folder) as job:
         whole = {"fanout": [-1, -1], "batch_size": 4, **ARRAYS}
         asked = {
             "valid": {"split": "valid"},
+            "train": {"split": "train", "fanout": [-1, -1, -1]},
             "given": {"vertices": [7, 3, 1, 49, 0]},
             "none": {"vertices": []},
         }
-        return {name: list(job.loader(**of, **whole)) for name, of in asked.items()}
+        return {name: list(job.loader(**{**whole, **of})) for name, of in asked.items()}
 
 
 def communicators(folder):

@@ -6,8 +6,6 @@ of classes are the user's own; the same by one rank and two; a network learns fr
 neighbours, so it sees the edges the right way round.
 """
 
-
-import h5py
 import numpy as np
 
 from tests.app.program import ProgramTest
@@ -68,11 +66,6 @@ class Training(DataTest, ProgramTest):
         y = np.array(NAMES)[self.classes] if y is None else y
         return espalier.write_graph(self.graph, self.edges, self.x, y, **self.splits, **options)
 
-    def info_says(self, *words):
-        page = self.succeed("info", self.graph)
-        for word in words:
-            self.assertIn(word, page)
-
     def train_and_read(self, ranks):
         self.succeed("-q", "train", self.config, ranks=ranks)
         rows = self.infer_to("rows.h5", "--predictions", ranks=ranks)
@@ -80,12 +73,14 @@ class Training(DataTest, ProgramTest):
 
     def test_arrays_to_accuracy(self):
         said = self.write(ids=self.ids, name="planted", directed=False)
-        self.info_says(
+        page = self.succeed("info", self.graph)
+        for words in (
             f"{said.vertices}\n",
             f"{said.edges}, undirected (each both ways)",
             "labels       4 classes, 300 of 300",
             "name         planted",
-        )
+        ):
+            self.assertIn(words, page)
         for ranks in (1, 2):
             found, report = self.train_and_read(ranks)
             for split in ("train", "test"):
@@ -157,34 +152,3 @@ class Training(DataTest, ProgramTest):
         for name, column in few.columns().items():
             self.assertEqual(column.tolist(), whole.columns()[name][[3, 17, 299]].tolist())
         self.assertEqual(few.ids.tolist(), [(299 - v) * 11 for v in (3, 17, 299)])
-
-    def test_digests_can_be_added(self):
-        self.write(self.classes, ids=self.ids, class_names=NAMES)
-        self.succeed("digest", self.graph, "--write", ranks=2)
-        self.succeed("digest", self.graph)
-
-    def test_every_part_is_read(self):
-        """Weights, float16, features of edges, several labels, own ids that are numbers."""
-        self.x = self.x.astype(np.float16)
-        self.write(
-            np.eye(4, dtype=int)[self.classes],
-            ids=np.arange(300) * 3,
-            edge_weight=np.arange(1500) / 7,
-            edge_features=np.ones((1500, 2)),
-        )
-        self.info_says("float16", "edge features 1467 x 2", "weighted", "4 per vertex")
-
-    def test_times_of_edges(self):
-        espalier.write_graph(self.graph, self.edges, self.x, edge_time=np.arange(1500))
-        links = self.folder / "links.h5"
-        self.succeed("-q", "prepare", self.graph, "--split-links", "0.8,0.1,0.1", "--by-time", "-o", links)
-        when = {}
-        for time, edge in enumerate(np.asarray(self.edges).T.tolist()):
-            when.setdefault(tuple(edge), time)
-        with h5py.File(links) as file:
-            times = [
-                [when[ends] for ends in zip(*(file[f"links/{split}/{end}"][()].tolist() for end in ("head", "tail")))]
-                for split in ("train", "valid", "test")
-            ]
-        self.assertLess(max(times[0]), min(times[1]))
-        self.assertLess(max(times[1]), min(times[2]))

@@ -265,17 +265,6 @@ TEST(Checkpoint, FilesOfTheFirstVersionStillRead) {
   expect_equal(read_checkpoint(test_world(), "tests/train/checkpoint_of_one_rank.h5"), expected);
 }
 
-TEST(Checkpoint, WhatCannotBeReadIsAnErrorThatSaysWhy) {
-  const auto folder = test_folder("checkpoint");
-  const auto said = [](const std::string& path) {
-    return message_of(ExitCode::kInput, [&] { read_checkpoint(test_world(), path); });
-  };
-  EXPECT_EQ(said(folder + "/none.h5"), folder + "/none.h5: cannot be read: No such file or directory");
-  EXPECT_EQ(said(folder), folder + ": cannot be read: Is a directory");
-  write_file(folder + "/empty.h5", "");
-  expect_words(said(folder + "/empty.h5"), {"is no checkpoint"});
-}
-
 TEST(Checkpoint, HoldsAHistoryOfThreeThousandEpochs) {
   const auto whole = checkpoint_of(3000, 4, true, true);
   const auto bytes = bytes_of(whole);

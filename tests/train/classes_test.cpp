@@ -1,17 +1,16 @@
 // ranks: 1 2 3 4
 // Laws: balanced weights are scikit-learn's; with class weights and smoothed labels a step is the
-// mean over the weights of all its seeds, on every grid to the same bits; the confusion matrix is
-// that of the best epoch's test split, whichever ranks evaluate it.
+// mean over the weights of all its seeds. (Bits of a training on every grid, and its confusion
+// matrix: tests/app/evaluation_test.py.)
 #include "espalier/train/targets.hpp"
 
 #include <gtest/gtest.h>
 
-#include <numeric>
-
+#include "dense/random_matrices.hpp"
 #include "espalier/nn/cross_entropy.hpp"
 #include "mpi_test.hpp"
 #include "sample/batch_lists.hpp"
-#include "train/small_training.hpp"
+#include "train/small_job.hpp"
 
 namespace espalier {
 namespace {
@@ -57,25 +56,6 @@ TEST(Classes, AStepDividesByTheWeightsOfItsSeeds) {
   }
   EXPECT_NEAR(task->weight(plan, 0, plan.batches()), sum, 1e-12 * sum);
   EXPECT_NEAR(sum, static_cast<double>(problem.train.size()), 1e-9) << "balanced weights have mean 1";
-}
-
-TEST(Classes, TrainingHasTheSameBitsOnEveryGrid) {
-  const auto problem = small_problem(83, 5, 3, 21);
-  auto config = config_of("gcn", "none");
-  config.train.class_weights = "balanced";
-  config.train.label_smoothing = 0.1;
-  const auto expected = expect_same_training_on_every_grid(problem, config);
-  const auto& confusion = expected.result.confusion;
-  ASSERT_EQ(confusion.size(), 9u);
-  EXPECT_EQ(std::reduce(confusion.begin(), confusion.end()), std::ssize(problem.test));
-  EXPECT_DOUBLE_EQ(static_cast<double>(confusion[0] + confusion[4] + confusion[8]) /
-                       static_cast<double>(problem.test.size()),
-                   expected.result.test->find("accuracy").value());
-  const Grid alone(test_world().split(test_world().rank(), 0), 1);
-  config.train.class_weights = "none";
-  EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
-  config.train.label_smoothing = 0;
-  EXPECT_NE(train(alone, problem, config).epochs[0].loss, expected.epochs[0].loss);
 }
 
 // Whichever examples a batch met: over an epoch each is met once, and the weights are those of all.

@@ -1,10 +1,10 @@
 // ranks: 1 4
 // long ranks: 2 3
-// Laws: training that is left at any moment, between two steps, between the last step and the
-// evaluation, between two epochs, and gone on with by a new trainer from the bytes of a checkpoint
-// does what it had done undisturbed, to the last bit: losses, samples, metrics, weights, best
-// epoch. So it does when it goes on on another number of ranks, grid, topology or window, left once
-// or at every moment. Saving changes nothing. A state of another network is refused.
+// Laws: an evaluation that is given up between two chunks is made again by a new trainer, from the
+// bytes of a checkpoint, to the last bit; saving at every moment changes nothing, and each is one
+// to go on from; moments are asked for once each. A state of another network is refused. (Trainings
+// that are left at every moment and gone on with on other grids, with steps of any size and by
+// other schedules: tests/app/restart_test.py.)
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -21,17 +21,9 @@ namespace espalier {
 namespace {
 
 struct Layout {
-  int ranks = 1, replication = 1;
   std::int64_t bulk = 1000;
-  Topology topology = Topology::kPartitioned;
   std::int64_t depth = 0;  // steps whose rows are under way beside one that computes; 0: no overlap
 };
-
-std::string words(const Layout& layout) {
-  return fmt::format("p {} c {} bulk {} {}{}", layout.ranks, layout.replication, layout.bulk,
-                     layout.topology == Topology::kReplicated ? "replicated" : "partitioned",
-                     layout.depth > 0 ? fmt::format(" {} ahead", layout.depth) : "");
-}
 
 // What is to come out of training, however often it was left.
 struct Outcome {
@@ -60,18 +52,20 @@ struct Training {
   std::int64_t batches_per_step = kStep;
 };
 
-void train_leg(const Communicator& ranks, const Training& training, const Layout& layout,
-               const std::string& from, const Asked& next, Leg& leg, const std::function<bool()>& goes_on) {
+Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next,
+             const std::function<bool()>& goes_on = {}) {
+  const auto& ranks = test_world();
+  Leg leg;
   auto config = training.config;
   config.run.overlap = layout.depth > 0;
   config.run.prefetch_steps = layout.depth;
-  const Grid grid(ranks, layout.replication);
+  const Grid grid(ranks, 1);
   std::optional<Grid> beside;
-  if (config.run.overlap) beside.emplace(ranks.duplicate(), layout.replication);
+  if (config.run.overlap) beside.emplace(ranks.duplicate(), 1);
   std::optional<SampleAhead> ahead;
   if (beside) ahead.emplace(beside->world());
   const SmallJob job(grid, training.problem, config.model.kind, config.sampler.fanout, 1 << 20,
-                     layout.topology, beside ? &*beside : nullptr);
+                     Topology::kPartitioned, beside ? &*beside : nullptr);
   Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, layout.bulk,
                            training.batches_per_step, ahead ? &*ahead : nullptr});
   auto& epochs = leg.outcome.epochs;
@@ -105,28 +99,9 @@ void train_leg(const Communicator& ranks, const Training& training, const Layout
   leg.outcome.best_epoch = result.best_epoch;
   leg.outcome.test = result.test;
   leg.outcome.stopped_early = result.stopped_early;
-}
-
-// Collective over test_world: the ranks of the layout train, the others learn what came of it.
-Leg train_on(const Training& training, const Layout& layout, const std::string& from, const Asked& next,
-             const std::function<bool()>& goes_on = {}) {
-  const auto& world = test_world();
-  const auto ranks = world.split(world.rank() < layout.ranks ? 0 : 1, world.rank());
-  Leg leg;
-  if (world.rank() < layout.ranks) train_leg(ranks, training, layout, from, next, leg, goes_on);
-  bool interrupted = leg.interrupted.has_value();
-  Cursor cursor = leg.interrupted.value_or(Cursor{});
-  world.broadcast(std::span(&interrupted, 1), 0, "test");
-  world.broadcast(std::span(&cursor, 1), 0, "test");
-  if (interrupted) leg.interrupted = cursor;
-  std::int64_t saved = std::ssize(leg.saved);
-  world.broadcast(std::span(&saved, 1), 0, "test");
-  leg.saved.resize(static_cast<std::size_t>(saved));
-  for (auto& bytes : leg.saved) bytes = world.broadcast_text(bytes, 0, "test");
   return leg;
 }
 
-// On the ranks that trained both.
 void expect_equal_outcomes(const Outcome& a, const Outcome& b) {
   EXPECT_TRUE(same_weights(a.weights, b.weights));
   EXPECT_EQ(a.digest, b.digest);
@@ -146,10 +121,6 @@ void expect_equal_outcomes(const Outcome& a, const Outcome& b) {
   }
 }
 
-void expect_equal_here(const Leg& a, const Leg& b, const Layout& layout_of_b) {
-  if (test_world().rank() < layout_of_b.ranks) expect_equal_outcomes(a.outcome, b.outcome);
-}
-
 // The answer at the k-th moment (from 0) of a leg, going on at the others.
 Asked at_moment(std::size_t k, Next answer) {
   return [k, answer, moment = std::size_t{0}](const Cursor&, std::int64_t, bool) mutable {
@@ -157,64 +128,8 @@ Asked at_moment(std::size_t k, Next answer) {
   };
 }
 
-Layout layout_of_all(std::int64_t bulk = 1000, std::int64_t depth = 0) {
-  return {.ranks = test_world().size(), .bulk = bulk, .depth = threads_may_communicate() ? depth : 0};
-}
-
-// Left at each moment in turn, gone on with by one other trainer. The layout is of all ranks.
-void expect_each_moment_to_be_one_to_leave_at(const Training& training, const Layout& layout) {
-  SCOPED_TRACE(words(layout));
-  const auto whole = train_on(training, layout, "", {});
-  auto moments = std::ssize(whole.moments);
-  test_world().broadcast(std::span(&moments, 1), 0, "test");
-  EXPECT_GT(moments, 3);
-  for (std::int64_t k = 0; k + 1 < moments; ++k) {
-    const auto moment = whole.moments[static_cast<std::size_t>(k)];
-    SCOPED_TRACE(fmt::format("left with {} steps of epoch {} done", moment.step, moment.epoch));
-    const auto first =
-        train_on(training, layout, "", at_moment(static_cast<std::size_t>(k), Next::kSaveAndStop));
-    EXPECT_TRUE(first.interrupted == moment);
-    EXPECT_EQ(std::ssize(first.moments), k + 1) << "it goes no further";
-    EXPECT_EQ(first.saved.size(), 1u);
-    expect_equal_here(train_on(training, layout, first.saved.at(0), {}), whole, layout);
-  }
-}
-
-// Left at every moment, so that each leg is one step or one evaluation, on one layout
-// after another.
-void expect_legs_of_one_moment_to_make_the_whole(const Training& training,
-                                                 const std::vector<Layout>& layouts) {
-  const auto all = layout_of_all();
-  const auto whole = train_on(training, all, "", {});
-  std::string from;
-  for (std::size_t k = 0;; ++k) {
-    const auto& layout = layouts[k % layouts.size()];
-    SCOPED_TRACE(fmt::format("leg {} {}", k, words(layout)));
-    const auto leg = train_on(training, layout, from, [](const Cursor&, std::int64_t, bool last) {
-      return last ? Next::kGoOn : Next::kSaveAndStop;
-    });
-    if (!leg.interrupted) {
-      if (test_world().rank() < layout.ranks) EXPECT_EQ(k + 1, whole.moments.size());
-      expect_equal_here(leg, whole, layout);
-      return;
-    }
-    from = leg.saved.at(0);
-  }
-}
-
-// Every p up to the ranks of the test, every c, windows of one batch, three and all, one to three
-// steps ahead, in an order that mixes them.
-std::vector<Layout> layouts(bool overlap) {
-  std::vector<Layout> all;
-  const std::int64_t bulks[] = {3, 1, 1000};
-  const bool threads = overlap && threads_may_communicate();
-  for (int p = test_world().size(); p >= 1; --p)
-    for (const int c : divisors(p)) {
-      const auto k = all.size();
-      all.push_back({p, c, bulks[k % 3], k % 4 == 3 ? Topology::kReplicated : Topology::kPartitioned,
-                     threads && k % 2 == 0 ? 1 + static_cast<std::int64_t>(k / 2 % 3) : 0});
-    }
-  return all;
+Layout layout_of(std::int64_t bulk, std::int64_t depth) {
+  return {bulk, threads_may_communicate() ? depth : 0};
 }
 
 Training small_case(const std::string& optimizer, const std::string& normalize) {
@@ -225,27 +140,13 @@ Training small_case(const std::string& optimizer, const std::string& normalize) 
   return training;
 }
 
-TEST(Restart, EachMomentIsOneToLeaveAt) {
-  auto training = small_case("adam", "batch");
-  training.config.train.epochs = 2;
-  training.config.train.eval_every = 2;
-  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4));
-}
-
-TEST(Restart, EachMomentIsOneToLeaveAtWhileTheNextStepsAreSampledAndFetched) {
-  if (!threads_may_communicate()) GTEST_SKIP() << "this MPI library lets one thread communicate";
-  auto training = small_case("sgd", "none");
-  training.config.train.epochs = 2;
-  expect_each_moment_to_be_one_to_leave_at(training, layout_of_all(4, 2));
-}
-
 // The problem has one chunk per layer, so each evaluation is asked three times. Of the two depths
 // with overlap one takes the even moments, one the odd ones.
 TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
   auto training = small_case("adam", "batch");
   training.config.train.epochs = 2;
   for (const int depth : {0, 1, 3}) {
-    const auto layout = layout_of_all(2, depth);
+    const auto layout = layout_of(2, depth);
     const auto whole = train_on(training, layout, "", {});
     for (int k = 0; k < 5; ++k) {
       if (depth > 0 && k % 2 != depth / 2) continue;
@@ -259,77 +160,29 @@ TEST(Restart, AnEvaluationIsGivenUpBetweenTwoChunksAndMadeAgain) {
       const auto again = train_on(training, layout, first.saved.at(0), {}, [] { return false; });
       EXPECT_TRUE(again.interrupted == first.interrupted) << "given up once more, with no step between";
       const auto rest = train_on(training, layout, again.saved.at(0), {});
-      expect_equal_here(rest, whole, layout);
+      expect_equal_outcomes(rest.outcome, whole.outcome);
     }
   }
-}
-
-TEST(Restart, LegsOnEveryNumberOfRanksGridAndWindowMakeTheWhole) {
-  for (const char* optimizer : {"adam", "sgd"})
-    for (const char* normalize : {"batch", "none"}) {
-      const bool overlap = optimizer == std::string("adam") && normalize == std::string("batch");
-      SCOPED_TRACE(fmt::format("{} normalize {} overlap {}", optimizer, normalize, overlap));
-      auto training = small_case(optimizer, normalize);
-      training.config.train.lr_schedule = "cosine";
-      expect_legs_of_one_moment_to_make_the_whole(training, layouts(overlap));
-    }
-}
-
-TEST(Restart, StepsOfAnyNumberOfBatches) {
-  for (const std::int64_t batches_per_step : {1, 4, 100}) {
-    SCOPED_TRACE(batches_per_step);
-    auto training = small_case("adam", "layer");
-    training.batches_per_step = batches_per_step;
-    training.config.train.epochs = 2;
-    expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
-  }
-}
-
-TEST(Restart, StopsEarlyWhereTheWholeDoesAndKeepsTheBestWeights) {
-  bool stopped = false;
-  for (const auto& [patience, every] : {std::pair<std::int64_t, std::int64_t>{1, 2}, {2, 1}}) {
-    SCOPED_TRACE(fmt::format("patience {} every {}", patience, every));
-    auto training = small_case("sgd", "batch");
-    training.batches_per_step = 5;
-    training.config.train.epochs = 12;
-    training.config.train.learning_rate = 0.5;
-    training.config.train.early_stop = patience;
-    training.config.train.eval_every = every;
-    const auto whole = train_on(training, layout_of_all(), "", {});
-    stopped |= whole.outcome.stopped_early && whole.outcome.best_epoch + patience * every <= 11;
-    expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
-  }
-  EXPECT_TRUE(stopped) << "the case must have told something";
-}
-
-TEST(Restart, WithoutEvaluationUntilTheEndAndWithoutValidation) {
-  auto training = small_case("adam", "none");
-  training.config.train.eval_every = 0;
-  expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
-  training.problem.valid.clear();
-  training.problem.test.clear();
-  training.config.train.eval_every = 1;
-  expect_legs_of_one_moment_to_make_the_whole(training, layouts(false));
 }
 
 TEST(Restart, SavingAtEveryMomentChangesNothingAndEachIsOneToGoOnFrom) {
   for (const bool overlap : {false, true}) {
     auto training = small_case("adam", "batch");
     training.config.train.epochs = 2;
-    const auto layout = layout_of_all(2, overlap);
-    SCOPED_TRACE(words(layout));
+    const auto layout = layout_of(2, overlap);
+    SCOPED_TRACE(fmt::format("{} ahead", layout.depth));
     const auto whole = train_on(training, layout, "", {});
     const auto saving =
         train_on(training, layout, "", [](const Cursor&, std::int64_t, bool) { return Next::kSave; });
     EXPECT_FALSE(saving.interrupted);
     EXPECT_EQ(saving.saved.size(), whole.moments.size());
-    expect_equal_here(saving, whole, layout);
+    expect_equal_outcomes(saving.outcome, whole.outcome);
     for (std::size_t e = 0; e < whole.outcome.epochs.size(); ++e)
       for (const auto& [stage, volume] : whole.outcome.epochs[e].bytes)
         EXPECT_EQ(saving.outcome.epochs.at(e).bytes.at(stage).total, volume.total)
             << stage << " moves no more";
     for (std::size_t k = 0; k < saving.saved.size(); k += overlap ? 3 : 1)
-      expect_equal_here(train_on(training, layout, saving.saved[k], {}), whole, layout);
+      expect_equal_outcomes(train_on(training, layout, saving.saved[k], {}).outcome, whole.outcome);
   }
 }
 
@@ -342,7 +195,7 @@ TEST(Restart, MomentsAreAskedForOnceEachAndTheLastIsKnown) {
     for (std::int64_t step = 1; step <= steps_of_epoch; ++step) expected.push_back({epoch, step});
     expected.push_back({epoch + 1, 0});
   }
-  train_on(training, layout_of_all(), "", [&](const Cursor& cursor, std::int64_t steps, bool last) {
+  train_on(training, {}, "", [&](const Cursor& cursor, std::int64_t steps, bool last) {
     asked.push_back(cursor);
     if (cursor.step > 0) EXPECT_EQ(steps, steps_of_epoch);
     EXPECT_EQ(last, cursor == (Cursor{4, 0}));
@@ -351,41 +204,11 @@ TEST(Restart, MomentsAreAskedForOnceEachAndTheLastIsKnown) {
   EXPECT_TRUE(asked == expected);
 }
 
-// Of a training that is done, saved at its last moment.
-Leg expect_nothing_left(const Training& training, const Layout& layout) {
-  auto finished = train_on(training, layout, "", [](const Cursor&, std::int64_t, bool last) {
-    return last ? Next::kSave : Next::kGoOn;
-  });
-  EXPECT_EQ(finished.saved.size(), 1u);
-  const auto again = train_on(training, layout, finished.saved.at(0), {});
-  EXPECT_TRUE(again.moments.empty());
-  expect_equal_here(again, finished, layout);
-  return finished;
-}
-
-TEST(Restart, AFinishedTrainingHasNothingLeftAndGoesOnForMoreEpochs) {
-  auto training = small_case("adam", "batch");
-  training.config.train.lr_schedule = "constant";
-  const auto layout = layout_of_all();
-  const auto finished = expect_nothing_left(training, layout);
-  training.config.train.epochs = 5;
-  const auto longer = train_on(training, layout, "", {});
-  expect_equal_here(train_on(training, layout, finished.saved.at(0), {}), longer, layout);
-}
-
-TEST(Restart, ATrainingThatStoppedEarlyHasNothingLeft) {
-  auto training = small_case("sgd", "batch");
-  training.config.train.epochs = 40;
-  training.config.train.learning_rate = 0.5;
-  training.config.train.early_stop = 1;
-  EXPECT_TRUE(expect_nothing_left(training, layout_of_all()).outcome.stopped_early);
-}
-
 TEST(Restart, AnEpochThatWasBegunIsFinishedThoughPatienceHasBecomeShorter) {
   auto training = small_case("sgd", "batch");
   training.config.train.epochs = 12;
   training.config.train.learning_rate = 0.5;
-  const auto layout = layout_of_all();
+  const Layout layout;
   std::string saved;  // within the epoch after a first evaluation without a gain
   const auto all = train_on(training, layout, "", [](const Cursor& cursor, std::int64_t, bool) {
     return cursor.step == 1 ? Next::kSave : Next::kGoOn;
@@ -406,7 +229,7 @@ TensorsOf<float> restored(const Training& training, const Config& config,
                           const std::function<void(TrainingState&)>& change) {
   auto other = training;
   other.config = config;
-  const auto saved = train_on(other, layout_of_all(), "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
+  const auto saved = train_on(other, {}, "", at_moment(5, Next::kSaveAndStop)).saved.at(0);
   auto state = checkpoint_from(test_world(), saved).state;
   if (change) change(state);
   const Grid grid(test_world(), 1);
@@ -474,15 +297,6 @@ TEST(Restart, StatisticsOfBatchNormalisationHaveNamesAndTheNumbersOfEarlierVersi
                                      }),
                             now))
       << "the comparison sees statistics";
-}
-
-TEST(Restart, LongEachMomentOfEveryLayout) {
-  for (const bool overlap : {false, true})
-    for (const auto& layout : layouts(overlap)) {
-      if (layout.ranks < test_world().size()) continue;
-      expect_each_moment_to_be_one_to_leave_at(small_case("adam", "batch"), layout);
-      expect_each_moment_to_be_one_to_leave_at(small_case("sgd", "layer"), layout);
-    }
 }
 
 }  // namespace

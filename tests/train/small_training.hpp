@@ -49,59 +49,21 @@ struct Run {
   TrainingResult result;
   std::vector<EpochReport> epochs;
   std::vector<TensorsOf<float>> weights;  // after each epoch
-  TensorsOf<float> last;                  // what train() leaves
-  Evaluation evaluation_of_last;
 };
 
-inline Run train_to_divergence(const Grid& grid, const SmallProblem& problem, const Config& config,
-                               std::int64_t bulk = 5, std::int64_t batches_per_step = kStep,
-                               Topology topology = Topology::kPartitioned) {
-  std::optional<Grid> beside;
-  if (config.run.overlap) beside.emplace(grid.world().duplicate(), grid.replication());
-  std::optional<SampleAhead> ahead;
-  if (beside) ahead.emplace(beside->world());
-  const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology,
-                     beside ? &*beside : nullptr, config.train);
+inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config, std::int64_t bulk = 5,
+                 std::int64_t batches_per_step = kStep, Topology topology = Topology::kPartitioned) {
+  const SmallJob job(grid, problem, config.model.kind, config.sampler.fanout, 1 << 20, topology, nullptr,
+                     config.train);
   Trainer trainer(Cpu{1}, {grid, config, *job.sampler, job.input, *job.task, job.evaluator, bulk,
-                           batches_per_step, ahead ? &*ahead : nullptr});
+                           batches_per_step, nullptr});
   Run run;
   run.result = trainer.train({nullptr, [&](const EpochReport& epoch) {
                                 run.epochs.push_back(epoch);
                                 run.weights.push_back(weights_of(trainer.network()));
                               }});
-  run.last = weights_of(trainer.network());
-  if (!run.result.diverged) run.evaluation_of_last = job.evaluator.evaluate(Cpu{1}, trainer.network());
-  return run;
-}
-
-/// One that comes to its end.
-inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config, std::int64_t bulk = 5,
-                 std::int64_t batches_per_step = kStep, Topology topology = Topology::kPartitioned) {
-  auto run = train_to_divergence(grid, problem, config, bulk, batches_per_step, topology);
   EXPECT_FALSE(run.result.diverged.has_value());
   return run;
-}
-
-/// Training has the bits of one rank alone on every grid, whoever owns which vertices. Returns what
-/// it had.
-inline Run expect_same_training_on_every_grid(SmallProblem problem, const Config& config) {
-  const Grid alone(test_world().split(test_world().rank(), 0), 1);
-  auto expected = train(alone, problem, config);
-  for (const int c : divisors(test_world().size())) {
-    SCOPED_TRACE(fmt::format("c {}", c));
-    problem.owned = kAllOwned[c % 3];
-    const auto run = train(Grid(test_world(), c), problem, config);
-    EXPECT_EQ(run.epochs.size(), expected.epochs.size());
-    for (std::size_t e = 0; e < std::min(run.epochs.size(), expected.epochs.size()); ++e) {
-      EXPECT_EQ(run.epochs[e].loss, expected.epochs[e].loss);
-      EXPECT_EQ(run.epochs[e].train, expected.epochs[e].train);
-      EXPECT_EQ(run.epochs[e].valid, expected.epochs[e].valid);
-    }
-    EXPECT_EQ(run.result.test, expected.result.test);
-    EXPECT_EQ(run.result.confusion, expected.result.confusion);
-    EXPECT_TRUE(same_weights(run.last, expected.last));
-  }
-  return expected;
 }
 
 }  // namespace espalier
