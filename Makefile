@@ -49,8 +49,8 @@ endif
 # Tests and the emulation are compiled oftener than they run, and no option changes a bit: the last -O counts.
 TEST_OPTIMIZATION ?= -O1
 LDLIBS   += $(shell pkg-config --libs $(PKG) 2>/dev/null)
-# CombBLAS is an oracle and a baseline of a bench, no part of the program. Looked for when it is
-# used, as `deps` may just have brought it.
+# CombBLAS is an oracle of the tests and a baseline of the benches, no part of the program. Looked
+# for when it is used, as `deps` may just have brought it.
 COMBBLAS ?= $(shell test -e /usr/include/CombBLAS/CombBLAS.h && echo /usr)
 COMBBLAS_FLAGS = $(if $(COMBBLAS),$(patsubst %,-isystem %/include,$(filter-out /usr,$(COMBBLAS))) -isystem $(COMBBLAS)/include/CombBLAS -DTHREADED -DESPALIER_WITH_COMBBLAS)
 COMBBLAS_LIBS  = $(if $(COMBBLAS),$(patsubst %,-L%/lib,$(filter-out /usr,$(COMBBLAS))) -lCombBLAS -lUsortlib -lGraphGenlib)

@@ -27,7 +27,7 @@ $(BUILD)/obj/tests/%.cu.o: tests/%.cu $(PRECOMPILED) | deps
 # A room's tests are one program, but where those of a file are asked for: linking takes as long for one file as for twenty.
 BY_ROOM      := $(if $(findstring /,$(ONLY)),,$(BATCHES))
 # Those with options of their own, or an operator new, stay apart.
-APART        := $(patsubst %,tests/%_test.cpp,dense/width nn/layer_costs)
+APART        := $(patsubst %,tests/%_test.cpp,dense/width product/combblas graph/components nn/layer_costs)
 rooms_of      = $(sort $(foreach test,$(1),$(word 2,$(subst /, ,$(test)))))
 in_room       = $(filter tests/$(room)/%,$(1))
 TEST_SOURCES := $(filter-out $(APART),$(TESTS:$(BUILD)/tests/%=tests/%.cpp))
@@ -64,6 +64,11 @@ $(KERNELS_BY_WIDTH): $(BUILD)/obj/tests/%.cpp.o: tests/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(COMPILE_TEST) -Wno-psabi $(if $(findstring _16_,$@),$(if $(findstring x86_64,$(shell $(MPICXX) -dumpmachine)),-march=x86-64)) -c -o $@ $<
 $(BUILD)/tests/dense/width_test: $(KERNELS_BY_WIDTH)
+
+# The tests that multiply by CombBLAS; without it what they compare with it is skipped, saying so.
+COMBBLAS_TESTS := product/combblas_test graph/components_test
+$(COMBBLAS_TESTS:%=$(BUILD)/obj/tests/%.cpp.o): private CPPFLAGS += $(COMBBLAS_FLAGS)
+$(COMBBLAS_TESTS:%=$(BUILD)/tests/%): private LDLIBS += $(COMBBLAS_LIBS)
 
 # How kernels run, the first also for the program that Python tests start: builds, and their names in tests/run.py.
 GPU_HERE     := $(wildcard /dev/nvidia[0-9] /dev/dxg)

@@ -9,7 +9,7 @@ from tests.app.program import LONG
 from tests.elsewhere.other_build import Elsewhere, OtherBuild, cached, need, root_of
 
 PACKAGES = ("libopenmpi-dev libhdf5-openmpi-dev libtomlplusplus-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libzip-dev libzstd-dev "
-            "libmetis-dev liburing-dev librandom123-dev nlohmann-json3-dev libgtest-dev libeigen3-dev").split()
+            "libmetis-dev liburing-dev libcombblas-dev librandom123-dev nlohmann-json3-dev libgtest-dev libeigen3-dev").split()
 
 
 @unittest.skipUnless(LONG, "long: a build for ARM")

@@ -14,7 +14,8 @@ class LongMpich(Elsewhere):
     def setUp(self):
         super().setUp()
         need("mpich", "libmpich-dev", "libhdf5-mpich-dev")
-        self.build = OtherBuild("mpich", "MPICXX=mpicxx.mpich", "PKG=hdf5-mpich fmt spdlog zlib libzip libzstd",
+        # Debian's CombBLAS is for Open MPI.
+        self.build = OtherBuild("mpich", "MPICXX=mpicxx.mpich", "PKG=hdf5-mpich fmt spdlog zlib libzip libzstd", "COMBBLAS=",
                                 launcher="mpirun.mpich", compiled_with={"MPICH_CXX": cached("g++")})
         self.build.make_program()
 
