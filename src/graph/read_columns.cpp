@@ -404,7 +404,7 @@ void read_everything(const Communicator& comm, const GraphFile& file) {
         if (!apart) return;
         for (const auto column : rows.indices) ++entries[info.schema.relation_of(column)];
       },
-      1 + info.edges / info.nodes);
+      1 + info.edges / std::max<std::int64_t>(1, info.nodes));
   comm.all_reduce(std::span(entries), Reduction::kSum, "graph file");
   if (apart) check_edge_features(file, entries);
   for (int type = 0; type < std::ssize(info.types); ++type) {

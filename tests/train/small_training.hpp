@@ -49,6 +49,7 @@ struct Run {
   TrainingResult result;
   std::vector<EpochReport> epochs;
   std::vector<TensorsOf<float>> weights;  // after each epoch
+  TensorsOf<float> last;                  // what train() leaves
 };
 
 inline Run train(const Grid& grid, const SmallProblem& problem, const Config& config, std::int64_t bulk = 5,
@@ -62,6 +63,7 @@ inline Run train(const Grid& grid, const SmallProblem& problem, const Config& co
                                 run.epochs.push_back(epoch);
                                 run.weights.push_back(weights_of(trainer.network()));
                               }});
+  run.last = weights_of(trainer.network());
   EXPECT_FALSE(run.result.diverged.has_value());
   return run;
 }

@@ -72,7 +72,7 @@ TEST_F(TrainerOnGpu, SamplesTheSameAndLearnsTheSameAsTheCpu) {
       }
       for (std::size_t k = 0; k < run.weights.size(); ++k)
         for (std::size_t i = 0; i < run.weights[k].size(); ++i)
-          EXPECT_NEAR(run.weights[k][i], expected.weights.back()[k].data[i], 1e-3) << k << " " << i;
+          EXPECT_NEAR(run.weights[k][i], expected.last[k].data[i], 1e-3) << k << " " << i;
     }
 }
 
