@@ -1,4 +1,4 @@
-#include "tensor_updates.inl.hpp"
+#include "tensor_updates.both.cu"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "tensor_updates.inl.hpp"
+#include "tensor_updates.both.cu"
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"

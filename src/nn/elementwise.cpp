@@ -1,4 +1,4 @@
-#include "elementwise.inl.hpp"
+#include "elementwise.both.cu"
 
 #include "row_sum.hpp"
 

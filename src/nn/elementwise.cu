@@ -1,4 +1,4 @@
-#include "elementwise.inl.hpp"
+#include "elementwise.both.cu"
 
 #include "device_row_sum.hpp"
 #include "espalier/base/launch.hpp"

@@ -1,4 +1,4 @@
-#include "exclude_edges.inl.hpp"
+#include "exclude_edges.both.cu"
 
 #include "espalier/sample/local_ids.hpp"
 

@@ -1,7 +1,7 @@
 // Leaving entries out on a GPU: a thread for each row.
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/launch.hpp"
-#include "exclude_edges.inl.hpp"
+#include "exclude_edges.both.cu"
 
 namespace espalier {
 
