@@ -67,7 +67,7 @@ EIGEN_FLAGS = $(shell pkg-config --cflags eigen3 2>/dev/null | sed 's/-I/-isyste
 # Debian's h5py and numpy serve the tests and scripts; a python3 that lacks them is passed over.
 PYTHON   ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import h5py, numpy' 2>/dev/null && echo $$p && break; done)
 
-SOURCES  := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))
+SOURCES  := $(foreach room,$(ROOMS),$(sort $(wildcard src/$(room)/*.cpp src/$(room)/*.both.cu)))
 TESTS    := $(patsubst tests/%.cpp,$(BUILD)/tests/%,$(sort $(wildcard tests/*/*_test.cpp)))
 # Linked to every test, of each build.
 TEST_SUPPORT := $(BUILD)/obj/tests/mpi_main.cpp.o $(BUILD)/obj/tests/dense/eigen_oracle.cpp.o

@@ -8,6 +8,7 @@
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
 # All take the objects of the CPU build. What tests in job/, library/ and app/ whether CUDA was built is compiled once more, for all of them.
+# NAME.both.cu is compiled for the CPU too, where `Space` in it is Cpu (base/space.hpp).
 # A .cu file without kernels (one that composes others; most tests) is plain C++: the C++ compiler
 # reads it once, for all builds, and nvcc never.
 #
@@ -22,7 +23,7 @@ GENCODE     ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code
 # Never --expt-relaxed-constexpr: device code could then call the standard library's functions, and nvcc before 13.4 compiles
 # some of them to wrong code without a word (docs/gpu.md). Without it such a call is an error in device code; -diag-error makes it
 # one in functions that both sides share, too.
-NVCCFLAGS   += -std=c++20 -O3 -lineinfo --fmad=false --extended-lambda -diag-suppress 186 -diag-error 20011,20012,20013,20014,20015 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
+NVCCFLAGS   += -std=c++20 -O3 -DESPALIER_FOR_CUDA -lineinfo --fmad=false --extended-lambda -diag-suppress 186 -diag-error 20011,20012,20013,20014,20015 -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1 \
                -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-ffp-contract=off,-fopenmp,-Wno-unknown-pragmas $(GENCODE) $(if $(WERROR),-Werror all-warnings -Xcompiler -Werror)
 MPI_INCLUDES = $(patsubst -I%,-isystem %,$(filter -I%,$(shell $(MPICXX) --showme:compile 2>/dev/null || $(MPICXX) -show 2>/dev/null || $(MPICXX) --cray-print-opts=cflags 2>/dev/null)))
 CUDA_LIBS    = -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcudart -lcublasLt -lcublas -lcusparse -lnccl -ldl
@@ -47,7 +48,7 @@ TWINS         = $(filter src/$(room)/%,$(PLAIN_CUDA))
 TWIN_BATCHES := $(if $(BATCHES),$(foreach room,$(ROOMS),$(call in_batches,$(TWINS),$(room)/twins)))
 BATCHES      += $(TWIN_BATCHES)
 # The object of a .cu file, and the library's, in build $(1).
-gpu_object    = $(if $(filter $(2),$(PLAIN_CUDA)),$(BUILD),build/$(1))/obj/$(2:src/%=%).o
+gpu_object    = $(if $(filter $(2),$(PLAIN_CUDA)),$(BUILD)/obj$(if $(filter %.both.cu,$(2)),/with_cuda),build/$(1)/obj)/$(2:src/%=%).o
 file_by_file  = $(TWIN_BATCHES:%=$(BUILD)/obj/%.cpp.o) $(foreach source,$(if $(TWIN_BATCHES),$(KERNEL_SOURCES),$(CUDA_SOURCES)),$(call gpu_object,$(1),$(source)))
 # Those rooms, of about the same work; a room that is not named is by itself.
 ROOMS_AT_ONCE = sparse+sample+history feature+nn+train base+comm+partition+product
@@ -69,7 +70,11 @@ $(BUILD)/obj/%.cu.o: src/%.cu | deps
 	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ -x c++ $<
 
 # They put kernels in order, and compute nothing. The last -O counts.
-$(TWIN_BATCHES:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O1
+$(TWIN_BATCHES:%=$(BUILD)/obj/%.cpp.o): CXXFLAGS += -O1 -DESPALIER_FOR_CUDA
+
+$(BUILD)/obj/with_cuda/%.both.cu.o: src/%.both.cu | deps
+	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"
+	@$(MPICXX) $(CPPFLAGS) $(CXXFLAGS) -O1 -DESPALIER_FOR_CUDA -MMD -MP -c -o $@ -x c++ $<
 
 # The object, and what ptxas says of its kernels, which is for `make gpu-static`.
 build/cuda/obj/%.cu.o build/cuda/obj/%.cu.ptxas: src/%.cu | deps
@@ -97,7 +102,7 @@ build/cuda/obj/bench/%.cu.o: bench/%.cu | deps
 	@mkdir -p $(@D) && echo "nvcc   $<"
 	@$(NVCC) $(CPPFLAGS) -Ibench $(MPI_INCLUDES) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) $(TEST_OPTIMIZATION) -Wno-unknown-pragmas \
+EMULATE = $(MPICXX) $(CPPFLAGS) -isystem tests/emulation -Itests $(CXXFLAGS) $(TEST_OPTIMIZATION) -DESPALIER_FOR_CUDA -Wno-unknown-pragmas \
           -Wno-ignored-attributes -Wno-attributes -MMD -MP
 
 build/emulated/obj/%.cu.o: src/%.cu $(EMULATION_HEADERS) | deps

@@ -8,8 +8,8 @@
 SMPI_INCLUDE      ?= /usr/include/smpi
 SIMULATED_ROOMS   := base comm sparse product sample feature
 SIMULATED_WITHOUT := src/base/config% src/product/read_% src/feature/read_%
-SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp)))) \
-                     $(addprefix src/partition/,cut_order.cpp group_by_owner.cpp held_types.cpp ownership.cpp row_holders.cpp) \
+SIMULATED_SOURCES := $(filter-out $(SIMULATED_WITHOUT),$(foreach room,$(SIMULATED_ROOMS),$(sort $(wildcard src/$(room)/*.cpp src/$(room)/*.both.cu)))) \
+                     $(addprefix src/partition/,cut_order.cpp group_by_owner.both.cu held_types.cpp ownership.cpp ownership.both.cu row_holders.cpp) \
                      src/graph/schema.cpp src/dense/gather.cpp src/dense/spmm.cpp bench/simulated/scaling.cpp
 SIMULATED_OBJECTS := $(SIMULATED_SOURCES:%=build/simulated/obj/%.o)
 SIMULATED_POINTS  ?= build/simulated/points.csv
@@ -40,6 +40,10 @@ simulated-study: simulated-smoke
 build/simulated/obj/%.cpp.o: %.cpp
 	@mkdir -p $(@D) && echo "smpi   $<"
 	@$(SIMULATE) -MMD -MP -c -o $@ $<
+
+build/simulated/obj/%.cu.o: %.cu
+	@mkdir -p $(@D) && echo "smpi   $<"
+	@$(SIMULATE) -MMD -MP -c -o $@ -x c++ $<
 
 build/simulated/scaling: $(SIMULATED_OBJECTS)
 	@smpicxx -fopenmp -o $@ $^ $(shell pkg-config --libs fmt spdlog zlib 2>/dev/null)

@@ -4,6 +4,7 @@
 #include "espalier/base/launch.hpp"
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/row_store.hpp"
+#include "espalier/sparse/device_csr.hpp"
 
 namespace espalier {
 
@@ -35,6 +36,13 @@ std::int64_t list_edges(const Cuda& cuda, const BlockView<Cuda>& block, const st
   });
   const std::int64_t end = count;
   return read_at(cuda, place, {&end, 1})[0];
+}
+
+EntryIndexOn<Cuda> to_device(const Cuda& cuda, const EntryIndex& index) {
+  const DevicePurpose purpose("features of edges");
+  return std::visit(
+      [&](const auto& entries) { return EntryIndexOn<Cuda>{upload(cuda, entries, Placement::kDevice)}; },
+      index.entries);
 }
 
 EdgeStoreOn<Cuda> to_device(const Cuda& cuda, const DeviceGrid& grid, const EdgeStore& host,

@@ -125,7 +125,7 @@ void RowStoreOn<Space>::group(const Space& space, const Array<Space, std::int64_
   Array<Space, std::int64_t> rows(count);
   rows_of_entries(space, ids.data(), count, entries_->columns(), rows.data());
   group_by_owner(space, rows.data(), count, owners(space), groups, storage_.part());
-  put_entries(space, ids.data(), groups.order, groups.ids);
+  put_entries(space, ids.data(), groups);
 }
 
 template <class Space>

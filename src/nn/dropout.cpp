@@ -153,9 +153,21 @@ void relu_dropout_backward(const Cpu& cpu, double rate, ConstMatrixView<T> h, Ma
   if (sums != nullptr) sum_rows<T>(cpu, gradient, *sums);
 }
 
+template <class T>
+void scale_drawn_rows(const Cpu& cpu, const std::uint8_t* drawn, const std::int64_t* positions, double weight,
+                      MatrixView<T> rows) {
+  const auto factor = static_cast<T>(weight);
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) if (rows.rows > 256)
+  for (std::int64_t k = 0; k < rows.rows; ++k)
+    if (drawn[positions[k]] != 0)
+      for (std::int64_t j = 0; j < rows.columns; ++j) rows(k, j) *= factor;
+}
+
 #define ESPALIER_INSTANTIATE(T)                                                                      \
   template void dropout<T>(const Cpu&, const RandomStream&, double, ConstMatrixView<T>, Matrix<T>&); \
   template void relu_dropout<T>(const Cpu&, const RandomStream&, double, MatrixView<T>);             \
+  template void scale_drawn_rows<T>(const Cpu&, const std::uint8_t*, const std::int64_t*, double,    \
+                                    MatrixView<T>);                                                  \
   template void relu_dropout_backward<T>(const Cpu&, double, ConstMatrixView<T>, MatrixView<T>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

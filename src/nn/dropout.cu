@@ -114,10 +114,22 @@ void relu_dropout_backward(const Cuda& cuda, double rate, ConstMatrixView<T, Cud
   });
 }
 
+template <class T>
+void scale_drawn_rows(const Cuda& cuda, const std::uint8_t* drawn, const std::int64_t* positions,
+                      double weight, MatrixView<T, Cuda> rows) {
+  const auto factor = static_cast<T>(weight);
+  for_each_in_rows(cuda, "scale_drawn_rows", rows.rows, rows.columns,
+                   [=] __device__(std::int64_t k, std::int64_t j) {
+                     if (drawn[positions[k]] != 0) rows(k, j) *= factor;
+                   });
+}
+
 template void dropout<float>(const Cuda&, const RandomStream&, double, ConstMatrixView<float, Cuda>,
                              Matrix<float, Cuda>&);
 template void relu_dropout<float>(const Cuda&, const RandomStream&, double, MatrixView<float, Cuda>);
 template void relu_dropout_backward<float>(const Cuda&, double, ConstMatrixView<float, Cuda>,
                                            MatrixView<float, Cuda>, Matrix<float, Cuda>*);
+template void scale_drawn_rows<float>(const Cuda&, const std::uint8_t*, const std::int64_t*, double,
+                                      MatrixView<float, Cuda>);
 
 }  // namespace espalier

@@ -7,7 +7,6 @@
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
-#include "row_sum.hpp"
 
 namespace espalier {
 
@@ -278,7 +277,11 @@ template <class T>
 void layer_norm_backward(const Cuda& cuda, const Matrix<T, Cuda>& normalized,
                          const Matrix<T, Cuda>& inverse_deviation, const Matrix<T, Cuda>& scale,
                          Matrix<T, Cuda>& gradient, Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift) {
-  sum_scale_and_shift(cuda, normalized, gradient, dscale, dshift);
+  T *const to_scale = dscale.data.data(), *const to_shift = dshift.data.data();
+  sum_scale_and_shift(cuda, normalized, gradient, [=] __device__(std::int64_t j, const ScaleAndShift& sum) {
+    to_scale[j] = static_cast<T>(sum.scale);
+    to_shift[j] = static_cast<T>(sum.shift);
+  });
   launch(cuda, "layer_norm_backward", backward_of_rows, dim3(blocks_for(gradient.rows, kRowsOfBlock)),
          dim3(kBlockThreads), gradient.rows, gradient.columns, scale.data.data(), normalized.data.data(),
          inverse_deviation.data.data(), gradient.data.data());

@@ -5,22 +5,13 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/dense/matrix.hpp"
+#include "espalier/nn/convolution.hpp"
 
 namespace espalier {
 
 /// sum [1, columns] = the sum over the rows of dz [rows, columns], added in double.
-template <class T>
-void sum_rows(const Cpu& cpu, ConstMatrixView<T> dz, Matrix<T>& sum) {
-  const auto sums = workspace<struct RowSums, double>(static_cast<std::size_t>(dz.columns));
-  sum_over_rows(cpu, dz.rows, sums, [&](std::int64_t i, double* partial) {
-    for (std::int64_t j = 0; j < dz.columns; ++j) partial[j] += static_cast<double>(dz.row(i)[j]);
-  });
-  for (std::size_t j = 0; j < sums.size(); ++j) sum.data[j] = static_cast<T>(sums[j]);
-}
-
-/// The same on a GPU, bit for bit.
-template <class T>
-void sum_rows(const Cuda& cuda, ConstMatrixView<T, Cuda> dz, Matrix<T, Cuda>& sum);
+template <class T, class Space>
+void sum_rows(const Space&, ConstViewOn<Space, T> dz, MatrixOn<Space, T>& sum);
 
 /// gradient_ij = update(i, j, gradient_ij); unless `sums` [1, columns] is null, it becomes the sums
 /// over the rows. The CUDA implementation is in device_row_sum.hpp.
@@ -52,10 +43,5 @@ std::span<double> sum_scale_and_shift(const Cpu& cpu, const Matrix<T>& normalize
   }
   return sums;
 }
-
-/// The same sums on a GPU, bit for bit, without the doubles.
-template <class T>
-void sum_scale_and_shift(const Cuda& cuda, const Matrix<T, Cuda>& normalized, const Matrix<T, Cuda>& dy,
-                         Matrix<T, Cuda>& dscale, Matrix<T, Cuda>& dshift);
 
 }  // namespace espalier

@@ -35,14 +35,4 @@ Ownership HeldTypes::owners(const Ownership& vertices) const {
   }));
 }
 
-void numbers_of(const Cpu&, const HeldTypes& held, std::span<const TypeRun> runs,
-                std::span<const std::int64_t> vertices, Buffer<std::int64_t>& numbers) {
-  numbers.clear();
-  for (const auto& run : runs) {
-    if (!held.holds_type(run.type)) continue;
-    const auto shift = held.shift(run.type);
-    for (auto k = run.begin; k < run.end; ++k) numbers.push_back(vertices[k] - shift);
-  }
-}
-
 }  // namespace espalier

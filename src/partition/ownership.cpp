@@ -116,16 +116,6 @@ Ownership Ownership::gathered(const std::vector<int>& parts, int part) const {
   }));
 }
 
-template <class Id>
-std::int64_t to_places(const Cpu& cpu, const OwnersOn<Cpu>& owners, int part, Id* ids, std::int64_t count) {
-  if (!owners.is_map()) return owners.bounds[part];
-  const auto places = owners.places(cpu, part);
-  for (std::int64_t k = 0; k < count; ++k) ids[k] = static_cast<Id>(places.view(ids[k]));
-  return 0;
-}
-template std::int64_t to_places(const Cpu&, const OwnersOn<Cpu>&, int, std::int32_t*, std::int64_t);
-template std::int64_t to_places(const Cpu&, const OwnersOn<Cpu>&, int, std::int64_t*, std::int64_t);
-
 std::int64_t vertex_at(const PartMarks<Cpu>& marks, std::int64_t k) {
   // The last word before which there are at most k marks has the one.
   const auto word = std::ranges::upper_bound(marks.before, k) - marks.before.begin() - 1;

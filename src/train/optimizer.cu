@@ -15,15 +15,6 @@ struct Updates {
   TensorUpdate<T, Step> tensors[kTensorsOfLaunch];
 };
 
-template <class T>
-__device__ void update(const TensorUpdate<T, SgdStep<T>>& tensor, std::int64_t e) {
-  update_element(tensor.step, tensor.gradient[e], tensor.first[e], tensor.weight[e]);
-}
-template <class T>
-__device__ void update(const TensorUpdate<T, AdamStep<T>>& tensor, std::int64_t e) {
-  update_element(tensor.step, tensor.gradient[e], tensor.first[e], tensor.second[e], tensor.weight[e]);
-}
-
 template <class T, class Step>
 __global__ void __launch_bounds__(kBlockThreads) update_kernel(Updates<T, Step> updates) {
   const auto& tensor = updates.tensors[blockIdx.y];

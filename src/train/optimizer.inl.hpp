@@ -48,6 +48,15 @@ struct TensorUpdate {
   T* weight;
 };
 
+template <class T>
+ESPALIER_HD inline void update(const TensorUpdate<T, SgdStep<T>>& tensor, std::int64_t e) {
+  update_element(tensor.step, tensor.gradient[e], tensor.first[e], tensor.weight[e]);
+}
+template <class T>
+ESPALIER_HD inline void update(const TensorUpdate<T, AdamStep<T>>& tensor, std::int64_t e) {
+  update_element(tensor.step, tensor.gradient[e], tensor.first[e], tensor.second[e], tensor.weight[e]);
+}
+
 /// Updates all the tensors. Step: SgdStep or AdamStep.
 template <class T, class Step>
 void update_tensors(const Cpu&, std::span<const TensorUpdate<T, Step>> updates);

@@ -57,8 +57,10 @@ class Make(unittest.TestCase):
             compilations.setdefault(source, []).append(compiler)
         for source in ("tests/nn/layer_test.cu", "src/nn/network.cu", "src/train/trainer.cu"):
             self.assertEqual(compilations.get(source), ["mpicxx"], source)
-        for source in ("tests/base/device_algorithms_test.cu", "src/dense/spmm.cu", "src/nn/row_sum.cu"):
+        for source in ("tests/base/device_algorithms_test.cu", "src/dense/spmm.cu", "src/nn/dropout.cu"):
             self.assertEqual(sorted(compilations.get(source, [])), ["mpicxx", "the-nvcc"], source)
+        # Of both spaces: for the CPU, for the emulation, and by nvcc.
+        self.assertEqual(sorted(compilations.get("src/nn/elementwise.both.cu", [])), ["mpicxx", "mpicxx", "the-nvcc"])
         self.assertEqual(set(compilations), {str(path.relative_to(ROOT)) for path in ROOT.glob("src/*/*.cu")}
                          | {"tests/nn/layer_test.cu", "tests/base/device_algorithms_test.cu"})
 

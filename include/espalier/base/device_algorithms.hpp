@@ -1,5 +1,5 @@
-// Prefix sums, sorts and reductions of device arrays: CUB's, behind signatures that need no
-// CUDA header. All are asynchronous; sums of integers wrap modulo 2^64 (2^32) and are exact in
+// Prefix sums, sorts and reductions. Those of device arrays are CUB's, behind signatures that need
+// no CUDA header. All are asynchronous; sums of integers wrap modulo 2^64 (2^32) and are exact in
 // any order.
 #pragma once
 
@@ -13,6 +13,11 @@ namespace espalier {
 /// and does not overlap `in`. T: int32_t, int64_t, uint64_t.
 template <class T>
 void exclusive_sum(const Cuda& cuda, const T* in, T* out, std::int64_t count);
+template <class T>
+void exclusive_sum(const Cpu&, const T* in, T* out, std::int64_t count) {
+  out[0] = 0;
+  for (std::int64_t k = 0; k < count; ++k) out[k + 1] = out[k] + in[k];
+}
 
 /// sorted = keys ascending (stable), `values` alongside. Bits [0, bits) of the keys decide. Key:
 /// uint32_t, uint64_t. sorted_keys and sorted_values must not overlap keys and values.

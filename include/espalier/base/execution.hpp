@@ -40,9 +40,9 @@ using ForSpace = std::conditional_t<std::is_same_v<Space, Cuda>, OnGpu, OnCpu>;
 template <class Space, class T>
 using Array = ForSpace<Space, Buffer<T>, DeviceArray<T>>;
 
-// Work on elements that every space does alike, so that its body is written once, in a file that a
-// .cpp and a .cu include: the CPU implementations of for_each and for_each_in_rows
-// (base/launch.hpp).
+// Work on elements that every space does alike, so that its body is written once, in a
+// NAME.both.cu (base/kernels.hpp): the CPU implementations of for_each, for_rows and
+// for_each_in_rows (base/launch.hpp).
 
 inline constexpr std::int64_t kElementsOfAThread = 16384;  ///< fewer are done by one thread
 
@@ -52,6 +52,15 @@ void for_each(const Cpu& cpu, const char* /*name*/, std::int64_t count, Function
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) \
     firstprivate(function) if (count > kElementsOfAThread)
   for (std::int64_t i = 0; i < count; ++i) function(i);
+}
+
+/// function(i) for every i < rows, which have `elements` among them to work on.
+template <class Function>
+void for_rows(const Cpu& cpu, const char* /*name*/, std::int64_t rows, std::int64_t elements,
+              Function function) {
+#pragma omp parallel for num_threads(cpu.threads) schedule(static) \
+    firstprivate(function) if (elements > kElementsOfAThread)
+  for (std::int64_t i = 0; i < rows; ++i) function(i);
 }
 
 /// function(i, j) for every i < rows and j < columns.

@@ -76,6 +76,13 @@ void for_each(const Cuda& cuda, const char* name, std::int64_t count, const Func
          count, function);
 }
 
+/// function(i) for every i < rows, each by a thread of its own, however many elements they have.
+template <class Function>
+void for_rows(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t /*elements*/,
+              const Function& function) {
+  for_each(cuda, name, rows, function);
+}
+
 template <class Function>
 struct OfElement {
   Divisor by_columns;

@@ -67,11 +67,6 @@ __global__ void __launch_bounds__(kWarp)
   finish(j, sum);
 }
 
-struct KeepNothing {
-  template <class Sum>
-  __device__ void operator()(std::int64_t, std::int64_t, const Sum&) const {}
-};
-
 }  // namespace column_sums
 
 /// finish(j, sum over i < rows of value(i, j)) for j < width < 2^21, also when there are no rows.
@@ -89,6 +84,22 @@ void sum_over_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, cons
          rows, width, partials.data(), value, keep);
   launch(cuda, "add_chunks", add_chunks<Sum, Finish>, dim3(blocks_for(width, kWarp)), dim3(kWarp),
          partials.data(), chunks, width, finish);
+}
+
+/// finish(the sum of value(i, j) over all i < rows and j < width): column by column, then over the
+/// columns.
+template <class Value, class Finish, class Keep = column_sums::KeepNothing>
+void sum_of_all(const Cuda& cuda, const char* name, std::int64_t rows, std::int64_t width, const Value& value,
+                const Finish& finish, const Keep& keep = {}) {
+  DeviceArray<double> columns(static_cast<std::size_t>(width));
+  double* const of_column = columns.data();
+  sum_over_rows(
+      cuda, rows, width, value, [=] __device__(std::int64_t j, double sum) { of_column[j] = sum; }, keep);
+  for_each(cuda, name, 1, [=] __device__(std::int64_t) {
+    double total = 0;
+    for (std::int64_t j = 0; j < width; ++j) total += of_column[j];
+    finish(total);
+  });
 }
 
 }  // namespace espalier

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "espalier/partition/ownership.hpp"
+#include "espalier/partition/group_by_owner.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
@@ -36,12 +36,10 @@ void rows_of_entries(const Cpu&, const std::int64_t* numbers, std::int64_t count
 void rows_of_entries(const Cuda&, const std::int64_t* numbers, std::int64_t count, std::int64_t columns,
                      std::int64_t* rows);
 
-/// ids[j] = numbers[order[j]], where a list was grouped by owner. Id: int32_t or int64_t.
-template <class Id>
-void put_entries(const Cpu&, const std::int64_t* numbers, const Buffer<std::int64_t>& order, Buffer<Id>& ids);
-template <class Id>
-void put_entries(const Cuda&, const std::int64_t* numbers, const DeviceArray<std::int64_t>& order,
-                 DeviceArray<Id>& ids);
+/// The ids of groups become numbers of entries, where the list of their rows was grouped by owner.
+/// Id: int32_t or int64_t.
+template <class Id, class Space>
+void put_entries(const Space&, const std::int64_t* numbers, OwnerGroups<Id, Space>& groups);
 
 /// The place of (row, column) among all entries of the matrix; behind them where it is not one.
 template <class Index>
@@ -61,11 +59,8 @@ ESPALIER_HD inline std::int64_t entry_place(const std::int64_t* indptr, const In
 
 /// ids[0 .. count), numbers of entries of my rows, become rows of the store. `place`: of a row of
 /// the matrix among mine.
-template <class Id>
-void find_entries(const Cpu&, const EntryIndexOn<Cpu>& index, const PlaceOf& place, Id* ids,
-                  std::int64_t count);
-template <class Id>
-void find_entries(const Cuda&, const EntryIndexOn<Cuda>& index, const PlaceOf& place, Id* ids,
+template <class Id, class Space>
+void find_entries(const Space&, const EntryIndexOn<Space>& index, const PlaceOf& place, Id* ids,
                   std::int64_t count);
 
 }  // namespace espalier

@@ -104,9 +104,21 @@ using RowCache = RowCacheOn<Cpu>;
 struct CacheSize {
   std::int64_t rows, row_bytes;
 };
-/// What each of several caches gets of `bytes`: its share by the bytes that it could hold, no more
-/// than those.
-std::vector<std::int64_t> cache_shares(std::span<const CacheSize> caches, std::int64_t bytes);
+/// What each of several caches gets of `bytes`: its share by the bytes that it could hold, in whole
+/// pieces of all rows, no more than those.
+inline std::vector<std::int64_t> cache_shares(std::span<const CacheSize> caches, std::int64_t bytes) {
+  std::vector<double> most;
+  double all = 0;
+  for (const auto& cache : caches) {
+    const auto row = static_cast<double>(cache.row_bytes + RowCache::kFoundBy);
+    most.push_back(row * static_cast<double>(cache.rows + RowCache::kPieceRows));
+    all += most.back();
+  }
+  const auto used = std::min(static_cast<double>(std::max<std::int64_t>(0, bytes)), all);
+  std::vector<std::int64_t> shares;
+  for (const auto one : most) shares.push_back(static_cast<std::int64_t>(used * (one / all)));
+  return shares;
+}
 
 /// What caches of so many rows take at most, of `memory` bytes.
 struct CacheBytes {

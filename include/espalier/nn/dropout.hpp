@@ -73,4 +73,13 @@ template <class T>
 void relu_dropout_backward(const Cuda&, double rate, ConstMatrixView<T, Cuda> h, MatrixView<T, Cuda> gradient,
                            Matrix<T, Cuda>* sums = nullptr);
 
+/// Gradients of rows that a draw has chosen: rows(k, :) *= weight where drawn[positions[k]] is not
+/// 0; positions [rows.rows]; memory of the space. The host does not wait.
+template <class T>
+void scale_drawn_rows(const Cpu&, const std::uint8_t* drawn, const std::int64_t* positions, double weight,
+                      MatrixView<T> rows);
+template <class T>
+void scale_drawn_rows(const Cuda&, const std::uint8_t* drawn, const std::int64_t* positions, double weight,
+                      MatrixView<T, Cuda> rows);
+
 }  // namespace espalier

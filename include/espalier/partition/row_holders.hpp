@@ -3,7 +3,6 @@
 // and a table of sets. So nobody is asked who holds a row.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -18,10 +17,22 @@ namespace espalier {
 /// A set of parts is 64 bits.
 inline constexpr int kMostHolders = 64;
 
+/// How many bits are set, and the place of the lowest of them.
+ESPALIER_HD inline int count_bits(std::uint64_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __popcll(bits);
+#else
+  return __builtin_popcountll(bits);
+#endif
+}
+ESPALIER_HD inline int lowest_bit(std::uint64_t bits) {
+  return count_bits((bits & (0 - bits)) - 1);
+}
+
 /// Calls use(part) for the parts of a set, ascending.
 template <class Use>
-void for_each_part(std::uint64_t set, Use use) {
-  for (; set != 0; set &= set - 1) use(std::countr_zero(set));
+ESPALIER_HD inline void for_each_part(std::uint64_t set, Use use) {
+  for (; set != 0; set &= set - 1) use(lowest_bit(set));
 }
 
 /// The parts that hold a row, as bits: one at least. Small: copied into kernels.

@@ -17,6 +17,8 @@
 
 namespace espalier {
 
+inline constexpr std::size_t kTruePositive = 0, kFalsePositive = 1, kFalseNegative = 2;
+
 /// The counts of `logits` [rows, classes] against `labels` [rows], host memory: [3 * classes],
 /// class after class (tp, fp, fn). The prediction is the largest logit, the lowest class of
 /// equal ones.

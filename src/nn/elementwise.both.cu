@@ -1,13 +1,16 @@
-// Kernels that every space does alike, an element of their result for a thread: elementwise.cpp and
-// elementwise.cu instantiate them. Headers say what they compute.
-#pragma once
-
+// Kernels that every space does alike, an element of their result for a thread. Headers say what
+// they compute.
 #include "edge_softmax_rules.hpp"
 #include "edge_terms.hpp"
 #include "entry_softmax.hpp"
-#include "espalier/base/execution.hpp"
+#include "espalier/base/kernels.hpp"
 #include "espalier/nn/between_layers.hpp"
 #include "espalier/nn/own_rows.hpp"
+#include "row_sum.hpp"
+
+#if defined(ESPALIER_FOR_CUDA)
+#include "device_row_sum.hpp"
+#endif
 
 namespace espalier {
 
@@ -50,9 +53,107 @@ void dropout_of_pairs(const Space& space, const RandomStream& stream, double rat
 }
 
 template <class T, class Space>
+void sum_rows(const Space& space, ConstViewOn<Space, T> dz, MatrixOn<Space, T>& sum) {
+  T* const out = sum.data.data();
+  sum_over_rows(
+      space, dz.rows, dz.columns,
+      [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t j) { return static_cast<double>(dz(i, j)); },
+      [=] ESPALIER_DEVICE(std::int64_t j, double of_column) { out[j] = static_cast<T>(of_column); });
+}
+
+template <class T, class Space>
 void add_rows(const Space& space, ConstViewOn<Space, T> x, ViewOn<Space, T> y) {
   for_each(space, "add_rows", y.rows * y.columns,
            [=] ESPALIER_DEVICE(std::int64_t e) { y.data[e] += x.data[e]; });
+}
+
+// ---- of a vertex's own vector ----
+
+namespace {
+
+/// A number for every element: the CPU reads it before, so that loops over elements are of vectors.
+template <class T>
+struct ReadNumber {
+  T value;
+  T operator*() const { return value; }
+};
+template <class T>
+ReadNumber<T> number_at(const Cpu&, const T* at) {
+  return {*at};
+}
+template <class T>
+const T* number_at(const Cuda&, const T* at) {
+  return at;
+}
+
+/// The same of a gate, which the CPU computes once.
+template <class T>
+struct GateThere {
+  const T* s;
+  ESPALIER_HD T operator*() const { return gate_of(*s); }
+};
+template <class T>
+ReadNumber<T> gate_at(const Cpu&, const T* s) {
+  return {gate_of(*s)};
+}
+template <class T>
+GateThere<T> gate_at(const Cuda&, const T* s) {
+  return {s};
+}
+
+}  // namespace
+
+template <class T, class Space>
+void add_own_rows(const Space& space, const MatrixOn<Space, T>& eps, ConstViewOn<Space, T> x,
+                  ViewOn<Space, T> y) {
+  const auto factor = number_at(space, eps.data.data());
+  for_each(space, "add_own_rows", y.rows * y.columns,
+           [=] ESPALIER_DEVICE(std::int64_t e) { y.data[e] += (T{1} + *factor) * x.data[e]; });
+}
+
+template <class T, class Space>
+void product_of_own_rows(const Space& space, ConstViewOn<Space, T> x, ConstViewOn<Space, T> y,
+                         MatrixOn<Space, T>& sum) {
+  T* const out = sum.data.data();
+  sum_of_all(
+      space, "product_of_own_rows", x.rows, x.columns,
+      [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t j) {
+        return static_cast<double>(x(i, j)) * static_cast<double>(y(i, j));
+      },
+      [=] ESPALIER_DEVICE(double total) { *out = static_cast<T>(total); });
+}
+
+template <class T, class Space>
+void add_mixed_rows(const Space& space, const MatrixOn<Space, T>& skip, std::int64_t gate,
+                    ConstViewOn<Space, T> x, ConstViewOn<Space, T> y, ViewOn<Space, T> z) {
+  const auto g = gate_at(space, skip.row(gate));
+  for_each(space, "add_mixed_rows", z.rows * z.columns,
+           [=] ESPALIER_DEVICE(std::int64_t e) { z.data[e] += *g * y.data[e] + (T{1} - *g) * x.data[e]; });
+}
+
+template <class T, class Space>
+void mixed_rows_backward(const Space& space, const MatrixOn<Space, T>& skip, std::int64_t gate,
+                         ConstViewOn<Space, T> x, ConstViewOn<Space, T> y, ConstViewOn<Space, T> dz,
+                         ViewOn<Space, T> dy, MatrixOn<Space, T>& dskip) {
+  const auto g = gate_at(space, skip.row(gate));
+  T* const to = dskip.row(gate);
+  sum_of_all(
+      space, "mixed_rows_backward", dz.rows, dz.columns,
+      [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t c) {
+        return static_cast<double>(y(i, c) - x(i, c)) * static_cast<double>(dz(i, c));
+      },
+      [=] ESPALIER_DEVICE(double total) {
+        *to += static_cast<T>(total * static_cast<double>(*g * (T{1} - *g)));
+      },
+      [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t c, double) { dy(i, c) = *g * dz(i, c); });
+}
+
+template <class T, class Space>
+void add_past_gate(const Space& space, const MatrixOn<Space, T>& skip, std::int64_t gate,
+                   ConstViewOn<Space, T> dz, ViewOn<Space, T> dx) {
+  const auto g = gate_at(space, skip.row(gate));
+  for_each(space, "add_past_gate", dz.rows * dz.columns,
+           [=] ESPALIER_DEVICE(std::int64_t e) { dx.data[e] += (T{1} - *g) * dz.data[e]; });
 }
 
 // ---- jumping knowledge ----
@@ -203,7 +304,7 @@ void scale_matrices_backward(const Space& space, const MatrixOn<Space, T>& w, co
       [=] ESPALIER_DEVICE(std::int64_t p, std::int64_t e) { gradient[p * size + e] *= factor * prior[p]; });
 }
 
-#define ESPALIER_INSTANTIATE_ELEMENTWISE(T, Space)                                                           \
+#define ESPALIER_INSTANTIATE(T)                                                                              \
   template void elu<T>(const Space&, MatrixView<T, Space>);                                                  \
   template void elu_backward<T>(const Space&, ConstMatrixView<T, Space>, T, MatrixView<T, Space>,            \
                                 Matrix<T, Space>*);                                                          \
@@ -232,6 +333,21 @@ void scale_matrices_backward(const Space& space, const MatrixOn<Space, T>& w, co
   template void scale_matrices<T>(const Space&, const Matrix<T, Space>&, const Matrix<T, Space>&, T,         \
                                   Matrix<T, Space>&);                                                        \
   template void scale_matrices_backward<T>(const Space&, const Matrix<T, Space>&, const Matrix<T, Space>&,   \
-                                           T, Matrix<T, Space>&, Matrix<T, Space>&);
+                                           T, Matrix<T, Space>&, Matrix<T, Space>&);                         \
+  template void sum_rows<T>(const Space&, ConstMatrixView<T, Space>, Matrix<T, Space>&);                     \
+  template void add_own_rows<T>(const Space&, const Matrix<T, Space>&, ConstMatrixView<T, Space>,            \
+                                MatrixView<T, Space>);                                                       \
+  template void product_of_own_rows<T>(const Space&, ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,   \
+                                       Matrix<T, Space>&);                                                   \
+  template void add_mixed_rows<T>(const Space&, const Matrix<T, Space>&, std::int64_t,                       \
+                                  ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,                      \
+                                  MatrixView<T, Space>);                                                     \
+  template void mixed_rows_backward<T>(const Space&, const Matrix<T, Space>&, std::int64_t,                  \
+                                       ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,                 \
+                                       ConstMatrixView<T, Space>, MatrixView<T, Space>, Matrix<T, Space>&);  \
+  template void add_past_gate<T>(const Space&, const Matrix<T, Space>&, std::int64_t,                        \
+                                 ConstMatrixView<T, Space>, MatrixView<T, Space>);
+ESPALIER_FOR_EACH_NUMBER(ESPALIER_INSTANTIATE)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

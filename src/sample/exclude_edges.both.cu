@@ -1,11 +1,9 @@
-// Leaving entries out, for every space: exclude_edges.cpp and exclude_edges.cu instantiate it.
-#pragma once
-
-#include <climits>
+// Leaving entries out of blocks: a row after the other, a thread for each on a GPU.
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
+#include "espalier/base/kernels.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 
 namespace espalier {
@@ -83,21 +81,27 @@ struct ThinnedBlock {
   }
 };
 
-// ---- The kernels of this file ------------------------------------------------------------------
+namespace {
 
 /// indptr [rows + 1], resized: where the rows begin of what stays.
-void count_kept(const Cpu& cpu, const ThinnedBlock& block, std::int64_t rows, Buffer<std::int64_t>& indptr);
-void count_kept(const Cuda& cuda, const ThinnedBlock& block, std::int64_t rows,
-                DeviceArray<std::int64_t>& indptr);
-void write_kept(const Cpu& cpu, const ThinnedBlock& block, std::int64_t rows, const std::int64_t* indptr,
-                std::int32_t* indices, float* values, std::uint8_t* relations);
-void write_kept(const Cuda& cuda, const ThinnedBlock& block, std::int64_t rows, const std::int64_t* indptr,
-                std::int32_t* indices, float* values, std::uint8_t* relations);
+void count_kept(const Space& space, const ThinnedBlock& block, std::int64_t rows, std::int64_t entries,
+                Array<Space, std::int64_t>& indptr) {
+  Array<Space, std::int64_t> sizes(rows);
+  auto* const size = sizes.data();
+  for_rows(space, "count_kept", rows, entries,
+           [=] ESPALIER_DEVICE(std::int64_t row) { size[row] = block.count(row); });
+  indptr.resize(rows + 1);
+  exclusive_sum(space, size, indptr.data(), rows);
+}
 
-// ------------------------------------------------------------------------------------------------
+void write_kept(const Space& space, const ThinnedBlock& block, std::int64_t rows, std::int64_t entries,
+                const std::int64_t* indptr, std::int32_t* indices, float* values, std::uint8_t* relations) {
+  for_rows(space, "write_kept", rows, entries, [=] ESPALIER_DEVICE(std::int64_t row) {
+    block.write(row, indptr[row], indices, values, relations);
+  });
+}
 
 /// What the blocks of a minibatch point to when they have lost entries.
-template <class Space>
 struct ThinnedMemory {
   struct Layer {
     Array<Space, std::int64_t> indptr;
@@ -110,9 +114,8 @@ struct ThinnedMemory {
   std::shared_ptr<const void> before;
 };
 
-template <class Space>
 void thin(const Space& space, std::span<const SeedPair> pairs, MinibatchOn<Space>& minibatch) {
-  auto memory = std::make_shared<ThinnedMemory<Space>>();
+  auto memory = std::make_shared<ThinnedMemory>();
   memory->layers.resize(minibatch.blocks.size());
   memory->pairs = copy_to(space, pairs);
   for (std::size_t l = 0; l < minibatch.blocks.size(); ++l) {
@@ -124,13 +127,13 @@ void thin(const Space& space, std::span<const SeedPair> pairs, MinibatchOn<Space
                                   block.relations,
                                   {memory->pairs.data(), std::ssize(pairs)},
                                   minibatch.adds_self};
-    count_kept(space, thinned, block.rows, layer.indptr);
+    count_kept(space, thinned, block.rows, block.entries(), layer.indptr);
     const auto entries = read_at(space, layer.indptr.data(), std::span(&block.rows, 1))[0];
     layer.indices.resize(entries);
     if (block.has_values()) layer.values.resize(entries);
     if (block.has_relations()) layer.relations.resize(entries);
-    write_kept(space, thinned, block.rows, layer.indptr.data(), layer.indices.data(), layer.values.data(),
-               layer.relations.data());
+    write_kept(space, thinned, block.rows, entries, layer.indptr.data(), layer.indices.data(),
+               layer.values.data(), layer.relations.data());
     block.entry_count = entries;
     block.indptr = layer.indptr.data();
     block.indices = layer.indices.data();
@@ -140,6 +143,8 @@ void thin(const Space& space, std::span<const SeedPair> pairs, MinibatchOn<Space
   memory->before = std::exchange(minibatch.memory, nullptr);
   minibatch.memory = std::move(memory);
 }
+
+}  // namespace
 
 template <class Space>
 void exclude_edges(const Space& space, std::span<const SeedBatch> batches,
@@ -151,5 +156,7 @@ void exclude_edges(const Space& space, std::span<const SeedBatch> batches,
     minibatches[b].examples_digest = batches[b].digest;
   }
 }
+
+template void exclude_edges(const Space&, std::span<const SeedBatch>, std::vector<MinibatchOn<Space>>&);
 
 }  // namespace espalier

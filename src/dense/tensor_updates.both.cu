@@ -1,13 +1,11 @@
-// For every space: tensor_updates.cpp and tensor_updates.cu instantiate it. The pieces of a matrix
-// are added up by a thread each, the pieces by one.
-#pragma once
+// Norms: the pieces of a matrix are added up by a thread each, the pieces by one.
+#include "espalier/dense/tensor_updates.hpp"
 
 #include <cmath>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/base/kernels.hpp"
 
 namespace espalier {
 
@@ -100,5 +98,16 @@ void blend_mean(const Space& space, double share, const Matrix<T, Space>& sum,
              if (divisor > 0) target[k] = blended(share, static_cast<double>(source[k]) / divisor, target[k]);
            });
 }
+
+template void clip_to_norm(const Space&, double, std::vector<Matrix<float, Space>>&, Array<Space, double>&);
+
+#define ESPALIER_INSTANTIATE(T)                                                                            \
+  template void blend(const Space&, double, const Matrix<T, Space>&, Matrix<T, Space>&);                   \
+  template void weigh(const Space&, double, const Matrix<T, Space>&, Matrix<T, Space>&, Matrix<T, Space>&, \
+                      std::int64_t);                                                                       \
+  template void blend_mean(const Space&, double, const Matrix<T, Space>&, const Matrix<T, Space>&,         \
+                           std::int64_t, Matrix<T, Space>&);
+ESPALIER_FOR_EACH_NUMBER(ESPALIER_INSTANTIATE)
+#undef ESPALIER_INSTANTIATE
 
 }  // namespace espalier

@@ -1,7 +1,7 @@
-// Pruning, for every space: prune.cpp and prune.cu instantiate it. States of rows are found layer
-// by layer from the seeds down; then, again from the seeds down, each list is made, the rows of its
-// block are copied, and the list is dealt into rows that are computed and rows that are cached.
-#pragma once
+// States of rows are found layer by layer from the seeds down; then, again from the seeds down,
+// each list is made, the rows of its block are copied, and the list is dealt into rows that are
+// computed and rows that are cached.
+#include "espalier/history/prune.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,127 +9,10 @@
 
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/host_device.hpp"
-#include "espalier/history/prune.hpp"
 #include "espalier/sample/type_runs.hpp"
+#include "prune_kernels.hpp"
 
 namespace espalier {
-
-// ---- What becomes of a row of a list, the same on CPU and GPU ----------------------------------
-
-/// By positions in F[l].
-struct PositionsOf {
-  const std::int64_t* vertices;
-  const std::uint8_t* hits;  ///< or null
-};
-
-/// A list D[l] that is written.
-struct ListArrays {
-  std::int64_t rows;  ///< N[l+1] of it, the first
-  std::int64_t *positions, *vertices;
-  std::uint8_t* hits;       ///< or null
-  std::int32_t* column_of;  ///< [|F[l]|] of the positions that are in the list
-
-  /// The k-th is what stands at `position`.
-  ESPALIER_HD void put(std::int64_t k, std::int64_t position, const PositionsOf& from) const {
-    positions[k] = position;
-    vertices[k] = from.vertices[position];
-    if (hits != nullptr) hits[k] = from.hits[position];
-    column_of[position] = static_cast<std::int32_t>(k);
-  }
-};
-
-/// A list D[l] that is dealt.
-struct ListView {
-  const std::int64_t* vertices;
-  const std::int64_t* positions;      ///< null: the columns
-  const std::uint8_t* hits;           ///< null: none
-  const std::int64_t* cached_before;  ///< with hits
-  std::int64_t size;
-};
-
-/// Where the rows of one layer are written; as in PrunedLayer.
-struct LayerLists {
-  std::int64_t *place, *computed[3], *cached[3];  ///< vertices, positions, columns
-};
-
-/// Where entries are written.
-struct EntriesTo {
-  std::int32_t* indices;
-  Beside<float> values;
-  Beside<std::uint8_t> relations;
-};
-
-/// What a block has beside its rows; small, for kernels.
-struct EntriesOf {
-  const std::int32_t* indices;
-  Beside<const float> values;
-  Beside<const std::uint8_t> relations;
-};
-
-/// An entry as it is, with another column.
-ESPALIER_HD inline void copy_entry(const EntriesOf& from, std::int64_t e, const std::int32_t* column_of,
-                                   std::int64_t at, const EntriesTo& to) {
-  to.indices[at] = column_of[from.indices[e]];
-  if (to.values != nullptr) to.values[at] = from.values[e];
-  if (to.relations != nullptr) to.relations[at] = from.relations[e];
-}
-
-/// Row `column` of a list where it belongs.
-ESPALIER_HD inline void deal_row(const ListView& list, std::int64_t column, const LayerLists& to) {
-  const bool is_cached = list.hits != nullptr && list.hits[column] != 0;
-  const auto cached = list.hits == nullptr ? 0 : list.cached_before[column];
-  const auto number = is_cached ? cached : column - cached;
-  to.place[column] = is_cached ? ~number : number;
-  auto* const* const lists = is_cached ? to.cached : to.computed;
-  lists[0][number] = list.vertices[column];
-  lists[1][number] = list.positions == nullptr ? column : list.positions[column];
-  lists[2][number] = column;
-}
-
-// ---- The kernels of this room -------------------------------------------------------------------
-
-// states [block.columns] = those of the rows of H[l] that the rows of B[l+1] with state kComputed
-// (above; null: all) need. hits: null, or [block.columns].
-void find_states(const Cpu&, const BlockView<Cpu>& block, const RowState* above, const std::uint8_t* hits,
-                 Buffer<RowState>& states);
-void find_states(const Cuda&, const BlockView<Cuda>& block, const RowState* above, const std::uint8_t* hits,
-                 DeviceArray<RowState>& states);
-
-// others, resized: the positions in F[l] of the needed rows that are not among the computed of
-// F[l+1] (`above` [rows]; null: all are), ascending by vertex. On a GPU the host waits.
-void list_others(const Cpu&, const Buffer<RowState>& states, const RowState* above, std::int64_t rows,
-                 std::span<const std::int64_t> vertices, Buffer<std::int64_t>& others);
-void list_others(const Cuda&, const DeviceArray<RowState>& states, const RowState* above, std::int64_t rows,
-                 std::span<const std::int64_t> vertices, DeviceArray<std::int64_t>& others);
-
-// to.positions [rows + others]: first those of the rows (null: 0, 1, ..), then the others. What
-// stands at them, and where each position has gone.
-void write_list(const Cpu&, const std::int64_t* rows, const Buffer<std::int64_t>& others,
-                const PositionsOf& from, const ListArrays& to);
-void write_list(const Cuda&, const std::int64_t* rows, const DeviceArray<std::int64_t>& others,
-                const PositionsOf& from, const ListArrays& to);
-
-// before [count + 1], resized: how many flags are set before each.
-void count_flags(const Cpu&, const std::uint8_t* flags, std::int64_t count, Buffer<std::int64_t>& before);
-void count_flags(const Cuda&, const std::uint8_t* flags, std::int64_t count,
-                 DeviceArray<std::int64_t>& before);
-
-// The rows of a list where they go.
-void deal_rows(const Cpu&, const ListView& list, const LayerLists& to);
-void deal_rows(const Cuda&, const ListView& list, const LayerLists& to);
-
-// before [rows + 1], resized: the entries before each of these rows of a block (null: 0, 1, ..).
-void number_entries(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* positions, std::int64_t rows,
-                    Buffer<std::int64_t>& before);
-void number_entries(const Cuda&, const BlockView<Cuda>& block, const std::int64_t* positions,
-                    std::int64_t rows, DeviceArray<std::int64_t>& before);
-
-// Their entries, at those places, with other columns.
-void copy_rows(const Cpu&, const BlockView<Cpu>& block, const std::int64_t* positions, std::int64_t rows,
-               const std::int64_t* before, const std::int32_t* column_of, const EntriesTo& to);
-void copy_rows(const Cuda&, const BlockView<Cuda>& block, const std::int64_t* positions, std::int64_t rows,
-               const std::int64_t* before, const std::int32_t* column_of, const EntriesTo& to);
 
 // ---- States -------------------------------------------------------------------------------------
 
@@ -313,7 +196,7 @@ PrunedMinibatchOn<Space> prune(const Space& space, const MinibatchOn<Space>& min
     list->values.resize(block.has_values() ? entries : 0);
     list->relations.resize(block.has_relations() ? entries : 0);
     copy_rows(
-        space, block, row_positions, rows, list->indptr.data(), column_of.data(),
+        space, block, row_positions, rows, list->indptr.data(), entries, column_of.data(),
         {list->indices.data(), {block.has_values(), list->values}, {block.has_relations(), list->relations}});
     maker.add(space, l,
               {rows,
@@ -381,5 +264,10 @@ NeededSampleOn<Space> sample_needed(const Space& space, SamplerOn<Space>& sample
   for (auto& maker : makers) result.minibatches.push_back(maker.take());
   return result;
 }
+
+template PrunedMinibatchOn<Space> prune(const Space&, const MinibatchOn<Space>&, HistoryHits);
+template NeededSampleOn<Space> sample_needed(const Space&, SamplerOn<Space>&, std::size_t,
+                                             std::span<const SeedBatch>, std::uint64_t, std::uint64_t,
+                                             const FindHits<Space>&);
 
 }  // namespace espalier

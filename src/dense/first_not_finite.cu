@@ -1,17 +1,8 @@
-#include "tensor_updates.inl.hpp"
-
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/tensor_updates.hpp"
 
 namespace espalier {
-
-template void clip_to_norm(const Cuda&, double, std::vector<Matrix<float, Cuda>>&, Array<Cuda, double>&);
-template void blend(const Cuda&, double, const Matrix<float, Cuda>&, Matrix<float, Cuda>&);
-template void weigh(const Cuda&, double, const Matrix<float, Cuda>&, Matrix<float, Cuda>&,
-                    Matrix<float, Cuda>&, std::int64_t);
-template void blend_mean(const Cuda&, double, const Matrix<float, Cuda>&, const Matrix<float, Cuda>&,
-                         std::int64_t, Matrix<float, Cuda>&);
 
 std::int64_t first_not_finite(const Cuda& cuda, const float* values, std::int64_t size) {
   if (size == 0) return -1;
