@@ -137,7 +137,9 @@ void VerifyLines::finish() const {
                     fmt::format("{} of {} lines differ; the first, {}, most likely means: {}", differing_,
                                 lines_, first_, meaning_));
   if (!prints_values_) return log::info("{} lines, all as expected", lines_);
-  std::string table = "// make verify-values; verify.cpp says when.\n/* clang-format off */\n";
+  std::string table =
+      "// What `espalier verify` expects, by line: written by `make verify-values`; verify.cpp says "
+      "when.\n/* clang-format off */\n";
   for (const auto& [key, value] : values_) table += fmt::format("{{\"{}\", \"{}\"}},\n", key, value);
   if (world_.rank() == 0) log::print(table);
 }

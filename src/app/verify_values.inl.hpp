@@ -1,4 +1,4 @@
-// make verify-values; verify.cpp says when.
+// What `espalier verify` expects, by line: written by `make verify-values`; verify.cpp says when.
 /* clang-format off */
 {"functions exp, log, sqrt, powers, cos", "52714beea5a652d7"},
 {"numbers random", "53d1954a32275abe"},

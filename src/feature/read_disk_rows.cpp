@@ -1,5 +1,5 @@
-// Rows of a graph file that stay there: all are read once, for the digests of their chunks. Apart,
-// as a simulation reads no files.
+// Digests of the rows of a graph file that stay there: all are read once, at the start. Beside
+// disk_rows.cpp, as a simulation (simulate.mk) leaves out what reads graph files.
 #include <algorithm>
 
 #include "espalier/base/row_range.hpp"

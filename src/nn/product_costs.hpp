@@ -1,5 +1,5 @@
-// What layers of the form (B X) W or B (X W), and perhaps products with the destinations' own rows
-// beside it, ask for.
+// Products of layers of the form (B X) W or B (X W), perhaps with the destinations' own rows beside
+// them, and what they cost.
 #pragma once
 
 #include "espalier/dense/gemm.hpp"

@@ -1,4 +1,4 @@
-// The schedules behind open_product, for every space: product.cpp and product.cu instantiate them.
+// The schedules behind open_product, for every space: product.cpp and dist_csr.cu instantiate them.
 #pragma once
 
 #include "row_request.inl.hpp"

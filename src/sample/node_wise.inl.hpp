@@ -1,4 +1,4 @@
-// Node-wise sampling for every space: node_wise.cpp and node_wise.cu instantiate it.
+// Node-wise sampling for every space: node_wise.cpp and sampler_table.cu instantiate it.
 #pragma once
 
 #include "espalier/sample/type_runs.hpp"

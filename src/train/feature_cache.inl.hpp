@@ -1,6 +1,6 @@
-// What is said of copies of feature rows of other ranks, and of the disk
-// (feature/input_caches.hpp), which the pipeline of steps keeps in what hooks leave of
-// run.cache_memory; and of bytes that need not be moved.
+// Two hooks of a step that only count and report: of copies of feature rows of other ranks and of
+// the disk (feature/input_caches.hpp), which the pipeline of steps keeps in what hooks leave of
+// run.cache_memory; and of bytes that were not moved. And what `plan` says of the former.
 #pragma once
 
 #include "espalier/feature/fetch_model.hpp"

@@ -1,4 +1,5 @@
-// What ranking links and answering requests about them have in common.
+// Scores of links by the rows of their ends, which are fetched from whoever has them: for the
+// ranking of an evaluation (link_evaluator.hpp) and for requests (link_answers.cpp).
 #pragma once
 
 #include <algorithm>

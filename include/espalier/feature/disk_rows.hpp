@@ -3,7 +3,7 @@
 // neighbours at a time, when somebody asks for them. What the system keeps of the file in memory
 // that nobody else wants is its cache.
 //
-// A chunk's digest is its share of the digest of its data set (graph/content_digest.hpp), found
+// A chunk's digest is its share of the digest of its data set (file/content_digest.hpp), found
 // when all rows are read once at the start, or written; with graph.verify, and in a file of this
 // rank always, what is read later is held against it.
 #pragma once

@@ -1,6 +1,6 @@
-// What a pass over the whole graph (layerwise_pass.hpp) asks of the network on a grid that need not
-// exist: the distinct neighbours of every chunk that lie in another block row, counted in the
-// matrix, or expected from its degrees; and what it holds.
+// What a pass over the whole graph (layerwise_pass.hpp) will cost on a grid that need not exist.
+// Rows that it fetches from other ranks: the distinct neighbours of every chunk that lie in another
+// block row, counted in the matrix, or expected from its degrees; and what it holds.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which processor a job computes on: a GPU for each rank, or the CPU.
+// Which processor a job computes on, a GPU for each rank or the CPU, and by how many threads.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // Links as examples: edges that are learnt, each with other ends that it is told from.
 //
 // A link is (head, relation, tail). The links of a split are spread over the ranks, and the order
-// of an epoch is computed (base/keyed_permutation.hpp), so no rank holds all links or their order:
-// a rank asks the owners for those of its batches. A batch is a function of (seed, epoch, batch).
+// of an epoch is computed (KeyedPermutation, base/philox.hpp), so no rank holds all links or
+// their order: a rank asks the owners for those of its batches. A batch is a function of (seed,
+// epoch, batch).
 //
 // Negatives are drawn for (seed, epoch, link): k times the tail, or one of both ends, is replaced
 // by a vertex that the relation allows there. Degrees and filters take messages (link_lookup.hpp).

@@ -23,7 +23,7 @@ struct TaskKind;
 
 struct BatchGroups;  // sample/examples.hpp
 
-/// What all tasks have in common; each adds its own (classes.hpp).
+/// What all tasks have in common; each adds its own, below.
 struct Targets {
   virtual ~Targets() = default;
 
