@@ -1,3 +1,5 @@
+// The first number of an array that is not finite (tensor_updates.hpp): the CPU looks at some at a
+// time and stops there.
 #include <algorithm>
 #include <bit>
 

@@ -1,3 +1,5 @@
+// The first number of an array that is not finite (tensor_updates.hpp): a GPU looks at all, and
+// takes the least place.
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
 #include "espalier/dense/tensor_updates.hpp"
