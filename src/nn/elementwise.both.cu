@@ -53,15 +53,6 @@ void dropout_of_pairs(const Space& space, const RandomStream& stream, double rat
 }
 
 template <class T, class Space>
-void sum_rows(const Space& space, ConstViewOn<Space, T> dz, MatrixOn<Space, T>& sum) {
-  T* const out = sum.data.data();
-  sum_over_rows(
-      space, dz.rows, dz.columns,
-      [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t j) { return static_cast<double>(dz(i, j)); },
-      [=] ESPALIER_DEVICE(std::int64_t j, double of_column) { out[j] = static_cast<T>(of_column); });
-}
-
-template <class T, class Space>
 void add_rows(const Space& space, ConstViewOn<Space, T> x, ViewOn<Space, T> y) {
   for_each(space, "add_rows", y.rows * y.columns,
            [=] ESPALIER_DEVICE(std::int64_t e) { y.data[e] += x.data[e]; });
@@ -334,7 +325,6 @@ void scale_matrices_backward(const Space& space, const MatrixOn<Space, T>& w, co
                                   Matrix<T, Space>&);                                                        \
   template void scale_matrices_backward<T>(const Space&, const Matrix<T, Space>&, const Matrix<T, Space>&,   \
                                            T, Matrix<T, Space>&, Matrix<T, Space>&);                         \
-  template void sum_rows<T>(const Space&, ConstMatrixView<T, Space>, Matrix<T, Space>&);                     \
   template void add_own_rows<T>(const Space&, const Matrix<T, Space>&, ConstMatrixView<T, Space>,            \
                                 MatrixView<T, Space>);                                                       \
   template void product_of_own_rows<T>(const Space&, ConstMatrixView<T, Space>, ConstMatrixView<T, Space>,   \

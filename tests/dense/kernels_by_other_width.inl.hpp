@@ -14,6 +14,7 @@
 #include "../../src/nn/link_kinds.cpp"
 #include "../../src/nn/link_losses.cpp"
 #include "../../src/nn/link_scores.cpp"
+#include "../../src/nn/row_sum.both.cu"
 #include "../../src/nn/segment_products.cpp"
 #undef ESPALIER_INSTANTIATE
 #include "../../src/sparse/relation_segments.cpp"
