@@ -3,6 +3,7 @@
 Law: a second list of keys, and one of checks of a job, wherever jobs are run, is named with its line; the tree as it is has none.
 """
 
+import re
 import shutil
 
 from tests.app.program import ROOT, FolderTest, run_python
@@ -19,17 +20,19 @@ PLANTED = {
 
 
 class RoomsTest(FolderTest):
-    def problems(self, files):
-        """(exit code, what the script says) of a tree with a table of keys and these files of src/: {path: text}."""
+    def problems(self, files, opening="// A file.\n"):
+        """(exit code, what the script says) of a tree with a table of keys and these files of src/, {path: text}, whose lines count
+        from behind the opening."""
         tree = self.folder / "tree"
         shutil.rmtree(tree, ignore_errors=True)
         (tree / "include/espalier/base").mkdir(parents=True)
         table = 'Key{"model.hidden", kShape}, Key{"model.layers", kShape}, Key{"run.threads", kCost}'
         for path, text in {"base/config_keys.cpp": table, **files}.items():
             (tree / "src" / path).parent.mkdir(parents=True, exist_ok=True)
-            (tree / "src" / path).write_text(text)
+            (tree / "src" / path).write_text(opening + text)
         done = run_python(ROOT / "scripts/check_rooms.py", *ROOMS, cwd=tree)
-        return done.returncode, done.stdout + done.stderr
+        lines = opening.count("\n")
+        return done.returncode, re.sub(r":(\d+):", lambda line: f":{int(line[1]) - lines}:", done.stdout + done.stderr)
 
     def caught(self, files, *words):
         code, said = self.problems(files)
@@ -39,6 +42,17 @@ class RoomsTest(FolderTest):
 
     def fine(self, files):
         self.assertEqual(self.problems(files), (0, "rooms ok\n"), files)
+
+
+class Openings(RoomsTest):
+    def test_a_file_that_nothing_tells_about(self):
+        table = {"base/config_keys.cpp": "// Keys.\n"}
+        for path, others in (("sample/labor.cpp", ()), ("sample/labor.hpp", ()), ("sample/labor.cu", ("sample/labors.hpp",))):
+            files = {path: "int a;\n"} | {other: "// Another.\n" for other in others} | table
+            code, said = self.problems(files, opening="")
+            self.assertEqual((code, said), (1, f"src/{path}: opens with nothing, and no header of its name says what it is\n"))
+        for header in ("sample/labor.hpp", "sample/labor.inl.hpp", "sample/labor_on_gpu.hpp"):
+            self.assertEqual(self.problems({"sample/labor.cpp": "int a;\n", header: "// LABOR.\n"} | table, opening="")[1], "rooms ok\n")
 
 
 class JobChecks(RoomsTest):
