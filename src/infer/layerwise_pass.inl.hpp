@@ -83,9 +83,12 @@ void LayerwisePassOn<Space>::make_caches(const Space& space, const InputStoresOn
   for (const auto& table : input.features())
     if (const auto& storage = table.storage(); storage.on_disk())
       most = std::max(most, RowCache::slots_of(memory_.cache_bytes, storage.row_bytes()));
-  const auto vertices = vertices_by_entries(most);
-  scratch.caches = {input, {most > 0 ? memory_.cache_bytes : 0, CacheRule::kDegree, vertices, false}};
-  scratch.caches.set_memory(space, memory_.cache_bytes);
+  scratch.caches = {};
+  if (most > 0) {
+    const auto vertices = vertices_by_entries(most);
+    scratch.caches = {input, {memory_.cache_bytes, CacheRule::kDegree, vertices, /*of_others=*/false}};
+    scratch.caches.set_memory(space, memory_.cache_bytes);
+  }
   scratch.pending = scratch.caches.pending();
 }
 
