@@ -19,7 +19,7 @@ constexpr std::uint64_t kSeed = 0;
 
 inline Csr<std::int32_t> make_rmat(std::int64_t scale) {
   const auto n = std::int64_t{1} << scale, edges = n * kEdgeFactor;
-  const Scramble scramble(n, {.seed = kSeed, .purpose = Purpose::kGenerateEdges, .layer = 1});
+  const Scramble scramble(n, {.seed = kSeed, .purpose = FilePurpose::kGenerateEdges, .layer = 1});
   EdgeList<std::int32_t> list;
   list.sources.resize(static_cast<std::size_t>(edges));
   list.targets.resize(static_cast<std::size_t>(edges));

@@ -10,7 +10,7 @@
 //     weighted_cross_entropy the same, and its weights stay in the cache
 //     sigmoid_cross_entropy  reads a byte of label per logit:                  bytes = 9 m f
 //
-// Dropout also computes one Philox4x64 block for every kMasksPerBlock (8) elements, ten rounds of
+// Dropout also computes one Philox4x32 block for every kMasksPerBlock (8) elements, ten rounds of
 // two 64-bit products: about 100 integer operations per element and so far more than a copy; this,
 // not memory, may be its limit. The loss of one minibatch (1024 x 47) is 0.4 MB: it takes as long
 // as a launch; the case with 2^18 rows shows the kernel.

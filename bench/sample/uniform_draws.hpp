@@ -18,13 +18,13 @@ namespace espalier::bench {
 /// Rows that draw with one fanout, below kFewDraws, and what they drew.
 struct DrawnRows {
   std::int64_t fanout = 0;
-  RandomStream stream;                 ///< of all rows, but for the row
+  KeyedStream stream;                  ///< of all rows, but for the row
   std::vector<std::int64_t> vertices;  ///< [rows]
   std::vector<std::int64_t> begin;     ///< [rows + 1] the place of each row's picks
   Buffer<std::int32_t> picks;          ///< neighbour ids; a row with at most `fanout` neighbours
                                        ///< has them all
 
-  DrawnRows(const Csr<std::int32_t>& a, std::int64_t fanout_, const RandomStream& stream_,
+  DrawnRows(const Csr<std::int32_t>& a, std::int64_t fanout_, const KeyedStream& stream_,
             std::span<const std::int64_t> rows)
       : fanout(fanout_), stream(stream_), vertices(rows.begin(), rows.end()), begin(1, 0) {
     for (const auto v : vertices) begin.push_back(begin.back() + std::min(fanout, a.row_size(v)));
@@ -39,31 +39,31 @@ class WindowWords {
  public:
   static constexpr std::int64_t kWindow = 32;
 
-  WindowWords(const RandomStream& stream, std::int64_t fanout)
+  WindowWords(const KeyedStream& stream, std::int64_t fanout)
       : stream_(stream), blocks_(static_cast<std::size_t>((fanout + 3) / 4)) {
-    for (auto& keys : keys_) std::ranges::fill(keys.batch, stream.batch);
+    for (auto& counters : counters_) std::ranges::fill(counters.batch, stream.batch);
   }
   void clear() { asked_ = taken_ = 0; }
   void ask(std::int64_t vertex) {
     for (std::size_t block = 0; block < blocks_; ++block, ++asked_) {
-      auto& keys = keys_[asked_ / kBlocksAtOnce];
-      keys.block[asked_ % kBlocksAtOnce] = block;
-      keys.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(vertex);
+      auto& counters = counters_[asked_ / kBlocksAtOnce];
+      counters.block[asked_ % kBlocksAtOnce] = block;
+      counters.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(vertex);
     }
   }
   void fill() {
     for (std::size_t k = 0; k * kBlocksAtOnce < asked_; ++k)
-      random_blocks(stream_, keys_[k], words_.data() + 4 * kBlocksAtOnce * k);
+      random_blocks(stream_.key, counters_[k], words_.data() + 4 * kBlocksAtOnce * k);
   }
-  /// The words of the next row that asked.
-  const std::uint64_t* take() { return words_.data() + 4 * blocks_ * taken_++; }
+  /// The high halves of the words of the next row that asked.
+  const std::uint32_t* take() { return words_.data() + 4 * blocks_ * taken_++; }
 
  private:
   static constexpr std::size_t kMostBlocks = kWindow * (kFewDraws / 4);
-  RandomStream stream_;
+  KeyedStream stream_;
   std::size_t blocks_, asked_ = 0, taken_ = 0;
-  std::array<BlockKeys, kMostBlocks / kBlocksAtOnce> keys_;
-  alignas(64) std::array<std::uint64_t, 4 * kMostBlocks> words_;
+  std::array<BlockCounters, kMostBlocks / kBlocksAtOnce> counters_;
+  alignas(64) std::array<std::uint32_t, 4 * kMostBlocks> words_;
 };
 
 /// Draws for rows first .. last-1. For a window of rows the random words are drawn, then the
@@ -87,7 +87,12 @@ inline void draw_rows(const Csr<std::int32_t>& a, DrawnRows& drawn, std::int64_t
       const auto degree = a.row_size(vertex(r)), picks = std::min(degree, drawn.fanout);
       auto& here = chosen[static_cast<std::size_t>(r - from)];
       if (degree > drawn.fanout)
-        draw_few_uniform(words.take(), degree, picks, -1, here.data());
+        draw_few_uniform(
+            words.take(),
+            [&](std::int64_t t) {
+              return low_random32(drawn.stream.of_row(vertex(r)), static_cast<std::uint64_t>(t));
+            },
+            degree, picks, -1, here.data());
       else
         std::iota(here.begin(), here.end(), 0);
       for (std::int64_t k = 0; k < picks; ++k) __builtin_prefetch(ids + here[static_cast<std::size_t>(k)]);
@@ -109,9 +114,7 @@ inline std::int64_t count_wrong(const Csr<std::int32_t>& a, const DrawnRows& dra
   for (std::size_t r = 0; r < drawn.vertices.size(); ++r) {
     const auto neighbours = a.row_indices(drawn.vertices[r]);
     const auto picks = drawn.begin[r + 1] - drawn.begin[r];
-    RandomStream stream = drawn.stream;
-    stream.row = static_cast<std::uint64_t>(drawn.vertices[r]);
-    draw_uniform(stream, std::ssize(neighbours), picks, 0, chosen.data());
+    draw_uniform(drawn.stream.of_row(drawn.vertices[r]), std::ssize(neighbours), picks, 0, chosen.data());
     for (std::int64_t k = 0; k < picks; ++k)
       wrong += drawn.picks[static_cast<std::size_t>(drawn.begin[r] + k)] !=
                neighbours[static_cast<std::size_t>(chosen[static_cast<std::size_t>(k)])];

@@ -72,7 +72,7 @@ std::uint64_t draw_words(const Csr<std::int32_t>& a, std::int64_t count, int thr
   std::uint64_t sum = 0;
 #pragma omp parallel for num_threads(threads) reduction(+ : sum)
   for (std::int64_t row = 0; row < count / 1024; ++row) {
-    RaceWords of_row({.row = static_cast<std::uint64_t>(row)});
+    RaceWords of_row(RandomStream{.row = static_cast<std::uint64_t>(row)});
     for (std::int64_t k = 0; k < 1024; k += kBlocksAtOnce) {
       std::uint64_t words[kBlocksAtOnce];
       of_row.draw(a.indices.data() + 1024 * row + k, kBlocksAtOnce, words);

@@ -19,7 +19,7 @@
 #include <cmath>
 #include <vector>
 
-#include "espalier/base/philox.hpp"
+#include "espalier/graph/file_stream.hpp"
 #include "espalier/graph/generate.hpp"
 #include "espalier/sparse/csr.hpp"
 
@@ -39,8 +39,8 @@ class SkewedRows {
 
   explicit SkewedRows(const GraphShape& shape)
       : shape_(shape),
-        ids_(shape.nodes, {.purpose = Purpose::kGenerateEdges, .layer = 2}),
-        clusters_(kClusters, {.purpose = Purpose::kGenerateEdges, .layer = 4}),
+        ids_(shape.nodes, {.purpose = FilePurpose::kGenerateEdges, .layer = 2}),
+        clusters_(kClusters, {.purpose = FilePurpose::kGenerateEdges, .layer = 4}),
         hubs_(shape.nodes / 64) {}
 
   /// Its number in the ring.
@@ -50,7 +50,7 @@ class SkewedRows {
   std::int64_t size_of(std::int64_t v) const {
     const double x = (static_cast<double>(ids_.inverse(v)) + 0.5) / static_cast<double>(shape_.nodes);
     const double weight = shape_.hubs_are_long ? (1 - shape_.skew) * std::pow(x, -shape_.skew) : 1;
-    const double fraction = to_unit_double(random64(stream_of(v), 0));
+    const double fraction = to_unit_double(file_word(stream_of(v), 0));
     return std::min(static_cast<std::int64_t>(shape_.degree * weight + fraction), shape_.nodes / 2);
   }
 
@@ -67,7 +67,7 @@ class SkewedRows {
 
   /// `count` distinct vertices of the graph, ascending.
   std::vector<std::int64_t> choose_vertices(std::int64_t count) const {
-    const Scramble order(shape_.nodes, {.purpose = Purpose::kGenerateSplit, .layer = 2});
+    const Scramble order(shape_.nodes, {.purpose = FilePurpose::kGenerateSplit, .layer = 2});
     std::vector<std::int64_t> chosen;
     for (std::int64_t k = 0; k < std::min(count, shape_.nodes); ++k) chosen.push_back(order(k));
     std::ranges::sort(chosen);
@@ -78,8 +78,8 @@ class SkewedRows {
   static constexpr int kRounds = 8;           // of drawing again what was drawn twice
   static constexpr std::int64_t kReach = 16;  // clusters to either side that are near
 
-  static RandomStream stream_of(std::int64_t v, std::uint64_t layer = 3) {
-    return {.purpose = Purpose::kGenerateEdges, .layer = layer, .row = static_cast<std::uint64_t>(v)};
+  static FileStream stream_of(std::int64_t v, std::uint64_t layer = 3) {
+    return {.purpose = FilePurpose::kGenerateEdges, .layer = layer, .row = static_cast<std::uint64_t>(v)};
   }
 
   void make_row(std::int64_t v, std::vector<std::int32_t>& row) const {
@@ -91,7 +91,7 @@ class SkewedRows {
     r123array4x64 block{};
     for (int round = 0; round < kRounds && std::ssize(row) < size; ++round) {
       for (auto missing = size - std::ssize(row); missing > 0; --missing, ++drawn) {
-        if (row.empty() || drawn % 4 == 0) block = random_block(stream, drawn / 4);
+        if (row.empty() || drawn % 4 == 0) block = file_block(stream, drawn / 4);
         auto column = place_of(to_unit_double(block.v[drawn % 4]));
         if (stays_near && round == 0) column = moved_near(v, place, drawn, column);
         row.push_back(static_cast<std::int32_t>(ids_(column)));
@@ -109,7 +109,7 @@ class SkewedRows {
 
   // The place of a column of row v: as drawn, or one of the same block in a cluster near v's.
   std::int64_t moved_near(std::int64_t v, std::int64_t place, std::uint64_t draw, std::int64_t column) const {
-    const double u = to_unit_double(random64(stream_of(v, 5), draw));
+    const double u = to_unit_double(file_word(stream_of(v, 5), draw));
     if (column < hubs_ || u >= shape_.near) return column;
     const auto step = static_cast<std::int64_t>(u / shape_.near * (2 * kReach + 1)) - kReach;
     const auto cluster = (clusters_(place % kClusters) + step + kClusters) % kClusters;

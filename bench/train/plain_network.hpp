@@ -43,8 +43,8 @@ inline double plain_loss(const Network<float>& network, std::span<const BlockVie
     const auto self = moved(network, first, gradients, along),
                neighbour = moved(network, first + 1, gradients, along),
                bias = moved(network, first + 2, gradients, along);
-    const RandomStream mask = {
-        pass.seed, Purpose::kDropout, pass.epoch, pass.batch, static_cast<std::uint64_t>(layer), 0};
+    const KeyedStream mask =
+        RandomStream{pass.seed, Purpose::kDropout, pass.epoch, pass.batch, static_cast<std::uint64_t>(layer)};
     std::vector<double> z(static_cast<std::size_t>(block.rows) * out);
 #pragma omp parallel for num_threads(std::thread::hardware_concurrency()) schedule(dynamic, 64)
     for (std::int64_t i = 0; i < block.rows; ++i) {
@@ -58,8 +58,7 @@ inline double plain_loss(const Network<float>& network, std::span<const BlockVie
       add_product(x.data() + static_cast<std::size_t>(i) * in, self, row);
       add_product(mean.data(), neighbour, row);
       if (layer == shape.layers) continue;
-      RandomStream stream = mask;
-      stream.row = static_cast<std::uint64_t>(i);
+      const auto stream = mask.of_row(i);
       for (std::size_t j = 0; j < out; ++j) {
         const bool kept =
             dropout_keeps(random_block(stream, j / kMasksPerBlock), static_cast<int>(j % kMasksPerBlock),

@@ -227,10 +227,10 @@ class KernelDigest {
 Matrix<float> random_matrix(std::int64_t rows, std::int64_t columns, std::uint64_t seed, int spread) {
   Matrix<float> matrix(rows, columns);
   for (std::size_t k = 0; k < matrix.data.size(); ++k) {
-    const auto words = random_block({.seed = seed, .row = k}, 0);
-    const double magnitude =
-        std::ldexp(to_unit_double(words.v[0]), static_cast<int>(words.v[1] % (spread + 1)));
-    matrix.data[k] = static_cast<float>(words.v[2] % 2 == 0 ? magnitude : -magnitude);
+    const KeyedStream stream = RandomStream{.seed = seed, .row = k};
+    const auto exponent = static_cast<int>(random32(stream, 1) % (spread + 1));
+    const double magnitude = std::ldexp(to_unit_double(random64(stream, 0)), exponent);
+    matrix.data[k] = static_cast<float>(random32(stream, 2) % 2 == 0 ? magnitude : -magnitude);
   }
   return matrix;
 }
@@ -256,8 +256,8 @@ std::string digest_of_random_numbers() {
   KernelDigest digest;
   for (std::uint64_t row = 0; row < 1000; ++row)
     for (const auto word :
-         random_block({.seed = 1, .epoch = 2, .batch = 3, .layer = 4, .row = row}, row % 7).v)
-      digest.add(word);
+         random_block(RandomStream{.seed = 1, .epoch = 2, .batch = 3, .layer = 4, .row = row}, row % 7).v)
+      digest.add(std::uint64_t{word});
   return digest.text();
 }
 

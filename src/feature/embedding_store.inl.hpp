@@ -81,9 +81,9 @@ inline Matrix<float> first_embeddings(const Ownership& owners, int part, const H
                                       std::int64_t width, std::uint64_t seed) {
   Matrix<float> rows(owners.size(part), width);
   const double limit = 1 / std::sqrt(static_cast<double>(width));
+  const KeyedStream of_all = RandomStream{.seed = seed, .purpose = Purpose::kInitialEmbeddings};
   for (std::int64_t k = 0; k < rows.rows; ++k) {
-    const auto vertex = static_cast<std::uint64_t>(held.vertex(owners.vertex(part, k)));
-    const RandomStream stream = {seed, Purpose::kInitialEmbeddings, 0, 0, 0, vertex};
+    const auto stream = of_all.of_row(held.vertex(owners.vertex(part, k)));
     for (std::int64_t j = 0; j < width; ++j)
       rows(k, j) = static_cast<float>(
           limit * (2 * to_unit_double(random64(stream, static_cast<std::uint64_t>(j))) - 1));

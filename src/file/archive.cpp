@@ -68,7 +68,9 @@ void ArchiveReader::check_head() const {
                      format_.name));
   std::int64_t version = 0;
   (*this)("version", version);
-  if (version != 1) fail(fmt::format("is of version {}; this program reads version 1", version));
+  if (version != format_.version)
+    fail(fmt::format("is of version {}; this program reads version {}{}", version, format_.version,
+                     version < format_.version ? format_.earlier : ""));
 }
 
 void ArchiveReader::fail(const std::string& what) const {

@@ -28,15 +28,15 @@ double normal_of(std::uint64_t word) {
 
 // Calls use(k, normal) for k in [0, columns).
 template <class Use>
-void for_each_normal(const RandomStream& stream, std::int64_t columns, Use use) {
+void for_each_normal(const FileStream& stream, std::int64_t columns, Use use) {
   for (std::int64_t k = 0; k < columns; k += 4) {
-    const auto block = random_block(stream, static_cast<std::uint64_t>(k / 4));
+    const auto block = file_block(stream, static_cast<std::uint64_t>(k / 4));
     for (std::int64_t i = 0; i < 4 && k + i < columns; ++i) use(k + i, normal_of(block.v[i]));
   }
 }
 
-RandomStream feature_stream(std::uint64_t seed, std::uint64_t layer, int type, std::int64_t row) {
-  RandomStream stream{seed, Purpose::kGenerateFeatures};
+FileStream feature_stream(std::uint64_t seed, std::uint64_t layer, int type, std::int64_t row) {
+  FileStream stream{seed, FilePurpose::kGenerateFeatures};
   stream.layer = layer | static_cast<std::uint64_t>(type) << 16;
   stream.row = static_cast<std::uint64_t>(row);
   return stream;
@@ -81,10 +81,10 @@ constexpr std::uint64_t kImplied = 1, kOwn = 2;
 std::uint8_t draw_label(std::uint64_t seed, std::int64_t label, std::int64_t class_of_vertex,
                         std::int64_t vertex) {
   const auto draw = [&](std::uint64_t layer, std::int64_t row, std::uint64_t bound) {
-    RandomStream stream{seed, Purpose::kGenerateLabels};
+    FileStream stream{seed, FilePurpose::kGenerateLabels};
     stream.layer = layer;
     stream.row = static_cast<std::uint64_t>(row);
-    return random_below(stream, static_cast<std::uint64_t>(label), bound);
+    return file_below(stream, static_cast<std::uint64_t>(label), bound);
   };
   const auto twentieth = draw(kOwn, vertex, 20);
   if (twentieth == 0) return kUnknownLabel;
@@ -138,9 +138,9 @@ template void generate_edge_features(std::uint64_t, int, std::int64_t, std::int6
 std::array<Buffer<std::int64_t>, 3> generate_splits(const RowRange& range, std::uint64_t seed) {
   std::array<Buffer<std::int64_t>, 3> splits;
   for (auto v = range.begin; v < range.end; ++v) {
-    RandomStream stream{seed, Purpose::kGenerateSplit};
+    FileStream stream{seed, FilePurpose::kGenerateSplit};
     stream.row = static_cast<std::uint64_t>(v);
-    const auto tenth = random_below(stream, 0, 10);
+    const auto tenth = file_below(stream, 0, 10);
     splits[tenth < 6 ? 0 : tenth < 8 ? 1 : 2].push_back(v);
   }
   return splits;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "edge_tables.hpp"
-#include "espalier/base/philox.hpp"
 #include "espalier/comm/communicator.hpp"
+#include "espalier/graph/file_stream.hpp"
 #include "espalier/graph/rewrite_graph.hpp"
 #include "fetch_rows.hpp"
 #include "reverse_entries.hpp"
@@ -73,11 +73,11 @@ class LinkChoice {
 
  private:
   std::uint64_t random_bits(const LinkOfEntry& link) const {
-    RandomStream stream{seed_, Purpose::kSplitLinks};
+    FileStream stream{seed_, FilePurpose::kSplitLinks};
     stream.batch = static_cast<std::uint64_t>(link.head);
     stream.layer = static_cast<std::uint64_t>(link.relation);
     stream.row = static_cast<std::uint64_t>(link.tail);
-    return random64(stream, 0);
+    return file_word(stream, 0);
   }
   static LinkOfEntry ascending(int relation, std::int64_t a, std::int64_t b, bool is_first) {
     return {relation, std::min(a, b), std::max(a, b), is_first};

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "espalier/base/error.hpp"
-#include "espalier/base/philox.hpp"
 #include "espalier/file/csv.hpp"
+#include "espalier/graph/file_stream.hpp"
 #include "espalier/graph/generate.hpp"
 #include "write_generated.hpp"
 
@@ -38,7 +38,7 @@ struct Positions {
 class PlantedPairs {
  public:
   /// `stream`: of the draws.
-  PlantedPairs(const Positions& source, const Positions& target, bool one_type, const RandomStream& stream)
+  PlantedPairs(const Positions& source, const Positions& target, bool one_type, const FileStream& stream)
       : source_(source), target_(target), one_type_(one_type), stream_(stream) {}
 
   /// Makes draws() as many as give so many edges, of which a fraction `homophily` joins two of one
@@ -67,9 +67,9 @@ class PlantedPairs {
 
   /// Positions of draw number e; the first draws join equal classes, the rest different ones.
   Edge operator()(std::int64_t e) const {
-    RandomStream stream = stream_;
+    FileStream stream = stream_;
     stream.row = static_cast<std::uint64_t>(e);
-    const auto words = random_block(stream, 0);
+    const auto words = file_block(stream, 0);
     const auto x = below(words.v[0], target_.n);
     return {e < same_ ? source_inside(x, words.v[1]) : source_outside(x, words.v[1]), x};
   }
@@ -93,7 +93,7 @@ class PlantedPairs {
 
   Positions source_, target_;
   bool one_type_;
-  RandomStream stream_;
+  FileStream stream_;
   std::int64_t same_ = 0, cross_ = 0;
 };
 
@@ -108,7 +108,7 @@ void generate_planted(const Communicator& comm, const PlantedOptions& options, c
   if (!(options.degree >= 0)) usage_error("--degree {}: give a number of at least 0", options.degree);
   check_homophily(options.homophily);
   const Positions positions{options.nodes, vertices.classes};
-  PlantedPairs pairs(positions, positions, true, {vertices.seed, Purpose::kGenerateEdges});
+  PlantedPairs pairs(positions, positions, true, {vertices.seed, FilePurpose::kGenerateEdges});
   pairs.want(0.5 * static_cast<double>(options.nodes) * options.degree, options.homophily, 0.5,
              [&](double wanted, const char* where, double of) {
                usage_error(
@@ -243,7 +243,7 @@ TypedModel read_typed_model(const std::string& types, const std::string& relatio
 
 // ---- the graph ----
 
-RandomStream of_part(RandomStream stream, std::size_t part) {
+FileStream of_part(FileStream stream, std::size_t part) {
   stream.layer |= static_cast<std::uint64_t>(part) << 16;
   return stream;
 }
@@ -262,7 +262,7 @@ class PlantedTypes {
       pairs_.emplace_back(Positions{types[relation.source].size(), classes_},
                           Positions{types[relation.target].size(), classes_},
                           relation.source == relation.target,
-                          of_part({vertices.seed, Purpose::kGenerateEdges}, r));
+                          of_part({vertices.seed, FilePurpose::kGenerateEdges}, r));
       pairs_.back().want(
           static_cast<double>(model.edges[r]), options.homophily, 1,
           [&](double wanted, const char* where, double pairs) {

@@ -9,8 +9,8 @@
 
 #include "copy_contents.hpp"
 #include "espalier/base/group_stably.hpp"
-#include "espalier/base/philox.hpp"
 #include "espalier/base/row_range.hpp"
+#include "espalier/graph/file_stream.hpp"
 #include "espalier/graph/id_route.hpp"
 #include "fetch_rows.hpp"
 
@@ -253,9 +253,9 @@ RenumberedVertices number_vertices(const Communicator& comm, std::int64_t nodes,
       case RowOrder::kClusterDegree:
         return Key{cluster(), descending(facts.degrees[k]), v};
       case RowOrder::kRandom: {
-        const RandomStream stream{
-            .seed = options.seed, .purpose = Purpose::kRelabel, .row = static_cast<std::uint64_t>(v)};
-        return Key{random64(stream, 0), 0, v};
+        const FileStream stream{
+            .seed = options.seed, .purpose = FilePurpose::kRelabel, .row = static_cast<std::uint64_t>(v)};
+        return Key{file_word(stream, 0), 0, v};
       }
       case RowOrder::kComponent:
         return Key{descending(sizes->of(k)), static_cast<std::uint64_t>(facts.components[k]), v};

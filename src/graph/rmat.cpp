@@ -22,12 +22,12 @@ void check(const RmatOptions& options) {
 }  // namespace
 
 Edge rmat_edge(std::uint64_t seed, std::int64_t edge, std::int64_t scale) {
-  RandomStream stream{seed, Purpose::kGenerateEdges};
+  FileStream stream{seed, FilePurpose::kGenerateEdges};
   stream.row = static_cast<std::uint64_t>(edge);
   Edge made;
   r123array4x64 block{};
   for (std::int64_t level = 0; level < scale; ++level) {
-    if (level % 8 == 0) block = random_block(stream, static_cast<std::uint64_t>(level / 8));
+    if (level % 8 == 0) block = file_block(stream, static_cast<std::uint64_t>(level / 8));
     const auto bits = static_cast<std::uint32_t>(block.v[level % 8 / 2] >> (32 * (level % 2)));
     made.source = 2 * made.source + (bits >= kAB);
     made.target = 2 * made.target + ((bits >= kA && bits < kAB) || bits >= kABC);
@@ -46,9 +46,9 @@ void generate_rmat(const Communicator& comm, const RmatOptions& options, const V
     return Edge{scramble(edge.source), scramble(edge.target)};
   };
   const auto class_of = [&](int, std::int64_t v) {
-    RandomStream stream{vertices.seed, Purpose::kGenerateLabels};
+    FileStream stream{vertices.seed, FilePurpose::kGenerateLabels};
     stream.row = static_cast<std::uint64_t>(v);
-    return static_cast<std::int64_t>(random_below(stream, 0, static_cast<std::uint64_t>(vertices.classes)));
+    return static_cast<std::int64_t>(file_below(stream, 0, static_cast<std::uint64_t>(vertices.classes)));
   };
   const auto words = fmt::format("espalier generate rmat --scale {} --edge-factor {}{}{} {}", options.scale,
                                  options.edge_factor, options.symmetrize ? " --symmetrize" : "",

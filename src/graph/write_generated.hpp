@@ -68,8 +68,8 @@ struct Model {
   GraphDescription description;
 };
 
-inline RandomStream scramble_stream(std::uint64_t seed) {
-  RandomStream stream{seed, Purpose::kGenerateEdges};
+inline FileStream scramble_stream(std::uint64_t seed) {
+  FileStream stream{seed, FilePurpose::kGenerateEdges};
   stream.layer = 1;  // layer 0 draws the edges
   return stream;
 }

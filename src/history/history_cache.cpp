@@ -21,7 +21,7 @@ bool computes_anyway(const HistoryShape& shape, std::int64_t step, std::int64_t 
                                static_cast<std::uint64_t>(batch),
                                static_cast<std::uint64_t>(layer),
                                static_cast<std::uint64_t>(vertex)};
-  return shape.recompute > 0 && random_block(stream, 0)[0] >> 32 < shape.recompute;
+  return shape.recompute > 0 && random32(stream, 0) < shape.recompute;
 }
 
 std::int64_t history_row_bytes(HistoryPrecision precision, std::int64_t width) {

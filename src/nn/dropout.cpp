@@ -22,18 +22,19 @@ template <class T>
 using IntegerLike = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
 static_assert(std::endian::native == std::endian::little,
-              "the eight 32-bit halves of four words lie in ascending order");
+              "the eight 16-bit halves of four words lie in ascending order");
 
 /// dropout_keeps for eight elements at once and without branches, since a random mask
 /// predicts badly.
 template <class T>
-void drop_eight(const std::uint64_t* words, std::uint32_t threshold, T scale, const T* in, T* out) {
-  Eight<std::uint32_t> bits;
+void drop_eight(const std::uint32_t* words, std::uint32_t threshold, T scale, const T* in, T* out) {
+  Eight<std::uint16_t> bits;
   Eight<T> x;
   __builtin_memcpy(&bits, words, sizeof bits);
   __builtin_memcpy(&x, in, sizeof x);
   // All bits or none.
-  const auto kept = __builtin_convertvector(bits >= threshold, Eight<IntegerLike<T>>);
+  const auto kept =
+      __builtin_convertvector(bits >= static_cast<std::uint16_t>(threshold), Eight<IntegerLike<T>>);
   const auto masked = (Eight<IntegerLike<T>>)(x * scale) & kept;
   __builtin_memcpy(out, &masked, sizeof masked);
 }
@@ -62,18 +63,18 @@ bool all_zero(const T* values) {
 /// One row on its way through dropout; `out` may be `in`.
 template <class T>
 struct RowDropout {
-  const RandomStream& stream;
+  KeyedStream stream;
   std::uint32_t threshold;
   T scale;
   const T* in;
   T* out;
 
-  /// The first `count` <= kBlocksAtOnce eights that `keys` names.
-  void drop(const BlockKeys& keys, int count) const {
-    alignas(64) std::uint64_t words[4 * kBlocksAtOnce];
-    random_blocks(stream, keys, words);
+  /// The first `count` <= kBlocksAtOnce eights that `counters` name.
+  void drop(const BlockCounters& counters, int count) const {
+    alignas(64) std::uint32_t words[4 * kBlocksAtOnce];
+    random_blocks(stream.key, counters, words);
     for (int k = 0; k < count; ++k) {
-      const std::uint64_t j = keys.block[k] * kMasksPerBlock;
+      const std::uint64_t j = counters.block[k] * kMasksPerBlock;
       drop_eight(words + 4 * k, threshold, scale, in + j, out + j);
     }
   }
@@ -86,7 +87,7 @@ struct RowDropout {
     std::copy_n(eight, count, out + j);
   }
   void run(std::int64_t columns) const {
-    BlockKeys waiting;
+    BlockCounters waiting;
     std::ranges::fill(waiting.row, stream.row);
     std::ranges::fill(waiting.batch, stream.batch);
     int count = 0;
@@ -111,31 +112,25 @@ void relu_row(T* h, std::int64_t columns) {
   for (std::int64_t j = 0; j < columns; ++j) h[j] = h[j] < T{0} ? T{0} : h[j];
 }
 
-/// The stream of one row of the mask.
-RandomStream of_row(RandomStream stream, std::int64_t row) {
-  stream.row = static_cast<std::uint64_t>(row);
-  return stream;
-}
-
 }  // namespace
 
 template <class T>
-void dropout(const Cpu& cpu, const RandomStream& stream, double rate, ConstMatrixView<T> in, Matrix<T>& out) {
+void dropout(const Cpu& cpu, const KeyedStream& stream, double rate, ConstMatrixView<T> in, Matrix<T>& out) {
   out.resize(in.rows, in.columns);
   const std::uint32_t threshold = dropout_threshold(rate);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (in.rows > 64)
   for (std::int64_t i = 0; i < in.rows; ++i)
-    RowDropout<T>{of_row(stream, i), threshold, keep_scale<T>(rate), in.row(i), out.row(i)}.run(in.columns);
+    RowDropout<T>{stream.of_row(i), threshold, keep_scale<T>(rate), in.row(i), out.row(i)}.run(in.columns);
 }
 
 template <class T>
-void relu_dropout(const Cpu& cpu, const RandomStream& stream, double rate, MatrixView<T> h) {
+void relu_dropout(const Cpu& cpu, const KeyedStream& stream, double rate, MatrixView<T> h) {
   const std::uint32_t threshold = dropout_threshold(rate);
 #pragma omp parallel for num_threads(cpu.threads) schedule(static) if (h.rows > 64)
   for (std::int64_t i = 0; i < h.rows; ++i) {
     relu_row(h.row(i), h.columns);
     if (rate > 0)
-      RowDropout<T>{of_row(stream, i), threshold, keep_scale<T>(rate), h.row(i), h.row(i)}.run(h.columns);
+      RowDropout<T>{stream.of_row(i), threshold, keep_scale<T>(rate), h.row(i), h.row(i)}.run(h.columns);
   }
 }
 
@@ -163,11 +158,11 @@ void scale_drawn_rows(const Cpu& cpu, const std::uint8_t* drawn, const std::int6
       for (std::int64_t j = 0; j < rows.columns; ++j) rows(k, j) *= factor;
 }
 
-#define ESPALIER_INSTANTIATE(T)                                                                      \
-  template void dropout<T>(const Cpu&, const RandomStream&, double, ConstMatrixView<T>, Matrix<T>&); \
-  template void relu_dropout<T>(const Cpu&, const RandomStream&, double, MatrixView<T>);             \
-  template void scale_drawn_rows<T>(const Cpu&, const std::uint8_t*, const std::int64_t*, double,    \
-                                    MatrixView<T>);                                                  \
+#define ESPALIER_INSTANTIATE(T)                                                                     \
+  template void dropout<T>(const Cpu&, const KeyedStream&, double, ConstMatrixView<T>, Matrix<T>&); \
+  template void relu_dropout<T>(const Cpu&, const KeyedStream&, double, MatrixView<T>);             \
+  template void scale_drawn_rows<T>(const Cpu&, const std::uint8_t*, const std::int64_t*, double,   \
+                                    MatrixView<T>);                                                 \
   template void relu_dropout_backward<T>(const Cpu&, double, ConstMatrixView<T>, MatrixView<T>, Matrix<T>*);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -49,7 +49,7 @@ __device__ void store_eight(const float (&x)[kMasksPerBlock], std::int64_t count
 /// be `from`.
 template <bool kRelu>
 struct DropEights {
-  RandomStream stream;  ///< but for its row
+  KeyedStream stream;  ///< but for its row
   std::uint32_t threshold;
   float scale;
   std::int64_t columns;
@@ -71,16 +71,14 @@ struct DropEights {
   __device__ void drop(std::int64_t row, std::int64_t eight, std::int64_t count,
                        float (&x)[kMasksPerBlock]) const {
     if (count >= kMasksPerBlock && all_zero(x)) return;
-    auto of_row = stream;
-    of_row.row = static_cast<std::uint64_t>(row);
-    const auto words = random_block(of_row, static_cast<std::uint64_t>(eight));
+    const auto words = random_block(stream.of_row(row), static_cast<std::uint64_t>(eight));
 #pragma unroll
     for (int p = 0; p < kMasksPerBlock; ++p) x[p] = dropout_keeps(words, p, threshold) ? x[p] * scale : 0.0f;
   }
 };
 
 template <bool kRelu>
-void drop_eights(const Cuda& cuda, const char* name, const RandomStream& stream, double rate,
+void drop_eights(const Cuda& cuda, const char* name, const KeyedStream& stream, double rate,
                  ConstMatrixView<float, Cuda> from, float* to) {
   const bool packed = from.columns % 4 == 0 && device_rows::aligned(from.data, 4 * sizeof(float)) &&
                       device_rows::aligned(to, 4 * sizeof(float));
@@ -92,14 +90,14 @@ void drop_eights(const Cuda& cuda, const char* name, const RandomStream& stream,
 }  // namespace
 
 template <class T>
-void dropout(const Cuda& cuda, const RandomStream& stream, double rate, ConstMatrixView<T, Cuda> in,
+void dropout(const Cuda& cuda, const KeyedStream& stream, double rate, ConstMatrixView<T, Cuda> in,
              Matrix<T, Cuda>& out) {
   out.resize(in.rows, in.columns);
   drop_eights<false>(cuda, "dropout", stream, rate, in, out.data.data());
 }
 
 template <class T>
-void relu_dropout(const Cuda& cuda, const RandomStream& stream, double rate, MatrixView<T, Cuda> h) {
+void relu_dropout(const Cuda& cuda, const KeyedStream& stream, double rate, MatrixView<T, Cuda> h) {
   drop_eights<true>(cuda, "relu_dropout", stream, rate, h, h.data);
 }
 
@@ -124,9 +122,9 @@ void scale_drawn_rows(const Cuda& cuda, const std::uint8_t* drawn, const std::in
                    });
 }
 
-template void dropout<float>(const Cuda&, const RandomStream&, double, ConstMatrixView<float, Cuda>,
+template void dropout<float>(const Cuda&, const KeyedStream&, double, ConstMatrixView<float, Cuda>,
                              Matrix<float, Cuda>&);
-template void relu_dropout<float>(const Cuda&, const RandomStream&, double, MatrixView<float, Cuda>);
+template void relu_dropout<float>(const Cuda&, const KeyedStream&, double, MatrixView<float, Cuda>);
 template void relu_dropout_backward<float>(const Cuda&, double, ConstMatrixView<float, Cuda>,
                                            MatrixView<float, Cuda>, Matrix<float, Cuda>*);
 template void scale_drawn_rows<float>(const Cuda&, const std::uint8_t*, const std::int64_t*, double,

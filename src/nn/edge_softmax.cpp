@@ -30,7 +30,7 @@ void largest_scores(const T* scores, std::int64_t count, std::int64_t heads, T* 
 
 template <class T>
 void edge_softmax(const Cpu& cpu, const BlockView<Cpu>& block, const Matrix<T>& source,
-                  const Matrix<T>& target, const Matrix<T>* terms, const RandomStream& mask, double rate,
+                  const Matrix<T>& target, const Matrix<T>* terms, const KeyedStream& mask, double rate,
                   Matrix<T>& weights) {
   const std::int64_t heads = source.columns;
   const std::uint32_t threshold = dropout_threshold(rate);

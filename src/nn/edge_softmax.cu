@@ -32,7 +32,7 @@ struct Neighbours {
 
 template <class T>
 void edge_softmax(const Cuda& cuda, const BlockView<Cuda>& block, const Matrix<T, Cuda>& source,
-                  const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const RandomStream& mask,
+                  const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const KeyedStream& mask,
                   double rate, Matrix<T, Cuda>& weights) {
   const std::int64_t heads = source.columns;
   weights.resize(block.entries() + block.rows, heads);

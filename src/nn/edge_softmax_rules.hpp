@@ -42,10 +42,9 @@ ESPALIER_HD inline T dropped(T marked, T scale) {
 }
 
 /// Does dropout keep weight number `at` of a row?
-ESPALIER_HD inline bool keeps_weight(RandomStream stream, std::int64_t row, std::uint32_t threshold,
+ESPALIER_HD inline bool keeps_weight(const KeyedStream& stream, std::int64_t row, std::uint32_t threshold,
                                      std::int64_t at) {
-  stream.row = static_cast<std::uint64_t>(row);
-  const auto words = random_block(stream, static_cast<std::uint64_t>(at / kMasksPerBlock));
+  const auto words = random_block(stream.of_row(row), static_cast<std::uint64_t>(at / kMasksPerBlock));
   const int position = static_cast<int>(at % kMasksPerBlock);
   bool kept = true;
   // Every place is known: an index into the words would put them on a stack.
@@ -72,11 +71,11 @@ ESPALIER_HD inline T product_of(const T* a, const T* b, std::int64_t width) {
 
 /// Marks the weights of a row that dropout takes. On the host.
 template <class T>
-inline void mark_dropped(RandomStream stream, std::int64_t row, std::uint32_t threshold, T* weights,
+inline void mark_dropped(const KeyedStream& stream, std::int64_t row, std::uint32_t threshold, T* weights,
                          std::int64_t count) {
-  stream.row = static_cast<std::uint64_t>(row);
+  const auto of_row = stream.of_row(row);
   for (std::int64_t at = 0; at < count; at += kMasksPerBlock) {
-    const auto words = random_block(stream, static_cast<std::uint64_t>(at / kMasksPerBlock));
+    const auto words = random_block(of_row, static_cast<std::uint64_t>(at / kMasksPerBlock));
     for (int k = 0; k < kMasksPerBlock && at + k < count; ++k)
       weights[at + k] = marked(weights[at + k], dropout_keeps(words, k, threshold));
   }
@@ -84,7 +83,7 @@ inline void mark_dropped(RandomStream stream, std::int64_t row, std::uint32_t th
 
 #define ESPALIER_INSTANTIATE_EDGE_SOFTMAX(T, Space)                                                          \
   template void edge_softmax<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&,              \
-                                const Matrix<T, Space>&, const Matrix<T, Space>*, const RandomStream&,       \
+                                const Matrix<T, Space>&, const Matrix<T, Space>*, const KeyedStream&,        \
                                 double, Matrix<T, Space>&);                                                  \
   template void attend<T>(const Space&, const BlockView<Space>&, const Matrix<T, Space>&, double,            \
                           ConstMatrixView<T, Space>, MatrixView<T, Space>, Update);                          \

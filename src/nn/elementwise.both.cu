@@ -34,7 +34,7 @@ void elu_backward(const Space& space, ConstViewOn<Space, T> h, T scale, ViewOn<S
 }
 
 template <class T, class Space>
-void dropout_of_pairs(const Space& space, const RandomStream& stream, double rate,
+void dropout_of_pairs(const Space& space, const KeyedStream& stream, double rate,
                       const PairedRows<T, std::type_identity_t<Space>>& in, MatrixOn<Space, T>& out) {
   const auto pairs = in.pairs;
   out.resize(pairs.rows, pairs.columns);
@@ -43,8 +43,7 @@ void dropout_of_pairs(const Space& space, const RandomStream& stream, double rat
   const T scale = keep_scale<T>(rate);
   for_each_in_rows(space, "dropout_of_pairs", pairs.rows, in.pairs_of_row(),
                    [=] ESPALIER_DEVICE(std::int64_t i, std::int64_t k) {
-                     auto of_row = stream;
-                     of_row.row = static_cast<std::uint64_t>(i);
+                     const auto of_row = stream.of_row(i);
                      const T column = pairs(i, 2 * k);
                      to(i, 2 * k) = column;
                      to(i, 2 * k + 1) = after_dropout(of_row, threshold, scale,
@@ -299,7 +298,7 @@ void scale_matrices_backward(const Space& space, const MatrixOn<Space, T>& w, co
   template void elu<T>(const Space&, MatrixView<T, Space>);                                                  \
   template void elu_backward<T>(const Space&, ConstMatrixView<T, Space>, T, MatrixView<T, Space>,            \
                                 Matrix<T, Space>*);                                                          \
-  template void dropout_of_pairs<T>(const Space&, const RandomStream&, double, const PairedRows<T, Space>&,  \
+  template void dropout_of_pairs<T>(const Space&, const KeyedStream&, double, const PairedRows<T, Space>&,   \
                                     Matrix<T, Space>&);                                                      \
   template void add_rows<T>(const Space&, ConstMatrixView<T, Space>, MatrixView<T, Space>);                  \
   template void place_columns<T>(const Space&, ConstMatrixView<T, Space>, std::int64_t,                      \

@@ -19,7 +19,7 @@ void for_each_part(const BlockView<Cpu>& block, bool by_relation, std::int64_t i
 
 template <class T>
 void entry_softmax(const Cpu& cpu, const BlockView<Cpu>& block, SoftmaxOver over, const Matrix<T>& scores,
-                   const RandomStream& mask, double rate, Matrix<T>& weights) {
+                   const KeyedStream& mask, double rate, Matrix<T>& weights) {
   const std::int64_t heads = scores.columns;
   const std::uint32_t threshold = dropout_threshold(rate);
   weights.resize(scores.rows, heads);
@@ -38,7 +38,7 @@ void entry_softmax(const Cpu& cpu, const BlockView<Cpu>& block, SoftmaxOver over
 
 #define ESPALIER_INSTANTIATE(T)                                                                    \
   template void entry_softmax<T>(const Cpu&, const BlockView<Cpu>&, SoftmaxOver, const Matrix<T>&, \
-                                 const RandomStream&, double, Matrix<T>&);
+                                 const KeyedStream&, double, Matrix<T>&);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)
 #undef ESPALIER_INSTANTIATE

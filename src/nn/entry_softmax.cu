@@ -8,7 +8,7 @@ namespace espalier {
 
 template <class T>
 void entry_softmax(const Cuda& cuda, const BlockView<Cuda>& block, SoftmaxOver over,
-                   const Matrix<T, Cuda>& scores, const RandomStream& mask, double rate,
+                   const Matrix<T, Cuda>& scores, const KeyedStream& mask, double rate,
                    Matrix<T, Cuda>& weights) {
   const std::int64_t heads = scores.columns;
   weights.resize(scores.rows, heads);
@@ -32,7 +32,7 @@ void entry_softmax(const Cuda& cuda, const BlockView<Cuda>& block, SoftmaxOver o
 }
 
 template void entry_softmax<float>(const Cuda&, const BlockView<Cuda>&, SoftmaxOver,
-                                   const Matrix<float, Cuda>&, const RandomStream&, double,
+                                   const Matrix<float, Cuda>&, const KeyedStream&, double,
                                    Matrix<float, Cuda>&);
 
 }  // namespace espalier

@@ -28,10 +28,10 @@ struct SoftmaxOver {
 /// weights [entries, heads] of scores [entries, heads], resized.
 template <class T>
 void entry_softmax(const Cpu&, const BlockView<Cpu>& block, SoftmaxOver over, const Matrix<T>& scores,
-                   const RandomStream& mask, double rate, Matrix<T>& weights);
+                   const KeyedStream& mask, double rate, Matrix<T>& weights);
 template <class T>
 void entry_softmax(const Cuda&, const BlockView<Cuda>& block, SoftmaxOver over, const Matrix<T, Cuda>& scores,
-                   const RandomStream& mask, double rate, Matrix<T, Cuda>& weights);
+                   const KeyedStream& mask, double rate, Matrix<T, Cuda>& weights);
 
 /// gradients [entries, heads], of what weights become by dropout, become those of the scores.
 template <class T, class Space>

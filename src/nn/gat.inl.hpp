@@ -34,7 +34,7 @@ class GatLayer final : public Layer<T, Space> {
   explicit GatLayer(const LayerShape& shape) : shape_(shape) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream& attention, M& z) override {
+               Tensors weights, const KeyedStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout,
         {projected_, source_, target_, weights_, all_, terms_}, z);
   }
@@ -82,7 +82,7 @@ class GatLayer final : public Layer<T, Space> {
   };
 
   void run(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x, Tensors tensors,
-           const RandomStream& attention, double rate, Kept kept, M& z) const {
+           const KeyedStream& attention, double rate, Kept kept, M& z) const {
     const std::int64_t heads = shape_.heads;
     kept.projected.resize(x.rows, heads * head_width(shape_));
     multiply<T>(space, x, tensors[kWeight].value, kept.projected);

@@ -62,7 +62,7 @@ class GcnLayer final : public Layer<T, Space> {
   explicit GcnLayer(const LayerShape& shape) : shape_(shape) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream&, M& z) override {
+               Tensors weights, const KeyedStream&, M& z) override {
     gcn_forward<T>(space, block, order_of(block), x, weights[0].value, weights[1].value, product_, z);
   }
 

@@ -25,7 +25,7 @@ class GinLayer final : public Layer<T, Space> {
   explicit GinLayer(const LayerShape& shape) : shape_(shape) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream&, M& z) override {
+               Tensors weights, const KeyedStream&, M& z) override {
     run(space, block, x, weights, sum_, inner_, z);
   }
 

@@ -58,7 +58,7 @@ class HgtLayer final : public Layer<T, Space> {
       : shape_(shape), width_(hgt_width(shape)), head_width_(width_ / shape.heads) {}
 
   void forward(const Space& space, const Block& block, const LayerInput<T, Space>& x, Tensors tensors,
-               const RandomStream& attention, M& z) override {
+               const KeyedStream& attention, M& z) override {
     run(space, block, x, tensors, attention, shape_.attention_dropout, kept(), z);
   }
 
@@ -156,8 +156,8 @@ class HgtLayer final : public Layer<T, Space> {
     return {tensors[tensor].value, tensors[tensor + 1].value};
   }
 
-  void run(const Space& space, const Block& block, ConstView x, Tensors tensors,
-           const RandomStream& attention, double rate, Kept kept, M& z) const {
+  void run(const Space& space, const Block& block, ConstView x, Tensors tensors, const KeyedStream& attention,
+           double rate, Kept kept, M& z) const {
     find_segments(space, block, shape_.relations, kept.segments);
     map_of(tensors, kKey).apply(space, block, x, block.columns, kept.key);
     map_of(tensors, kValue).apply(space, block, x, block.columns, kept.value);

@@ -34,7 +34,7 @@ inline double limit_of(const TensorShape& shape) {
 }
 
 template <class T>
-void draw_uniform(const RandomStream& stream, double limit, Matrix<T>& values) {
+void draw_uniform(const KeyedStream& stream, double limit, Matrix<T>& values) {
   for (std::size_t e = 0; e < values.data.size(); ++e)
     values.data[e] = static_cast<T>(limit * (2 * to_unit_double(random64(stream, e)) - 1));
 }
@@ -70,7 +70,8 @@ void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, in
                                       const std::string& name, const TensorShape& shape) {
   Matrix<T> values(shape.rows, shape.columns);
   if (shape.start == Start::kGlorot || shape.start == Start::kAngle)
-    draw_uniform({seed, Purpose::kInitialWeights, 0, 0, parameters_.size(), 0}, limit_of(shape), values);
+    draw_uniform(RandomStream{.seed = seed, .purpose = Purpose::kInitialWeights, .layer = parameters_.size()},
+                 limit_of(shape), values);
   else
     std::ranges::fill(values.data, shape.start == Start::kOne ? T{1} : T{0});
   parameters_.push_back({name, layer, shape.decays, placed(space, std::move(values))});

@@ -16,7 +16,7 @@ class NoLayer final : public Layer<T, Space> {
   explicit NoLayer(const LayerShape&) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x, Tensors,
-               const RandomStream&, M& z) override {
+               const KeyedStream&, M& z) override {
     copy_own(space, block, x, z);
   }
 

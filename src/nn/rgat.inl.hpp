@@ -44,7 +44,7 @@ class RgatLayer final : public Layer<T, Space> {
   explicit RgatLayer(const LayerShape& shape) : shape_(shape), width_(head_width(shape)) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream& attention, M& z) override {
+               Tensors weights, const KeyedStream& attention, M& z) override {
     run(space, block, x, weights, attention, shape_.attention_dropout, kept(), z);
   }
 
@@ -127,7 +127,7 @@ class RgatLayer final : public Layer<T, Space> {
   }
 
   void run(const Space& space, const BlockView<Space>& block, ConstView x, Tensors tensors,
-           const RandomStream& attention, double rate, Kept kept, M& z) const {
+           const KeyedStream& attention, double rate, Kept kept, M& z) const {
     find_segments(space, block, shape_.relations, kept.segments);
     weigh(space, block, x, tensors, attention, rate, kept);
     z.resize(block.rows, shape_.out);
@@ -149,7 +149,7 @@ class RgatLayer final : public Layer<T, Space> {
 
   /// Attention's scores and weights.
   void weigh(const Space& space, const BlockView<Space>& block, ConstView x, Tensors tensors,
-             const RandomStream& attention, double rate, Kept kept) const {
+             const KeyedStream& attention, double rate, Kept kept) const {
     kept.vectors.resize(2 * parts(), shape_.in);
     for (const auto& [tensor, vectors] : {std::pair{kSource, 0}, {kTarget, 1}})
       score_vectors<T>(space, tensors[kWeight].value, tensors[tensor].value,

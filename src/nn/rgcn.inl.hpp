@@ -27,7 +27,7 @@ class RgcnLayer final : public Layer<T, Space> {
   explicit RgcnLayer(const LayerShape& shape) : shape_(shape) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream&, M& z) override {
+               Tensors weights, const KeyedStream&, M& z) override {
     run(space, block, x, weights, sums_, z);
   }
 

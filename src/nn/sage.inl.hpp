@@ -118,7 +118,7 @@ class SageLayer final : public Layer<T, Space> {
   explicit SageLayer(const LayerShape& shape) : shape_(shape), takes_largest_(shape.aggregator == "max") {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream&, M& z) override {
+               Tensors weights, const KeyedStream&, M& z) override {
     const M &self = weights[0].value, &neighbour = weights[1].value, &bias = weights[2].value;
     if (takes_largest_) return apply_to_largest(space, block, x, weights, product_, winners_, z);
     if constexpr (kOnGpu)

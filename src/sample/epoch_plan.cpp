@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "espalier/base/error.hpp"
+#include "espalier/base/philox.hpp"
 #include "espalier/file/content_digest.hpp"
 #include "espalier/partition/order.hpp"
 #include "espalier/sample/examples.hpp"
@@ -17,6 +19,9 @@ EpochPlan::EpochPlan(std::shared_ptr<const Examples> examples, const EpochShape&
       ranks_(shape.ranks),
       seed_(shape.seed),
       epoch_(shape.epoch) {
+  if (batches() > kMostBatches)
+    usage_error("{} batches in an epoch, of which random numbers know {}; take larger ones", batches(),
+                kMostBatches);
   if (!examples_->groups().empty()) deal();
 }
 

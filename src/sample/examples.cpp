@@ -66,7 +66,7 @@ void ShuffledExamples::shuffle(std::int64_t begin, std::int64_t end, std::uint64
   for (auto left = static_cast<std::size_t>(end - begin); left > 1;) {
     const auto swaps = std::min(chosen.size(), left - 1);
     for (std::size_t k = 0; k < swaps; ++k) {
-      chosen[k] = mulhi(words.next(), left - k);
+      chosen[k] = words.next_below(left - k);
       __builtin_prefetch(&order[chosen[k]], 1);
       if (label_indices != nullptr) __builtin_prefetch(&label_indices[chosen[k]], 1);
     }

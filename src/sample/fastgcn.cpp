@@ -69,7 +69,7 @@ void take_roots(std::vector<std::uint64_t>& squares, std::int64_t vertices) {
 // The draws of one list.
 class ListDraws {
  public:
-  ListDraws(const RandomStream& stream, std::int64_t picks, const AxisPart& part)
+  ListDraws(const KeyedStream& stream, std::int64_t picks, const AxisPart& part)
       : words_(stream), missing_(picks), part_(part) {}
 
   std::int64_t missing() const { return missing_; }
@@ -79,7 +79,7 @@ class ListDraws {
   // A point for each missing pick: of the part without what was removed, on the whole axis.
   void next_points(std::uint64_t* points) {
     for (std::int64_t k = 0; k < missing_; ++k)
-      points[k] = part_.begin + axis_.on_whole_axis(mulhi(words_.next(), part_.total - axis_.removed()));
+      points[k] = part_.begin + axis_.on_whole_axis(words_.next_below(part_.total - axis_.removed()));
   }
 
   // Takes the vertices that the points of a round hit, in the order of the points.
@@ -143,7 +143,7 @@ struct DrawRoundsOn<Cpu>::State {
   }
 };
 
-DrawRoundsOn<Cpu>::DrawRoundsOn(const Cpu&, std::span<const RandomStream> streams,
+DrawRoundsOn<Cpu>::DrawRoundsOn(const Cpu&, std::span<const KeyedStream> streams,
                                 const SharedList<std::int64_t>& offsets, const std::vector<AxisPart>& parts,
                                 std::int64_t)
     : state_(new State{offsets, {}, {}}) {

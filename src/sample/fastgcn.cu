@@ -40,8 +40,8 @@ namespace {
 
 // The lists of a call, layer by layer.
 struct DrawLists {
-  const std::int64_t* begin;    // [count + 1] slots
-  const RandomStream* streams;  // [count]
+  const std::int64_t* begin;   // [count + 1] slots
+  const KeyedStream* streams;  // [count]
   std::int64_t count;
   const AxisPart* parts;  // [part_count] that the lists draw from, one after another
   std::int64_t part_count;
@@ -78,10 +78,11 @@ void draw_points(const Cuda& cuda, DrawLists lists, CutIntervals cut, const std:
   for_each(cuda, "fastgcn_points", points, [=] __device__(std::int64_t k) {
     const auto list = segment_of(open_begin, lists.count, k), begin = lists.begin[list],
                open = k - open_begin[list];
-    const auto word = random64(lists.streams[list], words_used[list] + static_cast<std::uint64_t>(open));
     const auto removed = taken[list] == 0 ? 0 : cut.width_to[begin + taken[list] - 1];
     const auto& part = lists.part(list);
-    to[k] = part.begin + on_whole_axis(cut, begin, taken[list], mulhi(word, part.total - removed));
+    const auto point = random_below(lists.streams[list], words_used[list] + static_cast<std::uint64_t>(open),
+                                    part.total - removed);
+    to[k] = part.begin + on_whole_axis(cut, begin, taken[list], point);
   });
 }
 
@@ -168,7 +169,7 @@ struct DrawRoundsOn<Cuda>::State {
   DeviceArray<AxisPart> parts;
   std::int64_t missing;
   int vertex_bits, key_bits;  // of the sort's keys
-  DeviceArray<RandomStream> streams;
+  DeviceArray<KeyedStream> streams;
   DeviceArray<Interval> drawn, kept;  // [slots]
   DeviceArray<std::int64_t> taken, open, open_begin, numbers, sorted_numbers, first, before, first_of_slot,
       before_slot;
@@ -180,7 +181,7 @@ struct DrawRoundsOn<Cuda>::State {
   std::int64_t slots() const { return offsets.back(); }
 };
 
-DrawRoundsOn<Cuda>::DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream> streams,
+DrawRoundsOn<Cuda>::DrawRoundsOn(const Cuda& cuda, std::span<const KeyedStream> streams,
                                  const SharedList<std::int64_t, Cuda>& offsets,
                                  const std::vector<AxisPart>& parts, std::int64_t vertices)
     : state_(std::make_unique<State>()) {

@@ -24,7 +24,7 @@ class DrawRoundsOn<Cpu> {
  public:
   /// List k draws offsets[k+1] - offsets[k] of so many vertices, with the words of streams[k], from
   /// parts[k % parts.size()] of the axis.
-  DrawRoundsOn(const Cpu& cpu, std::span<const RandomStream> streams, const SharedList<std::int64_t>& offsets,
+  DrawRoundsOn(const Cpu& cpu, std::span<const KeyedStream> streams, const SharedList<std::int64_t>& offsets,
                const std::vector<AxisPart>& parts, std::int64_t vertices);
   ~DrawRoundsOn();
   /// How many picks are missing.
@@ -46,7 +46,7 @@ class DrawRoundsOn<Cpu> {
 template <>
 class DrawRoundsOn<Cuda> {
  public:
-  DrawRoundsOn(const Cuda& cuda, std::span<const RandomStream> streams,
+  DrawRoundsOn(const Cuda& cuda, std::span<const KeyedStream> streams,
                const SharedList<std::int64_t, Cuda>& offsets, const std::vector<AxisPart>& parts,
                std::int64_t vertices);
   ~DrawRoundsOn();
@@ -106,12 +106,13 @@ class FastGcnDistribution final : public LayerDistribution<Index, Space> {
   /// Draws for all layers of a bulk.
   void begin(const Space& space, std::span<const RandomStream> streams) override {
     const auto layers = shape_.fanout.size(), parts = weights_.parts().size();
-    std::vector<RandomStream> keyed;
+    std::vector<KeyedStream> keyed;
     std::vector<std::int64_t> begins = {0};
     for (std::size_t layer = 1; layer <= layers; ++layer)
       for (auto stream : streams)
         for (std::size_t part = 0; part < parts; ++part) {
-          stream.layer = layer_of_relation(layer, static_cast<std::int64_t>(part));
+          stream.layer = layer;
+          stream.relation = part;
           keyed.push_back(stream);
           begins.push_back(begins.back() +
                            (takes_all(layers - layer, part) ? 0 : fanout_of(layers - layer, part)));

@@ -46,12 +46,12 @@ std::uint64_t total_of(const RowView<Index>& row, const RowWeights& weights, con
 // The ways to draw by weight: `s` positions of a row, in the order drawn and ascending, into
 // scratch.in_order and chosen. They return the row's total weight.
 template <class Index>
-using WeightedDraw = std::uint64_t (*)(const RandomStream& stream, const RowView<Index>& row,
+using WeightedDraw = std::uint64_t (*)(const KeyedStream& stream, const RowView<Index>& row,
                                        const RowWeights& weights, const RowSupport& support, std::int64_t s,
                                        Scratch& scratch);
 
 template <class Index>
-std::uint64_t draw_by_its(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
+std::uint64_t draw_by_its(const KeyedStream& stream, const RowView<Index>& row, const RowWeights& weights,
                           const RowSupport&, std::int64_t s, Scratch& scratch) {
   auto& prefix = scratch.prefix;
   prefix.resize(row.size + 1);
@@ -64,8 +64,8 @@ std::uint64_t draw_by_its(const RandomStream& stream, const RowView<Index>& row,
 }
 
 template <class Index>
-void run_race(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
-              std::int64_t s, Scratch& scratch) {
+void run_race(const KeyedStream& stream, const RowView<Index>& row, const RowWeights& weights, std::int64_t s,
+              Scratch& scratch) {
   auto& race = scratch.race;
   race.start(stream, s);
   without_place(row.size, weights.self_position, [&](std::int64_t begin, std::int64_t end) {
@@ -80,7 +80,7 @@ void run_race(const RandomStream& stream, const RowView<Index>& row, const RowWe
 }
 
 template <class Index>
-std::uint64_t draw_by_race(const RandomStream& stream, const RowView<Index>& row, const RowWeights& weights,
+std::uint64_t draw_by_race(const KeyedStream& stream, const RowView<Index>& row, const RowWeights& weights,
                            const RowSupport& support, std::int64_t s, Scratch& scratch) {
   run_race(stream, row, weights, s, scratch);
   return total_of(row, weights, support);
@@ -89,24 +89,33 @@ std::uint64_t draw_by_race(const RandomStream& stream, const RowView<Index>& row
 // The random words of a window of rows, drawn together.
 class WordQueue {
  public:
-  explicit WordQueue(const RandomStream& stream) : stream_(stream) {}
+  explicit WordQueue(const LayerDraw& layer) : layer_(layer) {}
   void clear() { asked_ = taken_ = 0; }
   /// The row's first `count` <= kFewDraws words will be wanted.
   void ask(const RowKey& key, std::int64_t count) {
     for (std::int64_t block = 0; 4 * block < count; ++block, ++asked_) {
+      const auto at = asked_ % kBlocksAtOnce;
+      auto& counters = counters_[asked_ / kBlocksAtOnce];
+      counters.block[at] = static_cast<std::uint64_t>(block);
+      counters.row[at] = static_cast<std::uint64_t>(key.vertex);
+      counters.batch[at] = static_cast<std::uint64_t>(key.batch);
+      if (layer_.keys == nullptr) continue;
       auto& keys = keys_[asked_ / kBlocksAtOnce];
-      keys.block[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(block);
-      keys.row[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.vertex);
-      keys.batch[asked_ % kBlocksAtOnce] = static_cast<std::uint64_t>(key.batch);
-      keys.layer[asked_ % kBlocksAtOnce] = layer_of_relation(0, key.relation);
+      keys.low[at] = layer_.keys[key.relation].low;
+      keys.high[at] = layer_.keys[key.relation].high;
     }
   }
   void fill() {
-    for (std::size_t k = 0; k * kBlocksAtOnce < asked_; ++k)
-      random_blocks(stream_, keys_[k], words_.data() + 4 * kBlocksAtOnce * k);
+    for (std::size_t k = 0; k * kBlocksAtOnce < asked_; ++k) {
+      auto* const words = words_.data() + 4 * kBlocksAtOnce * k;
+      if (layer_.keys == nullptr)
+        random_blocks(layer_.stream.key, counters_[k], words);
+      else
+        random_blocks(keys_[k], counters_[k], words);
+    }
   }
-  /// The words of the next row that asked.
-  const std::uint64_t* take(std::int64_t count) {
+  /// The high halves of the words of the next row that asked.
+  const std::uint32_t* take(std::int64_t count) {
     const auto* words = words_.data() + 4 * taken_;
     taken_ += static_cast<std::size_t>(count + 3) / 4;
     return words;
@@ -114,9 +123,10 @@ class WordQueue {
 
  private:
   static constexpr std::size_t kMostBlocks = kWindow * (kFewDraws / 4);
-  RandomStream stream_;
+  const LayerDraw& layer_;
+  std::array<BlockCounters, kMostBlocks / kBlocksAtOnce> counters_;
   std::array<BlockKeys, kMostBlocks / kBlocksAtOnce> keys_;
-  alignas(64) std::array<std::uint64_t, 4 * kMostBlocks> words_;
+  alignas(64) std::array<std::uint32_t, 4 * kMostBlocks> words_;
   std::size_t asked_ = 0, taken_ = 0;
 };
 
@@ -127,11 +137,13 @@ class GraphSageDraw final : public RowDraw<Index> {
 
   explicit GraphSageDraw(const SamplerShape& shape)
       : weighted_(shape.weighted),
+        purpose_(purpose_of_draws(shape)),
         join_(join_of_draws(shape, false)),
         draw_by_weight_(shape.draw == DrawLaw::kRace ? draw_by_race<Index> : draw_by_its<Index>),
         aggregation_(shape.aggregation) {}
 
   bool has_values() const override { return weighted_ || aggregation_ == Aggregation::kMatrix; }
+  Purpose purpose() const override { return purpose_; }
   bool scans() const override { return weighted_; }
   bool keeps_small_rows() const override { return !has_values(); }
 
@@ -159,7 +171,7 @@ class GraphSageDraw final : public RowDraw<Index> {
       if (r > from) draw(Cpu{1}, layer, rows + from, keys + from, r - from, out);
       from = r + 1;
       if (r == count) return;
-      const auto stream = stream_of_row(layer.stream, keys[r]);
+      const auto stream = layer.stream_of(keys[r]);
       if (weighted_)
         take_candidates(rows[r], *whole.support, layer.fanout_of(keys[r]), keys[r].vertex, stream, out,
                         scratch);
@@ -184,7 +196,7 @@ class GraphSageDraw final : public RowDraw<Index> {
  private:
   // What may be picked of a piece: with it alone the whole row's picks that are in it are the same.
   void take_candidates(const Row& row, const RowSupport& support, std::int64_t fanout, std::int64_t self,
-                       const RandomStream& stream, Entries<Index>& out, Scratch& scratch) const {
+                       const KeyedStream& stream, Entries<Index>& out, Scratch& scratch) const {
     if (fanout == 0) return;
     const auto self_position = diagonal_position(row, self, fanout, aggregation_);
     auto& chosen = scratch.chosen;
@@ -203,7 +215,7 @@ class GraphSageDraw final : public RowDraw<Index> {
     out.values.push_back(row.values[position]);
   }
 
-  void draw_piece(const Row& row, WholeRow whole, std::int64_t fanout, const RandomStream& stream,
+  void draw_piece(const Row& row, WholeRow whole, std::int64_t fanout, const KeyedStream& stream,
                   Entries<Index>& out, std::vector<std::int64_t>& chosen) const {
     const auto self_position = aggregation_ == Aggregation::kMatrix && fanout != 0 ? whole.diagonal : -1;
     const GraphSageRow rule = {self_position, whole.size - (self_position >= 0), fanout};
@@ -236,7 +248,7 @@ class GraphSageDraw final : public RowDraw<Index> {
       GraphSageRow rule;
     };
     std::array<Drawn, kWindow> window;
-    WordQueue words(layer.stream);
+    WordQueue words(layer);
     for (std::size_t from = 0; from < rows.size(); from += kWindow) {
       const auto here = rows.subspan(from, std::min(kWindow, rows.size() - from));
       words.clear();
@@ -254,7 +266,12 @@ class GraphSageDraw final : public RowDraw<Index> {
         if (rule.whole())
           std::iota(chosen, chosen + kFewDraws, 0);
         else
-          draw_few_uniform(words.take(rule.fanout), here[r].size, rule.fanout, rule.self_position, chosen);
+          draw_few_uniform(
+              words.take(rule.fanout),
+              [&](std::int64_t t) {
+                return low_random32(layer.stream_of(keys[from + r]), static_cast<std::uint64_t>(t));
+              },
+              here[r].size, rule.fanout, rule.self_position, chosen);
         const auto count = rule.picks();
         for (std::int64_t k = 0; k < count; ++k) __builtin_prefetch(here[r].indices + chosen[k]);
       }
@@ -276,7 +293,7 @@ class GraphSageDraw final : public RowDraw<Index> {
   void draw_row(const LayerDraw& layer, const Row& row, const RowKey& key, const RowSupport* known,
                 Entries<Index>& out, Scratch& scratch) const {
     const auto fanout = layer.fanout_of(key);
-    const auto stream = stream_of_row(layer.stream, key);
+    const auto stream = layer.stream_of(key);
     const auto self_position = diagonal_position(row, key.vertex, fanout, aggregation_);
     const auto support = known != nullptr ? *known
                          : weighted_      ? support_of(row, self_position)
@@ -316,6 +333,7 @@ class GraphSageDraw final : public RowDraw<Index> {
   }
 
   bool weighted_;
+  Purpose purpose_;
   JoinPieces join_;
   WeightedDraw<Index> draw_by_weight_;
   Aggregation aggregation_;
@@ -329,6 +347,9 @@ void check_weights(const DistCsr<Index>& a, const SamplerShape& shape) {
     input_error(
         "sampler.weighted = true, but the graph has no edge weights; import it with --edge-weight, or draw "
         "uniformly");
+  ESPALIER_CHECK(purpose_of_draws(shape) != Purpose::kRace || a.local.columns <= kMostRaceColumns,
+                 "a race over {} columns: sampler.draw = \"race\" knows at most {}", a.local.columns,
+                 kMostRaceColumns);
 }
 
 template <class Index>

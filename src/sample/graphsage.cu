@@ -26,7 +26,7 @@ constexpr std::int64_t kRowsTogether = 256;
 // draw_uniform for a list that stays below kLanes positions, in the way of draw_few_uniform
 // (sample/draw_few.hpp). Loops over `below` are unrolled: it is registers.
 template <int kLanes>
-__device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, std::int64_t picks,
+__device__ void draw_in_lanes(const KeyedStream& stream, std::int64_t support, std::int64_t picks,
                               std::int64_t excluded_position, std::uint32_t* chosen) {
   std::uint32_t below[kLanes];
 #pragma unroll
@@ -40,7 +40,8 @@ __device__ void draw_in_lanes(const RandomStream& stream, std::int64_t support, 
     for (int k = 0; k < 4; ++k)
       if (four + k < picks) {  // no break: it would keep a list for each way out
         const auto left = bound - static_cast<std::uint64_t>(four + k);
-        const auto point = static_cast<std::uint32_t>(mulhi(words.v[k], left));
+        const auto point = static_cast<std::uint32_t>(
+            point_below(words.v[k], left, [&] { return std::uint64_t{low_random32(stream, four + k)}; }));
 #pragma unroll
         for (int i = kLanes - 1; i >= 0; --i) {
           const auto behind = i == 0 || below[i - 1] <= point ? point : below[i - 1] - 1;
@@ -61,10 +62,6 @@ __device__ inline GraphSageRow uniform_rule(const RowsToDraw<Index>& rows, std::
                                             const LayerDraw& layer) {
   const auto self_position = rows.self_position(row);
   return {self_position, rows.views[row].size - (self_position >= 0), layer.fanout_of(rows.keys[row])};
-}
-
-__device__ inline RandomStream stream_of(const LayerDraw& layer, const RowKey& key) {
-  return stream_of_row(layer.stream, key);
 }
 
 // Of draw_uniform_kernel on a multiprocessor; where more are to fit ptxas spills.
@@ -88,7 +85,7 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocksAtOnce<kLanes>)
     const auto row = first + threadIdx.x;
     const auto rule = uniform_rule(rows, row, layer);
     if (!rule.whole())
-      draw_in_lanes<kLanes>(stream_of(layer, rows.keys[row]), rows.views[row].size, rule.fanout,
+      draw_in_lanes<kLanes>(layer.stream_of(rows.keys[row]), rows.views[row].size, rule.fanout,
                             rule.self_position, drawn + (begins[threadIdx.x] - begins[0]));
   }
   __syncthreads();
@@ -121,8 +118,7 @@ void draw_in_memory(const Cuda& cuda, const LayerDraw& layer, const RowsToDraw<I
     if (rule.whole()) return;
     auto* chosen = positions + offsets[row];
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
-    draw_uniform(stream_of(layer, rows.keys[row]), rows.views[row].size, rule.fanout, rule.excluded(),
-                 chosen);
+    draw_uniform(layer.stream_of(rows.keys[row]), rows.views[row].size, rule.fanout, rule.excluded(), chosen);
   });
 }
 
@@ -320,7 +316,7 @@ void draw_group(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<Ind
     auto* chosen = positions + offsets[row];
     auto* order = in_order + offsets[row];
     if (rule.excluded() > 0) chosen[0] = static_cast<Index>(rule.self_position);
-    draw_weighted(stream_of(layer, rows.rows.keys[row]), prefix, view.size, rule.fanout, rule.excluded(),
+    draw_weighted(layer.stream_of(rows.rows.keys[row]), prefix, view.size, rule.fanout, rule.excluded(),
                   chosen, order);
     weigh_by_des_raj(
         view, rows.aggregation, rows.weights[row], prefix[view.size],
@@ -352,7 +348,7 @@ void draw_by_race(const Cuda& cuda, const LayerDraw& layer, const WeightedRows<I
       },
       [=] __device__(std::int64_t row, std::int64_t position) -> Runner {
         const auto neighbour = static_cast<std::int64_t>(rows.rows.views[row].indices[position]);
-        return {exponential(race_word(stream_of(layer, rows.rows.keys[row]), neighbour)),
+        return {exponential(race_word(layer.stream_of(rows.rows.keys[row]), neighbour)),
                 rows.weight(row, position), position};
       },
       offsets, std::ssize(out.ids));
@@ -438,6 +434,7 @@ class GraphSageDraw final : public RowDraw<Index, Cuda> {
       : shape_(shape), in_registers_(columns <= kMostInLanes) {}
 
   bool has_values() const override { return shape_.weighs_picks(); }
+  Purpose purpose() const override { return purpose_of_draws(shape_); }
   bool keeps_small_rows() const override { return !has_values(); }
 
   void draw(const Cuda& cuda, const LayerDraw& layer, const RowView<Index>* views, const RowKey* keys,

@@ -23,7 +23,7 @@ std::uint32_t reversed(std::uint32_t x) {
 
 std::vector<GroupBatch> EpochBatches::order_by_group(std::span<const std::int64_t> begins,
                                                      const RandomStream& epoch) {
-  const auto turn = static_cast<std::uint32_t>(random64(epoch, 0));
+  const auto turn = random32(KeyedStream(epoch), 0);
   std::vector<GroupBatch> batches;
   for (std::int32_t group = 0; group + 1 < std::ssize(begins); ++group) {
     const auto begin = begins[group], size = begins[group + 1] - begin, count = count_batches(size, size_);

@@ -5,8 +5,9 @@
 //
 // so u is included with probability min(1, s/d), rows of one batch tend to include the same
 // vertices, and a layer needs fewer distinct inputs than GraphSAGE at the same fanout. Inclusions
-// of one row are independent of each other: s picks on average, not exactly. In integers:
-// mulhi(random64, d) < s. A row with at most s neighbours is taken whole.
+// of one row are independent of each other: s picks on average, not exactly. In integers: floor(r_u
+// d / 2^64) < s with r_u of 2^64, whose top byte decides but for one in 256 (row_rules.hpp). A row
+// with at most s neighbours is taken whole.
 //
 // Block values are Horvitz-Thompson's, entry / probability, and unbiased: mean, (1/d) (d/s) = 1/s;
 // matrix (GCN), a_vu d/s with d the off-diagonal entries, and the diagonal kept exactly.
@@ -67,20 +68,28 @@ class LaborDraw final : public RowDraw<Index> {
       for (std::int64_t k = 0; k < row.size; ++k) out.values.push_back(rule.value(row, k, aggregation_));
       return;
     }
-    BlockKeys keys;
-    std::ranges::fill(keys.batch, static_cast<std::uint64_t>(key.batch / share_batches_));
-    std::ranges::fill(keys.layer, layer_of_relation(0, key.relation));
+    auto shared = key;
+    shared.batch /= share_batches_;
+    const auto stream = layer.stream_of(shared);
+    BlockCounters counters;
+    std::ranges::fill(counters.batch, stream.batch);
+    const auto border = rule.border();
     for (std::int64_t first = 0; first < row.size; first += kBlocksAtOnce) {
       const auto count = std::min<std::int64_t>(kBlocksAtOnce, row.size - first);
-      std::ranges::copy(row.columns().subspan(first, static_cast<std::size_t>(count)),
-                        keys.row);  // the neighbours' columns: shared by all rows
-      std::uint64_t words[4 * kBlocksAtOnce];
-      random_blocks(layer.stream, keys, words);
+      for (std::int64_t i = 0; i < count; ++i)  // the neighbours' columns: shared by all rows
+        counters.row[i] = static_cast<std::uint64_t>(row.indices[first + i]) / 16;
+      std::uint32_t words[4 * kBlocksAtOnce];
+      random_blocks(stream.key, counters, words);
       // Who is kept is noted without a branch, which nothing could predict.
       std::int64_t kept[kBlocksAtOnce], kept_count = 0;
       for (std::int64_t i = 0; i < count; ++i) {
         kept[kept_count] = first + i;
-        kept_count += rule.keeps(first + i, words[4 * i]);
+        const auto at = static_cast<std::uint64_t>(row.indices[first + i]) % 16;
+        const auto byte = words[4 * i + at / 4] >> at % 4 * 8 & 255;
+        kept_count += (byte < border) | (first + i == rule.self_position);
+        if (byte == border) [[unlikely]]
+          kept_count += first + i != rule.self_position &&
+                        rule.keeps(byte, labor_low_bits(stream, row.indices[first + i]));
       }
       for (std::int64_t i = 0; i < kept_count; ++i) {
         out.ids.push_back(row.indices[kept[i]]);

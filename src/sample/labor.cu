@@ -21,12 +21,11 @@ KeptEntries find_kept_neighbours(const Cuda& cuda, const LayerDraw& layer, const
     return rule_of(rows, row, layer).whole() ? std::int64_t{0} : rows.views[row].size;
   };
   const auto keeps = [=] __device__(std::int64_t row, std::int64_t position) {
-    // The neighbour's stream: shared by all rows of the batch, and of those that share its draws.
+    // The neighbour's number: shared by all rows of the batch, and of those that share its draws.
     auto key = rows.keys[row];
     key.batch /= share_batches;
-    const auto stream =
-        stream_of_row(layer.stream, key, static_cast<std::int64_t>(rows.views[row].indices[position]));
-    return rule_of(rows, row, layer).keeps(position, random64(stream, 0));
+    return rule_of(rows, row, layer)
+        .keeps(layer.stream_of(key), position, static_cast<std::int64_t>(rows.views[row].indices[position]));
   };
   return find_kept(cuda, rows.count, size_of, keeps);
 }

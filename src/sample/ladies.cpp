@@ -51,7 +51,7 @@ double factor(const std::vector<std::uint64_t>& prefix, std::size_t k) {
 
 template <class Index>
 Picks<Index> draw(SamplerMode mode, const SparseSum<Index>& sum, const std::vector<std::uint64_t>& prefix,
-                  const RandomStream& stream, std::int64_t fanout) {
+                  const KeyedStream& stream, std::int64_t fanout) {
   Picks<Index> picks;
   const auto support = std::ssize(sum.columns);
   if (fanout < 0 || support <= fanout) {
@@ -136,7 +136,7 @@ Picks<Index> draw_list(SamplerMode mode, const LayerInputOn<Cpu>& input, std::in
   const auto prefix = ladies_prefix(sum, mode);
   auto stream = input.stream;
   stream.batch = static_cast<std::uint64_t>(input.frontier.numbers[batch]);
-  stream.layer = layer_of_relation(stream.layer, list);
+  stream.relation = static_cast<std::uint64_t>(list);
   auto picks = draw(mode, sum, prefix, stream, input.fanout.of_list(list));
   if (mode == SamplerMode::kReference)
     add_seeds({input.frontier.vertices.data() + input.frontier.begin(batch),

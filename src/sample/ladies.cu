@@ -100,14 +100,14 @@ __global__ void __launch_bounds__(kWarp)
   const auto list = static_cast<std::int64_t>(blockIdx.x);
   if (threadIdx.x > 0 || supports.takes_all(list) || overflow[list] != 0) return;
   stream.batch = static_cast<std::uint64_t>(numbers[list / supports.of_batch]);
-  stream.layer = layer_of_relation(stream.layer, list % supports.of_batch);
+  stream.relation = static_cast<std::uint64_t>(list % supports.of_batch);
   RandomWords words(stream);
   const auto begin = supports.offsets[list], fanout = supports.fanout(list);
   WeightTree tree(supports.prefix + begin, supports.size(list), nodes + begin);
   const auto total = tree.left();
   for (std::int64_t j = 1; j <= fanout; ++j) {
     const auto left = tree.left();
-    const auto position = tree.draw(words.next());
+    const auto position = tree.draw(words.next_below(left));
     factors[begin + position] = mode == SamplerMode::kPaper
                                     ? 1.0
                                     : pick_factor(mode, total, left, tree.weight(position), j, fanout, 1.0);

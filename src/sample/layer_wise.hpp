@@ -6,7 +6,7 @@
 //     F[l-1]  = F[l] followed by the new vertices in ascending id
 //
 // With a fanout for each relation the columns of each are drawn by themselves, with a total of
-// their own and the stream of layer | relation << 16: the block is then an estimate of each
+// their own and a stream of their own: the block is then an estimate of each
 // relation's part of M, as it is of M without.
 //
 // M is the matrix that the block stands for (DistCsr with values): the row-normalised A of a mean,
@@ -55,7 +55,7 @@ template <class Space>
 struct LayerInputOn {
   const FrontierOn<Space>& frontier;             ///< F[layer]; seeds first in each list
   const SharedList<std::int64_t, Space>& seeds;  ///< [batches] how many
-  RandomStream stream;                           ///< of seed, epoch and layer alone
+  RandomStream stream;                           ///< the name of: seed, epoch and layer alone
   const LayerFanoutOn<Space>& fanout;
 };
 

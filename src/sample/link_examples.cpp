@@ -69,6 +69,7 @@ class KeyedLinks final : public LinkExamples {
       : pool_(pool),
         batches_(pool.list.count, shape.batch_size),
         shuffle_{.seed = shape.seed, .purpose = Purpose::kShuffle, .epoch = shape.epoch},
+        negatives_(RandomStream{.seed = shape.seed, .purpose = Purpose::kNegative, .epoch = shape.epoch}),
         batches_per_step_(std::min(shape.batches_per_step, batches_.count())) {
     const auto& list = pool.list;
     if (list.group_begins.empty()) {
@@ -158,6 +159,7 @@ class KeyedLinks final : public LinkExamples {
   const LinkPool& pool_;
   EpochBatches batches_;
   RandomStream shuffle_;
+  KeyedStream negatives_;
   std::int64_t batches_per_step_;
   std::vector<KeyedPermutation> orders_;      // of all links, or of each group's
   std::vector<std::int64_t> first_of_batch_;  // [batches] with groups: where each begins in its own
@@ -169,9 +171,9 @@ class KeyedLinks final : public LinkExamples {
 // Words 16 j .. 16 j + 15 of a stream are the tries for negative j; word 16 k + j says which end.
 KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std::int64_t j,
                                  std::uint64_t tries) const {
-  RandomStream stream = {.seed = shuffle_.seed, .purpose = Purpose::kNegative, .epoch = shuffle_.epoch};
+  auto stream = negatives_;
   if (pool_.negatives.mode == NegativesMode::kShared) {
-    stream.batch = static_cast<std::uint64_t>(links.batches[l]) + 1;
+    stream.batch = static_cast<std::uint32_t>(links.batches[l]) + 1;
     stream.row = static_cast<std::uint64_t>(links.places[l] / kNegativesChunk);
   } else {
     stream.row = static_cast<std::uint64_t>(links.ids[l]);
@@ -179,7 +181,7 @@ KeyedLinks::Try KeyedLinks::draw(const BatchedLinks& links, std::int64_t l, std:
   const auto word = kTries * static_cast<std::uint64_t>(j);
   const auto side =
       kTries * static_cast<std::uint64_t>(pool_.negatives.per_link) + static_cast<std::uint64_t>(j);
-  const bool of_head = pool_.negatives.of_both_ends && random64(stream, side) >> 63 != 0;
+  const bool of_head = pool_.negatives.of_both_ends && random32(stream, side) >> 31 != 0;
   const auto below = [&](std::int64_t bound) {
     return static_cast<std::int64_t>(random_below(stream, word + tries, static_cast<std::uint64_t>(bound)));
   };

@@ -20,12 +20,13 @@
 
 namespace espalier {
 
-/// What is drawn in a layer. `stream` has seed, purpose, epoch, layer; draws add the other keys.
+/// What is drawn in a layer.
 struct LayerDraw {
-  RandomStream stream;
+  KeyedStream stream;                          ///< of seed, purpose, epoch and layer alone
   std::int64_t fanout = 0;                     ///< the most picks of a row; -1: any number
   std::int64_t least = 0;                      ///< the fewest of a relation; -1: any number
   const std::int64_t* of_relations = nullptr;  ///< [relations] of the space; null: `fanout`
+  const StreamKey* keys = nullptr;             ///< [relations] of the space; null: there is one
 
   /// May a row be left that is not taken whole?
   bool draws() const { return fanout >= 0 || of_relations != nullptr; }
@@ -33,6 +34,18 @@ struct LayerDraw {
   ESPALIER_HD std::int64_t fanout_of(const RowKey& key) const {
     return of_relations == nullptr ? fanout : of_relations[key.relation];
   }
+
+  ESPALIER_HD StreamKey key_of(std::int64_t relation) const {
+    return keys == nullptr ? stream.key : keys[relation];
+  }
+  /// The stream of a row, or a relation's part of it; `row`: what stands for the row in it.
+  ESPALIER_HD KeyedStream stream_of(const RowKey& key, std::int64_t row) const {
+    auto of_row = stream.of_row(row);
+    of_row.key = key_of(key.relation);
+    of_row.batch = static_cast<std::uint32_t>(key.batch);
+    return of_row;
+  }
+  ESPALIER_HD KeyedStream stream_of(const RowKey& key) const { return stream_of(key, key.vertex); }
 };
 
 /// SAMPLE and the values of rows of P, or of a relation's parts: a function of row, key and layer.
@@ -42,6 +55,8 @@ class RowDraw {
   virtual ~RowDraw() = default;
   /// Are values written beside the picks? If not, they are 1 / |picked|.
   virtual bool has_values() const = 0;
+  /// Of the layers' streams.
+  virtual Purpose purpose() const { return Purpose::kSample; }
   /// Does it read the weights of all entries of a row?
   virtual bool scans() const { return false; }
   /// Are the picks of a row of no more entries than its fanout all of them, those of a longer one

@@ -92,7 +92,7 @@ class NodeWise final : public SamplerOn<Space> {
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {
-    const auto layers = draws_of(space, seed, epoch);
+    const auto& layers = draws_of(space, seed, epoch);
     auto minibatches = sample_layers(space, layers, schedules_, batches);
     for (std::size_t k = 0; k < layers.size(); ++k) count_layer(k, minibatches);
     add_type_runs(space, a_.type_ends, batches, minibatches);
@@ -103,7 +103,7 @@ class NodeWise final : public SamplerOn<Space> {
   std::vector<MinibatchOn<Space>> sample_layer(const Space& space, std::span<const SeedBatch> rows,
                                                std::uint64_t seed, std::uint64_t epoch,
                                                std::size_t k) override {
-    const auto layers = draws_of(space, seed, epoch);
+    const auto& layers = draws_of(space, seed, epoch);
     auto minibatches =
         sample_layers(space, std::span(layers).subspan(k, 1), std::span(schedules_).subspan(k, 1), rows);
     count_layer(0, minibatches);
@@ -114,19 +114,33 @@ class NodeWise final : public SamplerOn<Space> {
   const std::vector<Schedule>& schedules() const override { return schedules_; }
 
  private:
-  std::vector<LayerDraw> draws_of(const Space& space, std::uint64_t seed, std::uint64_t epoch) {
+  const std::vector<LayerDraw>& draws_of(const Space& space, std::uint64_t seed, std::uint64_t epoch) {
     if (relation_fanout_.empty())
       for (const auto& fanouts : shape_.relation_fanout) relation_fanout_.push_back({space, fanouts});
-    std::vector<LayerDraw> layers;
-    for (std::size_t k = 0; k < shape_.fanout.size(); ++k)
-      layers.push_back({{.seed = seed,
-                         .purpose = Purpose::kSample,
-                         .epoch = epoch,
-                         .layer = static_cast<std::uint64_t>(shape_.fanout.size() - k)},
-                        most_picks(k),
-                        least_picks(k),
-                        relation_fanout_.empty() ? nullptr : relation_fanout_[k].data()});
-    return layers;
+    if (const auto name = std::pair(seed, epoch); layers_.empty() || name != name_of_layers_) {
+      name_of_layers_ = name;
+      layers_.clear();
+      keys_.clear();
+      for (std::size_t k = 0; k < shape_.fanout.size(); ++k) add_layer(space, k);
+    }
+    return layers_;
+  }
+
+  void add_layer(const Space& space, std::size_t k) {
+    RandomStream stream = {.seed = name_of_layers_.first,
+                           .purpose = draw_->purpose(),
+                           .epoch = name_of_layers_.second,
+                           .layer = static_cast<std::uint64_t>(shape_.fanout.size() - k)};
+    layers_.push_back({stream, most_picks(k), least_picks(k),
+                       relation_fanout_.empty() ? nullptr : relation_fanout_[k].data()});
+    if (!a_.columns.typed()) return;
+    std::vector<StreamKey> keys;
+    for (std::int64_t relation = 0; relation + 1 < a_.columns.begins.size(); ++relation) {
+      stream.relation = static_cast<std::uint64_t>(relation);
+      keys.push_back(key_of(stream));
+    }
+    keys_.push_back({space, std::move(keys)});
+    layers_.back().keys = keys_.back().data();
   }
 
   std::vector<MinibatchOn<Space>> sample_layers(const Space& space, std::span<const LayerDraw> layers,
@@ -197,6 +211,10 @@ class NodeWise final : public SamplerOn<Space> {
   const DistCsr<Index, Space>& a_;
   SamplerShape shape_;
   std::vector<SharedList<std::int64_t, Space>> relation_fanout_;  // [layers], or none; made once
+  // Of the epoch of a seed that was sampled last.
+  std::pair<std::uint64_t, std::uint64_t> name_of_layers_;
+  std::vector<LayerDraw> layers_;
+  std::vector<SharedList<StreamKey, Space>> keys_;  // [layers][relations], where columns have types
   std::unique_ptr<RowDraw<Index, Space>> draw_;
   std::vector<Schedule> schedules_;
 };

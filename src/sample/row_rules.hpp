@@ -23,6 +23,11 @@ ESPALIER_HD inline std::int64_t diagonal_position(const RowView<Index>& row, std
   return found < row.size && row.indices[found] == self ? found : -1;
 }
 
+/// Of GraphSAGE's streams.
+inline Purpose purpose_of_draws(const SamplerShape& shape) {
+  return shape.weighted && shape.draw == DrawLaw::kRace ? Purpose::kRace : Purpose::kSample;
+}
+
 /// GraphSAGE: `fanout` of the `available` entries, or all (also for -1), and the diagonal.
 struct GraphSageRow {
   std::int64_t self_position;  ///< of the diagonal, or -1
@@ -58,22 +63,6 @@ struct RowWeights {
   }
 };
 
-/// The layer of the streams of a relation; of the first one the layer itself.
-ESPALIER_HD inline std::uint64_t layer_of_relation(std::uint64_t layer, std::int64_t relation) {
-  return layer | static_cast<std::uint64_t>(relation) << 16;
-}
-
-/// The stream of a row, or a relation's part of it; `row`: what stands for the row in it.
-ESPALIER_HD inline RandomStream stream_of_row(RandomStream stream, const RowKey& key, std::int64_t row) {
-  stream.batch = static_cast<std::uint64_t>(key.batch);
-  stream.row = static_cast<std::uint64_t>(row);
-  stream.layer = layer_of_relation(stream.layer, key.relation);
-  return stream;
-}
-ESPALIER_HD inline RandomStream stream_of_row(const RandomStream& stream, const RowKey& key) {
-  return stream_of_row(stream, key, key.vertex);
-}
-
 /// Des Raj's values of picks drawn in proportion to the integer weights of a row, which sum to
 /// `total`: r_j / p_j is the weight left before draw j over the weight drawn. kMatrix: entries
 /// times that factor; kMean: shares of the row's weight. in_order(j), j < s: the draws; chosen
@@ -95,6 +84,21 @@ ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation 
   }
 }
 
+/// r_u of column u, of 2^64: whoever asks in a batch and layer. Its top byte is byte u % 16 of
+/// block 0 of row u / 16, so that a block serves sixteen columns; the others are those of words 0
+/// and 1 of block 1 of row u.
+ESPALIER_HD inline std::uint32_t labor_byte(const RandomBlock& of_sixteen, std::int64_t column) {
+  const auto at = static_cast<std::uint64_t>(column) % 16;
+  return word_of(of_sixteen, at / 4) >> at % 4 * 8 & 255;
+}
+ESPALIER_HD inline std::uint32_t labor_byte(const KeyedStream& stream, std::int64_t column) {
+  return labor_byte(random_block(stream.of_row(column / 16), 0), column);
+}
+ESPALIER_HD inline std::uint64_t labor_low_bits(const KeyedStream& stream, std::int64_t column) {
+  const auto block = random_block(stream.of_row(column), 1);
+  return (std::uint64_t{block.v[0]} << 32 | block.v[1]) >> 8;
+}
+
 /// LABOR: each of `degree` entries is kept with probability fanout / degree; the diagonal always.
 struct LaborRow {
   std::int64_t self_position;  ///< of the diagonal, or -1
@@ -102,10 +106,21 @@ struct LaborRow {
   std::int64_t fanout;         ///< at most degree
 
   ESPALIER_HD bool whole() const { return fanout == degree; }
-  /// `word`: word 0 of the stream of the batch, the layer and the entry's column.
-  ESPALIER_HD bool keeps(std::int64_t position, std::uint64_t word) const {
-    return position == self_position ||
-           mulhi(word, static_cast<std::uint64_t>(degree)) < static_cast<std::uint64_t>(fanout);
+  /// The byte of r that tells nothing: with a smaller one an entry is kept, with a larger one not.
+  ESPALIER_HD std::uint32_t border() const {
+    return static_cast<std::uint32_t>((static_cast<std::uint64_t>(fanout) << 8) /
+                                      static_cast<std::uint64_t>(degree));
+  }
+  /// Of r with that byte and these low bits.
+  ESPALIER_HD bool keeps(std::uint32_t byte, std::uint64_t low_bits) const {
+    return mulhi(std::uint64_t{byte} << 56 | low_bits, static_cast<std::uint64_t>(degree)) <
+           static_cast<std::uint64_t>(fanout);
+  }
+  /// `stream`: of the batch and the layer.
+  ESPALIER_HD bool keeps(const KeyedStream& stream, std::int64_t position, std::int64_t column) const {
+    if (position == self_position) return true;
+    const auto byte = labor_byte(stream, column), at = border();
+    return byte != at ? byte < at : keeps(byte, labor_low_bits(stream, column));
   }
   template <class Index>
   ESPALIER_HD float value(const RowView<Index>& row, std::int64_t position, Aggregation aggregation) const {

@@ -12,7 +12,12 @@ namespace espalier {
 
 namespace {
 
-constexpr ArchiveFormat kFormat = {"espalier-checkpoint", "checkpoint"};
+constexpr ArchiveFormat kFormat = {.name = "espalier-checkpoint",
+                                   .noun = "checkpoint",
+                                   .version = 2,
+                                   .earlier =
+                                       ": its run drew other random numbers; begin anew (run.restart = "
+                                       "\"never\"), or infer from its weights.h5"};
 
 // The attributes that all have, by one list for both directions.
 template <class Archive, class State>
@@ -84,7 +89,7 @@ Checkpoint read_whole_file(const std::string& path) {
     if (std::int64_t count = 0;
         !taken.contains(name) && hdf5::read_integer_attribute(archive.file(), name.c_str(), count))
       state.counters[name] = count;
-  if (archive.has(kConfusion))  // those of earlier versions have none
+  if (state.test)
     archive.understand(kConfusion, [&](const std::string& text) {
       state.confusion = nlohmann::json::parse(text).get<std::vector<std::int64_t>>();
     });

@@ -13,7 +13,7 @@ PROGRAM, EMULATED = (str(ROOT / f"build/{build}/espalier") for build in ("ptx", 
 JOB = ("model.layers=2", "sampler.fanout=[5,3]", "sampler.batch_size=2048", "model.hidden=16", "train.epochs=1", "train.eval_every=0",
        "run.restart=never")
 LAYER_WISE = ("sampler.fanout=[3000,3000]",)
-SAMPLERS = {"graphsage": ("445502ad9adc2b60",), "labor": ("d564d51c6effbabb",), "ladies": ("fc436192b5eb07f3", *LAYER_WISE), "fastgcn": ("35adc2e87167121b", *LAYER_WISE)}
+SAMPLERS = {"graphsage": ("98d9171f25382507",), "labor": ("91b116a9b0a76dab",), "ladies": ("2a7d99a84b0ec0eb", *LAYER_WISE), "fastgcn": ("a8ead5cf8a976d13", *LAYER_WISE)}
 GRIDS = [(1, 1, "pull")] + [(ranks, copies, schedule) for ranks, copies in ((2, 1), (4, 2))
                             for schedule in ("pull", "push", "staged", "staged-oblivious")]
 

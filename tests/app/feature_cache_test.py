@@ -105,7 +105,9 @@ class FeatureCacheTest(PlantedJobTest):
         self.assertGreater(fewer[-1]["feature_cache"]["served"], 0)
         of_history = fewer[-1]["feature_cache"]["history_bytes"]
         self.assertGreater(of_history, 50 * 24)  # half of the entries, of 24 bytes each
-        self.assertLess(fewer[-1]["feature_cache"]["bytes"] + of_history, 1.02 * 72 * 1024)
+        # Both are the most of a rank, of which one may have more of the one and another of the other.
+        self.assertLessEqual(fewer[-1]["feature_cache"]["bytes"] + of_history / 2, 72 * 1024)
+        self.assertLessEqual(of_history, 72 * 1024)
 
     @needs_emulation
     def test_on_the_emulated_gpu(self):

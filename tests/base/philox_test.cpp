@@ -1,12 +1,15 @@
-// Laws: the generator is Philox4x64-10 as published; draws for different purposes, rows, layers,
-// batches, epochs, seeds differ; bounded draws are uniform and stay below their bound.
+// Laws: the generator is Philox4x32-10 as published; draws for different purposes, rows, layers,
+// relations, batches, epochs, seeds differ; bounded draws are uniform and stay below their bound.
 #include "espalier/base/philox.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <random>
 #include <set>
+#include <utility>
 
 #include "espalier/base/random_blocks.hpp"
 #include "mpi_test.hpp"
@@ -16,56 +19,85 @@ namespace {
 
 constexpr std::uint64_t kOnes = ~std::uint64_t{0};
 
-// Random123's kat_vectors, philox4x64 with 10 rounds. The key's second word is purpose <<
-// 56 | epoch.
+// Random123's kat_vectors, philox4x32 with 10 rounds.
 TEST(Philox, KnownAnswers) {
   struct Case {
-    RandomStream stream;
-    std::uint64_t block;
-    std::array<std::uint64_t, 4> wanted;
+    StreamKey key;
+    std::array<std::uint32_t, 4> counter, wanted;
   };
-  const auto purpose = [](std::uint64_t number) { return static_cast<Purpose>(number); };
-  const Case cases[] = {{{0, purpose(0), 0, 0, 0, 0},
-                         0,
-                         {0x16554d9eca36314c, 0xdb20fe9d672d0fdc, 0xd7e772cee186176b, 0x7e68b68aec7ba23b}},
-                        {{kOnes, purpose(255), kOnes >> 8, kOnes, kOnes, kOnes},
-                         kOnes,
-                         {0x87b092c3013fe90b, 0x438c3c67be8d0224, 0x9cc7d7c69cd777b6, 0xa09caebf594f0ba0}},
-                        {{0x452821e638d01377, purpose(0xbe), 0x5466cf34e90c6c, 0x082efa98ec4e6c89,
-                          0xa4093822299f31d0, 0x13198a2e03707344},
-                         0x243f6a8885a308d3,
-                         {0xa528f45403e61d95, 0x38c72dbd566e9788, 0xa5a1610e72fd18b5, 0x57bd43b5e52b7fe6}}};
+  const Case cases[] = {{{0, 0}, {0, 0, 0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+                        {{0xffffffff, 0xffffffff},
+                         {0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+                         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+                        {{0xa4093822, 0x299f31d0},
+                         {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
   for (const auto& c : cases) {
-    const auto block = random_block(c.stream, c.block);
+    const auto block = philox_block(c.key, c.counter[0], c.counter[1], c.counter[2], c.counter[3]);
     for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(block.v[k], c.wanted[k]) << k;
   }
 }
 
 // The rounds written out from the paper, as an oracle that shares no code with Random123.
-std::array<std::uint64_t, 4> philox_by_hand(std::array<std::uint64_t, 4> c, std::array<std::uint64_t, 2> k) {
-  __extension__ using Wide = unsigned __int128;
+std::array<std::uint32_t, 4> philox_by_hand(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
-    const Wide a = static_cast<Wide>(0xD2E7470EE14C6C93) * c[0],
-               b = static_cast<Wide>(0xCA5A826395121157) * c[2];
-    c = {static_cast<std::uint64_t>(b >> 64) ^ c[1] ^ k[0], static_cast<std::uint64_t>(b),
-         static_cast<std::uint64_t>(a >> 64) ^ c[3] ^ k[1], static_cast<std::uint64_t>(a)};
-    k = {k[0] + 0x9E3779B97F4A7C15, k[1] + 0xBB67AE8584CAA73B};
+    const auto a = std::uint64_t{0xD2511F53} * c[0], b = std::uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<std::uint32_t>(b >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(b),
+         static_cast<std::uint32_t>(a >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(a)};
+    k = {k[0] + 0x9E3779B9, k[1] + 0xBB67AE85};
   }
   return c;
 }
 
-TEST(Philox, EqualsTheRoundsWrittenOut) {
+// What base/philox.hpp says of keys, counters and words.
+TEST(Philox, StreamsAreLaidOutAsDocumented) {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };
   for (std::uint64_t i = 0; i < 1000; ++i) {
     const std::uint64_t x = i * 0x9E3779B97F4A7C15;
-    const RandomStream stream{x, Purpose::kSample, x >> 8, x ^ 5, x * 3, x * 7};
-    const auto wanted = philox_by_hand({i, stream.row, stream.layer, stream.batch},
-                                       {stream.seed, std::uint64_t{1} << 56 | stream.epoch});
+    const RandomStream stream{x, Purpose::kShuffle, x ^ 5, x >> 32, x >> 40, x * 7, x >> 33};
+    const auto key = philox_by_hand(
+        {low(2 | stream.layer << 8), low(stream.relation), low(stream.epoch), high(stream.epoch)},
+        {low(x), high(x)});
+    const auto block_of = [&](std::uint64_t block) {
+      return philox_by_hand({low(stream.row), high(stream.row), low(stream.batch), low(block)},
+                            {key[0], key[1]});
+    };
+    const auto wanted = block_of(i), lows = block_of(i + (std::uint64_t{1} << 31));
     const auto block = random_block(stream, i);
     for (std::size_t k = 0; k < 4; ++k) {
       EXPECT_EQ(block.v[k], wanted[k]);
-      EXPECT_EQ(random64(stream, 4 * i + k), wanted[k]) << "draw d is word d % 4 of block d / 4";
+      EXPECT_EQ(random32(stream, 4 * i + k), wanted[k]);
+      EXPECT_EQ(random64(stream, 4 * i + k), std::uint64_t{wanted[k]} << 32 | lows[k]);
     }
   }
+}
+
+// A point is that of the whole word, whether its low half was asked for or not.
+TEST(Philox, APointNeedsTheLowHalfOnlyWhereItCarries) {
+  std::mt19937_64 random(test_seed(6));
+  std::int64_t asked = 0, not_asked = 0;
+  for (int trial = 0; trial < 200000; ++trial) {
+    const auto bound = 1 + (random() >> (trial % 5 == 0 ? random() % 64 : 32 + random() % 32));
+    const auto low = static_cast<std::uint32_t>(trial % 3 == 0 ? ~random() >> 60 : random());
+    // Every other one just below a border between two points, where a low half decides.
+    auto high = static_cast<std::uint32_t>(random());
+    if (trial % 2 == 0 && bound >> 32 == 0)
+      high = static_cast<std::uint32_t>(((random() % bound + 1) << 32) / bound);
+    bool ask = false;
+    const auto point = point_below(high, bound, [&] {
+      ask = true;
+      return std::uint64_t{low};
+    });
+    ASSERT_EQ(point, mulhi(std::uint64_t{high} << 32 | low, bound)) << high << " " << low << " " << bound;
+    ++(ask ? asked : not_asked);
+    if (ask && bound >> 32 == 0)
+      ASSERT_NE(mulhi(std::uint64_t{high} << 32, bound),
+                mulhi((std::uint64_t{high} << 32) + 0xffffffff, bound))
+          << "asked for in vain";
+  }
+  EXPECT_GT(asked, 10000);
+  EXPECT_GT(not_asked, 10000);
 }
 
 TEST(Philox, DifferentThingsGetDifferentDraws) {
@@ -79,7 +111,7 @@ TEST(Philox, DifferentThingsGetDifferentDraws) {
           for (std::uint64_t layer = 0; layer < 3; ++layer)
             for (std::uint64_t row = 0; row < 20; ++row)
               for (std::uint64_t draw = 0; draw < 10; ++draw, ++drawn)
-                seen.insert(random64({seed, purpose, epoch, batch, layer, row}, draw));
+                seen.insert(random64({seed, purpose, epoch, batch, layer, row, draw % 2}, draw));
   EXPECT_EQ(seen.size(), drawn);
 }
 
@@ -117,34 +149,40 @@ TEST(Philox, UnitDoublesStayInside) {
 TEST(RandomBlocks, AreTheBlocksOfTheirStreams) {
   const auto seed = test_seed(5);
   SCOPED_TRACE(seed);
-  RandomStream stream = {.seed = seed, .purpose = Purpose::kTest, .epoch = 3, .layer = 2};
-  for (std::uint64_t round = 0; round < 200; ++round) {
-    // Words of every size, all ones among them: the products of the lanes are put together
-    // from parts.
-    const auto word = [&](std::uint64_t draw) {
-      const RandomStream sizes = {.seed = seed, .row = round};
-      const auto bits = random64(sizes, 2 * draw) % 65, all = random64(sizes, 2 * draw + 1);
-      return round == 0 ? ~std::uint64_t{0} : bits == 0 ? 0 : all >> (64 - bits);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    // Words of every size, all ones among them.
+    const auto word = [&](int bits) {
+      const auto shift = 64 - bits + (round == 0 ? 0 : random() % static_cast<std::uint64_t>(bits));
+      return (round == 0 ? ~std::uint64_t{0} : random()) >> shift;
     };
+    BlockCounters counters;
     BlockKeys keys;
-    for (std::uint64_t k = 0; k < kBlocksAtOnce; ++k) {
-      keys.block[k] = word(3 * k);
-      keys.row[k] = word(3 * k + 1);
-      keys.batch[k] = word(3 * k + 2);
-    }
-    if (round % 2 == 1)  // in the other rounds all are of the stream's layer
-      for (std::size_t k = 0; k < kBlocksAtOnce; ++k) keys.layer[k] = k << 16;
-    const auto layer = stream.layer;
-    std::uint64_t words[4 * kBlocksAtOnce];
-    random_blocks(stream, keys, words);
     for (std::size_t k = 0; k < kBlocksAtOnce; ++k) {
-      stream.row = keys.row[k];
-      stream.batch = keys.batch[k];
-      stream.layer = layer | keys.layer[k];
-      const auto block = random_block(stream, keys.block[k]);
-      EXPECT_TRUE(std::equal(block.begin(), block.end(), words + 4 * k))
-          << "block " << k << " of round " << round;
+      counters.block[k] = word(32), counters.row[k] = word(64), counters.batch[k] = word(32);
+      keys.low[k] = word(32), keys.high[k] = word(32);
     }
+    const auto key_of = [&](std::size_t k) {
+      return StreamKey{static_cast<std::uint32_t>(keys.low[k]), static_cast<std::uint32_t>(keys.high[k])};
+    };
+    std::uint32_t of_one[4 * kBlocksAtOnce], of_several[4 * kBlocksAtOnce], narrow[4 * kBlocksAtOnce];
+    random_blocks(key_of(0), counters, of_one);
+    random_blocks(keys, counters, of_several);
+    const auto expect_wide_is_narrow = [&] { EXPECT_TRUE(std::ranges::equal(narrow, of_several)); };
+    random_lanes::blocks<1>(counters, random_lanes::SeveralKeys{keys}, narrow), expect_wide_is_narrow();
+#if ESPALIER_WIDEST_LANES > 4
+    random_lanes::blocks<4>(counters, random_lanes::SeveralKeys{keys}, narrow), expect_wide_is_narrow();
+#endif
+    for (std::size_t k = 0; k < kBlocksAtOnce; ++k)
+      for (const auto& [words, key] : {std::pair(of_one, key_of(0)), std::pair(of_several, key_of(k))}) {
+        KeyedStream stream;
+        stream.key = key;
+        stream.row = counters.row[k];
+        stream.batch = static_cast<std::uint32_t>(counters.batch[k]);
+        const auto block = random_block(stream, counters.block[k]);
+        EXPECT_TRUE(std::equal(block.begin(), block.end(), words + 4 * k))
+            << "block " << k << " of round " << round;
+      }
   }
 }
 

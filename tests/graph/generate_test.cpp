@@ -245,7 +245,7 @@ TEST(Generate, RefusesNumbersThatMakeNoSense) {
 
 TEST(Scramble, IsABijectionAndItsInverse) {
   for (std::int64_t n = 1; n <= 130; ++n) {
-    const Scramble scramble(n, {test_seed(9), Purpose::kTest});
+    const Scramble scramble(n, {test_seed(9), FilePurpose::kTest});
     std::set<std::int64_t> ids;
     for (std::int64_t x = 0; x < n; ++x) {
       const auto id = scramble(x);
@@ -257,7 +257,7 @@ TEST(Scramble, IsABijectionAndItsInverse) {
     EXPECT_EQ(static_cast<std::int64_t>(ids.size()), n);
   }
   const std::int64_t large = (std::int64_t{1} << 40) - 12345;
-  const Scramble scramble(large, {1, Purpose::kTest});
+  const Scramble scramble(large, {1, FilePurpose::kTest});
   for (std::int64_t x = 0; x < large; x += large / 1000) EXPECT_EQ(scramble.inverse(scramble(x)), x);
 }
 

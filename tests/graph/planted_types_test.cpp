@@ -128,7 +128,7 @@ TEST(PlantedTypes, InversesAreTransposes) {
 std::int64_t class_of(const GraphInfo& info, std::int64_t vertex, std::int64_t classes, std::uint64_t seed) {
   const auto t = info.schema.type_of(vertex);
   const auto& type = info.schema.types()[t];
-  RandomStream stream{seed, Purpose::kGenerateEdges};
+  FileStream stream{seed, FilePurpose::kGenerateEdges};
   stream.layer = 1 | static_cast<std::uint64_t>(t) << 16;
   return Scramble(type.size(), stream).inverse(vertex - type.begin) % classes;
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "dense/random_matrices.hpp"
@@ -25,7 +26,7 @@ TEST(Dropout, DropsTheAskedFractionAndKeepsTheExpectation) {
     dropout<float>(Cpu{1}, kStream, rate, ones(1000, 333), h);
     double kept = 0, sum = 0;
     for (const float x : h.data) {
-      EXPECT_TRUE(x == 0.0f || x == static_cast<float>(1 / (1 - rate)));
+      EXPECT_TRUE(x == 0.0f || x == static_cast<float>(1 / (1 - std::round(rate * 0x1p16) * 0x1p-16)));
       kept += x != 0;
       sum += x;
     }
@@ -37,8 +38,8 @@ TEST(Dropout, DropsTheAskedFractionAndKeepsTheExpectation) {
 }
 
 TEST(Dropout, TheMaskIsTheDocumentedOne) {
-  // Element j of row i: 32 bits of word j / 2 of the row's stream, low half first. The widths make
-  // groups of blocks that are drawn together, full ones and not.
+  // Element j of row i: 16 bits of word j / 2 % 4 of block j / 8 of the row's stream, low half
+  // first. The widths make groups of blocks that are drawn together, full ones and not.
   for (const std::int64_t width : {3, 101, 128, 300}) {
     Matrix<float> h;
     dropout<float>(Cpu{1}, kStream, 0.3, ones(200, width), h);
@@ -46,9 +47,8 @@ TEST(Dropout, TheMaskIsTheDocumentedOne) {
       for (std::int64_t j = 0; j < width; ++j) {
         RandomStream row = kStream;
         row.row = static_cast<std::uint64_t>(i);
-        const std::uint64_t word = random64(row, static_cast<std::uint64_t>(j / 2));
-        const double bits = static_cast<double>(j % 2 == 0 ? word & 0xffffffffu : word >> 32);
-        EXPECT_EQ(h(i, j) != 0, bits >= 0.3 * 4294967296.0);
+        const auto word = random32(row, static_cast<std::uint64_t>(j / 2));
+        EXPECT_EQ(h(i, j) != 0, (j % 2 == 0 ? word & 0xffffu : word >> 16) >= std::round(0.3 * 65536));
       }
   }
 }
@@ -87,7 +87,7 @@ TEST(ReluDropout, BackwardUsesTheMaskOfForward) {
   relu_dropout<double>(Cpu{1}, kStream, 0.4, h);
   auto sums = Matrix<double>(1, 45), expected = filled_matrix(1, 45, 0.0);
   relu_dropout_backward<double>(Cpu{1}, 0.4, h, gradient, &sums);
-  const double scale = 1 / 0.6;
+  const double scale = 0x1p16 / (0x1p16 - std::round(0.4 * 0x1p16));
   for (std::size_t e = 0; e < h.data.size(); ++e) {
     const bool passes = z.data[e] > 0 && mask.data[e] != 0;
     EXPECT_DOUBLE_EQ(h.data[e], passes ? z.data[e] * scale : 0.0);

@@ -71,8 +71,8 @@ TEST(EdgeSoftmax, DropsWhatTheMaskSays) {
       stream.row = static_cast<std::uint64_t>(i);
       for (std::int64_t at = 0; at < dropped.weights_of(i) * heads; ++at) {
         const auto words = random_block(stream, static_cast<std::uint64_t>(at / 8));
-        const auto half = static_cast<std::uint32_t>(words.v[at % 8 / 2] >> (at % 2 * 32));
-        const bool keeps = half >= 0.4 * 0x1p32;
+        const auto half = words.v[at % 8 / 2] >> (at % 2 * 16) & 0xffffu;
+        const bool keeps = half >= std::round(0.4 * 0x1p16);
         kept += keeps;
         const float weight = dropped.weights.data[dropped.first_weight(i) * heads + at];
         EXPECT_EQ(std::signbit(weight), !keeps);

@@ -16,7 +16,7 @@ class TemplateLayer final : public Layer<T, Space> {
   explicit TemplateLayer(const LayerShape&) {}
 
   void forward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-               Tensors weights, const RandomStream&, M& z) override {
+               Tensors weights, const KeyedStream&, M& z) override {
     run(space, block, x, weights, sum_, z);
   }
   void backward(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,

@@ -78,7 +78,9 @@ class OwnNetwork(Jobs):
                 scores = {name: report[name]["accuracy"] for name in ("train", "test")}
                 best = report["epochs"][report["best_epoch"] - 1]
                 self.assertEqual(of["evaluated"], {**scores, "valid": best["valid"]["accuracy"]})
-                np.testing.assert_array_equal(of["rows"], logits[7 * np.arange(rank, 50, ranks) % 50])
+                asked = logits[7 * np.arange(rank, 50, ranks) % 50]
+                # cuBLAS sums a row in an order that depends on how many rows there are.
+                np.testing.assert_allclose(of["rows"], asked, rtol=0 if device == "cpu" else 1e-6)
                 self.assertEqual(of["without"].shape, (rank == 0, 3))
                 self.assertEqual(np.abs(of["without"]).sum(), 0)
 

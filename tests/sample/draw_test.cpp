@@ -86,11 +86,19 @@ TEST(DrawFewUniform, DrawsTheSamePositionsAsDrawUniform) {
                      : static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(support));
     draw_uniform(stream_of(seed, t), support, picks, exclude, expected.data());
     std::int32_t chosen[kFewDraws];
-    std::uint64_t words[kFewDraws];
-    for (std::uint64_t k = 0; k < kFewDraws; ++k) words[k] = random64(stream_of(seed, t), k);
-    draw_few_uniform(words, support, picks, excluded, chosen);
-    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), chosen))
-        << support << " " << picks << " " << excluded;
+    std::uint32_t high[kFewDraws];
+    for (std::uint64_t k = 0; k < kFewDraws; ++k) high[k] = random32(stream_of(seed, t), k);
+    const auto low = [&](std::int64_t k) {
+      return low_random32(stream_of(seed, t), static_cast<std::uint64_t>(k));
+    };
+    const auto expect_drawn = [&](const char* width) {
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), chosen))
+          << width << " lanes: " << support << " " << picks << " " << excluded;
+    };
+    draw_few_uniform<4>(high, low, support, picks, excluded, chosen), expect_drawn("4");
+    draw_few_uniform<8>(high, low, support, picks, excluded, chosen), expect_drawn("8");
+    draw_few_uniform<16>(high, low, support, picks, excluded, chosen), expect_drawn("16");
+    ASSERT_FALSE(testing::Test::HasFailure());
   }
 }
 

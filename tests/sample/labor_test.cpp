@@ -10,11 +10,14 @@
 // 300 of them.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/philox.hpp"
 #include "mpi_test.hpp"
 #include "sample/sampling_laws.hpp"
 
@@ -119,6 +122,53 @@ TEST(LaborInclusion, IsIndependentOtherwise) {
     }
     for (const auto count : {layers, batches, epochs, seeds, neighbours}) expect_frequency(count, 1.0 / 9);
   }
+}
+
+// Entry by entry, by numbers that are made here from the definition.
+TEST(LaborInclusion, IsThatOfTheDocumentedNumbers) {
+  const Grid grid(test_world(), 1);
+  const auto a = random_matrix(grid, 700, 60, false, 5);
+  constexpr std::uint64_t kSeed = 9, kEpoch = 4;
+  const Ids fanout = {7, 30};
+  Ids seeds(700);
+  std::iota(seeds.begin(), seeds.end(), 0);
+  const auto sampler = make_sampler("labor", a, {.fanout = fanout});
+  std::int64_t decided_by_low_bits = 0;
+  for (std::int64_t number = 0; number < 6; ++number) {
+    const SeedBatch batch = {number, seeds};
+    const auto minibatch = std::move(sampler->sample({1}, {&batch, 1}, kSeed, kEpoch)[0]);
+    for (std::size_t layer = 1; layer <= 2; ++layer) {
+      KeyedStream stream = RandomStream{.seed = kSeed,
+                                        .purpose = Purpose::kSample,
+                                        .epoch = kEpoch,
+                                        .batch = static_cast<std::uint64_t>(number),
+                                        .layer = layer};
+      const auto bytes_of = [&](std::int64_t row, std::uint64_t block) {
+        const auto words = random_block(stream.of_row(row), block);
+        std::array<std::uint64_t, 16> bytes;
+        for (std::size_t k = 0; k < 16; ++k) bytes[k] = words.v[k / 4] >> k % 4 * 8 & 255;
+        return bytes;
+      };
+      const auto s = fanout[2 - layer];
+      for (std::int64_t r = 0; r < 700; ++r) {
+        const auto neighbours = a.local.row_indices(r);
+        const auto d = std::ssize(neighbours);
+        const auto row = row_of(minibatch, minibatch.blocks[layer - 1], r);
+        for (const auto u : neighbours) {
+          const auto top = bytes_of(u / 16, 0)[static_cast<std::size_t>(u % 16)];
+          const auto rest = bytes_of(u, 1);
+          auto word = top << 56;  // then words 0 and 1 of block 1, but for their lowest byte
+          for (const int k : {3, 2, 1, 0, 7, 6, 5})
+            word |= rest[static_cast<std::size_t>(k)] << (8 * (k < 4 ? 3 + k : k - 5));
+          const bool wanted =
+              d <= s || mulhi(word, static_cast<std::uint64_t>(d)) < static_cast<std::uint64_t>(s);
+          decided_by_low_bits += d > s && top == static_cast<std::uint64_t>(256 * s / d);
+          ASSERT_EQ(row.contains(u), wanted) << "row " << r << ", neighbour " << u;
+        }
+      }
+    }
+  }
+  EXPECT_GT(decided_by_low_bits, 500);
 }
 
 // ---- Values --------------------------------------------------------------------------------

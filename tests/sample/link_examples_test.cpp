@@ -232,7 +232,7 @@ TEST(LinkExamples, SeedsAreTheEndsOnceEachAndEverythingIsInTheDigest) {
 TEST(LinkExamples, NegativesAreOfVerticesThatTheRelationAllows) {
   for (const auto mode : {NegativesMode::kUniform, NegativesMode::kShared, NegativesMode::kInBatch})
     for (const bool both : {false, true}) {
-      std::int64_t of_heads = 0, of_tails = 0, kept = 0;
+      std::int64_t of_heads = 0, of_tails = 0, kept = 0, alone = 0;
       each_batch({5, mode, both}, 1, [&](const LinkBatch& batch) {
         std::set<std::int64_t> heads, tails;
         for (std::int64_t i = 0; i < batch.links(); ++i) {
@@ -247,16 +247,19 @@ TEST(LinkExamples, NegativesAreOfVerticesThatTheRelationAllows) {
             of_tails += made[2] != link[2];
             kept += made == link;
             if (mode != NegativesMode::kInBatch) continue;
-            bool is_of_another = false;
+            bool is_of_another = false, is_alone = true;  // of its relation in the batch
             for (std::int64_t k = 0; k < batch.links(); ++k) {
               const auto other = positive(batch, k);
+              is_alone &= k == i || other[1] != link[1];
               is_of_another |= k != i && other[1] == link[1] && (other[0] == made[0] || other[2] == made[2]);
             }
-            EXPECT_TRUE(is_of_another);
+            EXPECT_TRUE(is_of_another || is_alone);
+            alone += is_alone;
           }
         }
       });
       EXPECT_EQ(of_heads + of_tails + kept, 5 * kLinks);
+      EXPECT_LT(alone, 5 * kLinks / 20);
       EXPECT_LT(kept, mode == NegativesMode::kUniform ? 1 : 5 * kLinks / 20) << "no link is its own negative";
       // Four deviations: of 1,555 draws, or of the 160 that 16 batches share.
       const double deviation = 0.5 / std::sqrt(mode == NegativesMode::kShared ? 160 : 5 * kLinks);

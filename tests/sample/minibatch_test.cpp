@@ -72,8 +72,9 @@ TEST(GraphSage, WideRowsTakeTheDrawsOfTheirStreamOnBothSidesOfAFew) {
         const auto minibatch = sample_neighbours(a, c.shape, {0}, epoch);
         const auto block = copy_of(minibatch.blocks[0]);
         expected[0] = 0;  // where the diagonal lies
-        draw_uniform({.seed = 3, .purpose = Purpose::kSample, .epoch = epoch, .batch = 5, .layer = 1}, size,
-                     fanout, diagonal, expected.data());
+        draw_uniform(
+            RandomStream{.seed = 3, .purpose = Purpose::kSample, .epoch = epoch, .batch = 5, .layer = 1},
+            size, fanout, diagonal, expected.data());
         ASSERT_EQ(block.entries(), fanout + diagonal);
         for (std::size_t k = 0; k < expected.size(); ++k) {
           const auto position = static_cast<std::size_t>(expected[k]);

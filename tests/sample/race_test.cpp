@@ -97,7 +97,7 @@ TEST(Exponential, DescendsAsWordsAscend) {
 
 RandomStream row_of_trial(std::uint64_t seed, std::int64_t trial) {
   return {.seed = seed,
-          .purpose = Purpose::kSample,
+          .purpose = Purpose::kRace,
           .batch = 3,
           .layer = 2,
           .row = static_cast<std::uint64_t>(trial)};
@@ -272,27 +272,32 @@ TEST(Race, ArrivalsAreComparedInAllTheirBitsAndTiesGoByNeighbour) {
 
 TEST(Race, AnEntrysWordIsItsOwn) {
   const RandomStream row = {
-      .seed = 5, .purpose = Purpose::kSample, .epoch = 1, .batch = 2, .layer = 3, .row = 4};
+      .seed = 5, .purpose = Purpose::kRace, .epoch = 1, .batch = 2, .layer = 3, .row = 4};
   std::set<std::uint64_t> words;
   const auto add = [&](RandomStream of, std::int64_t neighbour) { words.insert(race_word(of, neighbour)); };
   add(row, 9), add(row, 4), add(row, std::int64_t{1} << 40);
   auto other = row;
   other.row = 9, add(other, 4), other = row;
   other.batch = 3, add(other, 9), other = row;
-  other.layer = 3 | 1 << 16, add(other, 9), other = row;
+  other.layer = 4, add(other, 9), other = row;
+  other.relation = 1, add(other, 9), other = row;
   other.epoch = 2, add(other, 9), other = row;
   other.seed = 6, add(other, 9);
-  EXPECT_EQ(words.size(), 8u);
-  const r123::Philox4x64::ctr_type counter = {{9, 4, 3, 2}};
-  const r123::Philox4x64::key_type key = {{5, std::uint64_t{17} << 56 | 1}};
-  EXPECT_EQ(race_word(row, 9), r123::Philox4x64()(counter, key).v[0]);
+  EXPECT_EQ(words.size(), 9u);
+  const auto key = key_of(row);
+  const r123::Philox4x32::key_type words_of_key = {{key.low, key.high}};
+  auto far = row;
+  far.row = std::uint64_t{0xabcd} << 32 | 4;
+  const r123::Philox4x32::ctr_type counter = {{4, 9, 0xabcd1234, 2}};
+  const auto block = r123::Philox4x32()(counter, words_of_key);
+  EXPECT_EQ(race_word(far, std::int64_t{0x1234} << 32 | 9), std::uint64_t{block.v[0]} << 32 | block.v[1]);
   // Together they are those one by one.
   Ids neighbours;
-  for (std::int64_t k = 0; k < kBlocksAtOnce; ++k) neighbours.push_back(k * k * 1000003);
+  for (std::int64_t k = 0; k < kBlocksAtOnce; ++k) neighbours.push_back(k * k * k * k * 1000000003);
   for (std::int64_t count = 0; count <= kBlocksAtOnce; ++count) {
     std::uint64_t together[kBlocksAtOnce];
-    RaceWords(row).draw(neighbours.data(), count, together);
-    for (std::int64_t k = 0; k < count; ++k) EXPECT_EQ(together[k], race_word(row, neighbours[k]));
+    RaceWords(far).draw(neighbours.data(), count, together);
+    for (std::int64_t k = 0; k < count; ++k) EXPECT_EQ(together[k], race_word(far, neighbours[k]));
   }
 }
 

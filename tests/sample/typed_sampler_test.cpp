@@ -81,8 +81,9 @@ void expect_drawn_by_relation(const Schema& schema, const Csr<Index>& whole, con
                                      Purpose::kSample,
                                      kEpoch,
                                      static_cast<std::uint64_t>(minibatch.number),
-                                     (l + 1) | static_cast<std::uint64_t>(r) << 16,
-                                     static_cast<std::uint64_t>(v)};
+                                     l + 1,
+                                     static_cast<std::uint64_t>(v),
+                                     static_cast<std::uint64_t>(r)};
         EXPECT_EQ(picks[r], drawn<Index>({first, last}, fanout, stream))
             << "vertex " << v << ", relation " << r;
       }

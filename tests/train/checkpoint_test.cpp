@@ -1,8 +1,7 @@
 // Laws: what write_checkpoint writes, read_checkpoint gives back to the last bit; it takes no file
 // with a byte changed, missing or added, and none of another kind, and says which file it is and
-// what is wrong; each number and array has the name that h5py looks for; files of the version that
-// wrote them by HDF5 alone still read. On one rank: tests/train/parallel_checkpoint_test.cpp has
-// the laws of several.
+// what is wrong; each number and array has the name that h5py looks for. On one rank:
+// tests/train/parallel_checkpoint_test.cpp has the laws of several.
 #include "espalier/train/checkpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -250,21 +249,6 @@ TEST(Checkpoint, TwiceWrittenIsTheSameBytes) {
   EXPECT_EQ(bytes_of(checkpoint_of(3, 5, true, true)), bytes);
 }
 
-// Written by HDF5 in the memory of one rank, as checkpoints were at first.
-TEST(Checkpoint, FilesOfTheFirstVersionStillRead) {
-  auto expected = checkpoint_of(2, 5, true, true);
-  // Which they did not have.
-  expected.state.confusion.clear();
-  expected.state.counters = {};
-  for (auto& epoch : expected.epochs) {
-    epoch.counters = {};
-    epoch.remarks.clear();
-    for (auto* volumes : {&epoch.bytes, &epoch.steps})
-      for (auto& [label, volume] : *volumes) volume.rounds = 0;
-  }
-  expect_equal(read_checkpoint(test_world(), "tests/train/checkpoint_of_one_rank.h5"), expected);
-}
-
 TEST(Checkpoint, HoldsAHistoryOfThreeThousandEpochs) {
   const auto whole = checkpoint_of(3000, 4, true, true);
   const auto bytes = bytes_of(whole);
@@ -352,6 +336,13 @@ std::string edited(const std::string& bytes, const std::function<void(const hdf5
   return seal(read_file(path));
 }
 
+TEST(Checkpoint, AFileOfTheFirstVersionIsRefusedForItsRandomNumbers) {
+  expect_refused(
+      read_file("tests/train/checkpoint_of_one_rank.h5"),
+      "is of version 1; this program reads version 2: its run drew other random numbers; begin anew "
+      "(run.restart = \"never\"), or infer from its weights.h5");
+}
+
 TEST(Checkpoint, WhatItsTextSaysAndHDF5DoesNotIsRefused) {
   const auto bytes = bytes_of(checkpoint_of(2, 5, true, true));
   EXPECT_EQ(seal(bytes), bytes) << "the user block is as checkpoint.hpp says";
@@ -360,9 +351,9 @@ TEST(Checkpoint, WhatItsTextSaysAndHDF5DoesNotIsRefused) {
   expect_refused(edited(bytes,
                         [](const auto& file) {
                           H5Adelete(file.id(), "version");
-                          hdf5::write_integer_attribute(file, "version", 2);
+                          hdf5::write_integer_attribute(file, "version", 3);
                         }),
-                 "is of version 2; this program reads version 1");
+                 "is of version 3; this program reads version 2");
   for (const char* name : {"version", "epoch", "step", "ranks", "seed", "optimizer_steps", "best_epoch",
                            "best_metric", "evaluations_without_gain", "test_vertices", "sample_digest",
                            "batches", "sampled_edges", "input_rows", "config", "history", "graph"})

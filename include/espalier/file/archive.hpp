@@ -1,6 +1,6 @@
 // An archive: what one command leaves for another as an HDF5 file of named arrays and attributes,
 // readable with h5py. A format is a list of names over what stands here. Attributes format and
-// version = 1 say which it is. Two kinds:
+// version say which it is. Two kinds:
 //
 //     sealed               bytes 0 .. 511 are a user block, text: "FORMAT 1", the length of the
 //                          file, CRC-32 of all that follows. They stand before what they protect,
@@ -32,6 +32,8 @@ struct ArchiveFormat {
   const char* name;         ///< "espalier-checkpoint"
   const char* noun;         ///< what one is called in messages
   const char* advice = "";  ///< how one is made, at the end of messages
+  std::int64_t version = 1;
+  const char* earlier = "";  ///< of earlier versions: why they are not read, and what to do
 };
 
 /// Writes attributes of a file or group, one after another.
@@ -43,7 +45,7 @@ class ArchiveWriter {
   ArchiveWriter(const hdf5::Handle& file, const ArchiveFormat& format, bool sealed = false)
       : object_(file), sealed_(sealed) {
     (*this)("format", format.name);
-    (*this)("version", 1);
+    (*this)("version", format.version);
   }
 
   /// A text, a number, a truth value; of an uint64 its 16 hex digits; nothing where it is empty.

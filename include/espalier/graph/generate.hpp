@@ -29,9 +29,9 @@
 #include <cstdint>
 #include <string>
 
-#include "espalier/base/philox.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/file/destination.hpp"
+#include "espalier/graph/file_stream.hpp"
 
 namespace espalier {
 
@@ -45,13 +45,13 @@ namespace espalier {
 class Scramble {
  public:
   /// `stream` keys the bijection. n >= 1.
-  Scramble(std::int64_t n, const RandomStream& stream) : n_(static_cast<std::uint64_t>(n)) {
+  Scramble(std::int64_t n, const FileStream& stream) : n_(static_cast<std::uint64_t>(n)) {
     const int bits = n <= 2 ? 1 : std::bit_width(n_ - 1);
     mask_ = (std::uint64_t{1} << bits) - 1;
     shift_ = (bits + 1) / 2;
     for (std::size_t r = 0; r < kRounds; ++r) {
-      multiplier_[r] = random64(stream, 2 * r) | 1;
-      key_[r] = random64(stream, 2 * r + 1) & mask_;
+      multiplier_[r] = file_word(stream, 2 * r) | 1;
+      key_[r] = file_word(stream, 2 * r + 1) & mask_;
       inverse_[r] = multiplier_[r];  // right modulo 2^3; each step doubles the bits (Newton)
       for (int step = 0; step < 5; ++step) inverse_[r] *= 2 - multiplier_[r] * inverse_[r];
     }

@@ -39,7 +39,7 @@ void elu_backward(const Space&, ConstViewOn<Space, T> h, T scale, ViewOn<Space, 
 
 /// h = dropout(f(h)).
 template <class T, class Space>
-void activate(const Space& space, Activation f, const RandomStream& mask, double rate, Matrix<T, Space>& h) {
+void activate(const Space& space, Activation f, const KeyedStream& mask, double rate, Matrix<T, Space>& h) {
   if (f == Activation::kRelu) return relu_dropout<T>(space, mask, rate, h);
   elu<T>(space, h);
   if (rate > 0) dropout<T>(space, mask, rate, h, h);
@@ -48,7 +48,7 @@ void activate(const Space& space, Activation f, const RandomStream& mask, double
 /// gradient = dH becomes what stands before f, where h is what activate returned, and `sums`,
 /// unless it is null, its sums over the rows.
 template <class T, class Space>
-void activate_backward(const Space& space, Activation f, const RandomStream& mask, double rate,
+void activate_backward(const Space& space, Activation f, const KeyedStream& mask, double rate,
                        const Matrix<T, Space>& h, Matrix<T, Space>& gradient, Matrix<T, Space>* sums) {
   if (f == Activation::kRelu) return relu_dropout_backward<T>(space, rate, h, gradient, sums);
   if (rate > 0) dropout<T>(space, mask, rate, gradient, gradient);

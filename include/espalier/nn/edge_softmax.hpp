@@ -38,10 +38,10 @@ void head_scores(const Space&, ConstViewOn<Space, T> p, const MatrixOn<Space, T>
 /// with rate 0. `terms`: c, where the weights will be; null: 0.
 template <class T>
 void edge_softmax(const Cpu&, const BlockView<Cpu>& block, const Matrix<T>& source, const Matrix<T>& target,
-                  const Matrix<T>* terms, const RandomStream& mask, double rate, Matrix<T>& weights);
+                  const Matrix<T>* terms, const KeyedStream& mask, double rate, Matrix<T>& weights);
 template <class T>
 void edge_softmax(const Cuda&, const BlockView<Cuda>& block, const Matrix<T, Cuda>& source,
-                  const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const RandomStream& mask,
+                  const Matrix<T, Cuda>& target, const Matrix<T, Cuda>* terms, const KeyedStream& mask,
                   double rate, Matrix<T, Cuda>& weights);
 
 /// Z [rows, heads * width] = sum of weighted rows of P [columns, heads * width], or += it.

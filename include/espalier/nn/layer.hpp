@@ -176,7 +176,7 @@ class Layer {
 
   /// Z, resized; keeps what backward reads. `attention` names the mask of attention weights.
   virtual void forward(const Space&, const BlockView<Space>& block, const LayerInput<T, Space>& x,
-                       Tensors weights, const RandomStream& attention, Matrix<T, Space>& z) = 0;
+                       Tensors weights, const KeyedStream& attention, Matrix<T, Space>& z) = 0;
 
   /// Overwrites the gradients of the tensors, but for the bias, which is the sum of dZ over its
   /// rows and the network's to add up, where dZ is made; and, unless `dx` is null, of X (resized to

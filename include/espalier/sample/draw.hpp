@@ -3,8 +3,8 @@
 // The law: positions are drawn one at a time, each in proportion to its weight among those not
 // drawn yet. That is the law of drawing with replacement and dropping duplicates, in s tries.
 //
-// The method: let W be the total weight and R the weight of what was removed. A draw is u =
-// mulhi(random64, W - R), a number on an axis from which the removed intervals were cut out.
+// The method: let W be the total weight and R the weight of what was removed. A draw is u = a word
+// below W - R (point_below), a number on an axis from which the removed intervals were cut out.
 // Walking the removed positions in ascending order and adding back the width of each interval that
 // starts at or before u gives the same point on the full axis; a binary search in the prefix sums
 // finds its position. Exactly s random words are used, draw t of a row is always word t of its
@@ -24,19 +24,30 @@
 
 namespace espalier {
 
-/// Hands out the words of one stream in order, four per Philox call.
+/// Hands out the words of one stream in order, as points below bounds: four per Philox call, with
+/// another one for the low halves where they are wanted.
 class RandomWords {
  public:
-  ESPALIER_HD explicit RandomWords(const RandomStream& stream) : stream_(stream) {}
-  ESPALIER_HD std::uint64_t next() {
-    if (drawn_ % 4 == 0) block_ = random_block(stream_, drawn_ / 4);
-    return word_of(block_, drawn_++);
+  ESPALIER_HD explicit RandomWords(const KeyedStream& stream) : stream_(stream) {}
+  /// The next word's, in [0, bound).
+  ESPALIER_HD std::uint64_t next_below(std::uint64_t bound) {
+    if (drawn_ % 4 == 0) high_ = random_block(stream_, drawn_ / 4);
+    const auto draw = drawn_++;
+    return point_below(word_of(high_, draw), bound, [&] { return low_half(draw); });
   }
 
  private:
-  RandomStream stream_;
-  r123array4x64 block_{};
-  std::uint64_t drawn_ = 0;
+  ESPALIER_HD std::uint64_t low_half(std::uint64_t draw) {
+    if (low_is_of_ != draw / 4) {
+      low_ = random_block(stream_, (std::uint64_t{1} << 31) + draw / 4);
+      low_is_of_ = draw / 4;
+    }
+    return word_of(low_, draw);
+  }
+
+  KeyedStream stream_;
+  RandomBlock high_{}, low_{};
+  std::uint64_t drawn_ = 0, low_is_of_ = ~std::uint64_t{0};
 };
 
 /// Inserts `position` into ascending chosen[0 .. count), whose entries before `from` are smaller.
@@ -52,12 +63,11 @@ ESPALIER_HD inline void insert_ascending(Position* chosen, std::int64_t count, s
 /// positions that chosen[] holds already (ascending). Afterwards chosen[0 .. excluded+picks) is
 /// ascending. Needs excluded + picks <= support. Position: an integer that holds support.
 template <class Position>
-ESPALIER_HD inline void draw_uniform(const RandomStream& stream, std::int64_t support, std::int64_t picks,
+ESPALIER_HD inline void draw_uniform(const KeyedStream& stream, std::int64_t support, std::int64_t picks,
                                      std::int64_t excluded, Position* chosen) {
   RandomWords words(stream);
   for (std::int64_t count = excluded; count < excluded + picks; ++count) {
-    auto position =
-        static_cast<std::int64_t>(mulhi(words.next(), static_cast<std::uint64_t>(support - count)));
+    auto position = static_cast<std::int64_t>(words.next_below(static_cast<std::uint64_t>(support - count)));
     std::int64_t k = 0;
     for (; k < count && chosen[k] <= position; ++k) ++position;
     insert_ascending(chosen, count, k, position);
@@ -74,14 +84,14 @@ struct PrefixOfPart {
 /// (prefix[0] = 0; a pointer to std::uint64_t, or PrefixOfPart). `chosen` as above; needs at least
 /// `picks` positive weights outside of it. in_order[t] is the position of draw t, or null.
 template <class Prefix, class Position>
-ESPALIER_HD inline void draw_weighted(const RandomStream& stream, const Prefix& prefix, std::int64_t support,
+ESPALIER_HD inline void draw_weighted(const KeyedStream& stream, const Prefix& prefix, std::int64_t support,
                                       std::int64_t picks, std::int64_t excluded, Position* chosen,
                                       std::type_identity_t<Position>* in_order) {
   RandomWords words(stream);
   std::uint64_t total = prefix[support];
   for (std::int64_t k = 0; k < excluded; ++k) total -= prefix[chosen[k] + 1] - prefix[chosen[k]];
   for (std::int64_t count = excluded; count < excluded + picks; ++count) {
-    std::uint64_t point = mulhi(words.next(), total);
+    std::uint64_t point = words.next_below(total);
     std::int64_t k = 0;
     for (; k < count && prefix[chosen[k]] <= point; ++k) point += prefix[chosen[k] + 1] - prefix[chosen[k]];
     const std::int64_t position = segment_of(prefix, support, point);
@@ -141,9 +151,8 @@ class WeightTree {
     return prefix_[position + 1] - prefix_[position];
   }
 
-  /// The position that a random word draws; its weight is taken away. Needs left() > 0.
-  ESPALIER_HD std::int64_t draw(std::uint64_t word) {
-    std::uint64_t point = mulhi(word, left_);
+  /// The position at a point below left(), which is what draws it; its weight is taken away.
+  ESPALIER_HD std::int64_t draw(std::uint64_t point) {
     std::int64_t position = 0;
     for (auto step = top_; step > 0; step /= 2)
       if (position + step <= support_ && nodes_[position + step - 1] <= point) {
@@ -181,13 +190,13 @@ class WeightTree {
 };
 
 /// The same draws as draw_weighted with nothing excluded, for many picks.
-inline void draw_weighted_many(const RandomStream& stream, const std::uint64_t* prefix, std::int64_t support,
+inline void draw_weighted_many(const KeyedStream& stream, const std::uint64_t* prefix, std::int64_t support,
                                std::int64_t picks, std::int64_t* chosen, std::int64_t* in_order) {
   std::vector<std::uint64_t> nodes(support);
   for (std::int64_t i = 1; i <= support; ++i) nodes[i - 1] = WeightTree::node(prefix, i);
   WeightTree tree(prefix, support, nodes.data());
   RandomWords words(stream);
-  for (std::int64_t t = 0; t < picks; ++t) in_order[t] = chosen[t] = tree.draw(words.next());
+  for (std::int64_t t = 0; t < picks; ++t) in_order[t] = chosen[t] = tree.draw(words.next_below(tree.left()));
   std::sort(chosen, chosen + picks);
 }
 

@@ -102,34 +102,42 @@ ESPALIER_HD inline bool is_ahead(const Runner& a, const Runner& b) {
   return low_a != low_b ? low_a < low_b : a.place < b.place;
 }
 
-/// The word of an entry of the row of a stream. Another generator is another word here and in
-/// RaceWords.
-ESPALIER_HD inline std::uint64_t race_word(RandomStream row, std::int64_t neighbour) {
-  row.purpose = Purpose::kRace;
-  return random_block(row, static_cast<std::uint64_t>(neighbour)).v[0];
+// The word of entry u of row v of a stream of Purpose::kRace is words 0 << 32 | 1 of the block
+// (v low, u low, high 16 bits of v << 16 | of u, batch). Another generator is another word here and
+// in RaceWords.
+
+/// Rows and columns of a race lie below it.
+inline constexpr std::int64_t kMostRaceColumns = std::int64_t{1} << 48;
+
+ESPALIER_HD inline std::uint64_t race_word(const KeyedStream& row, std::int64_t neighbour) {
+  const auto u = static_cast<std::uint64_t>(neighbour);
+  const auto block = philox_block(row.key, static_cast<std::uint32_t>(row.row), static_cast<std::uint32_t>(u),
+                                  static_cast<std::uint32_t>(row.row >> 32 << 16 | u >> 32), row.batch);
+  return std::uint64_t{block.v[0]} << 32 | block.v[1];
 }
 
 /// The same of several entries of a row together.
 class RaceWords {
  public:
   RaceWords() = default;
-  explicit RaceWords(const RandomStream& row) : row_(row) {
-    row_.purpose = Purpose::kRace;
-    std::ranges::fill(keys_.row, row.row);
-    std::ranges::fill(keys_.batch, row.batch);
-  }
+  explicit RaceWords(const KeyedStream& row) : row_(row) { std::ranges::fill(counters_.block, row.batch); }
   /// words[k] = race_word(row, neighbours[k]) for k < count <= kBlocksAtOnce.
   template <class Index>
   void draw(const Index* neighbours, std::int64_t count, std::uint64_t* words) {
-    for (std::int64_t k = 0; k < count; ++k) keys_.block[k] = static_cast<std::uint64_t>(neighbours[k]);
-    std::uint64_t blocks[4 * kBlocksAtOnce];
-    random_blocks(row_, keys_, blocks);
-    for (int k = 0; k < kBlocksAtOnce; ++k) words[k] = blocks[4 * k];
+    const auto of_row = row_.row & 0xffffffffu, high = row_.row >> 32 << 16;
+    for (std::int64_t k = 0; k < count; ++k) {
+      const auto u = static_cast<std::uint64_t>(neighbours[k]);
+      counters_.row[k] = u << 32 | of_row;
+      counters_.batch[k] = high | u >> 32;
+    }
+    std::uint32_t blocks[4 * kBlocksAtOnce];
+    random_blocks(row_.key, counters_, blocks);
+    for (int k = 0; k < kBlocksAtOnce; ++k) words[k] = std::uint64_t{blocks[4 * k]} << 32 | blocks[4 * k + 1];
   }
 
  private:
-  RandomStream row_;
-  BlockKeys keys_;
+  KeyedStream row_;
+  BlockCounters counters_;
 };
 
 /// exponential(word) 2^-57 within 2^-39, in operations that compilers make vectors of: with m = 2^e
@@ -147,8 +155,8 @@ inline double near_exponential(std::uint64_t word) {
 /// float64 beside bounds of what they are off by; only where these cannot tell is_ahead is asked.
 class Race {
  public:
-  /// For the row of a stream; s >= 0. A race that was run starts anew.
-  void start(const RandomStream& row, std::int64_t s) {
+  /// For the row of a stream of Purpose::kRace; s >= 0. A race that was run starts anew.
+  void start(const KeyedStream& row, std::int64_t s) {
     words_ = RaceWords(row);
     s_ = static_cast<std::size_t>(s);
     first_.clear();
