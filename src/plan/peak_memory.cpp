@@ -251,8 +251,12 @@ PeakMemory peak_memory(const PlannedJob& planned) {
         phases.keep(kept.name, Footprint().add(job.gpu ? kept.on_host : kept.all()));
   }
   const bool on_host = !job.gpu, network_on_host = on_host && job.training;
+  const double of_thread =
+      sampler_bytes_of_thread(epoch, e.relations() > 1 ? 0 : static_cast<double>(job.graph.columns));
   const auto of_window = on_host ? window(e) : nothing,
-             of_sampling = on_host ? sampling_footprint(epoch, work, matrix_of(e), planned.threads) : nothing;
+             of_sampling = on_host ? sampling_footprint(epoch, work, matrix_of(e), planned.threads)
+                                         .add(of_thread, planned.threads)
+                                   : nothing;
   const auto of_step = network_on_host ? input_rows(e) + embedding_update(e) : nothing;
   const auto of_network = network_on_host ? activations(e) : nothing;
   const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;

@@ -256,4 +256,9 @@ double sampler_bytes(const PlannedEpoch& epoch, double columns) {
   return sampler_kind_of(epoch.sampler).spreads_weights ? 8 * columns / epoch.parts() : 0;
 }
 
+double sampler_bytes_of_thread(const PlannedEpoch& epoch, double columns) {
+  // labor.cpp: a byte of each column's number
+  return sampler_kind_of(epoch.sampler).shares_draws ? columns : 0;
+}
+
 }  // namespace espalier

@@ -124,51 +124,54 @@ TEST(LaborInclusion, IsIndependentOtherwise) {
   }
 }
 
-// Entry by entry, by numbers that are made here from the definition.
+// Entry by entry, by numbers that are made here from the definition: of rows that see every column
+// many times, of a few whose neighbours are fewer than blocks of columns, and of some in between.
 TEST(LaborInclusion, IsThatOfTheDocumentedNumbers) {
   const Grid grid(test_world(), 1);
-  const auto a = random_matrix(grid, 700, 60, false, 5);
   constexpr std::uint64_t kSeed = 9, kEpoch = 4;
-  const Ids fanout = {7, 30};
-  Ids seeds(700);
-  std::iota(seeds.begin(), seeds.end(), 0);
-  const auto sampler = make_sampler("labor", a, {.fanout = fanout});
-  std::int64_t decided_by_low_bits = 0;
-  for (std::int64_t number = 0; number < 6; ++number) {
-    const SeedBatch batch = {number, seeds};
-    const auto minibatch = std::move(sampler->sample({1}, {&batch, 1}, kSeed, kEpoch)[0]);
-    for (std::size_t layer = 1; layer <= 2; ++layer) {
-      KeyedStream stream = RandomStream{.seed = kSeed,
-                                        .purpose = Purpose::kSample,
-                                        .epoch = kEpoch,
-                                        .batch = static_cast<std::uint64_t>(number),
-                                        .layer = layer};
-      const auto bytes_of = [&](std::int64_t row, std::uint64_t block) {
+  constexpr std::int64_t kFanout = 7;
+  const auto sampler_of = [&](const SparseMatrix& a) {
+    return make_sampler("labor", a, {.fanout = {kFanout}});
+  };
+  for (const auto& [columns, rows, batches] :
+       {std::array<std::int64_t, 3>{700, 700, 6}, {20000, 12, 40}, {20000, 60, 9}}) {
+    const auto a = random_matrix(grid, columns, 60, false, 5);
+    Ids seeds(static_cast<std::size_t>(rows));
+    std::iota(seeds.begin(), seeds.end(), 0);
+    const auto sampler = sampler_of(a);
+    std::int64_t decided_by_low_bits = 0;
+    for (std::int64_t number = 0; number < batches; ++number) {
+      const SeedBatch batch = {number, seeds};
+      const auto minibatch = std::move(sampler->sample({1}, {&batch, 1}, kSeed, kEpoch)[0]);
+      const KeyedStream stream = RandomStream{.seed = kSeed,
+                                              .purpose = Purpose::kSample,
+                                              .epoch = kEpoch,
+                                              .batch = static_cast<std::uint64_t>(number),
+                                              .layer = 1};
+      // Bytes of a block, word after word, low ones first.
+      const auto byte_of = [&](std::int64_t row, std::uint64_t block, std::int64_t k) {
         const auto words = random_block(stream.of_row(row), block);
-        std::array<std::uint64_t, 16> bytes;
-        for (std::size_t k = 0; k < 16; ++k) bytes[k] = words.v[k / 4] >> k % 4 * 8 & 255;
-        return bytes;
+        return std::uint64_t{words.v[static_cast<std::size_t>(k / 4)]} >> k % 4 * 8 & 255;
       };
-      const auto s = fanout[2 - layer];
-      for (std::int64_t r = 0; r < 700; ++r) {
+      for (std::int64_t r = 0; r < rows; ++r) {
         const auto neighbours = a.local.row_indices(r);
         const auto d = std::ssize(neighbours);
-        const auto row = row_of(minibatch, minibatch.blocks[layer - 1], r);
+        const auto row = row_of(minibatch, minibatch.blocks[0], r);
         for (const auto u : neighbours) {
-          const auto top = bytes_of(u / 16, 0)[static_cast<std::size_t>(u % 16)];
-          const auto rest = bytes_of(u, 1);
-          auto word = top << 56;  // then words 0 and 1 of block 1, but for their lowest byte
-          for (const int k : {3, 2, 1, 0, 7, 6, 5})
-            word |= rest[static_cast<std::size_t>(k)] << (8 * (k < 4 ? 3 + k : k - 5));
+          // The top byte, then words 0 and 1 of block 1 but for their last byte.
+          auto number_of_u = byte_of(u / 16, 0, u % 16) << 56;
+          for (int k = 0; k < 4; ++k) number_of_u |= byte_of(u, 1, k) << (24 + 8 * k);
+          for (int k = 5; k < 8; ++k) number_of_u |= byte_of(u, 1, k) << 8 * (k - 5);
           const bool wanted =
-              d <= s || mulhi(word, static_cast<std::uint64_t>(d)) < static_cast<std::uint64_t>(s);
-          decided_by_low_bits += d > s && top == static_cast<std::uint64_t>(256 * s / d);
-          ASSERT_EQ(row.contains(u), wanted) << "row " << r << ", neighbour " << u;
+              d <= kFanout || mulhi(number_of_u, static_cast<std::uint64_t>(d)) < std::uint64_t{kFanout};
+          decided_by_low_bits +=
+              d > kFanout && number_of_u >> 56 == static_cast<std::uint64_t>(256 * kFanout / d);
+          ASSERT_EQ(row.contains(u), wanted) << "batch " << number << ", row " << r << ", neighbour " << u;
         }
       }
     }
+    EXPECT_GT(decided_by_low_bits, 50) << columns << " columns, " << rows << " rows";
   }
-  EXPECT_GT(decided_by_low_bits, 500);
 }
 
 // ---- Values --------------------------------------------------------------------------------

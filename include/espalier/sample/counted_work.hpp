@@ -126,5 +126,7 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
 
 /// Bytes that the sampler keeps as long as it is there, over a matrix of so many columns.
 double sampler_bytes(const PlannedEpoch& epoch, double columns);
+/// The same of each thread that samples on the CPU; columns 0: of a matrix of several relations.
+double sampler_bytes_of_thread(const PlannedEpoch& epoch, double columns);
 
 }  // namespace espalier
