@@ -121,8 +121,8 @@ class Train(JobTest):
         # train/trainer_test has all grids.
         for model, grids in ((("model.kind=sage",), ((3, 1), (4, 2))), (("model.kind=gcn", "sampler.weighted=true"), ((6, 3),)),
                              (("model.normalize=batch",), ((2, 2),)),
-                             (("model.normalize=layer", "train.optimizer=sgd", "train.learning_rate=0.01"), ((3, 3),))):
-            epochs = self.train(*model, "train.epochs=4")["epochs"]
+                             (("model.normalize=layer", "train.optimizer=sgd", "train.learning_rate=0.05"), ((3, 3),))):
+            epochs = self.train("train.learning_rate=0.05", *model, "train.epochs=4", "model.dropout=0")["epochs"]
             self.assertLess(epochs[-1]["loss"], epochs[0]["loss"], "it learns")
             self.one_history(model, [(ranks, f"grid.replication={copies}") for ranks, copies in (every_grid if LONG else grids)]
                              + [(3, "grid.topology=replicated", "sampler.bulk=2")] * (LONG or "normalize" in model[0]))
