@@ -33,6 +33,8 @@ namespace {
 // it has looked at few neighbours each costs a block; once they are as many as blocks of all
 // columns it makes these, in order, and reads them: at most twice the blocks of the better way.
 class ColumnBytes {
+  static_assert(std::endian::native == std::endian::little, "byte k of a block is byte k in memory");
+
  public:
   /// Of these draws from now on, of so many columns. `kept`: may a table be made?
   void begin(const KeyedStream& stream, std::int64_t columns, bool kept) {
@@ -65,17 +67,15 @@ class ColumnBytes {
         counters.row[k] = static_cast<std::uint64_t>(here[k]) / 16;
       std::uint32_t words[4 * kBlocksAtOnce];
       random_blocks(stream_.key, counters, words);
-      for (std::size_t k = 0; k < here.size(); ++k) {
-        const auto at = static_cast<std::uint64_t>(here[k]) % 16;
-        bytes[first + k] = static_cast<std::uint8_t>(words[4 * k + at / 4] >> at % 4 * 8);
-      }
+      const auto* const of_blocks = reinterpret_cast<const std::uint8_t*>(words);
+      for (std::size_t k = 0; k < here.size(); ++k)
+        bytes[first + k] = of_blocks[16 * k + static_cast<std::uint64_t>(here[k]) % 16];
     }
   }
 
  private:
   std::int64_t blocks() const { return (columns_ + 15) / 16; }
   void make() {
-    static_assert(std::endian::native == std::endian::little, "byte u % 16 of a block in memory");
     const auto groups = (blocks() + kBlocksAtOnce - 1) / kBlocksAtOnce;
     bytes_.resize(static_cast<std::size_t>(groups * kBlocksAtOnce * 16));
     BlockCounters counters;
@@ -106,7 +106,7 @@ class LaborDraw final : public RowDraw<Index> {
 
   void draw(const Cpu&, const LayerDraw& layer, const RowView<Index>* rows, const RowKey* keys,
             std::int64_t count, Entries<Index>& out) const override {
-    thread_local Scratch scratch;
+    auto& scratch = scratch_of_thread();
     for (std::int64_t r = 0; r < count; ++r) {
       const auto self = diagonal_of(layer, rows[r], keys[r]);
       draw_row(layer, rows[r], labor_row(rows[r], self, layer.fanout_of(keys[r])), keys[r], scratch, out);
@@ -117,7 +117,7 @@ class LaborDraw final : public RowDraw<Index> {
   JoinPieces join() const override { return JoinPieces::kConcatenate; }
   void draw_pieces(const LayerDraw& layer, const RowView<Index>* rows, const HeldWholeRows& wholes,
                    const RowKey* keys, std::int64_t count, Entries<Index>& out) const override {
-    thread_local Scratch scratch;
+    auto& scratch = scratch_of_thread();
     for (std::int64_t r = 0; r < count; ++r) {
       const auto self = diagonal_of(layer, rows[r], keys[r]);
       const auto whole = wholes(keys[r].vertex, rows[r].size);
@@ -135,6 +135,10 @@ class LaborDraw final : public RowDraw<Index> {
     Buffer<std::uint8_t> of_row;
     Buffer<Index> kept;  // positions
   };
+  static Scratch& scratch_of_thread() {
+    thread_local Scratch scratch;
+    return scratch;
+  }
 
   std::int64_t diagonal_of(const LayerDraw& layer, const RowView<Index>& row, const RowKey& key) const {
     return diagonal_position(row, key.vertex, layer.fanout_of(key), aggregation_);

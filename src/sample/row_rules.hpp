@@ -85,14 +85,11 @@ ESPALIER_HD inline void weigh_by_des_raj(const RowView<Index>& row, Aggregation 
 }
 
 /// r_u of column u, of 2^64: whoever asks in a batch and layer. Its top byte is byte u % 16 of
-/// block 0 of row u / 16, so that a block serves sixteen columns; the others are those of words 0
-/// and 1 of block 1 of row u.
-ESPALIER_HD inline std::uint32_t labor_byte(const RandomBlock& of_sixteen, std::int64_t column) {
-  const auto at = static_cast<std::uint64_t>(column) % 16;
-  return word_of(of_sixteen, at / 4) >> at % 4 * 8 & 255;
-}
+/// block 0 of row u / 16, so that a block serves sixteen columns; the 56 bits below it are
+/// the upper ones of words 0 << 32 | 1 of block 1 of row u.
 ESPALIER_HD inline std::uint32_t labor_byte(const KeyedStream& stream, std::int64_t column) {
-  return labor_byte(random_block(stream.of_row(column / 16), 0), column);
+  const auto at = static_cast<std::uint64_t>(column) % 16;
+  return random32(stream.of_row(column / 16), at / 4) >> at % 4 * 8 & 255;
 }
 ESPALIER_HD inline std::uint64_t labor_low_bits(const KeyedStream& stream, std::int64_t column) {
   const auto block = random_block(stream.of_row(column), 1);

@@ -178,7 +178,8 @@ ESPALIER_HD inline double to_unit_double(std::uint64_t word) {
 
 class KeyedPermutation {
  public:
-  /// Of [0, n), one for each stream; the stream's layers 1 .. 6 must be no one else's. n >= 1.
+  /// Of [0, n), one for each stream; the six layers behind the stream's must be no one
+  /// else's. n >= 1.
   KeyedPermutation(RandomStream stream, std::int64_t n) : n_(static_cast<std::uint64_t>(n)) {
     while (half_ < 32 && std::uint64_t{1} << 2 * half_ < n_) ++half_;
     for (auto& round : rounds_) {
