@@ -137,7 +137,7 @@ TEST(LaborInclusion, IsThatOfTheDocumentedNumbers) {
        {std::array<std::int64_t, 3>{700, 700, 6}, {20000, 12, 40}, {20000, 60, 9}}) {
     const auto a = random_matrix(grid, columns, 60, false, 5);
     Ids seeds(static_cast<std::size_t>(rows));
-    std::iota(seeds.begin(), seeds.end(), 0);
+    std::iota(seeds.begin(), seeds.end(), columns - rows);  // vertex 0 has all for neighbours
     const auto sampler = sampler_of(a);
     std::int64_t decided_by_low_bits = 0;
     for (std::int64_t number = 0; number < batches; ++number) {
@@ -154,7 +154,7 @@ TEST(LaborInclusion, IsThatOfTheDocumentedNumbers) {
         return std::uint64_t{words.v[static_cast<std::size_t>(k / 4)]} >> k % 4 * 8 & 255;
       };
       for (std::int64_t r = 0; r < rows; ++r) {
-        const auto neighbours = a.local.row_indices(r);
+        const auto neighbours = a.local.row_indices(seeds[static_cast<std::size_t>(r)]);
         const auto d = std::ssize(neighbours);
         const auto row = row_of(minibatch, minibatch.blocks[0], r);
         for (const auto u : neighbours) {
