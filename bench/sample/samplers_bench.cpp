@@ -7,20 +7,23 @@
 // Three layers; LABOR with fanout 15,10,5, the layer-wise ones with 512 vertices per layer,
 // debiased, on the matrix with rows of sum 1. kBatches batches of 1024 in bulk.
 //
-// Derivation, with D the entries of all rows of all frontiers, counted from the minibatches:
+// Derivation, with D the entries of all rows of all frontiers, counted from the minibatches, and W
+// those of the widest frontier of each, which the others begin:
 //
 //     LABOR     decides about every neighbour of every row, so it reads D ids; and a sampled edge
 //               looks up the slot that gives its vertex a local id:
 //               4 D bytes at the copy rate + edges / gathers
-//     LADIES    the distribution is a sum over all entries, id and value; which columns are picked
-//               is known only then, so the ids are looked at again:
-//               (8 + 4) D bytes at the copy rate
+//     LADIES    the distribution is a sum over the entries of a frontier, whose rows count the same
+//               each, and a frontier's sum is that of the one it begins with and of its new rows:
+//               each of W ids is read and adds to a sum once. Which columns are picked is known
+//               only then, so all ids are looked at again:
+//               4 W + 4 D bytes at the copy rate + W / additions within the first cache
 //     FastGCN   its picks are known before; ids are looked at once: 4 D bytes at the copy rate
 //
 // The bound is the rate of sampled edges at which this would take all of the time. It leaves out
-// arithmetic: a random number per neighbour (LABOR), the sums themselves and the places where they
-// are kept (LADIES), and the comparisons with the picks. FastGCN may pass its bound: a row far
-// longer than the list of picks is searched instead of read.
+// other arithmetic: a random number per neighbour (LABOR), listing the sums and the draws from them
+// (LADIES), and the comparisons with the picks. FastGCN may pass its bound: a row far longer than
+// the list of picks is searched instead of read.
 //
 // Verification: every entry is an edge; a row of LABOR with at most s neighbours has them all;
 // layer-wise, a row has every new vertex of the layer that is its neighbour, and at most 512
@@ -38,21 +41,33 @@ const std::vector<std::int64_t> kNodeWise = {15, 10, 5}, kLayerWise = {512, 512,
 struct Case {
   const char* name;
   const std::vector<std::int64_t>& fanout;
-  double bytes_per_entry;
   double gathers_per_edge;
   bool layer_wise;
+  bool sums_rows;
 };
-const Case kCases[] = {{"labor", kNodeWise, 4, 1, false},
-                       {"ladies", kLayerWise, 12, 0, true},
-                       {"fastgcn", kLayerWise, 4, 0, true}};
+const Case kCases[] = {{"labor", kNodeWise, 1, false, false},
+                       {"ladies", kLayerWise, 0, true, true},
+                       {"fastgcn", kLayerWise, 0, true, false}};
 
-double entries_read(const Csr<std::int32_t>& a, const std::vector<Minibatch>& minibatches) {
-  std::int64_t entries = 0;
-  for (const auto& minibatch : minibatches)
-    for (const auto& block : minibatch.blocks)
+struct EntriesRead {
+  double all = 0;     // of each frontier
+  double widest = 0;  // of each minibatch's widest
+};
+
+EntriesRead entries_read(const Csr<std::int32_t>& a, const std::vector<Minibatch>& minibatches) {
+  EntriesRead entries;
+  for (const auto& minibatch : minibatches) {
+    double widest = 0;
+    for (const auto& block : minibatch.blocks) {
+      std::int64_t of_block = 0;
       for (std::int64_t r = 0; r < block.rows; ++r)
-        entries += a.row_size(minibatch.vertices[static_cast<std::size_t>(r)]);
-  return static_cast<double>(entries);
+        of_block += a.row_size(minibatch.vertices[static_cast<std::size_t>(r)]);
+      entries.all += static_cast<double>(of_block);
+      widest = std::max(widest, static_cast<double>(of_block));
+    }
+    entries.widest += widest;
+  }
+  return entries;
 }
 
 // The picks of one row against its neighbours.
@@ -126,15 +141,18 @@ int main(int argc, char** argv) {
       if (threads == 1) first_digest = digest;
       wrong += digest != first_digest;
       const double amount = 1e-9 * static_cast<double>(edges);
-      const double gigabytes = 1e-9 * one.bytes_per_entry * entries_read(a.local, minibatches);
+      const auto entries = entries_read(a.local, minibatches);
+      const double additions = one.sums_rows ? 1e-9 * entries.widest : 0;
+      const double gigabytes = 4e-9 * entries.all + 4 * additions;
       const double gathers = amount * one.gathers_per_edge;
       comparisons.push_back(
           {fmt::format("{} {} {} thr", one.name, one.layer_wise ? "512,512,512" : "15,10,5", threads), amount,
            [&, sampler, threads] {
              return seconds_of([&] { sampler->sample(Cpu{threads}, batches.all(), kSeed, 1); });
            },
-           [&, threads, amount, gigabytes, gathers] {
+           [&, threads, amount, gigabytes, gathers, additions] {
              double seconds = gigabytes / copy_rate(threads);
+             if (additions > 0) seconds += additions / add_rate(threads);
              if (gathers > 0) seconds += gathers / gather_rate(threads, a.local.indices);
              return amount / seconds;
            },

@@ -56,8 +56,9 @@ struct Frontiers {
 void sum_batch(const Batch& batch, std::int64_t width, const EntryWeight& weight,
                SparseSum<std::int32_t>& out) {
   sum_rows(
-      std::span<const Row>(batch.rows), width,
-      [&](const Row& row, std::int64_t k) { return weight(weight.squared ? row.values + k : nullptr); }, out);
+      Cpu{1}, std::span<const Row>(batch.rows), width,
+      [&](const Row& row, std::int64_t k) { return weight(weight.squared ? row.values + k : nullptr); }, out,
+      weight.equal_in_rows);
 }
 
 /// The same by Gustavson's loop; `dense` holds a 0 for every column, before and after.
@@ -116,9 +117,11 @@ void select_all(int threads, const Frontiers& frontiers, Places& places) {
     places[b].clear();
     ColumnSelection<std::int32_t> chosen;
     chosen.choose(batch.columns);
-    for (const auto& row : batch.rows)
-      chosen.meet(row,
-                  [&](std::int64_t c, std::int64_t) { places[b].push_back(static_cast<std::int32_t>(c)); });
+    Buffer<std::int64_t> entries;
+    for (const auto& row : batch.rows) {
+      entries.clear();
+      chosen.meet(row, places[b], entries);
+    }
   }
 }
 

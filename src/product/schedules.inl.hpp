@@ -31,8 +31,12 @@ class PulledProduct final : public Product<Index, Space> {
     return out;
   }
 
-  void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) override {
-    sum_segments(space, rows_, weight, visit);
+  void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit,
+           const EarlierSums<Index>* earlier) override {
+    if constexpr (std::is_same_v<Space, Cpu>)
+      sum_segments(space, rows_, weight, visit, earlier);
+    else
+      sum_segments(space, rows_, weight, visit);
   }
 
   Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
@@ -62,7 +66,8 @@ class ServedProduct : public Product<Index, Space> {
         label_(label),
         label_back_(label_back) {}
 
-  void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) final {
+  void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit,
+           const EarlierSums<Index>*) final {
     request_.reduce(space, stack_sums(space, served_, weight), a_.local.columns, visit);
   }
 

@@ -44,12 +44,26 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
   LadiesDistribution(const DistCsr<Index, Space>& m, SamplerMode mode)
       : mode_(mode), weight_(ladies_entry_weight(m.on_host(), mode)) {}
 
+  void begin(const Space&, std::span<const RandomStream>) override { earlier_ = {}; }
+
   LayerPicks<Index, Space> pick(const Space& space, Product<Index, Space>& product,
                                 const LayerInputOn<Space>& input) override {
-    std::vector<GroupPicks<Index, Space>> groups(input.frontier.batches());  // by their first batch
-    product.sum(space, weight_, [&](std::int64_t first, SumOn<Index, Space>& sums) {
-      groups[first] = draw_from_sums(space, mode_, input, first, sums);
-    });
+    const auto batches = input.frontier.batches();
+    std::vector<GroupPicks<Index, Space>> groups(batches);  // by their first batch
+    EarlierSums<Index> summed = {std::vector<std::int64_t>(batches), std::vector<SparseSum<Index>>(batches)};
+    product.sum(
+        space, weight_,
+        [&](std::int64_t first, SumOn<Index, Space>& sums) {
+          groups[first] = draw_from_sums(space, mode_, input, first, sums);
+          if constexpr (std::is_same_v<Space, Cpu>)
+            if (input.stream.layer > 1 && batches * kept_bytes(sums) <= kMostKeptBytes) {
+              summed.rows[first] = input.frontier.size(first);
+              summed.sums[first].columns.assign(sums.columns.begin(), sums.columns.end());
+              summed.sums[first].sums.assign(sums.sums.begin(), sums.sums.end());
+            }
+        },
+        earlier_.rows.empty() ? nullptr : &earlier_);
+    earlier_ = std::move(summed);
     std::vector<std::int64_t> offsets = {0};
     std::vector<Array<Space, Index>> columns;
     std::vector<Array<Space, double>> factors;
@@ -65,8 +79,16 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
   bool normalizes_rows() const override { return mode_ == SamplerMode::kReference; }
 
  private:
+  // The next frontier begins with this one, so its sum is this one's and that of its new rows. Kept
+  // while it is not too much for all batches of a bulk.
+  static constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
+  static std::int64_t kept_bytes(const SparseSum<Index>& sum) {
+    return std::ssize(sum.sums) * static_cast<std::int64_t>(sizeof(Index) + sizeof(std::uint64_t));
+  }
+
   SamplerMode mode_;
   EntryWeight weight_;
+  EarlierSums<Index> earlier_;  // of the layer before, where rows are 0 in nothing
 };
 
 }  // namespace espalier

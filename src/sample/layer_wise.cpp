@@ -93,8 +93,24 @@ EntryWeight square_weight(const DistCsr<Index>& m) {
   return {.squared = true, .shift = largest > 0 ? shift_for_sum(largest, entries) : 0};
 }
 
-template EntryWeight square_weight(const DistCsr<std::int32_t>&);
-template EntryWeight square_weight(const DistCsr<std::int64_t>&);
+template <class Index>
+bool has_equal_rows(const DistCsr<Index>& m) {
+  std::int64_t row = 0;
+  const auto is_equal = [](const RowView<Index>& entries) {
+    return std::all_of(entries.values.data(), entries.values.data() + entries.size,
+                       [&](float value) { return value == entries.values[0]; });
+  };
+  while (m.has_values && row < m.local.rows && is_equal(row_view(m.local, row))) ++row;
+  const std::int64_t others = m.has_values && row < m.local.rows;
+  return m.grid->world().all_reduce(others, Reduction::kMax, "setup") == 0;
+}
+
+#define ESPALIER_INSTANTIATE(Index)                          \
+  template EntryWeight square_weight(const DistCsr<Index>&); \
+  template bool has_equal_rows(const DistCsr<Index>&);
+ESPALIER_INSTANTIATE(std::int32_t)
+ESPALIER_INSTANTIATE(std::int64_t)
+#undef ESPALIER_INSTANTIATE
 ESPALIER_INSTANTIATE_LAYER_WISE(std::int32_t, Cpu)
 ESPALIER_INSTANTIATE_LAYER_WISE(std::int64_t, Cpu)
 

@@ -110,10 +110,16 @@ std::vector<double> pick_factors(SamplerMode mode, std::uint64_t total,
 template <class Index>
 EntryWeight square_weight(const DistCsr<Index>& m);
 
+/// Are the entries of each row equal, as a mean's are? Collective.
+template <class Index>
+bool has_equal_rows(const DistCsr<Index>& m);
+
 /// What an entry counts in LADIES: 1 in mode paper unless it is 0, else its square. Collective.
 template <class Index>
 EntryWeight ladies_entry_weight(const DistCsr<Index>& m, SamplerMode mode) {
-  return mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);
+  auto weight = mode == SamplerMode::kPaper ? EntryWeight{.skip_zeros = true} : square_weight(m);
+  weight.equal_in_rows = has_equal_rows(m);
+  return weight;
 }
 
 }  // namespace espalier

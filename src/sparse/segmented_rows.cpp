@@ -11,25 +11,40 @@
 
 namespace espalier {
 
+namespace {
+
+/// What an entry counts. The entries of a mean's row are equal: what the last one counted is kept.
+template <class Index>
+struct EntryCounts {
+  const EntryWeight& weight;
+  float last = std::numeric_limits<float>::quiet_NaN();
+  std::uint64_t of_last = 0;
+
+  std::uint64_t operator()(const RowView<Index>& row, std::int64_t entry) {
+    if (row.values == nullptr) return weight(nullptr);
+    if (row.values[entry] != last) of_last = weight(&(last = row.values[entry]));
+    return of_last;
+  }
+};
+
+}  // namespace
+
 template <class Index>
 void sum_segments(const Cpu& cpu, const SegmentedRows<Index>& rows, const EntryWeight& weight,
-                  const SumVisitor<Index>& visit) {
-#pragma omp parallel num_threads(cpu.threads)
+                  const SumVisitor<Index>& visit, const EarlierSums<Index>* earlier) {
+  // A segment for each thread while there are enough of them, else all threads inside of each.
+  const bool share = rows.segments() < cpu.threads;
+#pragma omp parallel num_threads(share ? 1 : cpu.threads)
   {
+    const SparseSum<Index> nothing;
     SparseSum<Index> sum;
-    // The entries of a mean's row are equal: what the last one counted is kept.
-    float last = std::numeric_limits<float>::quiet_NaN();
-    std::uint64_t of_last = 0;
-    const auto counts = [&](const RowView<Index>& row, std::int64_t entry) {
-      if (row.values == nullptr) return weight(nullptr);
-      if (row.values[entry] != last) of_last = weight(&(last = row.values[entry]));
-      return of_last;
-    };
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t k = 0; k < rows.segments(); ++k) {
-      const std::span<const RowView<Index>> of_segment(rows.rows.begin() + rows.offsets[k],
+      const auto known = earlier != nullptr ? earlier->rows[k] : 0;
+      const std::span<const RowView<Index>> of_segment(rows.rows.begin() + rows.offsets[k] + known,
                                                        rows.rows.begin() + rows.offsets[k + 1]);
-      sum_rows(of_segment, rows.columns, counts, sum);
+      sum_rows(share ? cpu : Cpu{1}, of_segment, rows.columns, EntryCounts<Index>{weight}, sum,
+               weight.equal_in_rows, known > 0 ? earlier->sums[k] : nothing);
       visit(k, sum);
     }
   }
@@ -71,7 +86,7 @@ void merge_sums(const Cpu& cpu, const Sums<Index>& partial, const SharedList<std
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t segment = 0; segment < count; ++segment) {
       sum_rows(
-          std::span<const Part>(parts[segment]), columns,
+          Cpu{1}, std::span<const Part>(parts[segment]), columns,
           [](const Part& part, std::int64_t k) { return part.sums[k]; }, sum);
       visit(segment, sum);
     }
@@ -91,16 +106,17 @@ Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>&
     auto segment = segment_of(rows.offsets.data(), rows.segments(), first);
     ColumnSelection<Index> chosen;
     chosen.choose(columns_of(segment));
+    Buffer<std::int64_t> entries;  // of a row, which meet a column
     for (auto r = first; r < last; ++r) {
       if (rows.offsets[segment + 1] <= r) {
         while (rows.offsets[segment + 1] <= r) ++segment;
         chosen.choose(columns_of(segment));
       }
       const auto& row = rows.rows[r];
-      chosen.meet(row, [&](std::int64_t column, std::int64_t entry) {
-        out.ids.push_back(static_cast<std::int32_t>(column));
-        if (row.values != nullptr) out.values.push_back(row.values[entry]);
-      });
+      entries.clear();
+      chosen.meet(row, out.ids, entries);
+      if (row.values != nullptr)
+        for (const auto entry : entries) out.values.push_back(row.values[entry]);
       out.end_row();
     }
   };
@@ -111,7 +127,7 @@ Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>&
 
 #define ESPALIER_INSTANTIATE(Index)                                                                       \
   template void sum_segments(const Cpu&, const SegmentedRows<Index>&, const EntryWeight&,                 \
-                             const SumVisitor<Index>&);                                                   \
+                             const SumVisitor<Index>&, const EarlierSums<Index>*);                        \
   template Sums<Index> stack_sums(const Cpu&, const SegmentedRows<Index>&, const EntryWeight&);           \
   template void merge_sums(const Cpu&, const Sums<Index>&, const SharedList<std::int64_t>&, std::int64_t, \
                            std::int64_t, const SumVisitor<Index>&);                                       \

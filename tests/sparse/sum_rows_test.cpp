@@ -72,13 +72,24 @@ void expect_sum(const Rows<Index>& rows, std::int64_t columns, const SumsByColum
   const std::span<const Row<Index>> span(views);
   const auto weight = [](const Row<Index>& row, std::int64_t k) { return row.weights[k]; };
   SparseSum<Index> tiled, sorted, chosen;
-  detail::sum_in_tiles(span, columns, weight, tiled);
+  detail::sum_in_tiles<false>(span, {0, columns}, columns, weight, {}, tiled);
   EXPECT_EQ(listed(tiled), expected);
-  detail::sum_by_sorting(span, rows.entries(), weight, sorted);
+  detail::sum_by_sorting(span, rows.entries(), weight, {}, sorted);
   EXPECT_EQ(listed(sorted), expected);
   chosen.add(7, 7);
-  sum_rows(span, columns, weight, chosen);
-  EXPECT_EQ(listed(chosen), expected);
+  for (const int threads : {1, 3}) {
+    sum_rows(Cpu{threads}, span, columns, weight, chosen);
+    EXPECT_EQ(listed(chosen), expected);
+  }
+  // The sum of some rows, then of the others with it.
+  for (const auto some : {span.size() / 3, span.size()}) {
+    SparseSum<Index> first, earlier_tiled, earlier_sorted;
+    sum_rows(Cpu{1}, span.first(some), columns, weight, first);
+    detail::sum_in_tiles<false>(span.subspan(some), {0, columns}, columns, weight, first, earlier_tiled);
+    EXPECT_EQ(listed(earlier_tiled), expected);
+    detail::sum_by_sorting(span.subspan(some), rows.entries(), weight, first, earlier_sorted);
+    EXPECT_EQ(listed(earlier_sorted), expected);
+  }
 }
 
 template <class Index>
@@ -102,9 +113,10 @@ TYPED_TEST(SumRows, UsesAllSixtyFourBits) {
   expect_sum(rows, 4, {{1, std::uint64_t{3} << 62}, {2, 3 * ((std::uint64_t{1} << 32) - 1)}});
 }
 
-// Each column of [0, columns) with probability `percent`/100; a weight is 0 once in four.
+// Each column of [0, columns) with probability `per_mille`/1000; a weight is 0 once in four.
 template <class Index>
-Rows<Index> random_rows(std::int64_t count, std::int64_t columns, std::uint64_t percent, std::uint64_t seed) {
+Rows<Index> random_rows(std::int64_t count, std::int64_t columns, std::uint64_t per_mille,
+                        std::uint64_t seed) {
   Rows<Index> rows;
   for (std::int64_t r = 0; r < count; ++r) {
     const RandomStream stream = {.seed = seed, .row = static_cast<std::uint64_t>(r)};
@@ -112,7 +124,7 @@ Rows<Index> random_rows(std::int64_t count, std::int64_t columns, std::uint64_t 
     std::vector<std::uint64_t> weights;
     for (std::int64_t column = 0; column < columns; ++column) {
       const auto word = random64(stream, static_cast<std::uint64_t>(column));
-      if (word % 100 >= percent) continue;
+      if (word % 1000 >= per_mille) continue;
       indices.push_back(static_cast<Index>(column));
       weights.push_back((word >> 62) == 0 ? 0 : (word >> 20) & 0xffffff);
     }
@@ -121,16 +133,17 @@ Rows<Index> random_rows(std::int64_t count, std::int64_t columns, std::uint64_t 
   return rows;
 }
 
+// Rows that walk whole tiles, at 2 in a thousand, and such that walk subtiles.
 TYPED_TEST(SumRows, EqualsAMapOnRandomRows) {
   const auto seed = test_seed(21);
   SCOPED_TRACE("seed " + std::to_string(seed));
   for (const std::int64_t columns : {std::int64_t{1}, std::int64_t{33}, std::int64_t{1000}, kTile - 1, kTile,
                                      kTile + 1, 2 * kTile, 2 * kTile + 77})
     for (const std::int64_t count : {1, 2, 9})
-      for (const std::uint64_t percent : {1u, 30u}) {
-        if (count == 9 && percent == 30 && columns > kTile + 1) continue;
+      for (const std::uint64_t per_mille : {2u, 10u, 300u}) {
+        if (count == 9 && per_mille == 300 && columns > kTile + 1) continue;
         SCOPED_TRACE("columns " + std::to_string(columns) + " rows " + std::to_string(count));
-        const auto rows = random_rows<TypeParam>(count, columns, percent, seed);
+        const auto rows = random_rows<TypeParam>(count, columns, per_mille, seed);
         expect_sum(rows, columns, brute_force(rows));
       }
 }
@@ -145,7 +158,7 @@ TYPED_TEST(SumRows, OfFewEntriesAcrossTheWholeIdSpace) {
   const auto views = rows.views();
   SparseSum<TypeParam> sum;
   sum_rows(
-      std::span<const Row<TypeParam>>(views), static_cast<std::int64_t>(last),
+      Cpu{1}, std::span<const Row<TypeParam>>(views), static_cast<std::int64_t>(last),
       [](const Row<TypeParam>& row, std::int64_t k) { return row.weights[k]; }, sum);
   EXPECT_EQ(listed(sum), (SumsByColumn{{0, 1}, {5, 2}, {static_cast<std::int64_t>(last) - 1, 1}}));
 }

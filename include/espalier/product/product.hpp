@@ -105,8 +105,11 @@ class Product {
   /// One result row per row of Q, in its order. Collective.
   virtual Entries<Index, Space> apply(const Space& space, const RowOperation<Index, Space>& operation) = 0;
 
-  /// Visits the sum of every batch; sums are not kept. Collective.
-  virtual void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit) = 0;
+  /// Visits the sum of every batch; sums are not kept. `earlier`, of the first rows of each batch,
+  /// may be used instead of them: on the CPU where rows are here, as Schedule::kPull brings them.
+  /// Collective.
+  virtual void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit,
+                   const EarlierSums<Index>* earlier = nullptr) = 0;
 
   /// For every row of Q the entries in the columns of its batch: result ids are places in that
   /// list. Batch b has columns[offsets[b] .. offsets[b+1]), memory of the space: ascending global

@@ -55,8 +55,9 @@ RowPieces<Index> cut_rows(const Cuda& cuda, const RowView<Index>* rows,
 /// The integer that an entry counts in a sum of rows: 1, or the fixed-point square of its value.
 struct EntryWeight {
   bool squared = false;
-  bool skip_zeros = false;  ///< an entry of value 0 counts 0
-  int shift = 0;            ///< of fixed_point_weight
+  bool skip_zeros = false;     ///< an entry of value 0 counts 0
+  bool equal_in_rows = false;  ///< said of the matrix: each row's values are equal
+  int shift = 0;               ///< of fixed_point_weight
   ESPALIER_HD std::uint64_t operator()(const float* value) const {
     if (!squared) return skip_zeros && value != nullptr && *value == 0 ? 0 : 1;
     const double entry = value == nullptr ? 1.0 : static_cast<double>(*value);
@@ -96,12 +97,20 @@ using SumOn = ForSpace<Space, SparseSum<Index>, Sums<Index, Cuda>>;
 template <class Index, class Space = Cpu>
 using SumVisitor = std::function<void(std::int64_t first, SumOn<Index, Space>& sums)>;
 
-/// Visits the sum of the rows of every segment, an entry counting weight(its value). Sums must stay
-/// below 2^64. On a GPU segments are worked on in groups whose dense sums, 8 bytes for each column,
-/// fit `budget` bytes, one at least; 0: a share of the memory that is free.
+/// Of every segment: what its first rows sum up to, which earlier segments were.
+template <class Index>
+struct EarlierSums {
+  std::vector<std::int64_t> rows;  ///< [segments] how many
+  std::vector<SparseSum<Index>> sums;
+};
+
+/// Visits the sum of the rows of every segment, an entry counting weight(its value); of rows that
+/// `earlier` has the sum of, only that is read. Sums must stay below 2^64. On a GPU segments are
+/// worked on in groups whose dense sums, 8 bytes for each column, fit `budget` bytes, one at least;
+/// 0: a share of the memory that is free.
 template <class Index>
 void sum_segments(const Cpu& cpu, const SegmentedRows<Index>& rows, const EntryWeight& weight,
-                  const SumVisitor<Index>& visit);
+                  const SumVisitor<Index>& visit, const EarlierSums<Index>* earlier = nullptr);
 template <class Index>
 void sum_segments(const Cuda& cuda, const SegmentedRows<Index, Cuda>& rows, const EntryWeight& weight,
                   const SumVisitor<Index, Cuda>& visit, std::int64_t budget = 0);
