@@ -1,5 +1,5 @@
-// What a graph and a config make of a job's network, matrix and sampler: their shapes, before any of
-// them is there.
+// What a graph and a config make of a job's network, matrix and sampler: their shapes, before any
+// of them is there.
 #pragma once
 
 #include <cstdint>

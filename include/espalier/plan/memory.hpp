@@ -1,5 +1,6 @@
 // How much memory there is, what a job holds of it from beginning to end, and what "auto" makes of
-// the rest: `sample`, `train` and `plan` ask here.
+// the rest (copies, windows, chunks; batches of a step, too): every command that opens a job asks
+// here.
 #pragma once
 
 #include <algorithm>
