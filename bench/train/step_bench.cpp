@@ -20,7 +20,7 @@
 // The bound of a stage leaves out what is neither product: activations, dropout, bias, loss, the
 // transpose of a block. `GEMMs` and `SpMMs` repeat the calls of the step by themselves, forward and
 // backward, and are its shares of the machine's rates. Which calls these are follows from the
-// formulas in nn/sage.inl.hpp and nn/convolution.hpp.
+// formulas in nn/sage.inl.hpp and nn/product_order.hpp.
 //
 // Verification: the loss equals that of plain loops in double, dropout masks included, to 1e-6 of
 // it; on a batch of 32 seeds the derivative of that loss along the gradient, by differences,

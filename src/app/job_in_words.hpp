@@ -1,4 +1,5 @@
-// What the screen says of a job: its grid, its graph, what a user may not have meant.
+// What the screen says of a job: its grid, its graph, what a user may not have meant; its report,
+// and the page of a plan.
 #pragma once
 
 #include <string>

@@ -15,6 +15,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_plan.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 

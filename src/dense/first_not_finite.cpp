@@ -1,9 +1,8 @@
-// The first number of an array that is not finite (tensor_updates.hpp): the CPU looks at some at a
-// time and stops there.
+// The CPU looks at some numbers at a time and stops there.
+#include "espalier/dense/first_not_finite.hpp"
+
 #include <algorithm>
 #include <bit>
-
-#include "espalier/dense/tensor_updates.hpp"
 
 namespace espalier {
 

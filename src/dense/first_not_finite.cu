@@ -1,8 +1,8 @@
-// The first number of an array that is not finite (tensor_updates.hpp): a GPU looks at all, and
-// takes the least place.
+// A GPU looks at all numbers, and takes the least place.
+#include "espalier/dense/first_not_finite.hpp"
+
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
-#include "espalier/dense/tensor_updates.hpp"
 
 namespace espalier {
 

@@ -2,8 +2,8 @@
 // believes the lengths and addresses that it reads.
 #include <algorithm>
 
+#include "espalier/base/crash_guard.hpp"
 #include "espalier/base/error.hpp"
-#include "espalier/base/final_message.hpp"
 #include "espalier/base/process.hpp"
 #include "espalier/file/hdf5.hpp"
 

@@ -1,4 +1,5 @@
-// A file of edges: lines "source target", and perhaps a weight and a time. Ids count from 0.
+// Files of edges as text: lines "source target", and perhaps a weight and a time, ids from 0; and
+// the coordinate format of Matrix Market.
 #pragma once
 
 #include <cmath>

@@ -140,9 +140,11 @@ Footprint evaluation_footprint(const NetworkShape& network, const EvaluatedRows&
     };
     const bool jumps = layers.size() > evaluated.size(), hidden = layer < evaluated.size(),
                spilled = hidden && of.spills, keeps = hidden && !spilled;
-    // What the sink keeps, and a chunk, which it takes where that is all.
+    // What the sink keeps, and a chunk, which it takes where that is all. Later chunks have more
+    // rows as a rule, and what a last layer's result outgrows, it alone would have room in.
     auto result = Footprint().add(spilled ? block_row(out) : keeps ? 4 * share * out : of.kept);
     if (!keeps || chunk.chunks > 1) result.add(4 * rows * out);
+    if (!hidden && chunk.chunks > 1) result.add(4 * rows * out);
     Footprint gathered;
     if (of.replication > 1 && hidden && !spilled) gathered.add(4 * of.block_rows * out);
     if (of.replication > 1 && spilled)  // some rows of every share at a time (layerwise_pass.cpp)

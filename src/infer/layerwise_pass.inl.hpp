@@ -12,7 +12,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/grid.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/feature/spilled_rows.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
 #include "espalier/infer/row_sink.hpp"

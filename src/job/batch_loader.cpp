@@ -13,6 +13,7 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/paired_rows.hpp"
 #include "espalier/job/training_on_gpu.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/copy_minibatch.hpp"
 #include "espalier/sample/link_examples.hpp"
 #include "espalier/train/step_pipeline.hpp"

@@ -6,6 +6,7 @@
 #include "espalier/file/content_digest.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/job/named_vertices.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/train/evaluator.hpp"
 
 namespace espalier {

@@ -5,6 +5,7 @@
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/job/job.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/train/planned_hooks.hpp"
 #include "espalier/train/task.hpp"
 

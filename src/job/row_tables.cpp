@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {

@@ -11,8 +11,8 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/nn/convolution.hpp"
 #include "espalier/nn/layer.hpp"
+#include "espalier/nn/views.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {

@@ -15,7 +15,7 @@
 #include "espalier/base/elementary.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/views.hpp"
 
 namespace espalier {
 

@@ -5,6 +5,7 @@
 #include "espalier/dense/gemm.hpp"
 #include "espalier/dense/spmm.hpp"
 #include "espalier/nn/layer.hpp"
+#include "espalier/nn/views.hpp"
 #include "espalier/sparse/transpose.hpp"
 
 namespace espalier {

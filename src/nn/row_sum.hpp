@@ -5,7 +5,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/dense/column_sums.hpp"
 #include "espalier/dense/matrix.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/views.hpp"
 
 namespace espalier {
 

@@ -8,9 +8,9 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/dense/gemm.hpp"
-#include "espalier/nn/convolution.hpp"
 #include "espalier/nn/network.hpp"
 #include "espalier/nn/network_shape.hpp"
+#include "espalier/nn/views.hpp"
 #include "type_map.hpp"
 
 namespace espalier {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "edge_cut_methods.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/row_range.hpp"
 #include "espalier/comm/communicator.hpp"

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "edge_cut_methods.hpp"
 #include "espalier/base/clock.hpp"
 #include "espalier/base/log.hpp"
-#include "partition_pattern.hpp"
 
 namespace espalier {
 

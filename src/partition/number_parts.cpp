@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "partition_pattern.hpp"
+#include "edge_cut_methods.hpp"
 
 namespace espalier {
 

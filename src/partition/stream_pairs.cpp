@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "edge_cut_methods.hpp"
 #include "partition_pattern.hpp"
 
 namespace espalier {

@@ -9,6 +9,7 @@
 #include "espalier/base/process.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/infer/prediction_list.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/train/task.hpp"
 #include "fitted.hpp"
 

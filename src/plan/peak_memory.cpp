@@ -9,6 +9,7 @@
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_work.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/plan/planned_job.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluator.hpp"
@@ -261,10 +262,10 @@ PeakMemory peak_memory(const PlannedJob& planned) {
   const auto of_network = network_on_host ? activations(e) : nothing;
   const auto of_ahead = network_on_host ? steps_ahead(e) : nothing;
   const auto outgrown = Footprint().add(kOutgrown * (of_step + of_network).heap);
-  auto of_evaluation = network_on_host ? evaluation(e) : nothing;
-  of_evaluation.heap *= kHoles;
+  const auto of_evaluation = network_on_host ? evaluation(e) : nothing;
+  // Evaluation and sampling take turns in the same pages of the heap.
   const double freed = of_window.heap + of_sampling.heap;
-  const double reused = std::min(of_evaluation.heap, kReused * freed);
+  const double reused = std::min(of_evaluation.heap, freed);
   const bool again = job.training && (job.config.train.epochs > 1 || epoch.bulk < work.batches);
   const Items windows = {{"minibatches of a window", of_window}}, steps = {{"input rows of a step", of_step},
                                                                            {"steps ahead", of_ahead},

@@ -4,6 +4,7 @@
 
 #include "espalier/feature/edge_store.hpp"
 #include "espalier/feature/input_tables.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 

@@ -9,6 +9,7 @@
 #include "espalier/feature/fetch_model.hpp"
 #include "espalier/feature/input_tables.hpp"
 #include "espalier/nn/network_work.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
 

@@ -3,6 +3,8 @@
 //
 // Rows with about as many entries are one class. A frontier is how likely a row of each class is in
 // it; ends of edges fall on rows in proportion to their entries.
+//
+// And what counting an epoch (counted_work.cpp) shares with estimating one.
 #pragma once
 
 #include <algorithm>

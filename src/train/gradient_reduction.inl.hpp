@@ -9,7 +9,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/fixed_point.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 
 // A list of tensors whose elements are visited one by one, by every space.

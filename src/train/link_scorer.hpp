@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "espalier/comm/communicator.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/feature/row_store.hpp"
 #include "espalier/nn/link_decoder.hpp"
 #include "espalier/sample/link_examples.hpp"

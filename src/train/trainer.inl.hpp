@@ -10,7 +10,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/trainer.hpp"

@@ -5,7 +5,7 @@
 
 #include "espalier/base/ranged_file.hpp"
 #include "espalier/comm/communicator.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 #include "espalier/file/archive.hpp"
 
 namespace espalier {

@@ -1,7 +1,7 @@
 // Laws: work that comes to its end changes nothing; work that faults, loops or takes all memory
 // ends the process with exit code 3 and the message; after an error that was told a fault keeps its
 // exit code.
-#include "espalier/base/final_message.hpp"
+#include "espalier/base/crash_guard.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// Law of dense/tensor_updates.hpp, for a space: the first of any of the numbers that <cmath> does
+// Law of dense/first_not_finite.hpp, for a space: the first of any of the numbers that <cmath> does
 // not call finite, wherever it stands; -1 where there is none, the largest and smallest numbers
 // among them.
 #pragma once
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "espalier/base/buffer.hpp"
-#include "espalier/dense/tensor_updates.hpp"
+#include "espalier/dense/first_not_finite.hpp"
 
 namespace espalier {
 

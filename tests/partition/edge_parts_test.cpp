@@ -14,7 +14,7 @@
 #include <ranges>
 #include <set>
 
-#include "../../src/partition/partition_pattern.hpp"
+#include "../../src/partition/edge_cut_methods.hpp"
 #include "espalier/base/host_device.hpp"
 #include "mpi_test.hpp"
 #include "random_graph.hpp"

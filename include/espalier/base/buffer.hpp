@@ -1,6 +1,8 @@
 // Buffer<T>: a std::vector that does not fill new elements, on cache-line boundaries, in huge pages
 // when large. The large arrays (edges, features, activations) are always written right after they
 // are sized, so zeroing them first would touch the memory twice.
+//
+// And workspace<>(): scratch memory that a thread keeps from call to call.
 #pragma once
 
 #include <cstddef>

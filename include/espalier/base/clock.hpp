@@ -1,6 +1,6 @@
 // One clock and one compute-charge hook. Everything that measures time asks `now()`; everything
 // that wants to say "this much computing would have happened" calls `charge()`. A network simulator
-// replaces both with its own.
+// replaces both with its own. And StageTimers: seconds by stage, of nested scopes.
 #pragma once
 
 #include <functional>

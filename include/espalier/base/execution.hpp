@@ -1,7 +1,8 @@
 // Execution spaces: the first argument of every kernel says where it runs.
 // `op(const Cpu&, ...)` and `op(const Cuda&, ...)` are declared side by side in one header. Data
 // structures are templates over the space that their memory belongs to, Cpu where nothing is said;
-// callers of kernels are templates over it too.
+// callers of kernels are templates over it too. And the loops over elements and rows that a body
+// for both spaces (NAME.both.cu) is written with, as the CPU runs them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Marks the inline functions that the CPU and the GPU share: the arithmetic of one row or one
 // element lives in headers that a plain C++ compiler reads too, so the CPU tests check what the
-// GPU will run.
+// GPU will run. And what such functions call in place of the standard library: bit_cast, a hash of
+// 64 bits, binary searches.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Tables of what a name stands for: kinds of samplers, layers and tasks, values of keys.
+// Tables of what a name stands for: kinds of samplers, layers and tasks, values of keys; and of a
+// name that none of them has, which one was meant.
 #pragma once
 
 #include <algorithm>

@@ -16,6 +16,9 @@
 //
 // There is no generator state, so a sample cannot depend on the order, the rank, the thread or the
 // device that drew it. Graph files are made of other numbers (graph/file_stream.hpp).
+//
+// Of these words: streams by purpose, numbers below a bound, and permutations of [0, n) that are
+// computed where they are asked for.
 #pragma once
 
 // Philox needs none of the processor's intrinsics, and their header takes as long to read as ours.

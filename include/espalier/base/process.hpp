@@ -1,4 +1,4 @@
-// What the system says of processes.
+// Processes: what the system says of this one and of others, and work in one of its own.
 #pragma once
 
 #include <cstddef>

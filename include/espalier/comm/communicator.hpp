@@ -4,6 +4,8 @@
 // are called by every rank of the group in the same order. Counts are in elements of T, T trivially
 // copyable. Nothing is limited to 2^31: large messages travel in pieces of 1 GiB. Two threads never
 // use one communicator, nor two that share a ledger: `duplicate` is for them.
+//
+// And agree(): the user error of one rank becomes that of all.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,5 @@
-// Start and end of message passing: the only place that names the world communicator.
+// Start and end of message passing: the only place that names the world communicator. And where a
+// rank finds itself: its host, its place on the node, what the MPI library can do.
 #pragma once
 
 #include <optional>

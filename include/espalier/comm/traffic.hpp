@@ -12,6 +12,8 @@
 //
 // Beside the counted volume stands what the alpha-beta model expects this rank to receive, where a
 // caller knows (`predict`). Labels may have two parts, "sample/rows": a stage and its step.
+//
+// And counters of what sampling and fetching do in a rank's own memory, for simulations.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Where a graph file is written to.
+// Where a file of HDF5 (hdf5_output.hpp) goes: to a name on a disk, or into memory of this process,
+// as who asks for a graph file says.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The lines of a text, plain or packed (input_files.hpp), as a stream: memory for one line,
+// The lines of a text, plain or packed (packed_file.hpp), as a stream: memory for one line,
 // whatever the size of the file.
 //
 // Every error is a UserError(kInput) that starts with FILE:LINE. The mark of UTF-8 at the start is
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "espalier/base/error.hpp"
-#include "espalier/file/input_files.hpp"
+#include "espalier/file/packed_file.hpp"
 
 namespace espalier {
 

@@ -18,7 +18,8 @@
 // evicted.
 //
 // One quantile per batch and layer, so no rank asks another. Law: a function of the gradients, the
-// vertices and p_grad only, the same bits for any number of threads and in every space.
+// vertices and p_grad only, the same bits for any number of threads and in every space. The sum of
+// squares of a row that it goes by stands here, too.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What a pass over the whole graph (layerwise_pass.hpp) will cost on a grid that need not exist.
+// A pass over the whole graph (layerwise_pass.hpp) before it is made: by which rule rows are cut
+// into chunks, and what it will cost on a grid that need not exist.
 // Rows that it fetches from other ranks: the distinct neighbours of every chunk that lie in another
 // block row, counted in the matrix, or expected from its degrees; and what it holds.
 #pragma once

@@ -1,5 +1,5 @@
-// A job, opened of a config and a communicator: grid, graph, and the numbers that "auto"
-// stands for.
+// A job, opened of a config and a communicator: grid, graph, and the numbers that "auto" stands
+// for; what it reads; and its config, from a file and the command line.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
 #include "espalier/train/task.hpp"
 

@@ -11,6 +11,7 @@
 #include "espalier/feature/row_cache.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_on_gpu.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/train/step_hook.hpp"
 
 namespace espalier {

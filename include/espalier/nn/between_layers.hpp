@@ -13,8 +13,8 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
-#include "espalier/nn/convolution.hpp"
 #include "espalier/nn/dropout.hpp"
+#include "espalier/nn/views.hpp"
 
 namespace espalier {
 

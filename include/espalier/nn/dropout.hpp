@@ -11,7 +11,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/paired_rows.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/views.hpp"
 
 namespace espalier {
 

@@ -22,7 +22,7 @@
 #include "espalier/base/execution.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/base/philox.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/views.hpp"
 
 namespace espalier {
 

@@ -21,7 +21,7 @@
 #include "espalier/base/philox.hpp"
 #include "espalier/dense/matrix.hpp"
 #include "espalier/dense/paired_rows.hpp"
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/product_order.hpp"
 #include "espalier/sparse/csr.hpp"
 #include "espalier/sparse/relation_segments.hpp"
 

@@ -1,5 +1,6 @@
-// Batch normalisation (Ioffe and Szegedy, ICML 2015), column by column over the rows of a
-// minibatch.
+// Batch and layer normalisation.
+//
+// Of a batch (Ioffe and Szegedy, ICML 2015), column by column over the rows of a minibatch:
 //
 //     x^ = (z - mean) / sqrt(variance + eps)    y = scale x^ + shift    eps = 1e-5, biased variance
 //

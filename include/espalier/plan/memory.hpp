@@ -1,5 +1,6 @@
 // How much memory there is, what a job holds of it from beginning to end, and what "auto" makes of
-// the rest: `sample`, `train` and `plan` ask here.
+// the rest (copies, windows, chunks; batches of a step, too): every command that opens a job asks
+// here.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +10,8 @@
 
 #include "espalier/base/config.hpp"
 #include "espalier/graph/graph_file.hpp"
-#include "espalier/nn/network_shape.hpp"
 #include "espalier/partition/edge_parts.hpp"
 #include "espalier/partition/order.hpp"
-#include "espalier/sample/sampler.hpp"
 #include "espalier/train/planned_hooks.hpp"
 
 namespace espalier {
@@ -33,21 +32,6 @@ double topology_bytes(const GraphInfo& graph, bool with_values);
 
 /// "512 B", "1.5 GiB".
 std::string bytes_in_words(double bytes);
-
-/// The network of a job on this graph.
-NetworkShape network_shape(const GraphInfo& graph, const Config& config);
-
-/// The matrix that a job multiplies by: its model's, or its sampler's own
-/// (docs/decisions/006-what-layer-wise-samplers-estimate.md). Throws UserError(kUsage) where the
-/// two do not go together.
-MatrixForm matrix_form(const Config& config);
-/// Has it self-loops that the file need not have?
-inline bool adds_self_loops(const Config& config) {
-  const auto form = matrix_form(config);
-  return form == MatrixForm::kNormalized || form == MatrixForm::kMeanOfSelf;
-}
-/// Have its entries values beside their columns?
-bool matrix_has_values(const GraphInfo& graph, const Config& config);
 
 /// What the largest part has over what it would have if all were even.
 struct LargestPart {
@@ -140,14 +124,5 @@ std::int64_t resolved_bulk(const JobSize& job, std::int64_t replication);
 /// train.reproducible it follows from the training set alone, so that every number of ranks has one
 /// history: the largest power of two that leaves an epoch 16 steps, at most 64, at least 1.
 std::int64_t resolved_batches_per_step(const GraphInfo& graph, const Config& config, std::int64_t ranks);
-
-/// What sampler.*, grid.schedule and model.kind ask for, of the job's model_matrix.
-SamplerShape sampler_shape(const Config& config, const Schema& schema, std::int64_t ranks);
-/// The same with the seeds that a batch of the task has.
-SamplerShape sampler_shape(const Config& config, const GraphInfo& graph, std::int64_t ranks);
-
-/// The same, with what is asked for of a row over all of its relations, or of a layer where the
-/// sampler is layer-wise, in place of sampler.fanout.
-SamplerShape shape_of_picks(const GraphInfo& graph, const Config& config, std::int64_t ranks);
 
 }  // namespace espalier

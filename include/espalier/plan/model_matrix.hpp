@@ -1,11 +1,12 @@
-// The one matrix of a job. Training samples it by sampler_shape (plan/memory.hpp), exact evaluation
-// takes whole rows of it by whole_rows_shape (sample/sampler.hpp), and the whole rows are what the
-// blocks of training estimate: tests/plan/model_matrix_test.cpp, for every sampler and layer.
+// The one matrix of a job. Training samples it by sampler_shape (plan/job_shapes.hpp), exact
+// evaluation takes whole rows of it by whole_rows_shape (sample/sampler.hpp), and the whole rows
+// are what the blocks of training estimate: tests/plan/model_matrix_test.cpp, for every sampler
+// and layer.
 #pragma once
 
 #include <utility>
 
-#include "espalier/plan/memory.hpp"
+#include "espalier/plan/job_shapes.hpp"
 #include "espalier/product/dist_csr.hpp"
 
 namespace espalier {

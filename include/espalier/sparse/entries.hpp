@@ -1,4 +1,5 @@
-// Rows of picks: some entries of some sparse rows. What draws put out, and what exchanges send.
+// Rows of picks: some entries of some sparse rows. What draws put out, and what exchanges send; and
+// how the rows that threads write become one list of them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,6 @@
-// Accuracy and macro-F1 from integer counts, which ranks add with one all-reduce.
+// Metrics of classes, accuracy and macro-F1, and of labels, ROC-AUC and average precision.
+//
+// Of classes: from integer counts, which ranks add with one all-reduce.
 //
 // Per class c three counts: true positives, false positives (predicted c, is another), false
 // negatives (is c, predicted another).

@@ -1,4 +1,5 @@
-// Optimisers: Adam (Kingma and Ba, ICLR 2015) and SGD with momentum, both with L2 weight decay.
+// Optimisers: Adam (Kingma and Ba, ICLR 2015) and SGD with momentum, both with L2 weight decay; and
+// the learning rate of an epoch.
 //
 //     g'   = g + decay * w                       parameters that decay only
 //     SGD:   v = momentum * v + g'               w -= rate * v

@@ -1,6 +1,7 @@
 // A part of a training step: a mechanism that joins training without the pipeline, the trainer, the
 // network, checkpoints or reports knowing it. History, trainable embeddings, running statistics,
-// clipped gradients are hooks; src/train/step_hooks.inl.hpp lists them.
+// clipped gradients are hooks; src/train/step_hooks.inl.hpp lists them. And TrainingJobOn, what a
+// trainer and its hooks work with.
 //
 // Of each step, on every rank, in this order:
 //

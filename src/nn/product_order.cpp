@@ -1,4 +1,4 @@
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/product_order.hpp"
 
 namespace espalier {
 

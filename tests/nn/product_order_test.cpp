@@ -1,7 +1,7 @@
 // ranks: 1
 // Laws: all results are those of the formulas by Eigen's products, in both orders of
 // multiplication; so are those of the layer to copy. Threads, places of blocks: layer_test.cpp.
-#include "espalier/nn/convolution.hpp"
+#include "espalier/nn/product_order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the graph convolutions share: in which order the block B and the weights W are multiplied.
+// In which order a layer multiplies a block B, its input X and weights W, and what either costs.
 //
 //     (B X) W  aggregates first:    B X is [rows, in], the GEMM has `rows` rows
 //     B (X W)  multiplies first:    X W is [columns, out], the GEMM has `columns` rows
@@ -9,23 +9,11 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "espalier/base/execution.hpp"
-#include "espalier/dense/matrix.hpp"
 #include "espalier/sparse/csr.hpp"
 
 namespace espalier {
-
-/// Blocks and matrices of a layer, where a function's first argument decides the space.
-template <class Space>
-using BlockViewOn = BlockView<std::type_identity_t<Space>>;
-template <class Space, class T>
-using MatrixOn = Matrix<T, std::type_identity_t<Space>>;
-template <class Space, class T>
-using ConstViewOn = ConstMatrixView<T, std::type_identity_t<Space>>;
-template <class Space, class T>
-using ViewOn = MatrixView<T, std::type_identity_t<Space>>;
 
 enum class ProductOrder {
   kAggregateFirst,
