@@ -1,15 +1,17 @@
 // The law of bf16_kernels.hpp by AMX: TDPBF16PS multiplies a tile of 16 rows and 32 terms by one of
-// 32 terms and 16 columns. On processors and systems without it there are no such kernels; a program
-// that was compiled for any x86-64 has them and asks when it runs.
+// 32 terms and 16 columns. On processors and systems without it there are no such kernels; a
+// program that was compiled for any x86-64 has them and asks when it runs.
 //
 // A block of A is two tiles, one below the other, a block of B two beside each other, and 32 x 32
-// elements of C four, which stay in registers while the blocks of a sum pass by. C begins in them as
-// the addend. Elements beyond the edge of C are computed in a corner of our own.
+// elements of C four, which stay in registers while the blocks of a sum pass by. C begins in them
+// as the addend. Elements beyond the edge of C are computed in a corner of our own.
 //
 // Instructions on tiles are written as assembly: GCC's own words for them do not say that they read
 // memory. Blocks are made in registers of AVX-512, of which AMX's processors have bfloat16's too:
 // VCVTNE2PS2BF16 rounds as the law says.
 #include "bf16_kernels.hpp"
+
+#include "espalier/base/process.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 
@@ -36,7 +38,8 @@ bool has_amx() {
   constexpr unsigned kVectors = bit_AVX512F | bit_AVX512BW | bit_AVX512VL;
   if ((b & kVectors) != kVectors || (d & (kTiles | kBf16OfTiles)) != (kTiles | kBf16OfTiles)) return false;
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d) == 0 || (a & kBf16OfVectors) == 0) return false;
-  unsigned kept = 0, upper = 0;  // what the system keeps of a thread: registers of AVX-512 and tiles
+  // What the system keeps of a thread: registers of AVX-512 and tiles.
+  unsigned kept = 0, upper = 0;
   asm volatile("xgetbv" : "=a"(kept), "=d"(upper) : "c"(0));
   constexpr unsigned kNeeded = 0x600e6;
   return (kept & kNeeded) == kNeeded;
@@ -58,10 +61,9 @@ ESPALIER_AMX_INLINE __mmask16 first_of_16(std::int64_t count) {
   return static_cast<__mmask16>((1u << std::clamp<std::int64_t>(count, 0, 16)) - 1);
 }
 
-/// Numbers of row i from column j on, zeros beyond the edge.
-ESPALIER_AMX_INLINE SixteenFloats sixteen_at(const Piece& from, std::int64_t i, std::int64_t j) {
-  if (i >= from.rows) return SixteenFloats{};
-  return _mm512_maskz_loadu_ps(first_of_16(from.columns - j), from.data + i * from.stride + j);
+/// Sixteen of `left` numbers of a row, zeros beyond the edge.
+ESPALIER_AMX_INLINE SixteenFloats sixteen_at(const float* row, std::int64_t left) {
+  return left >= 16 ? _mm512_loadu_ps(row) : _mm512_maskz_loadu_ps(first_of_16(left), row);
 }
 
 /// `low` and, behind them, `high`.
@@ -72,15 +74,9 @@ ESPALIER_AMX_INLINE SixteenPairs round_32(SixteenFloats low, SixteenFloats high)
   return pairs;
 }
 
-/// Numbers of row i, 32 of them.
-ESPALIER_AMX_INLINE SixteenPairs row_of(const Piece& from, std::int64_t i) {
-  return round_32(sixteen_at(from, i, 0), sixteen_at(from, i, 16));
-}
-
-/// Of rows 2 p and 2 p + 1 those of 16 columns from j on, in pairs.
-ESPALIER_AMX_INLINE SixteenPairs pairs_of(const Piece& from, std::int64_t p, std::int64_t j) {
-  const auto apart =
-      reinterpret_cast<ThirtyTwo>(round_32(sixteen_at(from, 2 * p, j), sixteen_at(from, 2 * p + 1, j)));
+/// Sixteen of `even` and of `odd` in turn.
+ESPALIER_AMX_INLINE SixteenPairs round_in_pairs(SixteenFloats even, SixteenFloats odd) {
+  const auto apart = reinterpret_cast<ThirtyTwo>(round_32(even, odd));
   return reinterpret_cast<SixteenPairs>(__builtin_shufflevector(apart, apart, 0, 16, 1, 17, 2, 18, 3, 19, 4,
                                                                 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26,
                                                                 11, 27, 12, 28, 13, 29, 14, 30, 15, 31));
@@ -121,36 +117,68 @@ ESPALIER_AMX_INLINE void put_pairs(const SixteenPairs& pairs, std::uint16_t* to)
   __builtin_memcpy(to, &pairs, sizeof pairs);
 }
 
-ESPALIER_AMX void round_rows_by_vectors(const Piece& from, Block& to) {
-  for (std::int64_t i = 0; i < kBlock; ++i) put_pairs(row_of(from, i), to.numbers + i * kBlock);
+ESPALIER_AMX_INLINE SixteenPairs pairs_at(const std::uint16_t* from) {
+  SixteenPairs pairs;
+  __builtin_memcpy(&pairs, from, sizeof pairs);
+  return pairs;
 }
 
-ESPALIER_AMX void round_pairs_by_vectors(const Piece& from, Block& to) {
-  for (std::int64_t p = 0; p < kBlock / 2; ++p)
-    for (std::int64_t j = 0; j < kBlock; j += 16)
-      put_pairs(pairs_of(from, p, j), to.numbers + p * (2 * kBlock) + 2 * j);
-}
-
-ESPALIER_AMX void round_rows_of_transpose_by_vectors(const Piece& from, Block& to) {
-  for (std::int64_t j = 0; j < kBlock; j += 16) {
-    SixteenPairs rows[16];
-#pragma GCC unroll 16
-    for (int p = 0; p < 16; ++p) rows[p] = pairs_of(from, p, j);
-    transpose_pairs(rows);
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) put_pairs(rows[i], to.numbers + (j + i) * kBlock);
+ESPALIER_AMX void round_rows_by_vectors(const Piece& from, Block* to, std::int64_t step) {
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    const float* const row = from.data + i * from.stride;
+    std::uint16_t* numbers = to->numbers + i * kBlock;
+    for (std::int64_t left = i < from.rows ? from.columns : 0, k = 0; k < from.columns;
+         k += kBlock, left -= kBlock, numbers += step * kBlock * kBlock)
+      put_pairs(left > 0 ? round_32(sixteen_at(row + k, left), sixteen_at(row + k + 16, left - 16))
+                         : SixteenPairs{},
+                numbers);
   }
 }
 
-ESPALIER_AMX void round_pairs_of_transpose_by_vectors(const Piece& from, Block& to) {
-  for (std::int64_t i = 0; i < kBlock; i += 16) {
-    SixteenPairs rows[16];
-#pragma GCC unroll 16
-    for (int r = 0; r < 16; ++r) rows[r] = row_of(from, i + r);
-    transpose_pairs(rows);
-#pragma GCC unroll 16
-    for (int p = 0; p < 16; ++p) put_pairs(rows[p], to.numbers + p * (2 * kBlock) + 2 * i);
+ESPALIER_AMX void round_pairs_by_vectors(const Piece& from, Block* to, std::int64_t step) {
+  for (std::int64_t p = 0; p < kBlock / 2; ++p) {
+    const float *const even = from.data + 2 * p * from.stride, *const odd = even + from.stride;
+    const bool any = 2 * p < from.rows, both = 2 * p + 1 < from.rows;
+    std::uint16_t* numbers = to->numbers + p * (2 * kBlock);
+    for (std::int64_t j = 0; j < from.columns; j += kBlock, numbers += step * kBlock * kBlock)
+      for (std::int64_t k = j; k < j + kBlock; k += 16) {
+        const std::int64_t left = from.columns - k;
+        put_pairs(any ? round_in_pairs(sixteen_at(even + k, left),
+                                       both ? sixteen_at(odd + k, left) : SixteenFloats{})
+                      : SixteenPairs{},
+                  numbers + 2 * (k - j));
+      }
   }
+}
+
+/// Of two halves of a block of pairs, of which vector i stands at kFrom i, each is transposed, and
+/// its vector i put at kTo i. kFromSecond, kToSecond: where the second half begins.
+template <int kFrom, int kFromSecond, int kTo, int kToSecond>
+ESPALIER_AMX_INLINE void transpose_halves(Block& block) {
+  SixteenPairs first[16], second[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    first[i] = pairs_at(block.numbers + kFrom * i);
+    second[i] = pairs_at(block.numbers + kFromSecond + kFrom * i);
+  }
+  transpose_pairs(first);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) put_pairs(first[i], block.numbers + kTo * i);
+  transpose_pairs(second);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) put_pairs(second[i], block.numbers + kToSecond + kTo * i);
+}
+
+ESPALIER_AMX void round_rows_of_transpose_by_vectors(const Piece& from, Block* to, std::int64_t step) {
+  round_pairs_by_vectors(from, to, step);
+  for (std::int64_t j = 0; j < from.columns; j += kBlock, to += step)
+    transpose_halves<2 * kBlock, kBlock, kBlock, 16 * kBlock>(*to);
+}
+
+ESPALIER_AMX void round_pairs_of_transpose_by_vectors(const Piece& from, Block* to, std::int64_t step) {
+  round_rows_by_vectors(from, to, step);
+  for (std::int64_t j = 0; j < from.columns; j += kBlock, to += step)
+    transpose_halves<kBlock, 16 * kBlock, 2 * kBlock, kBlock>(*to);
 }
 
 // ---- products ----
@@ -195,6 +223,10 @@ ESPALIER_AMX void multiply_whole(const Block* a, const Block* b, std::int64_t co
     ESPALIER_LOAD(2, below, bytes);
     ESPALIER_LOAD(3, below + 16, bytes);
   }
+  for (std::int64_t i = 0; i < kBlock; ++i) {  // two lines or three
+    __builtin_prefetch(to.c + i * to.stride, 1);
+    __builtin_prefetch(to.c + i * to.stride + 16, 1);
+  }
   constexpr std::int64_t kRowOfA = 2 * kBlock, kRowOfB = 4 * kBlock;  // bytes
   for (std::int64_t t = 0; t < count; ++t) {
     const std::uint16_t *const rows = a[t].numbers, *const pairs = b[t].numbers;
@@ -222,10 +254,12 @@ ESPALIER_AMX void multiply_whole(const Block* a, const Block* b, std::int64_t co
 
 /// Some of them, in the corner of 32 x 32.
 ESPALIER_AMX void multiply_edge(const Block* a, const Block* b, std::int64_t count, const Target& to) {
-  alignas(64) float corner[kBlock * kBlock] = {};
-  if (to.addend != nullptr)
+  alignas(64) float corner[kBlock * kBlock];
+  if (to.addend != nullptr) {
+    std::fill_n(corner, kBlock * kBlock, 0.0f);
     for (std::int64_t i = 0; i < to.rows; ++i)
       std::copy_n(to.addend + i * to.addend_stride, to.columns, corner + i * kBlock);
+  }
   multiply_whole(a, b, count,
                  {corner, kBlock, kBlock, kBlock, to.addend != nullptr ? corner : nullptr, kBlock});
   for (std::int64_t i = 0; i < to.rows; ++i)
@@ -248,7 +282,7 @@ const Kernels* amx_kernels() {
                                        multiply_by_tiles,
                                        begin_tiles,
                                        end_tiles};
-  static const bool usable = has_amx() && may_use_tiles();
+  static const bool usable = !is_set("ESPALIER_NO_AMX") && has_amx() && may_use_tiles();
   return usable ? &kKernels : nullptr;
 }
 

@@ -15,7 +15,8 @@
 // 24 bits with any exponent, as x86 does. Terms beyond the last are +0 times +0. A NaN is one,
 // whichever.
 //
-// tests/dense/gemm_bf16_test.cpp holds every implementation here to the law by arithmetic in double.
+// tests/dense/gemm_bf16_test.cpp holds every implementation here to the law by arithmetic
+// in double.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ struct alignas(64) Block {
   std::uint16_t numbers[kBlock * kBlock];
 };
 
-/// At most 32 x 32 numbers of a matrix in memory, whose rows are `stride` numbers apart.
+/// Numbers of at most 32 rows of a matrix in memory, which are `stride` numbers apart.
 struct Piece {
   const float* data = nullptr;
   std::int64_t stride = 0;
@@ -52,11 +53,12 @@ struct Target {
 /// One implementation. All give the same bits.
 struct Kernels {
   const char* name;  ///< "AMX"
-  /// The numbers, or those of the transpose, as a block of A, or of B.
-  void (*rows)(const Piece&, Block&);
-  void (*rows_of_transpose)(const Piece&, Block&);
-  void (*pairs)(const Piece&, Block&);
-  void (*pairs_of_transpose)(const Piece&, Block&);
+  // The numbers, or those of the transpose, in blocks of A, or of B: of 32 columns each, at to[0],
+  // to[step] and so on. They are read row after row, as they come from memory.
+  void (*rows)(const Piece&, Block* to, std::int64_t step);
+  void (*rows_of_transpose)(const Piece&, Block* to, std::int64_t step);
+  void (*pairs)(const Piece&, Block* to, std::int64_t step);
+  void (*pairs_of_transpose)(const Piece&, Block* to, std::int64_t step);
   /// Target = addend + the sum over t < count of a[t] b[t], by the law.
   void (*multiply)(const Block* a, const Block* b, std::int64_t count, const Target&);
   /// A thread multiplies between the two; `end` is given what `begin` returned.
@@ -66,7 +68,8 @@ struct Kernels {
 
 /// Of float32 multiplications and additions.
 const Kernels& portable_kernels();
-/// By AMX; null where the processor or the system has none.
+/// By AMX; null where the processor or the system has none, or ESPALIER_NO_AMX=1 is in the
+/// environment.
 const Kernels* amx_kernels();
 /// The faster of those there are.
 inline const Kernels& best_kernels() {

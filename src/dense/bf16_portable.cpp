@@ -7,6 +7,8 @@
 // numbers so far apart that the smaller cannot decide how the larger is rounded to 24.
 #include "bf16_kernels.hpp"
 
+#include <algorithm>
+
 #include "simd.hpp"
 
 #if !defined(ESPALIER_VECTOR_BYTES) && (defined(__AVX512F__) || (defined(__AVX2__) && defined(__FMA__)))
@@ -18,39 +20,39 @@ namespace {
 
 // ---- blocks ----
 
-void round_rows(const Piece& from, Block& to) {
-  for (std::int64_t i = 0; i < kBlock; ++i)
-    for (std::int64_t k = 0; k < kBlock; ++k)
-      to.numbers[i * kBlock + k] =
-          i < from.rows && k < from.columns ? rounded(from.data[i * from.stride + k]) : std::uint16_t{0};
+/// Where entry (i, k) of A stands in its block, and entry (k, j) of B.
+std::int64_t place_in_rows(std::int64_t i, std::int64_t k) {
+  return i * kBlock + k;
 }
-
-/// Where entry (k, j) of B stands in its block.
 std::int64_t place_in_pairs(std::int64_t k, std::int64_t j) {
   return k / 2 * (2 * kBlock) + 2 * j + k % 2;
 }
 
-void round_pairs(const Piece& from, Block& to) {
-  for (std::int64_t k = 0; k < kBlock; ++k)
-    for (std::int64_t j = 0; j < kBlock; ++j)
-      to.numbers[place_in_pairs(k, j)] =
-          k < from.rows && j < from.columns ? rounded(from.data[k * from.stride + j]) : std::uint16_t{0};
+/// Number (r, q) of 32 x 32 stands at place(r, q).
+template <class Place>
+void round_blocks(const Piece& from, Block* to, std::int64_t step, const Place& place) {
+  for (std::int64_t first = 0; first < from.columns; first += kBlock, to += step)
+    for (std::int64_t r = 0; r < kBlock; ++r) {
+      float numbers[kBlock] = {};
+      if (r < from.rows)
+        std::copy_n(from.data + r * from.stride + first, std::min(kBlock, from.columns - first), numbers);
+      std::uint16_t row[kBlock];
+      for (std::int64_t q = 0; q < kBlock; ++q) row[q] = rounded(numbers[q]);
+      for (std::int64_t q = 0; q < kBlock; ++q) to->numbers[place(r, q)] = row[q];
+    }
 }
 
-void round_rows_of_transpose(const Piece& from, Block& to) {
-  Block untransposed;
-  round_rows(from, untransposed);
-  for (std::int64_t i = 0; i < kBlock; ++i)
-    for (std::int64_t k = 0; k < kBlock; ++k)
-      to.numbers[i * kBlock + k] = untransposed.numbers[k * kBlock + i];
+void round_rows(const Piece& from, Block* to, std::int64_t step) {
+  round_blocks(from, to, step, place_in_rows);
 }
-
-void round_pairs_of_transpose(const Piece& from, Block& to) {
-  Block untransposed;
-  round_rows(from, untransposed);
-  for (std::int64_t k = 0; k < kBlock; ++k)
-    for (std::int64_t j = 0; j < kBlock; ++j)
-      to.numbers[place_in_pairs(k, j)] = untransposed.numbers[j * kBlock + k];
+void round_rows_of_transpose(const Piece& from, Block* to, std::int64_t step) {
+  round_blocks(from, to, step, [](auto r, auto q) { return place_in_rows(q, r); });
+}
+void round_pairs(const Piece& from, Block* to, std::int64_t step) {
+  round_blocks(from, to, step, place_in_pairs);
+}
+void round_pairs_of_transpose(const Piece& from, Block* to, std::int64_t step) {
+  round_blocks(from, to, step, [](auto r, auto q) { return place_in_pairs(q, r); });
 }
 
 // ---- numbers too small to be normal ----
@@ -116,8 +118,8 @@ typedef std::uint32_t BitVector __attribute__((vector_size(kVectorBytes)));
 constexpr int kTile = kVectorRegisters == 32 ? 8 : 4;
 static_assert(kBlock % kTile == 0 && kBlock % kLanes<float> == 0);
 
-/// Sums of a tile, from row i of the block on: vectors of sums[kBlock][kBlock] += those of one block
-/// of A and one of B.
+/// Sums of a tile, from row i of the block on: vectors of sums[kBlock][kBlock] += those of one
+/// block of A and one of B.
 void add_block(const Block& a, const Block& b, std::int64_t i, std::int64_t j, float* sums) {
   float factors[kTile][kBlock];
   for (int r = 0; r < kTile; ++r)

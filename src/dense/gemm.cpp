@@ -77,6 +77,10 @@ void check_shapes(ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c) {
 
 }  // namespace
 
+bool has_fast_bf16() {
+  return bf16::amx_kernels() != nullptr;
+}
+
 template <class T>
 void gemm(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
   check_shapes(a, b, c);

@@ -14,10 +14,17 @@ std::int64_t blocks_of(std::int64_t count) {
   return (count + kBlock - 1) / kBlock;
 }
 
-/// What there is of 32 x 32 numbers from (row, column) on.
-Piece piece_at(ConstMatrixView<float> m, std::int64_t row, std::int64_t column) {
-  return {m.row(row) + column, m.columns, std::min(kBlock, m.rows - row),
-          std::min(kBlock, m.columns - column)};
+/// Rows of m from `row` on, of columns from `column` on: so many of them, and at most 32 rows.
+Piece rows_at(ConstMatrixView<float> m, std::int64_t row, std::int64_t column, std::int64_t columns) {
+  return {m.row(row) + column, m.columns, std::min(kBlock, m.rows - row), columns};
+}
+
+/// Asks for rows [begin, end) of what is read next.
+void prefetch_rows(ConstMatrixView<float> m, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kLine = 16;
+  const float* const last = m.row(std::min(m.rows, end));
+  for (const float* line = m.row(std::min(m.rows, begin)); line < last; line += kLine)
+    __builtin_prefetch(line, 0, 2);
 }
 
 /// Rows of A that begin at row i, by all of B, which has `terms` blocks for every 32 columns.
@@ -25,25 +32,27 @@ void multiply_rows(const Kernels& kernels, ConstMatrixView<float> a, const Block
                    gemm_kernel::Addend<float> addend, MatrixView<float> c) {
   const std::int64_t terms = blocks_of(a.columns);
   Block* const rows = workspace<struct RowsOfA, Block>(static_cast<std::size_t>(terms)).data();
-  for (std::int64_t t = 0; t < terms; ++t) kernels.rows(piece_at(a, i, t * kBlock), rows[t]);
-  for (std::int64_t j = 0; j < c.columns; j += kBlock, b += terms)
+  kernels.rows(rows_at(a, i, 0, a.columns), rows, 1);
+  const std::int64_t groups = blocks_of(c.columns);
+  for (std::int64_t g = 0; g < groups; ++g, b += terms) {
+    const std::int64_t j = g * kBlock, next = i + kBlock;
+    prefetch_rows(a, next + g * kBlock / groups, next + (g + 1) * kBlock / groups);
     kernels.multiply(rows, b, terms,
                      {c.row(i) + j, c.columns, std::min(kBlock, c.rows - i), std::min(kBlock, c.columns - j),
                       addend.at(i, j), addend.stride});
+  }
 }
 
 }  // namespace
 
 void multiply(const Kernels& kernels, const Cpu& cpu, ConstMatrixView<float> a, ConstMatrixView<float> b,
               bool transpose_b, gemm_kernel::Addend<float> addend, MatrixView<float> c) {
-  const std::int64_t terms = blocks_of(a.columns), groups = blocks_of(c.columns);
+  const std::int64_t n = c.columns, terms = blocks_of(a.columns), groups = blocks_of(n);
   Block* const packed = workspace<struct PairsOfB, Block>(static_cast<std::size_t>(terms * groups)).data();
-  for (std::int64_t g = 0; g < groups; ++g)
-    for (std::int64_t t = 0; t < terms; ++t)
-      if (transpose_b)
-        kernels.pairs_of_transpose(piece_at(b, g * kBlock, t * kBlock), packed[g * terms + t]);
-      else
-        kernels.pairs(piece_at(b, t * kBlock, g * kBlock), packed[g * terms + t]);
+  for (std::int64_t t = 0; t < terms && !transpose_b; ++t)
+    kernels.pairs(rows_at(b, t * kBlock, 0, n), packed + t, terms);
+  for (std::int64_t g = 0; g < groups && transpose_b; ++g)
+    kernels.pairs_of_transpose(rows_at(b, g * kBlock, 0, b.columns), packed + g * terms, 1);
 #pragma omp parallel num_threads(cpu.threads) if (c.rows > kRowBlocks * kBlock)
   {
     const Multiplying multiplying(kernels);
@@ -63,14 +72,8 @@ void add_transposed_product(const Kernels& kernels, ConstMatrixView<float> a, Co
         rows_of_b(rows_of_a.rows, b.columns, b.data);
     const std::int64_t terms = blocks_of(rows_of_a.rows - k0);
     for (std::int64_t t = 0; t < terms; ++t) {
-      const std::int64_t k = k0 + t * kBlock;
-      for (std::int64_t g = 0; g < across; ++g) {
-        auto piece = piece_at(rows_of_a, k, first + g * kBlock);
-        piece.columns = std::min(kBlock, width - g * kBlock);
-        kernels.rows_of_transpose(piece, of_a[g * most + t]);
-      }
-      for (std::int64_t g = 0; g < beside; ++g)
-        kernels.pairs(piece_at(rows_of_b, k, g * kBlock), of_b[g * most + t]);
+      kernels.rows_of_transpose(rows_at(rows_of_a, k0 + t * kBlock, first, width), of_a + t, most);
+      kernels.pairs(rows_at(rows_of_b, k0 + t * kBlock, 0, b.columns), of_b + t, most);
     }
     for (std::int64_t g = 0; g < across; ++g)
       for (std::int64_t h = 0; h < beside; ++h) {

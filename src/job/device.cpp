@@ -12,6 +12,7 @@
 #include "espalier/base/text.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/dense/gemm.hpp"
 
 namespace espalier {
 
@@ -83,7 +84,8 @@ Device choose_device(const Communicator& world, [[maybe_unused]] const NodePlace
                 why);
   Device device;
   device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
-  if (config.train.precision != "fp32") device.words += ", products in " + config.train.precision;
+  if (config.train.precision == "bf16")
+    device.words += fmt::format(", products in bf16 ({})", has_fast_bf16() ? "AMX" : "no AMX: not faster");
   return device;
 }
 

@@ -69,7 +69,8 @@ enum class Numbers { kUsual, kWide, kSmall, kAtTheEdge, kAnyBits };
 constexpr Numbers kNumbers[] = {Numbers::kUsual, Numbers::kWide, Numbers::kSmall, Numbers::kAtTheEdge,
                                 Numbers::kAnyBits};
 
-/// Of kSmall products are near the least normal number, of kAtTheEdge near what is rounded up to it.
+/// Of kSmall products are near the least normal number, of kAtTheEdge near what is rounded up
+/// to it.
 float number(Numbers kind, std::mt19937_64& random) {
   const auto bits = static_cast<std::uint32_t>(random());
   const float one = std::bit_cast<float>(0x3f800000u | (bits & 0x807fffffu));
@@ -137,13 +138,11 @@ TEST(GemmInBf16, FactorsAreRounded) {
     float x, expected;
   };
   const float infinity = std::numeric_limits<float>::infinity();
+  // The last of them has upper 16 bits that would be rounded to those of FLT_MIN.
   const Case cases[] = {{1 + 0x1p-8f, 1},  // a tie, to even
-                        {1 + 0x3p-8f, 1 + 0x1p-6f},
-                        {1 + 0x1.01p-8f, 1 + 0x1p-7f},
-                        {-FLT_MAX, -infinity},
-                        {0x1.fep127f, 0x1.fep127f},
-                        {FLT_MIN, FLT_MIN},
-                        {std::nextafter(FLT_MIN, 0.0f), 0}};  // whose upper 16 bits would be FLT_MIN's
+                        {1 + 0x3p-8f, 1 + 0x1p-6f}, {1 + 0x1.01p-8f, 1 + 0x1p-7f},
+                        {-FLT_MAX, -infinity},      {0x1.fep127f, 0x1.fep127f},
+                        {FLT_MIN, FLT_MIN},         {std::nextafter(FLT_MIN, 0.0f), 0}};
   for (const auto& [x, expected] : cases) {
     EXPECT_EQ(to_float(BFloat16{bf16::rounded(x)}), expected) << x;
     EXPECT_EQ(factor_of(x), static_cast<double>(expected)) << x;
