@@ -1,5 +1,5 @@
 // The law of bf16_kernels.hpp by float32 multiplications and additions, for processors without AMX:
-// half the bytes of float32's factors, no faster products.
+// half the bytes of packed factors, and twice the time of float32's products.
 //
 // Where a register is multiplied and added in one instruction, MXCSR has it flush numbers that are
 // too small. Elsewhere a step is computed in double, which has room for it: the product of two

@@ -85,7 +85,7 @@ Device choose_device(const Communicator& world, [[maybe_unused]] const NodePlace
   Device device;
   device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
   if (config.train.precision == "bf16")
-    device.words += fmt::format(", products in bf16 ({})", has_fast_bf16() ? "AMX" : "no AMX: not faster");
+    device.words += fmt::format(", products in bf16 ({})", has_fast_bf16() ? "AMX" : "no AMX: slower");
   return device;
 }
 

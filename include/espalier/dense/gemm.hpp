@@ -17,7 +17,8 @@
 
 namespace espalier {
 
-/// Who multiplies in bfloat16 on this CPU: AMX, or float32's instructions, no faster than float32?
+/// Are products in bfloat16 faster than those in float32 on this CPU: has it AMX? Without, they
+/// take twice as long.
 bool has_fast_bf16();
 
 /// C = A B, the forward product. A [m, k], B [k, n], C [m, n], which does not overlap A or B.
