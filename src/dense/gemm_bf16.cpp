@@ -1,6 +1,7 @@
 // C = A B, A B^T and A^T B in bfloat16: how matrices are cut into blocks. Of A B and A B^T, B is
 // rounded once, then a thread rounds 32 rows of A and multiplies them by all of B, so that each
-// number of A is read once. Of A^T B a thread rounds what it multiplies, kDepth rows at a time.
+// number of A is read once, and the next 32 rows are asked for while these are multiplied. Of A^T B
+// a thread rounds what it multiplies, kTermsAtOnce rows at a time.
 #include "gemm_bf16.hpp"
 
 #include <algorithm>
