@@ -79,7 +79,7 @@ PYTHON_SCRIPTS = $(wildcard scripts/*.py scripts/*/*.py tests/*.py tests/*/*.py 
 FULL_SPEED := $(addprefix plan/,measure_machine) $(addprefix train/,gradient_reduction metrics optimizer task_table)
 WITH_METIS := $(addprefix partition/,partition_by_metis partition_coarsest)
 # Of vector registers, written out: more than -O2 makes nothing faster, and takes six times as long.
-WRITTEN_OUT := $(addprefix dense/,gemm gemm_tn)
+WRITTEN_OUT := $(addprefix dense/,bf16_amx bf16_portable gemm gemm_tn)
 BY_ITSELF  := $(patsubst %,src/%.cpp,app/main base/parallel_reads $(FULL_SPEED) $(WITH_METIS) $(WRITTEN_OUT))
 # Those of job/, library/ and app/ that test whether CUDA was built; check_rooms.py sees to it that no other file can.
 GPU_APP    := $(shell grep -lE 'ESPALIER_WITH_CUDA|_on_gpu\.hpp"' src/job/*.cpp src/library/*.cpp src/app/*.cpp)

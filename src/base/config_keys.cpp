@@ -305,8 +305,9 @@ std::vector<Key> bind_keys(Config& c) {
       Key{"train.eval_every", kCost, &c.train.eval_every,
           "epochs between exact evaluations; 0 = only after the last"}
           .from(0),
-      Key{"train.precision", kTrajectory, &c.train.precision, "arithmetic of matrix products on a GPU"}.among(
-          {"fp32", "tf32", "bf16"}),
+      Key{"train.precision", kTrajectory, &c.train.precision,
+          "what products of dense matrices round their factors to: fp32 | bf16 | on a GPU tf32"}
+          .among({"fp32", "tf32", "bf16"}),
       Key{"train.sparse_products", kTrajectory, &c.train.sparse_products,
           "who multiplies by blocks on a GPU: own (the sums of the CPU, bit for bit) | cusparse"}
           .among({"own", "cusparse"})

@@ -156,12 +156,6 @@ void check_cuda(int error, const char* what, const char* file, int line) {
                          cudaGetErrorString(static_cast<cudaError_t>(error))));
 }
 
-Precision precision_of(const std::string& name) {
-  constexpr Named<Precision> kAll[] = {
-      {"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}};
-  return entry_named(kAll, name, "train.precision =").value;
-}
-
 SparseProducts sparse_products_of(const std::string& name) {
   constexpr Named<SparseProducts> kAll[] = {{"own", SparseProducts::kOwn},
                                             {"cusparse", SparseProducts::kCusparse}};

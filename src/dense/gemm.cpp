@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "espalier/base/error.hpp"
+#include "gemm_bf16.hpp"
 #include "gemm_kernel.hpp"
 
 namespace espalier {
@@ -30,8 +31,8 @@ void multiply_rows(ConstMatrixView<T> a, const PackedMatrix<T>& b, Addend<T> add
 }
 
 template <class T>
-void multiply(const Cpu& cpu, ConstMatrixView<T> a, const PackedMatrix<T>& b, Addend<T> addend,
-              MatrixView<T> c) {
+void multiply_packed(const Cpu& cpu, ConstMatrixView<T> a, const PackedMatrix<T>& b, Addend<T> addend,
+                     MatrixView<T> c) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 1) if (c.rows > kBlockRows)
   for (std::int64_t begin = 0; begin < c.rows; begin += kBlockRows)
     multiply_rows(a, b, addend, c, begin, std::min(c.rows, begin + kBlockRows));
@@ -43,11 +44,29 @@ Addend<T> start_of(MatrixView<T> c, Update update) {
   return update == Update::kAccumulate ? Addend<T>{c.data, c.columns} : Addend<T>{};
 }
 
+/// What a sum of no products leaves.
+template <class T>
+void fill_without_terms(MatrixView<T> c, Update update) {
+  if (update == Update::kOverwrite) std::fill(c.data, c.data + c.rows * c.columns, T{0});
+}
+
 /// Packed weights of the product under way; a thread keeps the memory.
 template <class T>
 PackedMatrix<T>& packing_room() {
   thread_local PackedMatrix<T> room;
   return room;
+}
+
+/// C = addend + A B, or A B^T.
+template <class T>
+void multiply(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, bool transpose_b, Addend<T> addend,
+              MatrixView<T> c) {
+  if constexpr (sizeof(T) == sizeof(float))
+    if (cpu.precision == Precision::kBf16)
+      return bf16::multiply(bf16::best_kernels(), cpu, a, b, transpose_b, addend, c);
+  auto& packed = packing_room<T>();
+  transpose_b ? packed.pack_transpose(b) : packed.pack(b);
+  multiply_packed<T>(cpu, a, packed, addend, c);
 }
 
 template <class T>
@@ -58,13 +77,15 @@ void check_shapes(ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c) {
 
 }  // namespace
 
+bool has_fast_bf16() {
+  return bf16::amx_kernels() != nullptr;
+}
+
 template <class T>
 void gemm(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
   check_shapes(a, b, c);
-  if (b.rows == 0 && update == Update::kOverwrite) std::fill(c.data, c.data + c.rows * c.columns, T{0});
-  auto& packed = packing_room<T>();
-  packed.pack(b);
-  multiply<T>(cpu, a, packed, start_of(c, update), c);
+  if (b.rows == 0) return fill_without_terms(c, update);
+  multiply<T>(cpu, a, b, false, start_of(c, update), c);
 }
 
 template <class T>
@@ -80,19 +101,15 @@ void gemm_plus_row(const Cpu& cpu, ConstMatrixView<T> row, ConstMatrixView<T> a,
   ESPALIER_CHECK(row.rows == 1 && row.columns == c.columns, "[{}, {}] is not a row of [{}, {}]", row.rows,
                  row.columns, c.rows, c.columns);
   if (b.rows == 0) return fill_rows<T>(cpu, row, c);
-  auto& packed = packing_room<T>();
-  packed.pack(b);
-  multiply<T>(cpu, a, packed, {row.data, 0}, c);
+  multiply<T>(cpu, a, b, false, {row.data, 0}, c);
 }
 
 template <class T>
 void gemm_nt(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
   ESPALIER_CHECK(a.columns == b.columns && c.rows == a.rows && c.columns == b.rows,
                  "[{}, {}] [{}, {}]^T -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
-  if (b.columns == 0 && update == Update::kOverwrite) std::fill(c.data, c.data + c.rows * c.columns, T{0});
-  auto& packed = packing_room<T>();
-  packed.pack_transpose(b);
-  multiply<T>(cpu, a, packed, start_of(c, update), c);
+  if (b.columns == 0) return fill_without_terms(c, update);
+  multiply<T>(cpu, a, b, true, start_of(c, update), c);
 }
 
 #define ESPALIER_INSTANTIATE(T)                                                                          \

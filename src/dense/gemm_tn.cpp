@@ -9,6 +9,7 @@
 #include "espalier/base/buffer.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/dense/gemm.hpp"
+#include "gemm_bf16.hpp"
 #include "gemm_kernel.hpp"
 
 namespace espalier {
@@ -91,6 +92,32 @@ std::int64_t column_parts(std::int64_t chunks, std::int64_t columns, int threads
                                   std::max<std::int64_t>(columns / (kFewestTiles * kTileRows), 1));
 }
 
+/// How a part is multiplied: in float32 or double, or in bfloat16 (float alone).
+template <class T>
+struct AddPart {
+  static constexpr std::int64_t kTile = kTileRows;
+
+  AddPart(std::int64_t m, std::int64_t n) : packed(PackingRoom<T>::mine(m, n)) {}
+  void operator()(ConstMatrixView<T> a, ConstMatrixView<T> b, const Part& part, MatrixView<T> c,
+                  Update update) {
+    add_part<T>(a, b, part, c, update, packed);
+  }
+  PackingRoom<T>& packed;
+};
+
+struct AddPartInBf16 {
+  static constexpr std::int64_t kTile = bf16::kBlock;
+
+  AddPartInBf16(std::int64_t /*m*/, std::int64_t /*n*/) {}
+  void operator()(ConstMatrixView<float> a, ConstMatrixView<float> b, const Part& part, MatrixView<float> c,
+                  Update update) {
+    bf16::add_transposed_product(kernels, a, b, part.begin, part.end, part.first, part.width, c,
+                                 update == Update::kAccumulate);
+  }
+  const bf16::Kernels& kernels = bf16::best_kernels();
+  bf16::Multiplying multiplying = bf16::Multiplying(kernels);
+};
+
 /// C (+)= the sum of `chunks` partial results, element by element in the order of the chunks.
 template <class T>
 void add_partials(const Cpu& cpu, const T* partials, std::int64_t chunks, MatrixView<T> c, Update update) {
@@ -103,12 +130,9 @@ void add_partials(const Cpu& cpu, const T* partials, std::int64_t chunks, Matrix
   }
 }
 
-}  // namespace
-
-template <class T>
-void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
-  ESPALIER_CHECK(a.rows == b.rows && c.rows == a.columns && c.columns == b.columns,
-                 "[{}, {}]^T [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
+template <class Multiply, class T>
+void multiply_by_chunks(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c,
+                        Update update) {
   const std::int64_t chunk_rows = std::max(kChunkRows, (a.rows + kMostChunks - 1) / kMostChunks);
   const std::int64_t chunks = (a.rows + chunk_rows - 1) / chunk_rows, size = c.rows * c.columns;
   if (chunks == 0) {
@@ -120,20 +144,31 @@ void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixV
                   : workspace<struct PartialProducts, T>(static_cast<std::size_t>(chunks * size)).data();
   const Update of_chunk = chunks == 1 ? update : Update::kOverwrite;
   const std::int64_t parts = column_parts(chunks, c.rows, cpu.threads),
-                     tiles = (c.rows + kTileRows - 1) / kTileRows,
-                     width = (tiles + parts - 1) / parts * kTileRows;
+                     tiles = (c.rows + Multiply::kTile - 1) / Multiply::kTile,
+                     width = (tiles + parts - 1) / parts * Multiply::kTile;
 #pragma omp parallel num_threads(cpu.threads) if (chunks * parts > 1)
   {
-    auto& packed = PackingRoom<T>::mine(c.rows, c.columns);
+    Multiply multiply(c.rows, c.columns);
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t work = 0; work < chunks * parts; ++work) {
       const std::int64_t chunk = work / parts, first = std::min(c.rows, work % parts * width);
       const Part part{chunk * chunk_rows, std::min(a.rows, (chunk + 1) * chunk_rows), first,
                       std::min(c.rows - first, width)};
-      add_part<T>(a, b, part, {c.rows, c.columns, partials + chunk * size}, of_chunk, packed);
+      multiply(a, b, part, {c.rows, c.columns, partials + chunk * size}, of_chunk);
     }
   }
   if (chunks > 1) add_partials(cpu, partials, chunks, c, update);
+}
+
+}  // namespace
+
+template <class T>
+void gemm_tn(const Cpu& cpu, ConstMatrixView<T> a, ConstMatrixView<T> b, MatrixView<T> c, Update update) {
+  ESPALIER_CHECK(a.rows == b.rows && c.rows == a.columns && c.columns == b.columns,
+                 "[{}, {}]^T [{}, {}] -> [{}, {}]", a.rows, a.columns, b.rows, b.columns, c.rows, c.columns);
+  if constexpr (sizeof(T) == sizeof(float))
+    if (cpu.precision == Precision::kBf16) return multiply_by_chunks<AddPartInBf16>(cpu, a, b, c, update);
+  multiply_by_chunks<AddPart<T>>(cpu, a, b, c, update);
 }
 
 template void gemm_tn<float>(const Cpu&, ConstMatrixView<float>, ConstMatrixView<float>, MatrixView<float>,

@@ -8,11 +8,19 @@
 #include <string_view>
 
 #include "espalier/base/error.hpp"
+#include "espalier/base/named.hpp"
 #include "espalier/base/text.hpp"
 #include "espalier/comm/device_communicator.hpp"
 #include "espalier/comm/session.hpp"
+#include "espalier/dense/gemm.hpp"
 
 namespace espalier {
+
+Precision precision_of(const std::string& name) {
+  constexpr Named<Precision> kAll[] = {
+      {"fp32", Precision::kFp32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}};
+  return entry_named(kAll, name, "train.precision =").value;
+}
 
 namespace {
 
@@ -76,6 +84,8 @@ Device choose_device(const Communicator& world, [[maybe_unused]] const NodePlace
                 why);
   Device device;
   device.words = why.empty() ? "on the CPU" : fmt::format("on the CPU (no GPU: {})", why);
+  if (config.train.precision == "bf16")
+    device.words += fmt::format(", products in bf16 ({})", has_fast_bf16() ? "AMX" : "no AMX: slower");
   return device;
 }
 

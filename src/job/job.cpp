@@ -178,6 +178,7 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
                          : parse_bytes(config.run.memory_limit, "run.memory_limit");
   job.memory_limit = world.all_reduce(job.memory_limit, Reduction::kMin, "setup");
   job.device = choose_device(world, node, config);
+  if (!job.device.gpu) job.cpu.precision = precision_of(config.train.precision);
   job.samples_ahead = kind == JobKind::kTrain && config.run.overlap && threads_may_communicate();
 
   note_activity("opening the graph file");

@@ -289,9 +289,8 @@ void keys_of_gpus(const JobFacts& job) {
     usage_error("run.spill = {} is for CPUs, and this job computes {}; leave it out", job.config.run.spill,
                 job.device);
   if (job.size->gpu) return;
-  if (train.precision != "fp32")
-    usage_error("train.precision = {} needs GPUs, and this job computes {}; use fp32", train.precision,
-                job.device);
+  if (train.precision == "tf32")
+    usage_error("train.precision = tf32 needs GPUs, and this job computes {}; use fp32 or bf16", job.device);
   if (train.sparse_products != "own")
     usage_error("train.sparse_products = {} needs GPUs, and this job computes {}; use own",
                 train.sparse_products, job.device);

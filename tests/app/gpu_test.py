@@ -74,7 +74,7 @@ class GpuTest(JobTest):
 
     def test_a_missing_gpu_ends_with_one_message(self):
         self.refused(2, ["run.device = cuda", "no CUDA-capable device", "cpu"], "run.device=cuda", ranks=2, gpus=0)
-        self.refused(2, ["train.precision = bf16", "GPU"], "train.precision=bf16", gpus=0)
+        self.refused(2, ["train.precision = tf32", "GPU"], "train.precision=tf32", gpus=0)
         self.refused(2, ["train.sparse_products = cusparse", "GPU"], *BY_CUSPARSE, gpus=0)
 
     def test_a_driver_older_than_the_programs_cuda_is_named(self):

@@ -46,7 +46,7 @@ CASES = {
     "train.lr_warmup": ((), "2"), "train.lr_step": (("train.lr_schedule=step",), "2"),
     "train.lr_decay": (("train.lr_schedule=step",), "0.5"), "train.weight_decay": ((), "0.1"),
     "train.clip_norm": ((), "0.05"), "train.average_weights": ((), "0.9"),
-    "train.weight_decay_on": (("train.weight_decay=0.1",), "first"), "train.precision": ((), "tf32"),
+    "train.weight_decay_on": (("train.weight_decay=0.1",), "first"), "train.precision": ((), "bf16"),
     "train.sparse_products": (("train.reproducible=false",), "cusparse"),
     "history.kind": ((), "replace"), "history.p_grad": (HISTORY, "0.5"), "history.recompute": (HISTORY, "0.5"),
     "history.t_stale": (HISTORY, "4"), "history.start": (HISTORY, "1"), "history.scope": (HISTORY, "lane"),
@@ -61,7 +61,7 @@ COST = ("grid.replication=2", "grid.schedule=pull", "sampler.bulk=3", "train.epo
 # Those that this test cannot set, or that have no meaning with the others.
 NO_CASE = {"graph.file", "graph.order", "graph.cut", "grid.topology", "run.restart", "output.dir", "train.reproducible"}
 # What is refused before a checkpoint is looked at: labels of another kind; no GPU.
-FOUND_BEFORE = {"train.task", "train.precision", "train.sparse_products"}
+FOUND_BEFORE = {"train.task", "train.sparse_products"}
 # Worked out by what the network and the trainer do with them, not read off the table; all others are `trajectory` or `cost`.
 EXPECTED = {
     "shape": {f"model.{key}" for key in ("kind", "hidden", "layers", "bases", "edge_features", "embedding", "heads", "output_heads",

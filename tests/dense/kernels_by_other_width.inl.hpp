@@ -4,7 +4,10 @@
 #include <string_view>
 
 #define espalier ESPALIER_OTHER_NAME
+#include "../../src/dense/bf16_amx.cpp"
+#include "../../src/dense/bf16_portable.cpp"
 #include "../../src/dense/gemm.cpp"
+#include "../../src/dense/gemm_bf16.cpp"
 #undef ESPALIER_INSTANTIATE
 #include "../../src/dense/gemm_tn.cpp"
 #include "../../src/dense/relation_sums.cpp"
@@ -25,6 +28,7 @@
 namespace espalier {
 void* allocate_buffer(std::size_t bytes);
 void free_buffer(void* memory, std::size_t bytes) noexcept;
+bool is_set(const char* variable);
 [[noreturn]] void fail_check(const char* file, int line, const char* condition, std::string_view what);
 }  // namespace espalier
 
@@ -34,6 +38,9 @@ void* allocate_buffer(std::size_t bytes) {
 }
 void free_buffer(void* memory, std::size_t bytes) noexcept {
   ::espalier::free_buffer(memory, bytes);
+}
+bool is_set(const char* variable) {
+  return ::espalier::is_set(variable);
 }
 void fail_check(const char* file, int line, const char* condition, std::string_view what) {
   ::espalier::fail_check(file, line, condition, what);

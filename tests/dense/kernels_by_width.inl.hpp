@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "../../src/dense/gemm_bf16.hpp"
 #include "dense/relation_sums_cases.hpp"
 #include "espalier/base/half.hpp"
 #include "espalier/dense/gemm.hpp"
@@ -58,6 +59,18 @@ void add_gemms(Digests& digests) {
     digests[name_of<T>("gemm", n)] = digest_of(c);
     digests[name_of<T>("gemm_nt", n)] = digest_of(nt);
     digests[name_of<T>("gemm_tn", n)] = digest_of(tn);
+  }
+}
+
+/// Without AMX, which has one width.
+void add_products_in_bf16(Digests& digests) {
+  std::mt19937_64 random(3);
+  for (const std::int64_t n : kWidths) {
+    const auto a = random_matrix<float>(19, n, random), b = random_matrix<float>(n, n + 3, random);
+    auto c = random_matrix<float>(19, n + 3, random);
+    for (float& x : c.data) x *= random() % 2 == 0 ? 1 : 0x1p-126f;
+    bf16::multiply(bf16::portable_kernels(), Cpu{1}, a, b, false, {c.data.data(), c.columns}, c);
+    digests[name_of<float>("gemm in bfloat16", n)] = digest_of(c);
   }
 }
 
@@ -147,6 +160,7 @@ void add_link_losses(Digests& digests) {
 Digests digests_of_leaves() {
   Digests digests;
   add_gemms<float>(digests), add_gemms<double>(digests);
+  add_products_in_bf16(digests);
   add_sparse_products<float>(digests), add_sparse_products<double>(digests);
   add_relation_sums<float>(digests), add_relation_sums<double>(digests);
   add_segment_products<float>(digests), add_segment_products<double>(digests);

@@ -24,17 +24,10 @@ struct cusparseContext;
 
 namespace espalier {
 
-/// How dense products are computed: products of float32 numbers in float32; with the factors
-/// rounded to TF32 (10 bits of mantissa); or to bfloat16 (7 bits). Sums are float32 in each.
-/// Storage is float32 in each.
-enum class Precision { kFp32, kTf32, kBf16 };
-
 /// Who multiplies dense matrices by sparse ones: a kernel of our own, with the CPU's bits,
 /// or cuSPARSE.
 enum class SparseProducts { kOwn, kCusparse };
 
-/// "fp32", "tf32" or "bf16".
-Precision precision_of(const std::string& name);
 /// "own" or "cusparse".
 SparseProducts sparse_products_of(const std::string& name);
 

@@ -19,9 +19,15 @@
 
 namespace espalier {
 
+/// How dense products are computed: products of float32 numbers in float32; with the factors
+/// rounded to TF32 (10 bits of mantissa), by GPUs; or to bfloat16 (7 bits). Sums are float32 in
+/// each. Storage is float32 in each.
+enum class Precision { kFp32, kTf32, kBf16 };
+
 /// Runs on this process's cores. `threads` is the number of OpenMP threads a kernel may use.
 struct Cpu {
   int threads = 1;
+  Precision precision = Precision::kFp32;  ///< of products of float32 matrices; or kBf16
 };
 
 /// Runs on this process's GPU, on its stream: a kernel returns before its work is done

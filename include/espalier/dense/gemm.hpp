@@ -5,7 +5,8 @@
 //   - no result depends on the number of threads.
 // The first means that neither i nor the number of rows matters, so it does not matter over which
 // ranks, or in which chunks, the rows of a graph are spread. The sources say how they are kept
-// although BLAS promises neither.
+// although BLAS promises neither. Products of float32 in bfloat16 (`Cpu`'s precision) keep them
+// too, and are the same on every CPU (src/dense/bf16_kernels.hpp).
 //
 // On a GPU the product is cuBLAS's, in the precision of `Cuda`: the same bits for the same shapes
 // and data from run to run, but which order it sums in may depend on the number of rows.
@@ -15,6 +16,10 @@
 #include "espalier/dense/matrix.hpp"
 
 namespace espalier {
+
+/// Are products in bfloat16 faster than those in float32 on this CPU: has it AMX? Without, they
+/// take twice as long.
+bool has_fast_bf16();
 
 /// C = A B, the forward product. A [m, k], B [k, n], C [m, n], which does not overlap A or B.
 template <class T>

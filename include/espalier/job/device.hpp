@@ -12,6 +12,9 @@
 
 namespace espalier {
 
+/// "fp32", "tf32" or "bf16".
+Precision precision_of(const std::string& name);
+
 struct Device {
   std::shared_ptr<const Cuda> gpu;  ///< null: the CPU
   std::int64_t memory = 0;          ///< free bytes of the GPU for this rank; ranks that share one
@@ -24,8 +27,7 @@ struct Device {
 
 /// Collective. What run.device asks for: with "auto" GPUs when every rank sees one. Rank r of a
 /// node takes GPU r modulo the number of GPUs that it sees. Throws UserError(kUsage) when GPUs
-/// are asked for and a rank has none, and for a train.precision or sparse_products that the
-/// device lacks.
+/// are asked for and a rank has none.
 Device choose_device(const Communicator& world, const NodePlace& node, const Config& config);
 
 // How many threads a rank computes with, and who says so.
