@@ -70,7 +70,7 @@ def parse_arguments(arguments=None):
     parser.add_argument("--no-law", action="store_true", help="measure at once")
     parser.add_argument("--list", action="store_true", help="print the cases")
     parser.add_argument("keys", nargs="*", metavar="KEY=VALUE", help="of every run's config")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     try:
         options.cases = table_of_cases.chosen(options.cases)
     except ValueError as error:
@@ -111,9 +111,10 @@ class Inputs:
                          "--features", 128, "--classes", 16, "--seed", 0)
 
     def made(self, name, *command):
-        """A file that the program makes once."""
+        """A file that the program makes once, and again where what it is made of has changed."""
         path = self.folder / name
-        if not path.exists():
+        sources = [word for word in command if isinstance(word, pathlib.Path)]
+        if not path.exists() or any(path.stat().st_mtime < source.stat().st_mtime for source in sources):
             unfinished = path.with_suffix(".part")
             processes.run([self.program, *command, "-o", unfinished, "--overwrite"], mpi_environment(), LIMIT)
             unfinished.rename(path)
