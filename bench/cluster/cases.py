@@ -16,6 +16,8 @@ FREE = ("grid.", "run.", "graph.order=")
 ORDER = "graph.order={order}"
 GROUPS = "sampler.groups={groups}"  # as many as hosts, and for the check of the law on all hosts equally many
 LOCAL = (ORDER, GROUPS)
+KEPT, BELADY = "run.cache_memory=8MiB", "run.cache_policy=belady"
+OVERLAP = "run.overlap=true"
 HISTORY = ("history.kind=replace", "history.t_stale=20")
 
 
@@ -53,25 +55,27 @@ CASES = [
     Case("push", "train", ("grid.schedule=push",), "push"),
     Case("push-c2", "train", ("grid.schedule=push", "grid.replication=2"), "push"),
     Case("replicated", "train", ("grid.topology=replicated",), "push"),
-    Case("overlap", "train", ("grid.schedule=push", "run.overlap=true"), "push"),
-    Case("overlap-2", "train", ("grid.schedule=push", "run.overlap=true", "run.prefetch_steps=2"), "push"),
-    Case("kept", "train", ("grid.schedule=push", "run.cache_memory=8MiB"), "push"),
-    Case("kept-belady", "train", ("grid.schedule=push", "run.cache_memory=8MiB", "run.cache_policy=belady"), "push"),
+    Case("overlap", "train", ("grid.schedule=push", OVERLAP), "push"),
+    Case("overlap-2", "train", ("grid.schedule=push", OVERLAP, "run.prefetch_steps=2"), "push"),
+    Case("kept", "train", ("grid.schedule=push", KEPT), "push"),
+    Case("kept-belady", "train", ("grid.schedule=push", KEPT, BELADY), "push"),
     Case("float16", "train", ("grid.schedule=push", "graph.feature_bits=16"), "push"),
     Case("codes-8", "train", ("grid.schedule=push", "graph.feature_bits=8"), "push"),
     Case("history", "train", ("grid.schedule=push", *HISTORY), "push"),
     # Local batches of an order, as dgl.distributed draws from its parts; its rows stand over `local`.
     Case("local", "train", ("grid.schedule=push", *LOCAL), "local"),
-    Case("local-overlap", "train", ("grid.schedule=push", *LOCAL, "run.overlap=true"), "local"),
-    Case("local-overlap-2", "train", ("grid.schedule=push", *LOCAL, "run.overlap=true", "run.prefetch_steps=2"), "local"),
-    Case("local-kept", "train", ("grid.schedule=push", *LOCAL, "run.cache_memory=8MiB"), "local"),
+    Case("local-overlap", "train", ("grid.schedule=push", *LOCAL, OVERLAP), "local"),
+    Case("local-overlap-2", "train", ("grid.schedule=push", *LOCAL, OVERLAP, "run.prefetch_steps=2"), "local"),
+    Case("local-kept", "train", ("grid.schedule=push", *LOCAL, KEPT), "local"),
+    Case("local-belady", "train", ("grid.schedule=push", *LOCAL, KEPT, BELADY), "local"),
+    Case("local-belady-overlap", "train", ("grid.schedule=push", *LOCAL, KEPT, BELADY, OVERLAP), "local"),
     Case("local-float16", "train", ("grid.schedule=push", *LOCAL, "graph.feature_bits=16"), "local"),
     Case("local-codes-8", "train", ("grid.schedule=push", *LOCAL, "graph.feature_bits=8"), "local"),
     Case("local-history", "train", ("grid.schedule=push", *LOCAL, *HISTORY), "local"),
 ]
 BY_NAME = {case.name: case for case in CASES}
 MOST = ("sample-staged", "sample-pull", "sample-push", "sample-local", "staged", "pull", "push", "push-c2", "overlap", "local",
-        "local-overlap", "local-kept", "local-float16", "local-history")
+        "local-overlap", "local-belady", "local-belady-overlap", "local-float16", "local-history")
 
 
 def chosen(words):

@@ -1,7 +1,7 @@
 """What a run has to say: of report.json and of what the links carried, checks over runs, and the table.
 
-A run is a dict: case, hosts, gigabits, seconds, bytes, digests, losses, and from the links `carried` (bytes of all hosts in
-an epoch) and `busy` (the share of its rate that the fullest direction of a link had).
+A run is a dict: case, hosts, gigabits, seconds, bytes, digests, losses, and from the links `carried` (bytes that left all
+hosts in an epoch), `fullest` (those of the fullest direction of a link) and `busy` (the share of its rate that this had).
 """
 
 import statistics
@@ -11,8 +11,8 @@ KINDS = ("sample", "fetch", "history", "reduce")
 
 
 def from_report(report, marks, gigabits):
-    """marks: [(time, [(bytes from a host, bytes to it)])] when the line of each epoch appeared. The first epoch is warm-up; of
-    the last one, which ends with an evaluation, the link's share is not counted."""
+    """marks: [(time before, [(bytes from a host, bytes to it)], time after)], looked at when the line of each epoch appeared. The
+    first epoch is warm-up; of the last one, which ends with an evaluation, the link's share is not counted."""
     epochs = report["epochs"][1:]
     whole = "total" if report["command"] == "train" else "sample"
     run = {
@@ -31,14 +31,19 @@ def from_report(report, marks, gigabits):
 
 
 def of_links(marks, epochs, gigabits):
-    """From the end of the first epoch to that of the last but one; nothing where lines were missed or there are no such epochs."""
+    """Of an epoch, from the end of the first one to that of the last but one; nothing where lines were missed."""
     if len(marks) != epochs or epochs < 3:
         return {}
-    (begin, before), (end, after) = marks[0], marks[-2]
+    (begin, before, _), (_, after, end) = marks[0], marks[-2]
     moved = [[b - a for a, b in zip(was, now)] for was, now in zip(before, after)]
-    links = {"carried": sum(out for out, _ in moved) / (epochs - 2)}
+    return of_an_epoch([[part / (epochs - 2) for part in host] for host in moved], (end - begin) / (epochs - 2), gigabits)
+
+
+def of_an_epoch(moved, seconds, gigabits):
+    """moved: [(bytes from a host, bytes to it)]"""
+    links = {"carried": sum(out for out, _ in moved), "fullest": max(map(max, moved))}
     if gigabits:
-        links["busy"] = max(max(host) for host in moved) * 8e-9 / gigabits / (end - begin)
+        links["busy"] = links["fullest"] * 8e-9 / gigabits / seconds
     return links
 
 
@@ -74,8 +79,8 @@ def name_of(run):
 
 # ---- The table -------------------------------------------------------------------------------------------------------
 
-HEADS = ("case", "s/epoch", "least", "most", "sample", "fetch", "compute", "reduce", "MB sampled", "fetched", "reduced", "on links",
-         "busy", "x", "test")
+HEADS = ("case", "s/epoch", "least", "most", "sample", "fetch", "compute", "reduce", "link s", "busy", "MB sampled", "fetched",
+         "reduced", "on links", "x", "test")
 
 
 def rows_of(runs, baselines):
@@ -104,11 +109,12 @@ def row_of(key, group, medians, baselines):
 
     over = medians.get((hosts, gigabits, baselines.get(case)))
     totals = [run["total"] for run in group]
-    return {"hosts": hosts, "gigabits": gigabits, "case": case, "runs": len(group), "s/epoch": medians[key], "least": min(totals),
-            "most": max(totals), "sample": seconds("sample"), "fetch": seconds("fetch"),
+    return {"hosts": hosts, "gigabits": gigabits, "case": case, "runs": len(group), "s/epoch": medians[key],
+            "least": min(totals), "most": max(totals), "sample": seconds("sample"), "fetch": seconds("fetch"),
             "compute": seconds("forward", "backward", "optimizer"), "reduce": seconds("reduce"),
+            "link s": of("fullest", 8e-9 / gigabits) if gigabits else None, "busy": of("busy"),
             "MB sampled": megabytes("sample"), "fetched": megabytes("fetch", "history"), "reduced": megabytes("reduce"),
-            "on links": of("carried", 1e-6), "busy": of("busy"), "x": over / medians[key] if over else None, "test": of("test")}
+            "on links": of("carried", 1e-6), "x": over / medians[key] if over else None, "test": of("test")}
 
 
 def table(rows):

@@ -104,13 +104,14 @@ class Hosts:
         name = self.names[host]
         return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", 'hostname "$0"; exec "$@"', name, *map(str, command)]
 
-    def mpirun(self, ranks_per_host=1):
-        """(words before a program, environment): its ranks in order, so many on each host. Between hosts they speak TCP."""
+    def mpirun(self, ranks_per_host=1, parameters=None):
+        """(words before a program, environment): its ranks in order, so many on each host. Between hosts they speak TCP.
+        parameters: more of Open MPI's."""
         slots = ",".join(f"{address}:{ranks_per_host}" for address in self.addresses)
         within = "self,tcp" if ranks_per_host == 1 else "self,vader,tcp"
         settings = {"plm_rsh_agent": f"{HERE / 'agent.sh'} {self.prefix}", "pml": "ob1", "btl": within,
                     "btl_tcp_if_include": f"{NETWORK}.0/24", "oob_tcp_if_include": f"{NETWORK}.0/24",
-                    "mpi_yield_when_idle": "1", "rmaps_base_oversubscribe": "1"}
+                    "mpi_yield_when_idle": "1", "rmaps_base_oversubscribe": "1", **(parameters or {})}
         words = [word for name, value in settings.items() for word in ("--mca", name, value)]
         passed = ("OMP_WAIT_POLICY", "OMP_NUM_THREADS")
         return (self.inside(0, "mpirun", "-q", "--host", slots, "-np", self.count * ranks_per_host, "--bind-to", "none", *words,

@@ -15,8 +15,10 @@ is measured are held to the same law.
 
 Then all cases of a number of hosts and a rate in turn, so many times. Seconds are medians over epochs behind the first one,
 then over repeats, evaluation left out; a stage's seconds are its slowest rank's. MB are those that report.json counts, of all
-ranks in an epoch; `on links` is what the hosts' ports counted of the same; `busy` is the share of its rate that the fullest
-direction of a link carried; x is the baseline's time over the case's (its own table says which one is: --list).
+ranks in an epoch; `on links` is what the hosts' ports counted of the same; `link s` is how long the fullest direction of a link
+takes for its part at its rate, which no load changes, `busy` the share of an epoch that this is; x is the baseline's time
+over the case's (--list says which one that is). Of dgl.distributed `fetched` is what its servers' requests and answers
+held, sampling included.
 
 Where there can be no such hosts (not root, no `ip` or `tc`) it says so and ends with 0. Exit codes: 0 done or skipped, 1 a run
 failed or broke the law, 2 usage, 130 interrupted; hosts are gone in any case.
@@ -64,8 +66,9 @@ def parse_arguments(arguments=None):
     parser.add_argument("--rates", type=numbers(float), default=[0.1, 1.0], help="Gbit/s of a link in each direction (0.1,1)")
     parser.add_argument("--ranks-per-host", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=5, help="of a run; the first is warm-up")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3, help="(3; 0: the law alone)")
     parser.add_argument("--peers", metavar="VENV", help="dgl.distributed of this environment as well")
+    parser.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="a parameter of Open MPI")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("build/cluster"))
     parser.add_argument("--no-law", action="store_true", help="measure at once")
     parser.add_argument("--list", action="store_true", help="print the cases")
@@ -75,7 +78,8 @@ def parse_arguments(arguments=None):
         options.cases = table_of_cases.chosen(options.cases)
     except ValueError as error:
         parser.error(str(error))
-    wrong = [key for key in options.keys if not re.match(r"[a-z]+\.[a-z0-9_]+=", key)]
+    wrong = [word for word in options.keys if not re.match(r"[a-z]+\.[a-z0-9_]+=", word)]
+    wrong += [word for word in options.mca if "=" not in word]
     if wrong:
         parser.error(f"{wrong[0]} is no section.key=value")
     if options.epochs < 3:
@@ -158,11 +162,11 @@ def run(command, environment, at_epoch):
 
 def run_on(hosts, inputs, case, groups, epochs, keys=()):
     """A run as figures.py has it."""
-    words, environment = hosts.mpirun(inputs.options.ranks_per_host)
+    words, environment = hosts.mpirun(inputs.options.ranks_per_host, dict(word.split("=", 1) for word in inputs.options.mca))
     marks = []
     try:
         run([*words, *inputs.command(case, groups, epochs, keys)], environment,
-            lambda: marks.append((time.monotonic(), hosts.carried())))
+            lambda: marks.append((time.monotonic(), hosts.carried(), time.monotonic())))
     except processes.Failed:
         hosts.end_processes()
         raise
@@ -211,7 +215,7 @@ def measure(inputs, hosts, peer, report):
             report(f"{repeat + 1}/{options.repeats}    {figures.name_of(runs[-1])}: {runs[-1]['total']:.3f} s, load {runs[-1]['load']:.1f}")
         for run_of_peer in peer.runs(hosts, options.epochs) if peer else []:
             runs.append(run_of_peer)
-            report(f"{repeat + 1}/{options.repeats}    {figures.name_of(run_of_peer)}: {run_of_peer['total']:.3f} s")
+            report(f"{repeat + 1}/{options.repeats}    {figures.name_of(run_of_peer)}: {run_of_peer['total']:.3f} s, load {run_of_peer['load']:.1f}")
     return runs
 
 
@@ -223,7 +227,7 @@ def all_of_it(options, report):
     runs, reached = [], {}
     for count in options.hosts:
         with Hosts(count) as hosts:
-            for rate in options.rates:
+            for rate in options.rates if options.repeats else []:
                 hosts.set_rate(rate)
                 reached[f"{count} hosts, {rate:g} Gbit/s"] = hosts.reached()
                 report(f"one stream has {reached[f'{count} hosts, {rate:g} Gbit/s']:.3f} of {rate:g} Gbit/s")

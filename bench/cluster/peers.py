@@ -42,7 +42,8 @@ class Peer:
                               cases.NETWORK["dropout"], "--learning-rate", cases.NETWORK["learning_rate"])
             if answer["wrong"]:
                 raise processes.Failed(f"{name}: {answer['wrong']} wrong picks")
-            total, carried = figures.median(answer["seconds"]), figures.median(answer["carried"])
-            yield {"case": name, "hosts": hosts.count, "gigabits": hosts.gigabits, "total": total, "seconds": {},
-                   "bytes": {"fetch": figures.median(answer["moved"])}, "carried": carried, "losses": answer["losses"],
-                   "test": answer["test"], "load": os.getloadavg()[0]}
+            links = [figures.of_an_epoch(*of_epoch, hosts.gigabits) for of_epoch in zip(answer["carried"], answer["seconds"])]
+            yield {"case": name, "hosts": hosts.count, "gigabits": hosts.gigabits, "total": figures.median(answer["seconds"]),
+                   "seconds": {}, "bytes": {"fetch": figures.median(answer["moved"])}, "losses": answer["losses"],
+                   **{what: figures.median(link[what] for link in links) for what in links[0]}, "test": answer["test"],
+                   "load": os.getloadavg()[0]}

@@ -226,9 +226,11 @@ class Trainer:
         return moved, resident
 
     def carried(self):
-        """Bytes that all hosts' links have carried so far; 0 where they share one."""
-        counter = pathlib.Path("/sys/class/net/eth0/statistics/tx_bytes")
-        return self.sum([int(counter.read_text()) if self.options.hosts else 0])[0]
+        """Bytes that left each host and came to it so far, by its link's counters; zeros where machines share one."""
+        counts = np.zeros((self.options.processes, 2))
+        if self.options.hosts:
+            counts[self.rank] = [int(pathlib.Path(f"/sys/class/net/eth0/statistics/{way}_bytes").read_text()) for way in ("tx", "rx")]
+        return np.reshape(self.sum(counts.flatten().tolist()), counts.shape)
 
     def make_network(self):
         import torch
@@ -282,7 +284,7 @@ class Trainer:
             drawn, loss_sum, sample = self.epoch(parallel, optimizer)
             torch_barrier()
             seconds.append(time.perf_counter() - begin)
-            carried.append(self.carried() - carried_before)
+            carried.append((self.carried() - carried_before).tolist())
             after, of_servers = self.counts()
             moved.append(after - before)
             drawn, loss_sum, seeds = self.sum([drawn, loss_sum, len(self.seeds)])

@@ -48,7 +48,7 @@ class Cases(unittest.TestCase):
         def samples(*names):
             return len({cases.BY_NAME[name].samples_law() for name in names})
         self.assertEqual(losses("staged", "pull", "push", "push-c2", "replicated", "overlap", "overlap-2", "kept", "kept-belady"), 1)
-        self.assertEqual(losses("local", "local-overlap", "local-kept"), 1)
+        self.assertEqual(losses("local", "local-overlap", "local-belady", "local-belady-overlap"), 1)
         self.assertEqual(losses("push", "local", "float16", "codes-8", "history"), 5)
         self.assertEqual(samples("sample-staged", "push", "float16", "history"), 1)
         self.assertEqual(samples("sample-local", "local", "local-history"), 1)
@@ -80,10 +80,11 @@ class Law(unittest.TestCase):
 
 class Figures(unittest.TestCase):
     def test_links_are_counted_behind_the_first_epoch_and_before_the_last(self):
-        marks = [(10.0, [(100, 50), (0, 0)]), (11.0, [(500, 0), (0, 0)]), (12.0, [(900, 250), (0, 25_000_100)]),
-                 (13.0, [(10**9, 0), (0, 0)])]
+        marks = [(10.0, [(100, 50), (0, 0)], 10.5), (11.0, [(500, 0), (0, 0)], 11.0), (11.5, [(900, 250), (0, 25_000_100)], 12.0),
+                 (13.0, [(10**9, 0), (0, 0)], 13.0)]
         found = figures.of_links(marks, 4, 0.1)
         self.assertEqual(found["carried"], 400)
+        self.assertEqual(found["fullest"], 12_500_050)
         self.assertAlmostEqual(found["busy"], 25_000_100 * 8 / 0.1e9 / 2)
         self.assertEqual(figures.of_links(marks, 5, 0.1), {}, "a line was missed")
         self.assertEqual(figures.of_links(marks[:2], 2, 0.1), {})
@@ -99,11 +100,12 @@ class Figures(unittest.TestCase):
         self.assertEqual((found["digests"], found["losses"], found["test"]), (["9", "2", "8"], [9, 2, 8], 0.5))
 
     def test_rows_are_medians_over_repeats_and_x_is_over_the_baseline(self):
-        runs = [run_of("push", total=total, seconds={"fetch": total / 2}, bytes={"fetch": 5e6, "reduce": 1e6}, carried=7e6)
+        runs = [run_of("push", total=total, seconds={"fetch": total / 2}, bytes={"fetch": 5e6, "reduce": 1e6}, carried=7e6, fullest=5e7)
                 for total in (2.0, 8.0, 4.0)] + [run_of("overlap", total=2.0), run_of("overlap", total=1.0, gigabits=0.1)]
         push, overlap, slow = figures.rows_of(runs, {"push": "push", "overlap": "push"})
         self.assertEqual((push["s/epoch"], push["least"], push["most"], push["fetch"], push["x"]), (4.0, 2.0, 8.0, 2.0, 1.0))
         self.assertEqual((push["fetched"], push["reduced"], push["on links"], push["sample"]), (5.0, 1.0, 7.0, None))
+        self.assertAlmostEqual(push["link s"], 0.4)
         self.assertEqual((overlap["x"], slow["x"]), (2.0, None))
         text = figures.table([push, overlap, slow])
         self.assertEqual(text.count("hosts, links of"), 2)
@@ -147,7 +149,7 @@ class OnHosts(FolderTest):
         subprocess.run([PROGRAM, "-q", "generate", "planted", "--nodes", "4000", "--classes", "4", "--degree", "8", "--homophily", "0.8",
                         "--features", "32", "--seed", "1", "-o", self.graph], check=True)
         self.words = [sys.executable, MEASURE, "--program", PROGRAM, "--graph", self.graph, "--output", self.folder / "out", "--hosts", "2",
-                      "--rates", "0.1", "--repeats", "1", "--epochs", "4", "sampler.batch_size=100", "model.hidden=32", "model.layers=2",
+                      "--rates", "0.1", "--repeats", "1", "--epochs", "12", "sampler.batch_size=100", "model.hidden=32", "model.layers=2",
                       "sampler.fanout=[3,2]"]
 
     def left(self, process):
@@ -164,9 +166,10 @@ class OnHosts(FolderTest):
         self.assertEqual([row["case"] for row in rows], ["push", "local-overlap"])
         for row in rows:
             counted = row["MB sampled"] + row["fetched"] + row["reduced"]
-            self.assertGreater(row["on links"], 0.95 * counted, row)
-            self.assertLess(row["on links"], 1.6 * counted, row)  # small messages: headers, and MPI's own words
-            self.assertTrue(0 < row["busy"] < 1.2, row)
+            # Who looks at the ports may come late by an epoch of the ten; small messages have headers, and MPI's own words.
+            self.assertGreater(row["on links"], 0.8 * counted, row)
+            self.assertLess(row["on links"], 1.6 * counted, row)
+            self.assertTrue(0 < row["busy"] < 1.1, row)
 
     def test_hosts_go_when_it_is_interrupted_and_the_next_run_removes_those_of_one_that_was_killed(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
