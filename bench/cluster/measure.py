@@ -98,7 +98,9 @@ class Inputs:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.program = os.path.abspath(options.program)
         self.graph = self.find_graph()
-        self.order = self.made(f"{self.graph.stem}.order.h5", "partition", self.graph)
+        self.order = None
+        if any(table_of_cases.ORDER in case.keys for case in options.cases):
+            self.order = self.made(f"{self.graph.stem}.order.h5", "partition", self.graph)
         self.config = self.folder / "job.toml"
         self.config.write_text(table_of_cases.config_text(self.graph, self.folder / "run"))
 
@@ -111,7 +113,7 @@ class Inputs:
             return graph
         if self.options.graph:
             raise processes.Failed(f"{graph}: no such graph file or folder")
-        return self.made("rmat16.h5", "generate", "rmat", "--scale", 16, "--edge-factor", 16, "--symmetrize", "--drop-self-loops",
+        return self.made("rmat15.h5", "generate", "rmat", "--scale", 15, "--edge-factor", 16, "--symmetrize", "--drop-self-loops",
                          "--features", 128, "--classes", 16, "--seed", 0)
 
     def made(self, name, *command):
