@@ -55,5 +55,8 @@ bench-peers: all  ## the same graphs, fanouts and network by PyG, DGL and SciPy;
 	@bash bench/peers/setup.sh
 	@$(PYTHON) bench/peers/compare.py --program $(PROGRAM) $(if $(GRAPH),--graph $(GRAPH))
 
+cluster: all  ## hosts on this machine whose links have a rate (root; else skipped): seconds and bytes of schedules, orders, caches, overlap; CLUSTER='--hosts 4,8 --rates 0.1,1,5 --peers VENV'
+	@$(PYTHON) bench/cluster/measure.py --program $(PROGRAM) $(if $(GRAPH),--graph $(GRAPH)) $(CLUSTER)
+
 -include $(patsubst %,%.d,$(BENCHES))
-.PHONY: bench bench-syntax bench-volumes bench-peers $(SYNTAX_OF_BENCHES)
+.PHONY: bench bench-syntax bench-volumes bench-peers cluster $(SYNTAX_OF_BENCHES)

@@ -4,8 +4,10 @@
     distdgl_peer.py train     GRAPH --processes 2 --parts FOLDER [--workers 1] [--variant graphbolt] ...
 
 Each part is a machine of its own, as DistDGL means it: an address 127.0.0.2, 127.0.0.3, ... with a server, a trainer
-and `--workers` sampling processes (distdgl_machine.py). Nothing is started by ssh: this script starts itself in every
-role. Rows of its own part a trainer and its samplers read from shared memory, others by requests over TCP.
+and `--workers` sampling processes (distdgl_machine.py). With `--hosts` it is a network namespace with an address and a
+link of its own, whose bytes are counted as `carried` (bench/cluster). Nothing is started by ssh: this script starts
+itself in every role. Rows of its own part a trainer and its samplers read from shared memory, others by requests over
+TCP.
 
 Parts are METIS's, even in vertices, training vertices and edges (`balance_ntypes`, `balance_edges`); what is timed
 is partition_graph, writing included. A trainer draws from the training vertices of its part
@@ -44,13 +46,16 @@ import protocol
 warnings.filterwarnings("ignore")
 
 TIME_LIMIT, SHUTDOWN_LIMIT = 380, 30  # seconds: for everything, for servers when their trainers are done
+PORT = 30050  # of the trainers, on hosts of their own; servers have the next one
 
 
 def parse_arguments():
     parser = protocol.make_parser(__doc__, ["partition", "train"])
     parser.add_argument("--processes", type=int, default=2, help="parts, servers and trainers")
     parser.add_argument("--parts", required=True, help="folder of the parts")
+    parser.add_argument("--hosts", default="", help="NAME=ADDRESS,... of network namespaces (bench/cluster), one for each part")
     options = protocol.parse_arguments(parser)
+    options.hosts = [host.split("=") for host in options.hosts.split(",") if host]
     options.parts = pathlib.Path(options.parts).resolve()
     return options
 
@@ -102,13 +107,17 @@ class Cluster(processes.Together):
         super().__init__()
         self.options, self.name = options, f"distdgl-{os.getpid()}"
         addresses = [f"127.0.0.{machine + 2}" for machine in range(options.processes)]
-        (options.parts / "addresses").write_text("".join(f"{one} {free_port(one)}\n" for one in addresses))
-        self.port = free_port("127.0.0.1")
+        ports = [free_port(one) for one in ["127.0.0.1", *addresses]]
+        if options.hosts:  # each its own network, which nobody else is in
+            addresses, ports = [address for _, address in options.hosts], [PORT] + [PORT + 1] * options.processes
+        (options.parts / "addresses").write_text("".join(f"{one} {port}\n" for one, port in zip(addresses, ports[1:])))
+        self.master, self.port = (addresses[0] if options.hosts else "127.0.0.1"), ports[0]
 
     def start_role(self, role, machine):
         name = f"{role} {machine}"
         log = self.options.parts / f"{name}.log"
-        self.start(name, [sys.executable, *sys.argv], self.environment(role, machine), log)
+        inside = ["ip", "netns", "exec", self.options.hosts[machine][0]] if self.options.hosts else []
+        self.start(name, [*inside, sys.executable, *sys.argv], self.environment(role, machine), log)
         return name
 
     def environment(self, role, machine):
@@ -121,8 +130,8 @@ class Cluster(processes.Together):
                 "DGL_NUM_SERVER": "1", "DGL_SERVER_ID": str(machine), "DGL_NUM_SAMPLER": str(self.options.workers),
                 "DGL_NUM_CLIENT": str(count * (1 + self.options.workers)), "DGL_KEEP_ALIVE": "0",
                 "PEER_MACHINE": str(machine), "PEER_NAME": f"{self.name}-{machine}", "RANK": str(machine),
-                "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.port),
-                "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+                "WORLD_SIZE": str(count), "MASTER_ADDR": self.master, "MASTER_PORT": str(self.port),
+                "GLOO_SOCKET_IFNAME": "eth0" if self.options.hosts else "lo", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
                 "PYTHONWARNINGS": "ignore"}
 
     def train(self):
@@ -216,6 +225,13 @@ class Trainer:
         torch_barrier()
         return moved, resident
 
+    def carried(self):
+        """Bytes that left each host and came to it so far, by its link's counters; zeros where machines share one."""
+        counts = np.zeros((self.options.processes, 2))
+        if self.options.hosts:
+            counts[self.rank] = [int(pathlib.Path(f"/sys/class/net/eth0/statistics/{way}_bytes").read_text()) for way in ("tx", "rx")]
+        return np.reshape(self.sum(counts.flatten().tolist()), counts.shape)
+
     def make_network(self):
         import torch
 
@@ -261,13 +277,14 @@ class Trainer:
         network = self.make_network()
         parallel = torch.nn.parallel.DistributedDataParallel(network)
         optimizer = torch.optim.Adam(parallel.parameters(), lr=self.options.learning_rate)
-        seconds, moved, edges, losses = [], [], [], []
+        seconds, moved, carried, edges, losses = [], [], [], [], []
         for _ in range(self.options.repeats + 1):
-            before, _ = self.counts()
+            (before, _), carried_before = self.counts(), self.carried()
             begin = time.perf_counter()
             drawn, loss_sum, sample = self.epoch(parallel, optimizer)
             torch_barrier()
             seconds.append(time.perf_counter() - begin)
+            carried.append((self.carried() - carried_before).tolist())
             after, of_servers = self.counts()
             moved.append(after - before)
             drawn, loss_sum, seeds = self.sum([drawn, loss_sum, len(self.seeds)])
@@ -276,7 +293,7 @@ class Trainer:
         of_clients = self.sum([memory.proportional("self") + memory.of_workers()])[0]
         wrong += protocol.check(peer, self.options, [sample])
         return network, {
-            "seconds": seconds[1:], "edges": edges[1:], "moved": moved[1:], "losses": losses, "seeds": int(seeds),
+            "seconds": seconds[1:], "edges": edges[1:], "moved": moved[1:], "carried": carried[1:], "losses": losses, "seeds": int(seeds),
             "batches": self.steps * self.options.processes, "memory": of_servers + of_clients,
             "wrong": int(self.sum([wrong])[0]), "epochs": self.options.repeats + 1}
 
