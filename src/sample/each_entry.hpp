@@ -89,9 +89,9 @@ __global__ void __launch_bounds__(kBlockThreads)
 template <class Function>
 void for_each_in_batches(const Cuda& cuda, const char* name, BatchRange range,
                          const SharedList<std::int64_t, Cuda>& offsets, const Function& function) {
-  constexpr std::int64_t kMostBatches = 65535;
-  for (auto first = range.first; first < range.last; first += kMostBatches) {
-    const auto last = std::min(range.last, first + kMostBatches);
+  constexpr std::int64_t kBatchesAtOnce = 65535;
+  for (auto first = range.first; first < range.last; first += kBatchesAtOnce) {
+    const auto last = std::min(range.last, first + kBatchesAtOnce);
     std::int64_t most = 0;
     for (auto batch = first; batch < last; ++batch)
       most = std::max(most, offsets[batch + 1] - offsets[batch]);
