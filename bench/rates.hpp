@@ -94,9 +94,9 @@ inline double gather_rate(int threads, const Buffer<std::int32_t>& table) {
 /// Adds a number to 64-bit sums at random places of 32 KiB, which the first cache holds; 1e9
 /// additions/s. Places are read in order.
 inline double add_rate(int threads) {
-  constexpr std::int64_t kSums = 4096, kAdditions = 1 << 23;
+  constexpr std::int64_t kSums = 4096, kPlaces = 1 << 16, kAdditions = 1 << 23;
   static const Buffer<std::int32_t> places = [] {
-    Buffer<std::int32_t> numbers(1 << 16);
+    Buffer<std::int32_t> numbers(kPlaces);
     for (std::size_t i = 0; i < numbers.size(); ++i)
       numbers[i] = static_cast<std::int32_t>(mulhi(i * 0x9e3779b97f4a7c15u, kSums));
     return numbers;
@@ -107,7 +107,7 @@ inline double add_rate(int threads) {
       std::vector<std::uint64_t> sums(kSums, 0);
 #pragma omp for schedule(static)
       for (std::int64_t i = 0; i < kAdditions; ++i)
-        sums[static_cast<std::size_t>(places[static_cast<std::size_t>(i) % places.size()])] += 7;
+        sums[static_cast<std::size_t>(places[static_cast<std::size_t>(i % kPlaces)])] += 7;
       benchmark::DoNotOptimize(sums.data());
     }
   });

@@ -102,6 +102,8 @@ Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>&
   for (std::int64_t segment = 0; segment < rows.segments(); ++segment)
     ESPALIER_CHECK(std::ssize(columns_of(segment)) < (std::int64_t{1} << 31),
                    "{} columns of one batch; take fewer", columns_of(segment).size());
+  constexpr std::int64_t kAhead = 8;  // rows, whose first lines are asked for meanwhile
+  constexpr int kLines = 4;
   const auto select = [&](std::int64_t first, std::int64_t last, Entries<std::int32_t>& out) {
     auto segment = segment_of(rows.offsets.data(), rows.segments(), first);
     ColumnSelection<Index> chosen;
@@ -113,6 +115,9 @@ Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>&
         chosen.choose(columns_of(segment));
       }
       const auto& row = rows.rows[r];
+      if (r + kAhead < last)
+        for (int line = 0; line < kLines; ++line)
+          __builtin_prefetch(rows.rows[r + kAhead].indices + line * static_cast<int>(64 / sizeof(Index)));
       entries.clear();
       chosen.meet(row, out.ids, entries);
       if (row.values != nullptr)
