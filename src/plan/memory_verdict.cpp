@@ -145,12 +145,16 @@ PlannedJob JobEstimates::fit(const JobSize& asked, const MemoryOffer& offer) con
   constexpr std::int64_t kLeast = std::int64_t{1} << 20, kMost = std::int64_t{1} << 40;
   const bool may_spill = asked.may_spill && !asked.spills() && asked.config.model.layers > 1;
   std::optional<PlannedJob> least;
+  // With room for what the estimate is off by: a setting that fills its memory to the last byte in
+  // the estimate takes more in one job of two.
+  auto with_room = offer;
+  with_room.bytes = static_cast<std::int64_t>((1 - kEstimateError) * static_cast<double>(offer.bytes));
   const auto try_with = [&](std::int64_t memory, bool spills) {
     auto size = asked;
     size.host_memory = memory;
     size.spills_unasked = spills;
     auto planned = estimate(std::move(size));
-    const bool enough = fits(planned, offer);
+    const bool enough = fits(planned, with_room);
     if (enough || !least || judged_memory(planned).bytes() < judged_memory(*least).bytes())
       least = std::move(planned);
     return enough;

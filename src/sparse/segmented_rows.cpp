@@ -102,13 +102,23 @@ Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>&
   for (std::int64_t segment = 0; segment < rows.segments(); ++segment)
     ESPALIER_CHECK(std::ssize(columns_of(segment)) < (std::int64_t{1} << 31),
                    "{} columns of one batch; take fewer", columns_of(segment).size());
-  constexpr std::int64_t kAhead = 8;  // rows, whose first lines are asked for meanwhile
+  // Rows whose first lines are asked for meanwhile, and those whose values are read together, long
+  // after they were asked for.
+  constexpr std::int64_t kAhead = 8, kTogether = 64;
   constexpr int kLines = 4;
   const auto select = [&](std::int64_t first, std::int64_t last, Entries<std::int32_t>& out) {
     auto segment = segment_of(rows.offsets.data(), rows.segments(), first);
     ColumnSelection<Index> chosen;
     chosen.choose(columns_of(segment));
-    Buffer<std::int64_t> entries;  // of a row, which meet a column
+    Buffer<std::int64_t> entries;  // of the rows from `unread` on, which meet a column
+    auto unread = first;
+    const auto read_values = [&](std::int64_t end) {
+      const auto* entry = entries.data();
+      for (; unread < end; ++unread)
+        for (auto count = out.size(unread - first); count > 0; --count, ++entry)
+          if (rows.rows[unread].values != nullptr) out.values.push_back(rows.rows[unread].values[*entry]);
+      entries.clear();
+    };
     for (auto r = first; r < last; ++r) {
       if (rows.offsets[segment + 1] <= r) {
         while (rows.offsets[segment + 1] <= r) ++segment;
@@ -118,11 +128,9 @@ Entries<std::int32_t> select_columns(const Cpu& cpu, const SegmentedRows<Index>&
       if (r + kAhead < last)
         for (int line = 0; line < kLines; ++line)
           __builtin_prefetch(rows.rows[r + kAhead].indices + line * static_cast<int>(64 / sizeof(Index)));
-      entries.clear();
       chosen.meet(row, out.ids, entries);
-      if (row.values != nullptr)
-        for (const auto entry : entries) out.values.push_back(row.values[entry]);
       out.end_row();
+      if (r + 1 == last || (r + 1 - first) % kTogether == 0) read_values(r + 1);
     }
   };
   Entries<std::int32_t> out;
