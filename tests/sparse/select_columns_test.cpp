@@ -72,5 +72,20 @@ TYPED_TEST(ColumnSelectionTest, EqualsAllPairsForAllRatiosOfLengths) {
         }
 }
 
+// Of ids that share a bit of the filter, whatever its size, every third is a column, every second
+// in the row; beside them neighbours that share none.
+TYPED_TEST(ColumnSelectionTest, TellsIdsOfOneBitApart) {
+  for (const std::int64_t together : {2, 7, 400}) {
+    std::vector<TypeParam> row, columns;
+    for (std::int64_t i = 0; i < together; ++i)
+      for (const std::int64_t id : {i << 22, (i << 22) + 1 + i}) {
+        if (i % 3 == 0) columns.push_back(static_cast<TypeParam>(id));
+        if (i % 2 == 0) row.push_back(static_cast<TypeParam>(id));
+      }
+    EXPECT_EQ(meetings(row, columns), brute_force(row, columns)) << together;
+    EXPECT_EQ(meetings(columns, row), brute_force(columns, row)) << together;
+  }
+}
+
 }  // namespace
 }  // namespace espalier
