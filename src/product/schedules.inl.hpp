@@ -39,6 +39,8 @@ class PulledProduct final : public Product<Index, Space> {
       sum_segments(space, rows_, weight, visit);
   }
 
+  bool uses_earlier_sums() const override { return std::is_same_v<Space, Cpu>; }
+
   Entries<std::int32_t, Space> columns(const Space& space, const Index* columns,
                                        const SharedList<std::int64_t, Space>& offsets) override {
     return select_columns(space, rows_, columns, offsets);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "layer_wise.hpp"
+
 namespace espalier {
 
 double RowClasses::rows() const {
@@ -228,7 +230,7 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
   const auto layers = epoch.shape.fanout.size();
   const auto stacked = static_cast<double>(work.stacked);
   const int result_value_bytes = has_result_values(epoch) ? 4 : 0;
-  Footprint most;
+  Footprint most, kept;  // kept: sums of the layer before (ladies.inl.hpp)
   for (std::size_t k = 0; k < layers; ++k) {
     const auto layer = layers - k;
     if (matrix.parts == 1 && !kind.layer_wise) {  // batch by batch: sample_in_place, node_wise.cpp
@@ -237,10 +239,17 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
       continue;
     }
     auto of_layer = work.window[k];
+    const bool sums_are_here = matrix.parts == 1 || work.schedules[k] == Schedule::kPull;
+    const double sum_bytes = of_layer.sums * (matrix.index_bytes + 8);
+    const auto earlier = kept;
+    kept = kind.sums_rows && sums_are_here && k + 1 < layers && sum_bytes <= kMostKeptSumBytes
+               ? Footprint().add(sum_bytes / stacked, stacked)
+               : Footprint();
     of_layer.rows = stacked * work.mean.rows[layer];
     of_layer.results = stacked * work.mean.entries[layer];
     of_layer.result_value_bytes = result_value_bytes;
-    most = larger(most, product_footprint(work.schedules[k], matrix, of_layer, kind.layer_wise, threads));
+    most = larger(most, product_footprint(work.schedules[k], matrix, of_layer, kind.layer_wise, threads) +
+                            earlier + kept);
   }
   if (kind.spreads_weights) {
     // fastgcn.cpp: points, intervals, those taken, the axis without them

@@ -56,7 +56,8 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
         [&](std::int64_t first, SumOn<Index, Space>& sums) {
           groups[first] = draw_from_sums(space, mode_, input, first, sums);
           if constexpr (std::is_same_v<Space, Cpu>)
-            if (input.stream.layer > 1 && batches * kept_bytes(sums) <= kMostKeptBytes) {
+            if (input.stream.layer > 1 && product.uses_earlier_sums() &&
+                batches * kept_bytes(sums) <= kMostKeptSumBytes) {
               summed.rows[first] = input.frontier.size(first);
               summed.sums[first].columns.assign(sums.columns.begin(), sums.columns.end());
               summed.sums[first].sums.assign(sums.sums.begin(), sums.sums.end());
@@ -80,8 +81,7 @@ class LadiesDistribution final : public LayerDistribution<Index, Space> {
 
  private:
   // The next frontier begins with this one, so its sum is this one's and that of its new rows. Kept
-  // while it is not too much for all batches of a bulk.
-  static constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
+  // while it is not too much for all batches of a bulk (sampling_footprint() counts it).
   static std::int64_t kept_bytes(const SparseSum<Index>& sum) {
     return std::ssize(sum.sums) * static_cast<std::int64_t>(sizeof(Index) + sizeof(std::uint64_t));
   }

@@ -36,6 +36,10 @@ struct LayerPicks {
   bool keeps_own = false;
 };
 
+/// Sums over frontiers, which the next layer's go on from, are kept while those of a bulk have no
+/// more bytes than this.
+inline constexpr std::int64_t kMostKeptSumBytes = std::int64_t{64} << 20;
+
 /// How many columns a batch draws in a layer: of all of them, or of each relation's (which stand
 /// together) so many, as if these were all. What is drawn from in one go is a *list* of the batch.
 template <class Space>

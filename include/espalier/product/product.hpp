@@ -110,6 +110,8 @@ class Product {
   /// Collective.
   virtual void sum(const Space& space, const EntryWeight& weight, const SumVisitor<Index, Space>& visit,
                    const EarlierSums<Index>* earlier = nullptr) = 0;
+  /// Whether sum() uses `earlier`; if not, nobody has to keep it.
+  virtual bool uses_earlier_sums() const { return false; }
 
   /// For every row of Q the entries in the columns of its batch: result ids are places in that
   /// list. Batch b has columns[offsets[b] .. offsets[b+1]), memory of the space: ascending global
