@@ -223,7 +223,7 @@ const MemoryPhase& PeakMemory::fullest() const {
 
 double minibatches_on_device(const PlannedJob& planned) {
   const Estimate e{planned};
-  const auto sampled = window(e), sampling = sampling_footprint(e.epoch, e.work, matrix_of(e), 1);
+  const auto sampled = window(e), sampling = sampling_footprint(e.epoch, e.work, matrix_of(e), 0);
   if (!e.job.training) return (sampled + sampling).bytes();
   return (sampled + larger(sampling, input_rows(e) + embedding_update(e) + activations(e) + steps_ahead(e)))
       .bytes();

@@ -228,8 +228,11 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
                              int threads) {
   const auto& kind = sampler_kind_of(epoch.sampler);
   const auto layers = epoch.shape.fanout.size();
-  const auto stacked = static_cast<double>(work.stacked);
+  auto stacked = static_cast<double>(work.stacked);
+  if (kind.layer_wise && threads > 0)
+    stacked = static_cast<double>(layer_wise_batches_together(Cpu{threads}, matrix.parts, work.stacked));
   const int result_value_bytes = has_result_values(epoch) ? 4 : 0;
+  const int per_thread = std::max(1, threads);
   Footprint most, kept;  // kept: sums of the layer before (ladies.inl.hpp)
   for (std::size_t k = 0; k < layers; ++k) {
     const auto layer = layers - k;
@@ -239,6 +242,7 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
       continue;
     }
     auto of_layer = work.window[k];
+    of_layer.sums *= stacked / std::max(1.0, static_cast<double>(work.stacked));
     const bool sums_are_here = matrix.parts == 1 || work.schedules[k] == Schedule::kPull;
     const double sum_bytes = of_layer.sums * (matrix.index_bytes + 8);
     const auto earlier = kept;
@@ -248,7 +252,7 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
     of_layer.rows = stacked * work.mean.rows[layer];
     of_layer.results = stacked * work.mean.entries[layer];
     of_layer.result_value_bytes = result_value_bytes;
-    most = larger(most, product_footprint(work.schedules[k], matrix, of_layer, kind.layer_wise, threads) +
+    most = larger(most, product_footprint(work.schedules[k], matrix, of_layer, kind.layer_wise, per_thread) +
                             earlier + kept);
   }
   if (kind.spreads_weights) {
@@ -257,7 +261,7 @@ Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, c
     for (std::size_t k = 0; k < layers; ++k) picks += static_cast<double>(drawn_of_layer(epoch.shape, k));
     most.add(96 * picks, stacked);
   }
-  return most + Footprint().add(matrix.rows / 8, 2 * threads).add(4 * work.largest.rows[0], threads);
+  return most + Footprint().add(matrix.rows / 8, 2 * per_thread).add(4 * work.largest.rows[0], per_thread);
 }
 
 double sampler_bytes(const PlannedEpoch& epoch, double columns) {

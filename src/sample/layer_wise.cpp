@@ -48,6 +48,9 @@ LayerOn<Cpu> value_layer(const Cpu& cpu, Entries<std::int32_t> entries,
         entries.values[begin + k] = layer_value(products[k], normalizes_rows ? sum : 1.0);
     }
   }
+  // They grew entry by entry, and stay as long as the minibatches.
+  entries.ids.shrink_to_fit();
+  entries.values.shrink_to_fit();
   return {std::move(entries)};
 }
 

@@ -40,6 +40,16 @@ struct LayerPicks {
 /// more bytes than this.
 inline constexpr std::int64_t kMostKeptSumBytes = std::int64_t{64} << 20;
 
+/// How many of `batches` batches are sampled together. Where no rank answers others, on the CPU, a
+/// few for each thread: what their products write then stays in caches, and in memory that is used
+/// again and again.
+inline std::int64_t layer_wise_batches_together(const Cpu& cpu, int parts, std::int64_t batches) {
+  return parts == 1 ? std::min<std::int64_t>(batches, std::int64_t{8} * cpu.threads) : batches;
+}
+inline std::int64_t layer_wise_batches_together(const Cuda&, int, std::int64_t batches) {
+  return batches;
+}
+
 /// How many columns a batch draws in a layer: of all of them, or of each relation's (which stand
 /// together) so many, as if these were all. What is drawn from in one go is a *list* of the batch.
 template <class Space>

@@ -51,6 +51,24 @@ class LayerWise final : public SamplerOn<Space> {
 
   std::vector<MinibatchOn<Space>> sample(const Space& space, std::span<const SeedBatch> batches,
                                          std::uint64_t seed, std::uint64_t epoch) override {
+    drawn_ = {};
+    const auto together = layer_wise_batches_together(space, m_.parts(), std::ssize(batches));
+    if (together >= std::ssize(batches)) return sample_together(space, batches, seed, epoch);
+    std::vector<MinibatchOn<Space>> all;
+    for (; !batches.empty(); batches = batches.subspan(std::min<std::size_t>(together, batches.size())))
+      std::ranges::move(
+          sample_together(space, batches.first(std::min<std::size_t>(together, batches.size())), seed, epoch),
+          std::back_inserter(all));
+    return all;
+  }
+
+  const std::vector<Schedule>& schedules() const override { return schedules_; }
+  SpreadDraws spread_draws() const override { return drawn_; }
+  std::int64_t columns_of_layer(std::size_t k) const override { return distribution_->columns_of_layer(k); }
+
+ private:
+  std::vector<MinibatchOn<Space>> sample_together(const Space& space, std::span<const SeedBatch> batches,
+                                                  std::uint64_t seed, std::uint64_t epoch) {
     const auto layers = shape_.fanout.size();
     WindowOn<Space> window(space, batches, layers);
     RandomStream stream = {.seed = seed, .purpose = Purpose::kSample, .epoch = epoch};
@@ -64,6 +82,8 @@ class LayerWise final : public SamplerOn<Space> {
     const SharedList<std::int64_t, Space> seed_counts(space, std::move(seeds));
     if (fanouts_.empty()) read_fanouts(space);
     distribution_->begin(space, streams);
+    const auto drawn = distribution_->spread_draws();
+    drawn_ = {drawn_.points + drawn.points, std::max(drawn_.rounds, drawn.rounds)};
     for (std::size_t k = 0; k < layers; ++k) {
       if (k > 0 && kind_.induces) {  // the blocks of all layers are one
         window.repeat_layer();
@@ -78,11 +98,6 @@ class LayerWise final : public SamplerOn<Space> {
     return minibatches;
   }
 
-  const std::vector<Schedule>& schedules() const override { return schedules_; }
-  SpreadDraws spread_draws() const override { return distribution_->spread_draws(); }
-  std::int64_t columns_of_layer(std::size_t k) const override { return distribution_->columns_of_layer(k); }
-
- private:
   void read_fanouts(const Space& space) {
     for (std::size_t k = 0; k < shape_.fanout.size(); ++k) {
       fanouts_.push_back({shape_.fanout[k], {}, m_.columns.view()});
@@ -121,6 +136,7 @@ class LayerWise final : public SamplerOn<Space> {
   std::vector<LayerFanoutOn<Space>> fanouts_;  // [layers]; made once
   std::unique_ptr<LayerDistribution<Index, Space>> distribution_;
   std::vector<Schedule> schedules_;
+  SpreadDraws drawn_;  // of the last sample()
 };
 
 template <class Index, class Space>

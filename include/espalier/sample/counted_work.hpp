@@ -120,7 +120,8 @@ MinibatchSize rough_size(const SamplerKind& kind, std::span<const std::int64_t> 
 /// What `count` minibatches of that size hold on a rank: vertices and blocks.
 Footprint minibatches_footprint(const MinibatchSize& size, double count, double relations);
 
-/// While the largest window is sampled, beside its minibatches. `matrix`: of the sampled matrix.
+/// While the largest window is sampled, beside its minibatches. `matrix`: of the sampled matrix;
+/// `threads`: of the CPU that samples; 0: a GPU does.
 Footprint sampling_footprint(const PlannedEpoch& epoch, const EpochWork& work, const ProductShape& matrix,
                              int threads);
 
