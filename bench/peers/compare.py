@@ -8,12 +8,15 @@
 sample    neighbour sampling 15,10,5 on a symmetrised R-MAT, batches of 1024, without a network. Epochs of equal length:
           the training split of all tools is cut to the same vertices. Two threads: a peer's better way, two threads
           within an operation or two sampling processes; the remark says which.
+labor     the same by LABOR, where a frontier shares its draws and needs fewer rows; on a smaller R-MAT in batches of 256
+          and on the real graphs too. A vertex has as many picks as its fanout on average only.
 ladies    512 vertices for each of 3 layers, one thread, against the authors' algorithm in SciPy. Espalier's mode
           `reference` draws and weights as they do, `debiased` is its default.
 train     3 layers of W_self h + W_neighbour mean(h), ReLU and dropout between them, Adam, Glorot weights, features
           standardised; an epoch without evaluation. Accuracy is exact (all neighbours), after equally many epochs; an
           R-MAT's labels are independent of its edges, its accuracies say nothing. Sampling processes are tried on the
-          first graph and stay where they are faster.
+          first graph and stay where they are faster. bf16: products in bfloat16, a peer's by torch.autocast. LABOR: with
+          that sampler instead.
 distributed
           The same on 2 and 4 processes of one thread, `threads` counts them: ours are MPI ranks with graph.order,
           DistDGL's trainers with a server each (distdgl_peer.py). A step averages a batch of 1024 from every process.
@@ -71,17 +74,31 @@ FANOUT, LADIES_FANOUT, BATCH = "15,10,5", "512,512,512", 1024
 NEARLY_A_BATCH = 1000  # a group of local batches may be larger than others by a little, yet must not need one more
 NETWORK = {"hidden": 256, "dropout": 0.5, "learning_rate": 0.003}
 
-# tool: script, variant, packages whose absence explains its own
+# tool: script, packages whose absence explains its own, flags
+PYG, GRAPHBOLT = ("torch", "torch-geometric", "torch-scatter", "torch-sparse"), ("torch", "dgl", "graphbolt")
+LABOR, AUTOCAST = {"sampler": "labor"}, {"autocast": True}
 PEERS = {
-    "PyG": ("pyg_peer.py", "", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
-    "PyG layered": ("pyg_peer.py", "layered", ("torch", "torch-geometric", "torch-scatter", "torch-sparse")),
-    "DGL": ("dgl_peer.py", "", ("torch", "dgl")),
-    "GraphBolt": ("dgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
-    "LADIES SciPy": ("ladies_scipy.py", "", ("scipy",)),
-    "DistDGL": ("distdgl_peer.py", "", ("torch", "dgl")),
-    "DistDGL GraphBolt": ("distdgl_peer.py", "graphbolt", ("torch", "dgl", "graphbolt")),
+    "PyG": ("pyg_peer.py", PYG, {}),
+    "PyG layered": ("pyg_peer.py", PYG, {"variant": "layered"}),
+    "PyG layered bf16": ("pyg_peer.py", PYG, {"variant": "layered", **AUTOCAST}),
+    "DGL": ("dgl_peer.py", ("torch", "dgl"), {}),
+    "DGL bf16": ("dgl_peer.py", ("torch", "dgl"), AUTOCAST),
+    "DGL LABOR": ("dgl_peer.py", ("torch", "dgl"), LABOR),
+    "DGL LABOR bf16": ("dgl_peer.py", ("torch", "dgl"), {**LABOR, **AUTOCAST}),
+    "GraphBolt": ("dgl_peer.py", GRAPHBOLT, {"variant": "graphbolt"}),
+    "GraphBolt bf16": ("dgl_peer.py", GRAPHBOLT, {"variant": "graphbolt", **AUTOCAST}),
+    "GraphBolt LABOR": ("dgl_peer.py", GRAPHBOLT, {"variant": "graphbolt", **LABOR}),
+    "GraphBolt LABOR bf16": ("dgl_peer.py", GRAPHBOLT, {"variant": "graphbolt", **LABOR, **AUTOCAST}),
+    "LADIES SciPy": ("ladies_scipy.py", ("scipy",), {}),
+    "DistDGL": ("distdgl_peer.py", ("torch", "dgl"), {}),
+    "DistDGL GraphBolt": ("distdgl_peer.py", GRAPHBOLT, {"variant": "graphbolt"}),
 }
-SAMPLERS, TRAINERS = ("PyG", "DGL", "GraphBolt"), ("PyG", "PyG layered", "DGL", "GraphBolt")
+SAMPLERS, LABOR_SAMPLERS = ("PyG", "DGL", "GraphBolt"), ("DGL LABOR", "GraphBolt LABOR")
+# Ours in training: keys beside those of every tool.
+OURS = {"Espalier": (), "Espalier bf16": ('train.precision="bf16"',), "Espalier LABOR": ("sampler.kind=labor",),
+        "Espalier LABOR bf16": ("sampler.kind=labor", 'train.precision="bf16"')}
+TRAINERS = ("PyG", "PyG layered", "DGL", "GraphBolt")
+TRAINERS_BF16 = ("PyG layered bf16", "DGL bf16", "GraphBolt bf16", "DGL LABOR", "DGL LABOR bf16", "GraphBolt LABOR bf16")
 DISTRIBUTED = ("DistDGL", "DistDGL GraphBolt")
 
 # One node, possibly root in a container; no network is searched for. Threads are run.threads.
@@ -97,12 +114,16 @@ def parse_arguments():
                         help="train on these too, beside an R-MAT (default: data/debian.h5 where it is)")
     parser.add_argument("--sample-graph", metavar="FILE", help="sample from this (default: an R-MAT)")
     parser.add_argument("--venv", default="build/peers/venv", help="where setup.sh installed the peers")
-    tasks = ["sample", "ladies", "train", "distributed"]
+    parser.add_argument("--narrow", metavar="PROGRAM", help="built with ARCH=x86-64-v3: sampling is timed with both")
+    tasks = ["sample", "labor", "ladies", "train", "distributed"]
     parser.add_argument("--only", nargs="+", default=tasks, choices=tasks)
     parser.add_argument("--quick", action="store_true", help="smaller graphs, fewer epochs: does everything run?")
     options = parser.parse_args()
     if not os.access(options.program, os.X_OK):
         parser.error(f"{options.program}: no such program; `make` builds it")
+    options.programs = {"Espalier": options.program}
+    if options.narrow:
+        options.programs["Espalier v3"] = options.narrow
     return options
 
 
@@ -137,12 +158,12 @@ def run_espalier(program, command, graph, *keys, ranks=0):
 
 def run_peer(options, tool, task, graph, threads, workers, **flags):
     """What the peer's script answers, or {"missing": reason}."""
-    script, variant, packages = PEERS[tool]
+    script, packages, own_flags = PEERS[tool]
     python = pathlib.Path(options.venv) / "bin/python"
     if not python.exists():
         return {"missing": "bash bench/peers/setup.sh installs it"}
-    words = [python, HERE / script, task, graph, "--variant=" + variant, "--workers", workers]
-    for name, value in flags.items():
+    words = [python, HERE / script, task, graph, "--workers", workers]
+    for name, value in (own_flags | flags).items():
         words += ["--" + name.replace("_", "-")] + ([] if value is True else [value])
     environment = {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1",
                    "DGLBACKEND": "pytorch", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -208,29 +229,32 @@ def empty_espalier(program):
     return run_espalier(program, "sample", tiny, "run.threads=1", "sampler.bulk=1")["peak_memory_bytes"]["max"]
 
 
-def sample_by_espalier(options, sizes, graph, seeds, table):
-    keys = [f"sampler.fanout=[{FANOUT}]", f"sampler.batch_size={BATCH}"]
+def sample_by_espalier(options, sizes, task, graph, batch, table):
+    keys = [f"sampler.fanout=[{FANOUT}]", f"sampler.batch_size={batch}",
+            f"sampler.kind={'labor' if task.startswith('labor') else 'graphsage'}"]
     small = run_espalier(options.program, "sample", graph, *keys, "run.threads=1", "sampler.bulk=1")
     graph_bytes = small["peak_memory_bytes"]["max"] - empty_espalier(options.program)
+    seeds = len(graph_file.read_split(graph, "train"))
     digests = None
-    for threads in (1, 2):
-        report = run_espalier(options.program, "sample", graph, *keys, f"run.threads={threads}",
-                              "--epochs", sizes.sample_repeats + 1)
-        answer = from_report(report, seeds)
-        digests = digests or answer["digests"]
-        answer["wrong"] = sum(one != two for one, two in zip(digests, answer["digests"]))
-        answer.update({"graph_bytes": graph_bytes, "graph_edges": report["graph"]["edges"]})
-        table.add("sample", label_of(graph), "Espalier", threads, answer)
+    for name, program in options.programs.items():
+        for threads in (1, 2):
+            report = run_espalier(program, "sample", graph, *keys, f"run.threads={threads}",
+                                  "--epochs", sizes.sample_repeats + 1)
+            answer = from_report(report, seeds)
+            digests = digests or answer["digests"]
+            answer["wrong"] = sum(one != two for one, two in zip(digests, answer["digests"]))
+            answer.update({"graph_bytes": graph_bytes, "graph_edges": report["graph"]["edges"]})
+            table.add(task, label_of(graph), name, threads, answer)
 
 
-def sample_by_peer(options, sizes, graph, tool, table):
-    flags = {"fanout": FANOUT, "batch": BATCH, "repeats": sizes.sample_repeats}
-    table.add("sample", label_of(graph), tool, 1, run_peer(options, tool, "sample", graph, 1, 0, **flags))
+def sample_by_peer(options, sizes, task, graph, batch, tool, table):
+    flags = {"fanout": FANOUT, "batch": batch, "repeats": sizes.sample_repeats}
+    table.add(task, label_of(graph), tool, 1, run_peer(options, tool, "sample", graph, 1, 0, **flags))
     if "raw" in table.rows[-1] and "missing" in table.rows[-1]["raw"]:
         return
     answers = {"2 threads": run_peer(options, tool, "sample", graph, 2, 0, **flags),
                "2 workers": run_peer(options, tool, "sample", graph, 1, 2, **flags)}
-    table.add("sample", label_of(graph), tool, 2, better_of(answers))
+    table.add(task, label_of(graph), tool, 2, better_of(answers))
 
 
 def better_of(answers):
@@ -243,16 +267,29 @@ def better_of(answers):
     return best
 
 
+def sampling_graph(options, sizes):
+    return options.sample_graph or make_rmat(options.program, sizes.sample_scale, 4, sizes.sample_batches * BATCH)
+
+
 def compare_sampling(options, sizes, table):
-    graph = options.sample_graph or make_rmat(options.program, sizes.sample_scale, 4, sizes.sample_batches * BATCH)
-    seeds = len(graph_file.read_split(graph, "train"))
-    sample_by_espalier(options, sizes, graph, seeds, table)
+    graph = sampling_graph(options, sizes)
+    sample_by_espalier(options, sizes, "sample", graph, BATCH, table)
     for tool in SAMPLERS:
-        sample_by_peer(options, sizes, graph, tool, table)
+        sample_by_peer(options, sizes, "sample", graph, BATCH, tool, table)
+
+
+def compare_labor(options, sizes, table):
+    """On the R-MAT of `sample`, on a smaller one in batches of 256, and on the real graphs."""
+    smaller = make_rmat(options.program, sizes.sample_scale - 2, 4, sizes.sample_batches * 256)
+    for graph, batch in ((sampling_graph(options, sizes), BATCH), (smaller, 256),
+                         *((graph, BATCH) for graph in real_graphs(options))):
+        sample_by_espalier(options, sizes, f"labor {batch}", graph, batch, table)
+        for tool in LABOR_SAMPLERS:
+            sample_by_peer(options, sizes, f"labor {batch}", graph, batch, tool, table)
 
 
 def compare_ladies(options, sizes, table):
-    graph = options.sample_graph or make_rmat(options.program, sizes.sample_scale, 4, sizes.sample_batches * BATCH)
+    graph = sampling_graph(options, sizes)
     seeds = len(graph_file.read_split(graph, "train"))
     for batch in sizes.ladies_batch_sizes:
         for mode in ("reference", "debiased"):
@@ -272,11 +309,11 @@ def training_keys(sizes):
             f"train.epochs={sizes.train_repeats + 1}"]
 
 
-def train_by_espalier(options, sizes, graph, table):
+def train_by_espalier(options, sizes, graph, tool, table):
     report = run_espalier(options.program, "train", graph, "run.threads=2", "train.batches_per_step=1",
-                          *training_keys(sizes))
+                          *training_keys(sizes), *OURS[tool])
     seeds = len(graph_file.read_split(graph, "train"))
-    table.add("train", label_of(graph), "Espalier", 2, from_report(report, seeds))
+    table.add("train", label_of(graph), tool, 2, from_report(report, seeds))
 
 
 def fastest_way(ways, key, measure):
@@ -307,24 +344,29 @@ def train_by_peer(options, sizes, graph, tool, ways, table):
     table.add("train", label_of(graph), tool, 2, answer)
 
 
+def real_graphs(options):
+    debian = ROOT / "data/debian.h5"
+    if options.graph or options.quick:
+        return options.graph
+    if debian.exists():
+        return [debian]
+    print("compare.py: no data/debian.h5; `make run` makes it, or name graphs with --graph", file=sys.stderr)
+    return []
+
+
 def training_graphs(options, sizes, seeds):
     """An R-MAT with batches of so many seeds, and the real graphs."""
-    graphs = [make_rmat(options.program, sizes.train_scale, 128, sizes.train_batches * seeds)] + options.graph
-    debian = ROOT / "data/debian.h5"
-    if not options.graph and not options.quick:
-        if debian.exists():
-            graphs.append(debian)
-        else:
-            print("compare.py: no data/debian.h5 to train on; `make run` makes it, or name graphs with --graph",
-                  file=sys.stderr)
-    return graphs
+    return [make_rmat(options.program, sizes.train_scale, 128, sizes.train_batches * seeds), *real_graphs(options)]
 
 
 def compare_training(options, sizes, table):
-    ways = {tool: [0] if options.quick else [0, 2] for tool in TRAINERS}
+    """In float32, and by whoever can in bfloat16; with the sampler of all, and with LABOR."""
+    tools = TRAINERS if options.quick else TRAINERS + TRAINERS_BF16
+    ways = {tool: [0] if options.quick else [0, 2] for tool in tools}
     for graph in training_graphs(options, sizes, BATCH):
-        train_by_espalier(options, sizes, graph, table)
-        for tool in TRAINERS:
+        for tool in OURS:
+            train_by_espalier(options, sizes, graph, tool, table)
+        for tool in tools:
             train_by_peer(options, sizes, graph, tool, ways, table)
 
 
@@ -382,8 +424,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("compare.py: ended by SIGTERM"))  # and with it what it runs
     FOLDER.mkdir(parents=True, exist_ok=True)
     sizes, table = Sizes(options.quick), Table()
-    for task, compare in (("sample", compare_sampling), ("ladies", compare_ladies), ("train", compare_training),
-                          ("distributed", compare_distributed)):
+    for task, compare in (("sample", compare_sampling), ("labor", compare_labor), ("ladies", compare_ladies),
+                          ("train", compare_training), ("distributed", compare_distributed)):
         if task not in options.only:
             continue
         try:

@@ -18,10 +18,10 @@ def make_peer(options):
     if options.variant == "graphbolt":
         import dgl.graphbolt  # noqa: F401
 
-        return GraphBoltPeer()
+        return GraphBoltPeer(options.sampler)
     import dgl  # noqa: F401
 
-    return DglPeer()
+    return DglPeer(options.sampler)
 
 
 def make_network(widths, dropout):
@@ -50,9 +50,11 @@ def make_network(widths, dropout):
 
 
 class DglPeer:
-    remark = "NeighborSampler"
     fetched = {}
     file_ids = None  # [n]: the file's id of each of DGL's; none: the same
+
+    def __init__(self, sampler="neighbor"):
+        self.sampler = self.remark = {"neighbor": "NeighborSampler", "labor": "LaborSampler"}[sampler]
 
     def load(self, graph, fanout):
         import dgl
@@ -72,7 +74,7 @@ class DglPeer:
         import dgl.dataloading
         import torch
 
-        sampler = dgl.dataloading.NeighborSampler(self.fanout[::-1], **self.fetched)
+        sampler = getattr(dgl.dataloading, self.sampler)(self.fanout[::-1], **self.fetched)
         return dgl.dataloading.DataLoader(self.graph, torch.from_numpy(seeds).to(self.graph.idtype), sampler,
                                           batch_size=batch, num_workers=workers)
 
@@ -89,7 +91,7 @@ class DglPeer:
                                  for ids in (block.dstdata[dgl.NID], block.srcdata[dgl.NID]))
             wrong += len(frontier) - len(np.unique(frontier))
             wrong += graph_file.count_wrong_picks(graph, fanout, frontier, frontier[destinations.numpy()],
-                                                  all_ids[sources.numpy()])
+                                                  all_ids[sources.numpy()], self.sampler == "NeighborSampler")
         return wrong
 
     def targets(self, sample):
@@ -104,7 +106,9 @@ class DglPeer:
 
 
 class GraphBoltPeer:
-    remark = "GraphBolt"
+    def __init__(self, sampler="neighbor"):
+        self.sampler = {"neighbor": "sample_neighbor", "labor": "sample_layer_neighbor"}[sampler]
+        self.remark = f"GraphBolt's {self.sampler}"
 
     def load(self, graph, fanout):
         import dgl.graphbolt as graphbolt
@@ -127,7 +131,7 @@ class GraphBoltPeer:
 
         items = graphbolt.ItemSet(torch.from_numpy(seeds).to(self.graph.indices.dtype), names="seed_nodes")
         pipe = graphbolt.ItemSampler(items, batch_size=batch)
-        pipe = pipe.sample_neighbor(self.graph, self.fanout[::-1])
+        pipe = getattr(pipe, self.sampler)(self.graph, self.fanout[::-1])
         if self.features is not None:
             pipe = pipe.fetch_feature(self.features, node_feature_keys=["x"])
         elif workers:  # what stands before the fetch runs in the workers
@@ -144,7 +148,8 @@ class GraphBoltPeer:
             destinations = np.repeat(np.arange(len(frontier)), np.diff(hop.sampled_csc.indptr.numpy()))
             wrong += len(frontier) - len(np.unique(frontier))
             wrong += graph_file.count_wrong_picks(graph, fanout, frontier, frontier[destinations],
-                                                  all_ids[hop.sampled_csc.indices.numpy()])
+                                                  all_ids[hop.sampled_csc.indices.numpy()],
+                                                  self.sampler == "sample_neighbor")
         return wrong
 
     def targets(self, sample):

@@ -75,16 +75,18 @@ def are_edges(graph, destinations, sources):
     return found
 
 
-def count_wrong_picks(graph, fanout, frontier, destinations, sources):
+def count_wrong_picks(graph, fanout, frontier, destinations, sources, exactly=True):
     """What is wrong with one hop of neighbour sampling without replacement: frontier vertices that have not exactly
     min(fanout, in-degree) picks, edges drawn twice, edges that the graph does not have, edges into other vertices.
+    Not `exactly`: LABOR, where a vertex has as many on average only, and all where there are no more.
 
     frontier: ids, each once. destinations, sources: ids, one pair per sampled edge."""
     frontier, destinations, sources = (ids.astype(np.int64) for ids in (frontier, destinations, sources))
     drawn = np.zeros(graph.nodes, dtype=np.int64)
     np.add.at(drawn, destinations, 1)
     degree = graph.indptr[frontier + 1] - graph.indptr[frontier]
-    wrong = np.count_nonzero(drawn[frontier] != np.minimum(fanout, degree))
+    few = exactly | (degree <= fanout)
+    wrong = np.count_nonzero(few & (drawn[frontier] != np.minimum(fanout, degree)))
     drawn[frontier] = 0
     wrong += int(drawn.sum())
     wrong += len(destinations) - len(np.unique(destinations * graph.nodes + sources))

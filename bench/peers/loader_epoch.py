@@ -191,7 +191,7 @@ def peers_of(options, graph, features, labels):
     known = (("PyG layered", pyg_peer, "layered", Layered), ("NeighborLoader", pyg_peer, "", Subgraph), ("DGL", dgl_peer, "", Dgl))
     for name, module, variant, kind in known:
         try:
-            peer = module.make_peer(types.SimpleNamespace(variant=variant))
+            peer = module.make_peer(types.SimpleNamespace(variant=variant, sampler="neighbor"))
         except ImportError as missing:
             print(f"{name} is not there: {str(missing).splitlines()[0]}")
             continue

@@ -55,6 +55,8 @@ def make_parser(text, tasks):
     parser.add_argument("--workers", type=int, default=0, help="processes that sample; 0: this one")
     parser.add_argument("--repeats", type=int, default=5, help="epochs after the warm-up")
     parser.add_argument("--variant", default="", help="a peer's other way to do it")
+    parser.add_argument("--sampler", default="neighbor", choices=["neighbor", "labor"])
+    parser.add_argument("--autocast", action="store_true", help="train: products in bfloat16, by torch.autocast")
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--dropout", type=float, default=0.5)
     parser.add_argument("--learning-rate", type=float, default=0.003)
@@ -190,7 +192,8 @@ def train_epoch(peer, options, network, optimizer, seeds, after_batch=None):
         drawn += peer.edges(sample)
         targets = peer.targets(sample)
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(network(sample), targets)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.autocast):
+            loss = torch.nn.functional.cross_entropy(network(sample), targets)
         loss.backward()
         optimizer.step()
         loss_sum += float(loss.detach()) * len(targets)

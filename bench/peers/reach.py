@@ -32,7 +32,14 @@ HISTORY = {
 JOB = ("graph.feature_norm=standard", "sampler.fanout=[15,10,5]", "sampler.batch_size=256", "model.kind=sage",
        "model.hidden=128", "model.layers=3", "model.dropout=0.3", f"train.epochs={EPOCHS}", "train.learning_rate=0.005",
        "train.lr_schedule=cosine", f"train.eval_every={EVERY}", "train.batches_per_step=4", "run.restart=never")
-PEERS = ("PyG", "PyG layered", "DGL", "GraphBolt")
+WITHOUT_HISTORY = {
+    "bf16, batch 1024": ("sampler.batch_size=1024", "train.batches_per_step=1", 'train.precision="bf16"'),
+    "LABOR, batch 1024": ("sampler.batch_size=1024", "train.batches_per_step=1", "sampler.kind=labor"),
+    "LABOR, bf16, batch 1024": ("sampler.batch_size=1024", "train.batches_per_step=1", "sampler.kind=labor",
+                                'train.precision="bf16"'),
+}
+OURS = HISTORY | WITHOUT_HISTORY
+PEERS = ("PyG", "PyG layered", "DGL", "GraphBolt", *compare.TRAINERS_BF16)
 
 
 def parse_arguments():
@@ -43,12 +50,12 @@ def parse_arguments():
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--target", type=float, default=0.80)
-    parser.add_argument("--tools", nargs="+", default=[*HISTORY, *PEERS])
+    parser.add_argument("--tools", nargs="+", default=[*OURS, *PEERS])
     return parser.parse_args()
 
 
 def by_espalier(options, tool, seed):
-    report = compare.run_espalier(options.program, "train", options.graph, *JOB, *HISTORY[tool], f"train.seed={seed}",
+    report = compare.run_espalier(options.program, "train", options.graph, *JOB, *OURS[tool], f"train.seed={seed}",
                                   f"run.threads={options.threads}")
     seconds, points = 0.0, []
     for epoch in report["epochs"]:
@@ -72,7 +79,7 @@ def main():
     for seed in options.seeds:
         for tool in options.tools:
             try:
-                answer = (by_espalier if tool in HISTORY else by_peer)(options, tool, seed)
+                answer = (by_espalier if tool in OURS else by_peer)(options, tool, seed)
             except Failed as failed:
                 answer = {"failed": str(failed)}
             problem = answer.get("missing") or answer.get("failed")
