@@ -154,13 +154,29 @@ std::vector<int> first_siblings(const CoreList& cores, const std::string& folder
   return first;
 }
 
-bool run_on(const CoreList& cores, int threads) {
+OnCores::OnCores(const CoreList& cores, int threads) {
+  if (cores.empty()) return;
   cpu_set_t set = {};
   for (const int core : cores) CPU_SET(core, &set);
+  before_.resize(static_cast<std::size_t>(threads));
   bool all = true;
 #pragma omp parallel num_threads(threads) reduction(&& : all)
-  all = sched_setaffinity(0, sizeof set, &set) == 0;
-  return all;
+  {
+    sched_getaffinity(0, sizeof set, &before_[static_cast<std::size_t>(omp_get_thread_num())]);
+    cpu_set_t granted = {};
+    all = sched_setaffinity(0, sizeof set, &set) == 0 &&
+          sched_getaffinity(0, sizeof granted, &granted) == 0 && CPU_EQUAL(&granted, &set);
+  }
+  moved_ = all;
+}
+
+OnCores::~OnCores() {
+  if (before_.empty()) return;
+#pragma omp parallel num_threads(static_cast <int>(before_.size()))
+  {
+    const auto& set = before_[static_cast<std::size_t>(omp_get_thread_num())];
+    if (CPU_COUNT(&set) > 0) sched_setaffinity(0, sizeof set, &set);
+  }
 }
 
 InterleavedPages::InterleavedPages(int threads)

@@ -74,14 +74,23 @@ TEST(Cores, OfANodeAreTheNodes) {
     }
 }
 
-TEST(Cores, AThreadRunsWhereItWasSent) {
+TEST(Cores, ATeamRunsWhereItWasSentAndComesBack) {
   const auto before = allowed_cores();
-  ASSERT_TRUE(run_on({before.front()}, 2));
-  std::vector<int> at(2, -1);
+  const auto where = [] {
+    std::vector<int> at(2, -1);
 #pragma omp parallel num_threads(2)
-  at[static_cast<std::size_t>(omp_get_thread_num())] = sched_getcpu();
-  EXPECT_EQ(at, std::vector<int>(2, before.front()));
-  EXPECT_TRUE(run_on(before, 2));
+    at[static_cast<std::size_t>(omp_get_thread_num())] = sched_getcpu();
+    return at;
+  };
+  {
+    const OnCores on({before.back()}, 2);
+    ASSERT_TRUE(on.moved());
+    EXPECT_EQ(where(), std::vector<int>(2, before.back()));
+    const OnCores nowhere({}, 2);
+    EXPECT_TRUE(nowhere.moved());
+    EXPECT_FALSE(OnCores({CPU_SETSIZE - 1}, 2).moved()) << "a core that is not there";
+    EXPECT_EQ(where(), std::vector<int>(2, before.back()));
+  }
   EXPECT_EQ(allowed_cores(), before);
 }
 

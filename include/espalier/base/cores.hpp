@@ -2,6 +2,8 @@
 // cores and far from others. A page lies near the core that touches it first.
 #pragma once
 
+#include <sched.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,9 +43,21 @@ CoreList near_each_other(CoreList cores, const std::vector<NumaNode>& nodes,
 /// For the list above, of this machine: a core itself where the system does not say.
 std::vector<int> first_siblings(const CoreList& cores, const std::string& folder = "/sys/devices/system/cpu");
 
-/// All `threads` of this process's teams may run on these cores, and no others. False where the
-/// system refuses.
-bool run_on(const CoreList& cores, int threads);
+/// While it lives the first thread and its team run on these cores, wherever they did before; where
+/// the list is empty nothing changes.
+class OnCores {
+ public:
+  OnCores(const CoreList& cores, int threads);
+  ~OnCores();
+  OnCores(const OnCores&) = delete;
+  OnCores& operator=(const OnCores&) = delete;
+  /// Did the system grant just these?
+  bool moved() const { return moved_; }
+
+ private:
+  bool moved_ = true;
+  std::vector<cpu_set_t> before_;  // of each thread
+};
 
 /// While it lives, pages that the first thread and its team touch first are dealt round the NUMA
 /// nodes of the process, if it may run on several: for what one thread reads and all use. A system
