@@ -28,9 +28,20 @@ export PC PC_CXX
 
 TO = $(DESTDIR)$(abspath $(PREFIX))
 
-install: all  ## program, libraries, headers, pkg-config and CMake files, the Python package to PREFIX=/usr/local; with `make cuda` before, program and shared library with kernels
+# The program that was made with the most: kernels, or one for each level of processor.
+BY_PROCESSOR := build/by_processor
+INSTALLED     = $(firstword $(wildcard build/cuda/espalier $(BY_PROCESSOR)/espalier) $(PROGRAM))
+
+by-processor:  ## build/by_processor/espalier, for nodes that differ: programs for AVX2 and AVX-512, and what starts the right one
+	@for level in x86-64-v3 x86-64-v4; do \
+	  $(MAKE) --no-print-directory BUILD=build/$$level ARCH=$$level build/$$level/espalier && \
+	  install -D -m 755 build/$$level/espalier $(BY_PROCESSOR)/espalier-$$level || exit 1; done
+	@install -m 755 scripts/espalier_by_processor.sh $(BY_PROCESSOR)/espalier
+
+install: all  ## program, libraries, headers, pkg-config and CMake files, the Python package to PREFIX=/usr/local; with `make cuda` before, program and shared library with kernels, with `make by-processor` a program for each level of processor
 	@install -d $(TO)/bin $(TO)/include $(TO)/lib/pkgconfig $(TO)/lib/cmake/espalier
-	@install -m 755 $(firstword $(wildcard build/cuda/espalier) $(PROGRAM)) $(TO)/bin/espalier
+	@install -m 755 $(INSTALLED) $(TO)/bin/espalier
+	@$(if $(filter $(BY_PROCESSOR)/%,$(INSTALLED)),install -m 755 $(BY_PROCESSOR)/espalier-x86-64-v* $(TO)/bin/)
 	@install -m 755 $(firstword $(wildcard build/cuda/libespalier.so) $(SHARED)) $(TO)/lib/libespalier.so.1
 	@ln -sf libespalier.so.1 $(TO)/lib/libespalier.so
 	@install -m 644 $(LIBRARY) $(TO)/lib/libespalier.a
@@ -43,6 +54,6 @@ install: all  ## program, libraries, headers, pkg-config and CMake files, the Py
 	@echo "installed in $(TO); a program of your own: mpicxx train.cpp \$$(PKG_CONFIG_PATH=$(abspath $(PREFIX))/lib/pkgconfig pkg-config --cflags --libs espalier-cxx), or in C by \`espalier\`"
 
 uninstall:  ## take what `make install` put there away
-	@rm -rf $(TO)/bin/espalier $(TO)/lib/libespalier.a $(TO)/lib/libespalier.so $(TO)/lib/libespalier.so.1 $(TO)/include/espalier $(TO)/include/espalier.h $(TO)/include/espalier.hpp $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/pkgconfig/espalier-cxx.pc $(TO)/lib/cmake/espalier $(TO)/lib/python3/espalier
+	@rm -rf $(TO)/bin/espalier $(TO)/bin/espalier-x86-64-v* $(TO)/lib/libespalier.a $(TO)/lib/libespalier.so $(TO)/lib/libespalier.so.1 $(TO)/include/espalier $(TO)/include/espalier.h $(TO)/include/espalier.hpp $(TO)/lib/pkgconfig/espalier.pc $(TO)/lib/pkgconfig/espalier-cxx.pc $(TO)/lib/cmake/espalier $(TO)/lib/python3/espalier
 
-.PHONY: install uninstall
+.PHONY: by-processor install uninstall

@@ -147,6 +147,8 @@ void plan_command(const Communicator& world, const PlanArguments& arguments);
 struct CalibrateArguments {
   std::string output;  ///< the machine file to write; empty: to the screen
   std::string name;
+  bool fastest = false;  ///< the rates of the fastest ranks x threads, not of those that
+                         ///< were started
 };
 void calibrate_command(const Communicator& world, const CalibrateArguments& arguments);
 

@@ -210,8 +210,11 @@ Exit code 4: it does not fit.)"}},
        {"measure this machine for `espalier plan`",
         R"(Example:
   mpirun -np 2 espalier calibrate -o machine.toml
+  mpirun -np 2 --bind-to none espalier calibrate --fastest -o machine.toml
 
-Run it as a job will run: so many ranks on a node, with as many threads each (OMP_NUM_THREADS).)"}},
+Run it as a job will run: so many ranks on a node, with as many threads each (OMP_NUM_THREADS). Or with a
+rank for each core of a node: the ways to share the cores, 1 rank x all threads, 2 x half of them and so on,
+take a short step each, and with --fastest the rates are those of the fastest.)"}},
       {"verify",
        {"compute what is known, and say whether this machine agrees",
         R"(Examples:

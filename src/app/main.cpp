@@ -307,6 +307,8 @@ void add_calibrate(CLI::App& app, CalibrateArguments& a, Action& action) {
   calibrate->add_option("-o,--output", a.output,
                         "the machine file to write, replacing one only; else it is printed");
   calibrate->add_option("--name", a.name, "of the machine; else this host's");
+  calibrate->add_flag("--fastest", a.fastest,
+                      "measure with the fastest ranks x threads of a node, of as many ranks as there are");
 }
 
 void add_verify(CLI::App& app, VerifyArguments& a, Action& action) {

@@ -15,6 +15,7 @@
 #include "espalier/comm/session.hpp"
 #include "espalier/job/job.hpp"
 #include "espalier/job/job_plan.hpp"
+#include "espalier/plan/core_splits.hpp"
 #include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/epoch_plan.hpp"
 #include "espalier/train/task.hpp"
@@ -67,6 +68,12 @@ std::string describe(const Plan& plan) {
   text += fmt::format("grid     {} as {} x {}, {}, {}, {}\n", plural(plan.epoch.ranks, "rank"),
                       plural(plan.epoch.rows(), "block row"), plural(plan.epoch.replication, "column"),
                       config.grid.topology, plan.threads_chosen.in_words("each"), config.run.device);
+  if (plan.machine && !plan.job.gpu)
+    if (const auto advice = advice_on_split(
+            parse_core_splits(plan.machine->core_splits, "node.core_splits"),
+            std::min<std::int64_t>(plan.epoch.ranks, plan.machine->ranks_per_node), plan.threads);
+        !advice.empty())
+      text += fmt::format("cores    {}\n", advice);
   if (const auto& cut = plan.job.cut; plan.epoch.holders)
     text += fmt::format("cut      {} of edges by {}; a row that is asked for lies with {:.2f} block rows\n",
                         plural(cut.parts(), "part"), cut.method, plan.work.copies);

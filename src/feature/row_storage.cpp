@@ -69,7 +69,7 @@ DiskCounts DiskRead::finish(const Cpu& cpu) {
 
 namespace {
 
-constexpr std::int64_t kPieceBytes = std::int64_t{16} << 20;
+constexpr std::int64_t kPieceBytes = std::int64_t{2} << 20;  // a huge page
 
 // Whole pages of an array that nobody reads again go back to the system.
 void give_up(const std::byte* begin, const std::byte* end) {
@@ -79,15 +79,18 @@ void give_up(const std::byte* begin, const std::byte* end) {
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
-// Moves the rows of a part to their places among those of `reach`; no time has both in memory.
-void move_rows(const Ownership& from, int part, StoredRows<Cpu>& rows, const Ownership& reach,
-               std::byte* to) {
+// Moves the rows of a part to their places among those of `reach`; no time has both in memory. The
+// ranks that have them, of which this is number `taker`, take turns at their pieces: a page lies
+// near the cores of the rank that wrote it, and all will read it.
+void move_rows(const Ownership& from, int part, StoredRows<Cpu>& rows, const Ownership& reach, int taker,
+               int takers, std::byte* to) {
   const auto bytes = rows.form.row_bytes();
   std::int64_t place = 0, given_up = 0;
   for (const auto& range : from.vertices(part, {0, from.size(part)})) {
     const auto at = reach.local(range.begin);
     for (std::int64_t k = 0; k < range.size(); ++k, ++place) {
-      std::copy_n(rows.row(place), bytes, to + (at + k) * bytes);
+      if (place * bytes / kPieceBytes % takers == taker)
+        std::copy_n(rows.row(place), bytes, to + (at + k) * bytes);
       if ((place + 1 - given_up) * bytes < kPieceBytes) continue;
       give_up(rows.row(given_up), rows.row(place + 1));
       given_up = place + 1;
@@ -106,11 +109,13 @@ bool RowStorageOn<Space>::share(const Communicator& node,
   const bool all = world.all_reduce(reached, Reduction::kMin, "setup") == reach_.parts();
   auto reach = all ? Ownership(block_partition(reach_.rows(), 1)) : reach_.gathered(parts, part_);
   const int part = all ? 0 : part_;
-  const bool first = std::ranges::find(parts, part_) - parts.begin() == node.rank();
+  const auto before = std::span(parts).first(static_cast<std::size_t>(node.rank()));
+  const auto taker = static_cast<int>(std::ranges::count(before, part_)),
+             takers = static_cast<int>(std::ranges::count(parts, part_));
   const auto form = rows_.form;
   std::shared_ptr<NodeMemory> memory = NodeMemory::make(node, reach.size(part) * form.row_bytes());
   if (world.all_reduce(std::int64_t{memory != nullptr}, Reduction::kMin, "setup") == 0) return false;
-  if (first) move_rows(reach_, part_, rows_, reach, memory->data());
+  move_rows(reach_, part_, rows_, reach, taker, takers, memory->data());
   rows_ = {form, reach.size(part), std::move(memory)};
   node.barrier();
   reach_ = std::move(reach);

@@ -10,6 +10,7 @@
 #include "espalier/comm/communicator.hpp"
 #include "espalier/comm/session.hpp"
 #include "espalier/feature/spilled_rows.hpp"
+#include "espalier/job/bindings.hpp"
 #include "espalier/job/changed_keys.hpp"
 #include "espalier/job/job_check.hpp"
 #include "espalier/partition/edge_parts.hpp"
@@ -106,6 +107,7 @@ bool shares_features(const Job& job) {
 
 InputFeatures read_job_features(const Job& job, const Standardization& standard) {
   note_activity("reading the features");
+  const InterleavedPages interleaved(job.cpu.threads);
   auto features =
       read_features(*job.grid, *job.file, job.owners.blocks, tables_of(job), job.config.graph.feature_norm,
                     standard, job.config.graph.features_on_disk(), job.config.run.spill);
@@ -123,6 +125,7 @@ InputFeatures read_job_features(const Job& job, const Standardization& standard)
 std::shared_ptr<const EdgeStore> read_job_edges(const Job& job) {
   if (!job.config.model.edge_features) return nullptr;
   note_activity("reading the features of edges");
+  const InterleavedPages interleaved(job.cpu.threads);
   return std::make_shared<const EdgeStore>(read_edges(*job.grid, *job.file, job.owners.blocks));
 }
 
@@ -173,6 +176,7 @@ Job open_job(const Communicator& world, const Config& asked, JobKind kind, const
   const auto listener = world.rank() == 0 ? command.listener : log::Listener();
   job.threads = choose_threads(config.run.threads, node.cores / node.sharers, listener);
   job.cpu.threads = job.threads.count;
+  warn_of_bindings(world, job.threads.count, listener);
   job.memory_limit = config.run.memory_limit == "auto"
                          ? node_memory() / node.ranks
                          : parse_bytes(config.run.memory_limit, "run.memory_limit");

@@ -16,6 +16,7 @@
 #include "espalier/base/error.hpp"
 #include "espalier/base/named.hpp"
 #include "espalier/base/text.hpp"
+#include "espalier/plan/core_splits.hpp"
 
 namespace espalier {
 
@@ -38,6 +39,8 @@ std::vector<MachineKey> bind_keys(Machine& m) {
           {"node.distribution", &m.distribution,
            "block | cyclic: ranks are dealt node after node, or round the nodes", /*optional=*/true},
           {"node.threads", &m.threads, "threads of a rank"},
+          {"node.core_splits", &m.core_splits, "steps per second of a node by ranks x threads, or none",
+           /*optional=*/true},
           {"node.memory", &m.memory, "of a node, for all of its ranks"},
           {"node.device_memory", &m.device_memory, "of a rank's GPU"},
           {"network.latency_us", &m.network.latency_us, "alpha between nodes: what a message costs"},
@@ -138,6 +141,7 @@ Machine read_machine(const std::string& path) {
     usage_error("{}: node.device = {} is not one of cpu, cuda", path, machine.device);
   if (machine.distribution != "block" && machine.distribution != "cyclic")
     usage_error("{}: node.distribution = {} is not one of block, cyclic", path, machine.distribution);
+  parse_core_splits(machine.core_splits, path + ": node.core_splits");
   parse_bytes(machine.memory, path + ": node.memory");
   if (machine.device == "cuda") parse_bytes(machine.device_memory, path + ": node.device_memory");
   return machine;
@@ -160,6 +164,8 @@ std::string to_toml(const Machine& machine, const std::string& about) {
   text += fmt::format("\nformat = \"{}\"\nversion = {}\n", kFormat, kVersion);
   for (const auto& key : bind_keys(copy)) {
     if (auto* const* rate = std::get_if<double*>(&key.target); rate && key.optional && **rate == 0) continue;
+    if (auto* const* word = std::get_if<std::string*>(&key.target); word && key.optional && (*word)->empty())
+      continue;
     const std::string name = key.name;
     const auto dot = name.find('.');
     if (dot != std::string::npos && name.substr(0, dot) != section) {

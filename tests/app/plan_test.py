@@ -7,6 +7,7 @@ the plan; a wrong argument or machine file with one message.
 
 import itertools
 import json
+import os
 import re
 import unittest
 
@@ -314,6 +315,18 @@ class Seconds(PlanTest):
         self.assertIn("disk_gbs", path.read_text())
         self.assertGreater(epoch["epochs"][0]["seconds"]["total"], 0)
         self.assertEqual(path.read_text().count("ranks = 2"), 1)
+        if len(os.sched_getaffinity(0)) == 2:  # what ranks share is the cores' divisors
+            self.assertRegex(output, r"(?m)^ranks x threads .*\n1 x 2 .*\n2 x 1 ")
+            self.assertRegex(path.read_text(), r'(?m)^core_splits = "1x2 [0-9.e+]+, 2x1 [0-9.e+]+"')
+        machine = re.sub("(?m)^core_splits.*\n", "", path.read_text())
+        for splits, words in (("1x2 9, 2x1 6", "cores    2 x 1; fastest by the machine file: 1 rank a node x 2 threads, 1.50 times"), ("2x1 6", None),
+                              ("1x8 2", "cores    2 x 1 was not measured by the machine file; fastest of what was: 1 rank a node x 8 threads")):
+            path.write_text(machine.replace("threads =", f'core_splits = "{splits}"\nthreads =').replace("threads = 2", "threads = 1"))
+            page = self.succeed("plan", self.config, "--ranks", 2, "--machine", path, "run.threads=1")
+            self.assertIn(words, page) if words else self.assertNotIn("\ncores ", page)
+        path.write_text(machine.replace("threads =", 'core_splits = "1 x 2"\nthreads ='))
+        self.fail_with(2, ["node.core_splits", "1x8 4.25"], "plan", self.config, "--ranks", 2, "--machine", path)
+        self.fail_with(2, ["--fastest", "a rank on each core"], "calibrate", "--fastest", timeout=300)
         self.fail_with(2, ["cannot write"], "calibrate", "-o", self.folder / "no" / "such" / "folder.toml", timeout=300)
 
 

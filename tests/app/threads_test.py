@@ -1,12 +1,18 @@
 """Threads of a rank: run.threads, or else OMP_NUM_THREADS, or else SLURM_CPUS_PER_TASK, or else its share of the cores.
 
 Laws: the report's threads are those of the first of them that says a number; the log names it; what is no number of threads is
-warned of once and passed over; `plan` guesses this machine the same way, `calibrate` measures so.
+warned of once and passed over; `plan` guesses this machine the same way, `calibrate` measures so. Ranks whose threads lie on one
+another, or far from their memory, are warned of in one line.
 """
 
 import os
+import re
+import subprocess
+import unittest
 
-from tests.app.program import ProgramTest, awkward_graph
+from tests.app.free_memory_test import can_mount, mounts
+from tests.app.program import PROGRAM, ProgramTest, awkward_graph
+from tests.launcher import LAUNCHER
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -66,3 +72,34 @@ class Threads(ProgramTest):
         self.assertRegex(machine.read_text(), r"(?m)^threads = 1 ")
         output = self.succeed("plan", self.config, "--ranks", 2, "--machine", machine, **self.environment(OMP_NUM_THREADS="6"))
         self.assertIn("1 thread each (the machine file), cpu", output)
+
+    def warnings(self, *before, ranks=1, **variables):
+        """Of bindings, of a job that goes on; the words of a command may stand before the program."""
+        command = [*before, *LAUNCHER.command(ranks, PROGRAM, "-q", "train", self.config, "--overwrite")]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=200, **self.environment(**variables))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return re.findall(r"^espalier: warning: (.*docs/cores.md.*)$", done.stdout, re.M)
+
+    @unittest.skipIf(CORES < 2, "one core")
+    def test_bindings(self):
+        first = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+        self.assertEqual(self.warnings(ranks=2), [])
+        self.assertEqual(self.warnings(*first), [])
+        [said] = self.warnings(*first, OMP_NUM_THREADS="2")
+        self.assertRegex(said, r"^1 of 1 rank \(rank 0 on .*: core \d+\) have more threads, 2, than the cores")
+        [said] = self.warnings(*first, ranks=2, OMP_NUM_THREADS="1")
+        self.assertRegex(said, r"^2 of 2 ranks \(rank 0 on .*: core \d+\) have their cores in common with others, 2 threads there;")
+        [said] = self.warnings(ranks=2, OMP_NUM_THREADS="1", OMP_PROC_BIND="close")
+        self.assertRegex(said, "2 threads there, and OpenMP binds those of each to the first")
+
+    @unittest.skipUnless(CORES > 1 and can_mount(), "one core, or no namespace of mounts")
+    def test_several_numa_nodes(self):
+        """Of a machine that says it has two: the kernel refuses to deal pages round them, and the job goes on."""
+        cores = sorted(os.sched_getaffinity(0))
+        for node, of_node in ((0, cores[:1]), (1, cores[1:])):
+            (self.folder / f"nodes/node{node}").mkdir(parents=True)
+            (self.folder / f"nodes/node{node}/cpulist").write_text(",".join(map(str, of_node)) + "\n")
+        there = mounts((self.folder / "nodes", "/sys/devices/system/node"))
+        [said] = self.warnings(*there)
+        self.assertRegex(said, r"^1 of 1 rank \(rank 0 on .*: cores .*, of 2 NUMA nodes\) are spread over several NUMA nodes")
+        self.assertEqual(self.warnings(*there, "taskset", "-c", str(cores[0])), [])

@@ -3,6 +3,7 @@
 // on every grid, by ranges and by maps; what travels are the rows that no rank of the node owns;
 // where every rank reaches all, nothing travels.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <functional>
@@ -134,6 +135,27 @@ TEST(SharedRows, AreAllLocalWhereEveryRankReachesAll) {
     if (grid.rows() > 1)
       EXPECT_FALSE(all_local([&](int rank) { return rank == grid.ranks() - 1; })) << "one rank apart";
   }
+}
+
+// Pages of common memory lie near the rank that wrote them first.
+TEST(SharedRows, AreWrittenByAllRanksThatHaveThem) {
+  const auto& world = test_world();
+  if (world.size() == 1 || world.size() > 4) return;
+  const Grid grid(world, world.size());
+  constexpr std::int64_t kWide = 1 << 12;  // 16 KiB a row, two pieces of 2 MiB for each rank
+  const Ownership ownership = block_partition(256 * world.size(), 1);
+  RowStore store(grid, ownership, stored_rows<float>(ownership, 0, kWide, shared_entry));
+  const auto faults = [] {
+    rusage used = {};
+    getrusage(RUSAGE_THREAD, &used);
+    return std::int64_t{used.ru_minflt};
+  };
+  const auto before = faults();
+  ASSERT_TRUE(store.share(world));
+  const auto mine = faults() - before;
+  const auto all = world.all_reduce(mine, Reduction::kSum, "x"),
+             most = world.all_reduce(mine, Reduction::kMax, "x");
+  EXPECT_LT(4 * most, 3 * all) << most << " pages of " << all << " by one rank";
 }
 
 }  // namespace

@@ -23,10 +23,11 @@ Array<Space, T> copy_to(const Space& space, std::span<const T> from) {
   return to;
 }
 
-/// Every element becomes 0. The CUDA implementation stands in device_array.hpp.
+/// Every element becomes 0, by the thread that for_each gives it to: its page lies near that
+/// thread. The CUDA implementation stands in device_array.hpp.
 template <class T>
-void fill_zero(const Cpu&, Buffer<T>& array) {
-  std::ranges::fill(array, T{});
+void fill_zero(const Cpu& cpu, Buffer<T>& array) {
+  for_each(cpu, "zeros", std::ssize(array), [to = array.data()](std::int64_t k) { to[k] = T{}; });
 }
 
 /// to[0 .. count), in memory of the space, = from[0 .. count), of the host, which may be changed

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "espalier/base/config.hpp"
+#include "espalier/base/cores.hpp"
 #include "espalier/base/execution.hpp"
 #include "espalier/base/index_type.hpp"
 #include "espalier/base/log.hpp"
@@ -136,6 +137,7 @@ DistCsr<Index> read_model_matrix(const Grid& grid, const GraphFile& file, const 
 }
 template <class Index>
 DistCsr<Index> read_model_matrix(const Job& job) {
+  const InterleavedPages interleaved(job.cpu.threads);
   const bool replicated = job.config.grid.replicates();
   auto a = read_model_matrix<Index>(job.matrix_grid(), *job.file,
                                     replicated ? block_partition(job.graph.nodes, 1) : job.owners.blocks,
@@ -184,6 +186,7 @@ std::unique_ptr<EmbeddingStoreOn<Space>> make_embeddings(const Job& job, const S
                                                          const GridOn<Space>& grid) {
   const auto tables = tables_of(job);
   if (tables.empty() || !tables.back().trainable) return nullptr;
+  const InterleavedPages interleaved(job.cpu.threads);
   const auto& train = job.config.train;
   return std::make_unique<EmbeddingStoreOn<Space>>(
       space, grid, job.owners.blocks, tables.back(), job.graph.schema,

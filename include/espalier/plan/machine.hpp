@@ -21,6 +21,7 @@ struct Machine {
   std::string distribution = "block";  ///< block | cyclic: how ranks are dealt to nodes, node
                                        ///< after node or round them
   std::int64_t threads = 1;            ///< of a rank
+  std::string core_splits = {};        ///< ranks x threads that were measured (core_splits.hpp)
   std::string memory = "0";            ///< of a node, for all of its ranks
   std::string device_memory = "none";  ///< of a rank's GPU
 
