@@ -54,6 +54,10 @@ std::vector<MachineKey> bind_keys(Machine& m) {
           {"rates.rows_gbs", &m.rows_gbs, "feature rows copied from anywhere"},
           {"rates.spmm_gbs", &m.spmm_gbs, "dense rows gathered by a block times a matrix"},
           {"rates.gemm_gflops", &m.gemm_gflops, "products of tall dense matrices"},
+          {"rates.gemm_tf32_gflops", &m.gemm_tf32_gflops, "the same in tf32; where not said, as in float32",
+           /*optional=*/true},
+          {"rates.gemm_bf16_gflops", &m.gemm_bf16_gflops, "the same in bf16; where not said, as in float32",
+           /*optional=*/true},
           {"rates.elements_gbs", &m.elements_gbs, "activations passed by ReLU, dropout, loss"},
           {"rates.parameters_m", &m.parameters, "million parameters per second updated"},
           {"rates.gradients_m", &m.gradients, "million numbers per second of gradients packed and added up"},
@@ -121,6 +125,13 @@ std::string number(double x) {
 }
 
 }  // namespace
+
+double gemm_rate(const Machine& machine, const std::string& precision) {
+  const double own = precision == "tf32"   ? machine.gemm_tf32_gflops
+                     : precision == "bf16" ? machine.gemm_bf16_gflops
+                                           : 0;
+  return own > 0 ? own : machine.gemm_gflops;
+}
 
 Machine read_machine(const std::string& path) {
   const auto text = read_input_text(path, "machine file");

@@ -102,8 +102,13 @@ void measure_network(const Cpu& cpu, const Grid& grid, const BlockView<Cpu>& blo
   const std::int64_t tall = 20000;
   const auto a = numbers(tall, kWidth), w = numbers(kWidth, kWidth);
   Matrix<float> c(tall, kWidth);
-  machine.gemm_gflops = 2.0 * static_cast<double>(tall * kWidth * kWidth) /
-                        least_seconds([&] { gemm<float>(cpu, a, w, c); }) / 1e9;
+  const auto product_rate = [&](Precision precision) {
+    return 2e-9 * static_cast<double>(tall * kWidth * kWidth) / least_seconds([&] {
+             gemm<float>(Cpu{cpu.threads, precision}, a, w, c);
+           });
+  };
+  machine.gemm_gflops = product_rate(Precision::kFp32);
+  machine.gemm_bf16_gflops = product_rate(Precision::kBf16);
 
   machine.elements_gbs = static_cast<double>(4 * tall * kWidth) /
                          least_seconds([&] { relu_dropout<float>(cpu, {}, 0.5, c); }) / 1e9;
@@ -193,10 +198,11 @@ void measure_machine(const Communicator& world, const NodePlace& node, const std
   measure_network(cpu, alone, minibatch.blocks.front(), machine);
   measure_update(self, machine);
   measure_disk(world, cpu, folder, machine);
-  for (double* rate : {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs,
-                       &machine.gemm_gflops, &machine.elements_gbs, &machine.parameters, &machine.gradients,
-                       &machine.disk_gbs, &machine.inside.latency_us, &machine.inside.bandwidth_gbs,
-                       &machine.network.latency_us, &machine.network.bandwidth_gbs})
+  for (double* rate :
+       {&machine.draws, &machine.entries, &machine.rows_gbs, &machine.spmm_gbs, &machine.gemm_gflops,
+        &machine.gemm_bf16_gflops, &machine.elements_gbs, &machine.parameters, &machine.gradients,
+        &machine.disk_gbs, &machine.inside.latency_us, &machine.inside.bandwidth_gbs,
+        &machine.network.latency_us, &machine.network.bandwidth_gbs})
     *rate = world.all_reduce(*rate, Reduction::kSum, "setup") / world.size();
 }
 

@@ -332,7 +332,9 @@ struct SecondsModel {
 
 std::map<std::string, double> stage_seconds(const PlannedJob& planned, const StageCosts& costs,
                                             const Machine& machine) {
-  const SecondsModel model{planned, costs, machine};
+  auto of_job = machine;
+  of_job.gemm_gflops = gemm_rate(machine, planned.job.config.train.precision);
+  const SecondsModel model{planned, costs, of_job};
   std::map<std::string, double> seconds = {{"sample", model.sample()}};
   if (planned.job.training) {
     seconds["fetch"] = model.fetch();

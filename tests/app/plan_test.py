@@ -290,6 +290,17 @@ class Seconds(PlanTest):
         self.assertAlmostEqual(epoch["seconds"]["forward"] / (flops / 1e9), 1, places=3)
         self.assertAlmostEqual(epoch["seconds"]["backward"] / (flops / 1e9), 1, places=3)
 
+    def test_products_have_a_rate_for_each_precision(self):
+        model = ("model.layers=1", "model.hidden=256", "sampler.fanout=[1]")
+
+        def seconds(precision, rates):
+            machine = MACHINE.format(ranks=1, gemm="1\n" + rates)
+            return self.seconds(*model, f'train.precision="{precision}"', machine=machine, ranks=1)["seconds"]["forward"]
+
+        float32 = seconds("fp32", "gemm_bf16_gflops = 4")
+        self.assertAlmostEqual(float32 / seconds("bf16", "gemm_bf16_gflops = 4"), 4, places=3)
+        self.assertAlmostEqual(float32 / seconds("bf16", "gemm_tf32_gflops = 4"), 1, places=3)
+
     def test_machine_files(self):
         path = self.folder / "machine.toml"
         good = MACHINE.format(ranks=1, gemm="1")
@@ -313,6 +324,7 @@ class Seconds(PlanTest):
         epoch = self.planned("--machine", path, ranks=2)
         self.assertEqual(epoch["plan"]["machine"], "here")
         self.assertIn("disk_gbs", path.read_text())
+        self.assertRegex(path.read_text(), "(?m)^gemm_bf16_gflops = ")
         self.assertGreater(epoch["epochs"][0]["seconds"]["total"], 0)
         self.assertEqual(path.read_text().count("ranks = 2"), 1)
         if len(os.sched_getaffinity(0)) == 2:  # what ranks share is the cores' divisors

@@ -29,18 +29,25 @@ struct Machine {
   Link inside{1, 10};   ///< inside a node, per rank
 
   // Work per second of a rank.
-  double draws = 0;         ///< M picks drawn and put into blocks
-  double entries = 0;       ///< M entries of whole rows summed, searched or weighed (all sampling
-                            ///< but uniform draws)
-  double rows_gbs = 0;      ///< GB of feature rows copied from anywhere
-  double spmm_gbs = 0;      ///< GB of dense rows gathered by a block times a matrix
-  double gemm_gflops = 0;   ///< of products of tall matrices
-  double elements_gbs = 0;  ///< GB of activations passed by ReLU, dropout and loss
-  double parameters = 0;    ///< M parameters updated by the optimiser
-  double gradients = 0;     ///< M numbers of a gradient packed and added up
-  double disk_gbs = 0;      ///< GB of chunks of rows read from a disk, here and there;
-                            ///< 0: not known
+  double draws = 0;        ///< M picks drawn and put into blocks
+  double entries = 0;      ///< M entries of whole rows summed, searched or weighed (all sampling
+                           ///< but uniform draws)
+  double rows_gbs = 0;     ///< GB of feature rows copied from anywhere
+  double spmm_gbs = 0;     ///< GB of dense rows gathered by a block times a matrix
+  double gemm_gflops = 0;  ///< of products of tall matrices, in float32
+  double gemm_tf32_gflops = 0, gemm_bf16_gflops = 0;  ///< in train.precision "tf32", "bf16"; 0: as
+                                                      ///< in float32
+  double elements_gbs = 0;                            ///< GB of activations passed by ReLU,
+                                                      ///< dropout and loss
+  double parameters = 0;                              ///< M parameters updated by the optimiser
+  double gradients = 0;                               ///< M numbers of a gradient packed
+                                                      ///< and added up
+  double disk_gbs = 0;  ///< GB of chunks of rows read from a disk, here and there;
+                        ///< 0: not known
 };
+
+/// The rate of its products in a train.precision.
+double gemm_rate(const Machine& machine, const std::string& precision);
 
 /// Reads a machine file. Throws UserError(kUsage) that says what is wrong and where: not a machine
 /// file, another version, an unknown key (naming the nearest), a missing or wrong value.
