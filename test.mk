@@ -102,14 +102,14 @@ test-long: all $(WANTED_LONG)  ## the heavy cases too: published accuracies, lar
 	@$(MAKE) memory-check
 
 # Kernels watched by a sanitizer: is there an order between two threads that use the same memory? does each use what it was given, and
-# read what somebody wrote? docs/gpu-kernels.md.
+# read what somebody wrote? docs/gpu-kernels.md. At 1 and 2 ranks, as each takes a gigabyte for its strands.
 race-check: KIND = races
 memory-check: KIND = memory
 WATCHED_TESTS = $(filter build/$(1)/%,$(call asked_for,$(call gpu_tests,$(1))))
 race-check: $(call WATCHED_TESTS,races)  ## the tests of kernels, emulated, under ThreadSanitizer: races within blocks, between them, between streams
 memory-check: $(call WATCHED_TESTS,memory)  ## the same under AddressSanitizer, with red zones around arrays; and twice, for reads of what nobody wrote
 race-check memory-check:
-	@$(RUN_TESTS) --only-gpu --kernels for-$(KIND)
+	@$(RUN_TESTS) $(if $(NP),,--np 1$(comma)2) --only-gpu --kernels for-$(KIND)
 
 # The C++ tests, and random configurations, watched for reads and writes that are not theirs, leaks, and what C++ leaves undefined.
 SANITIZED_MINUTES ?= 10

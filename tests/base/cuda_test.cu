@@ -283,6 +283,7 @@ TEST_F(EmulatedDriver, AnArrayIsRefusedToAStreamThatHasNotWaitedForItsUsers) {
     return cudaMemcpyAsync(&number, array, sizeof number, cudaMemcpyDefault, stream);
   };
   EXPECT_EQ(cudaMallocAsync(reinterpret_cast<void**>(&array), 64, first), cudaSuccess);
+  EXPECT_EQ(write(first), cudaSuccess);
   EXPECT_EQ(read(second), cudaErrorInvalidValue);
   EXPECT_EQ(write(second), cudaErrorInvalidValue);
   cudaEventRecord(used, first);

@@ -4,9 +4,11 @@ watch kernels, say what and where; of the same kernels without the errors they s
 import os
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 from tests import watched
+from kernel_names import demangle, describe  # which tests.watched has found
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Where: the function in which they say it is.
@@ -61,6 +63,13 @@ class Planted(unittest.TestCase):
         counts, output = run("write")
         self.assertEqual(counts[1], 1)
         self.assertRegex(output, r"copy 0 of 1 to the host depends on what nobody wrote: 1536 bytes: \w+, 1536 bytes: \w+")
+
+    def test_kernels_that_do_not_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.outcome("memory", "none", dict(os.environ, ESPALIER_EMULATED_LAUNCHES=folder))
+            ran = {describe(text)[0] for text in demangle(sorted(watched.launched(folder))).values()}
+        all_of_them = set(watched.KERNEL.findall((ROOT / "tests/emulation/planted.cu").read_text()))
+        self.assertEqual((len(all_of_them), all_of_them - ran), (11, {"write_all"}))
 
 
 if __name__ == "__main__":

@@ -47,7 +47,8 @@ struct DeviceScan {
 
 struct DeviceReduce {
   template <class In, class Out, class N>
-  static cudaError_t Sum(void* scratch, std::size_t& bytes, In in, Out out, N count, cudaStream_t stream = nullptr) {
+  static cudaError_t Sum(void* scratch, std::size_t& bytes, In in, Out out, N count,
+                         cudaStream_t stream = nullptr) {
     if (detail::asks_for_size(scratch, bytes)) return cudaSuccess;
     const espalier_emulation::DeviceAccess access;
     detail::note_reads(stream, in, count);
