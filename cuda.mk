@@ -140,7 +140,7 @@ build/$(1)/obj/tests/%.cu.o: tests/%.cu $(KERNELS_SEE) | deps
 
 build/$(1)/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp $(EMULATION_HEADERS) | deps
 	@mkdir -p $$(@D) && echo "c++    $$< ($(1))"
-	@$$(EMULATE) -D$(3) $(shell pkg-config --cflags openblas) -c -o $$@ $$<
+	@$$(EMULATE) -D$(3) $$(shell pkg-config --cflags openblas) -c -o $$@ $$<
 
 build/$(1)/libespalier.a: | $(EMULATED_NVML)
 

@@ -54,7 +54,7 @@ READS = [
     Plant("sparse/select_columns.cu", "    fill_zero(cuda, words);\n", "", "sample/ladies_test"),
     Plant("sample/local_ids.cu", "  fill_zero(cuda, known);\n", "", "sample/device_local_ids_test"),
     Plant("sample/fastgcn.cu", "  fill_zero(cuda, s.taken);\n", "", "sample/fastgcn_test"),
-    Plant("dense/relation_sums.cu", "for (std::int64_t b = 0; b < a.columns; ++b) to[b * x.columns] = 0;\n", "\n", "dense/relation_sums_test"),
+    Plant("dense/first_not_finite.cu", "  fill_zero(cuda, behind);\n", "", "dense/first_not_finite_test"),
 ]
 SHUFFLES = [
     Plant("nn/link_losses.cu", "if (i >= examples) return;", "if (i >= examples || threadIdx.x % kWarp == 31) return;", "nn/link_losses_test"),

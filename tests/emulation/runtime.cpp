@@ -34,6 +34,8 @@ namespace {
 constexpr std::size_t kReserved = kDeviceAddresses, kAlignment = 512, kPage = std::size_t{2} << 20,
                       kFilled = std::size_t{4} << 20;  // pages that nobody touches cost no time
 
+constexpr const char* kCopies = "ESPALIER_EMULATED_COPIES";
+
 // When streams last used an array, as far as who comes after them must wait.
 using Uses = std::map<const CUstream_st*, std::uint64_t>;
 struct DeviceMemory {
@@ -68,8 +70,11 @@ struct Memory {
   std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
 
   Memory() {
+    // Where copies are compared with those of another process, addresses are the same.
+    void* const place =
+        reinterpret_cast<void*>(std::getenv(kCopies) == nullptr ? 0 : std::uintptr_t{0x200000000000});
     void* range =
-        mmap(nullptr, kReserved + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(place, kReserved + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) std::abort();
     base = static_cast<std::byte*>(range) + (kPage - reinterpret_cast<std::uintptr_t>(range) % kPage) % kPage;
     // Large pages where the kernel has some: access to few is given and taken sooner than to many.
@@ -241,7 +246,7 @@ class Copies {
 
  private:
   static std::FILE* open() {
-    const char* folder = std::getenv("ESPALIER_EMULATED_COPIES");
+    const char* folder = std::getenv(kCopies);
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
     return folder == nullptr
                ? nullptr
