@@ -5,6 +5,8 @@
 #                    kernels are tested where there is no GPU. Needs no CUDA toolkit.
 #   build/ptx        what nvcc made of the kernels for build/cuda, as PTX, translated to C++ (tests/ptx) and run on
 #                    the CPU: how nvcc's work is tested where there is no GPU.
+#   build/races, build/memory    as build/emulated, with kernels that ThreadSanitizer or AddressSanitizer watches (make race-check,
+#                    make memory-check; tests/emulation/watch.hpp)
 #   build/bundle/cuda    the objects of build/cuda/*.cu, linked for another machine (make bundle)
 #
 # All take the objects of the CPU build. What tests in job/, library/ and app/ whether CUDA was built is compiled once more, for all of them.
@@ -54,8 +56,9 @@ file_by_file  = $(TWIN_BATCHES:%=$(BUILD)/obj/%.cpp.o) $(foreach source,$(if $(T
 ROOMS_AT_ONCE = sparse+sample+history feature+nn+train base+comm+partition+product
 rooms_with    = $(firstword $(foreach rooms,$(ROOMS_AT_ONCE),$(if $(filter $(1),$(subst +, ,$(rooms))),$(rooms))) $(1))
 room_of       = $(word 4,$(subst /, ,$(1)))
-by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/% build/ptx/%,$(object)),$(dir $(patsubst %/,%,$(dir $(object))))$(call rooms_with,$(call room_of,$(object)))/kernels.cu.o,$(object))))
-cuda_objects  = $(if $(KERNELS_BY_ROOM),$(by_room),$(file_by_file))
+by_room       = $(sort $(foreach object,$(file_by_file),$(if $(filter build/cuda/% build/ptx/% build/races/% build/memory/%,$(object)),$(dir $(patsubst %/,%,$(dir $(object))))$(call rooms_with,$(call room_of,$(object)))/kernels.cu.o,$(object))))
+# For sanitizers always: nobody edits a kernel by them.
+cuda_objects  = $(if $(KERNELS_BY_ROOM)$(filter races memory,$(1)),$(by_room),$(file_by_file))
 
 cuda: $(if $(NVCC),status build/cuda/espalier build/cuda/libespalier.so)  ## build the program for GPUs at build/cuda/espalier, and the shared library (needs nvcc, no GPU)
 	@$(if $(NVCC),:,echo "cuda: nvcc not found (set CUDA_HOME or NVCC); skipped")
@@ -120,6 +123,37 @@ build/emulated/obj/bench/%.cu.o: bench/%.cu $(EMULATION_HEADERS) | deps
 build/emulated/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp $(EMULATION_HEADERS) | deps
 	@mkdir -p $(@D) && echo "c++    $<"
 	@$(EMULATE) -O2 $(shell pkg-config --cflags openblas) -c -o $@ $<
+
+# Watched: kernels, and the host code beside them, by a sanitizer; the emulation, which tells it of fibers and arrays, is not.
+define WATCHED_BUILD  # its name, the sanitizer, what the emulation knows it by
+build/$(1)/obj/%/kernels.cu: files-of-rooms
+	@mkdir -p $$(@D) && printf '#include "%s"\n' $$(foreach room,$$(subst +, ,$$*),$$(filter src/$$(room)/%,$$(KERNEL_SOURCES))) > $$@.new
+	@if cmp -s $$@.new $$@; then rm $$@.new; else mv $$@.new $$@; fi
+
+build/$(1)/obj/%/kernels.cu.o: build/$(1)/obj/%/kernels.cu $(KERNELS_SEE) | deps
+	@echo "c++    kernels of src/$$* ($(1))"
+	@$$(EMULATE) -I. -D$(3) $(WATCHED_FLAGS) -fsanitize=$(2) -c -o $$@ -x c++ $$<
+
+build/$(1)/obj/tests/%.cu.o: tests/%.cu $(KERNELS_SEE) | deps
+	@mkdir -p $$(@D) && echo "c++    $$< ($(1))"
+	@$$(EMULATE) -D$(3) $(WATCHED_FLAGS) -fsanitize=$(2) -c -o $$@ -x c++ $$<
+
+build/$(1)/obj/tests/emulation/%.cpp.o: tests/emulation/%.cpp $(EMULATION_HEADERS) | deps
+	@mkdir -p $$(@D) && echo "c++    $$< ($(1))"
+	@$$(EMULATE) -D$(3) $$(shell pkg-config --cflags openblas) -c -o $$@ $$<
+
+build/$(1)/libespalier.a: | $(EMULATED_NVML)
+
+# Kernels with errors (tests/emulation/planted_test.py).
+build/$(1)/planted: tests/emulation/planted.cu $(patsubst %,build/$(1)/obj/tests/emulation/%.cpp.o,launches runtime threads watch) $(EMULATION_HEADERS)
+	@echo "c++    $$< ($(1))"
+	@$$(EMULATE) -MF $$@.d -D$(3) $(WATCHED_FLAGS) -fsanitize=$(2) -o $$@ -x c++ $$< -x none $$(filter %.o,$$^)
+endef
+# Lines for reports, and one function for each kernel.
+# Sanitizers open libraries for the program, whose rpath alone counts for all who do.
+WATCHED_LIBS  := -Wl,--disable-new-dtags
+KERNELS_SEE   := $(filter-out %.hpp,$(EMULATION_HEADERS))
+WATCHED_FLAGS := -g1 -fno-omit-frame-pointer -Wno-subobject-linkage
 
 # As compiled: the object of nvcc's host code and of its PTX, which is taken from it, as one.
 TRANSLATOR := $(patsubst %,tests/ptx/%.py,families fatbin instruction module translate) $(wildcard tests/ptx/of_*.py)
@@ -195,9 +229,13 @@ $(eval $(call CUDA_BUILD,bundle/cuda,cuda,$$(CUDA_LIBS),))
 $(eval $(call CUDA_BUILD,emulated,emulated,$$(EMULATED_LIBS),$(EMULATION:%=build/emulated/obj/%.o)))
 
 $(eval $(call CUDA_BUILD,ptx,ptx,$$(EMULATED_LIBS),$$(PTX_RUNTIME)))
+$(eval $(call WATCHED_BUILD,races,thread,ESPALIER_WATCH_RACES))
+$(eval $(call CUDA_BUILD,races,races,$$(EMULATED_LIBS) $(WATCHED_LIBS) -fsanitize=thread,$(EMULATION:%=build/races/obj/%.o)))
+$(eval $(call WATCHED_BUILD,memory,address,ESPALIER_WATCH_MEMORY))
+$(eval $(call CUDA_BUILD,memory,memory,$$(EMULATED_LIBS) $(WATCHED_LIBS) -fsanitize=address,$(EMULATION:%=build/memory/obj/%.o)))
 
 -include $(GPU_APP_OBJECTS:.o=.d) $(patsubst %.o,%.d,$(PTX_RUNTIME))
-.PRECIOUS: $(foreach build,$(BUILD) build/cuda build/emulated,$(build)/obj/%.cu.o $(build)/obj/tests/%.cu.o) \
+.PRECIOUS: build/races/obj/%/kernels.cu build/memory/obj/%/kernels.cu $(foreach build,$(BUILD) build/cuda build/emulated build/races build/memory,$(build)/obj/%.cu.o $(build)/obj/tests/%.cu.o) \
   build/cuda/obj/bench/%.cu.o build/emulated/obj/bench/%.cu.o
 .PRECIOUS: build/ptx/obj/%.cu.cpp build/ptx/obj/%.cu.o build/ptx/obj/tests/ptx/%.cpp.o
 .PHONY: cuda emulated as-compiled bundle gpu-check gpu-static

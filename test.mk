@@ -47,7 +47,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.cpp.o $(TEST_SUPPORT) $(LIBRARY)
 	$(LINK_TEST)
 
 # The same of the GPU's tests; those with kernels of their own are objects of each build.
-$(foreach build,cuda emulated ptx,$(foreach room,$(call rooms_of,$(CUDA_TESTS)),$(eval \
+$(foreach build,cuda emulated ptx races memory,$(foreach room,$(call rooms_of,$(CUDA_TESTS)),$(eval \
   build/$(build)/tests/$(room)/all_tests: $(call objects_of_tests,$(room)/on_gpu) \
   $(foreach test,$(filter-out $(PLAIN_CUDA),$(call in_room,$(CUDA_TESTS))),$(call gpu_object,$(build),$(test))))))
 
@@ -80,10 +80,10 @@ names_of      = $(subst $() ,$(comma),$(strip $(patsubst ptx,as-compiled,$(1))))
 gpu_builds    = $(1) $(if $(and $(NVCC),$(GPU_HERE)),cuda)
 gpu_tests     = $(if $(SAN),,$(foreach build,$(call gpu_builds,$(1)),$(if $(BY_ROOM),$(patsubst %,build/$(build)/tests/%/all_tests,$(call rooms_of,$(CUDA_TESTS))),$(CUDA_TESTS:tests/%.cu=build/$(build)/tests/%))))
 cpu_tests     = $(if $(BY_ROOM),$(patsubst %,$(BUILD)/tests/%/all_tests,$(call rooms_of,$(TEST_SOURCES))) $(APART:tests/%.cpp=$(BUILD)/tests/%),$(TESTS))
-asked_for     = $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/ptx build/cuda,$(build)/tests/$(ONLY)%),$(1)),$(1))
+asked_for     = $(if $(ONLY),$(filter $(foreach build,$(BUILD) build/emulated build/ptx build/cuda build/races build/memory,$(build)/tests/$(ONLY)%),$(1)),$(1))
 asked_rooms   = $(or $(if $(ONLY),,all),$(filter $(1)%,$(ONLY)))
 wanted        = $(call asked_for,$(cpu_tests) $(call gpu_tests,$(1))) \
-  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,python),build/$(firstword $(1))/libespalier.so) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
+  $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,python),build/$(firstword $(1))/libespalier.so) $(if $(call asked_rooms,emulation),build/races/planted build/memory/planted) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
 WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
 # MPICXX=mpicxx.mpich wants LAUNCHER=mpirun.mpich.
@@ -95,9 +95,21 @@ test: all $(WANTED_TESTS)  ## run the tests; ONLY=sample/draw for one file, NP=3
 
 test-programs: all $(WANTED_TESTS)  ## build the tests, and what they run
 
-test-long: all $(WANTED_LONG)  ## the heavy cases too: published accuracies, larger graphs, emulated kernels, and test-sanitized
+test-long: all $(WANTED_LONG)  ## the heavy cases too: published accuracies, larger graphs, emulated kernels, and test-sanitized, race-check, memory-check
 	@$(RUN_TESTS) --long --kernels $(call names_of,$(LONG_KERNELS))
 	@$(MAKE) test-sanitized
+	@$(MAKE) race-check
+	@$(MAKE) memory-check
+
+# Kernels watched by a sanitizer: is there an order between two threads that use the same memory? does each use what it was given, and
+# read what somebody wrote? docs/gpu-kernels.md. At 1 and 2 ranks, as each takes a gigabyte for its strands.
+race-check: KIND = races
+memory-check: KIND = memory
+WATCHED_TESTS = $(filter build/$(1)/%,$(call asked_for,$(call gpu_tests,$(1))))
+race-check: $(call WATCHED_TESTS,races)  ## the tests of kernels, emulated, under ThreadSanitizer: races within blocks, between them, between streams
+memory-check: $(call WATCHED_TESTS,memory)  ## the same under AddressSanitizer, with red zones around arrays; and twice, for reads of what nobody wrote
+race-check memory-check:
+	@$(RUN_TESTS) $(if $(NP),,--np 1$(comma)2) --only-gpu --kernels for-$(KIND)
 
 # The C++ tests, and random configurations, watched for reads and writes that are not theirs, leaks, and what C++ leaves undefined.
 SANITIZED_MINUTES ?= 10
@@ -115,4 +127,4 @@ test-slurm: all  ## job scripts on a SLURM of this machine, installed if root ma
 
 -include $(PRECOMPILED).d $(TEST_SUPPORT:.o=.d) $(KERNELS_BY_WIDTH:.o=.d) $(TEST_BATCHES:%=$(BUILD)/obj/%.cpp.d) $(patsubst $(BUILD)/tests/%,$(BUILD)/obj/tests/%.cpp.d,$(TESTS))
 .PRECIOUS: $(BUILD)/obj/tests/%.cpp.o
-.PHONY: test test-programs test-long test-sanitized test-slurm
+.PHONY: race-check memory-check test test-programs test-long test-sanitized test-slurm

@@ -7,6 +7,7 @@ it in ESPALIER. Several ranks are started by what ESPALIER_LAUNCHER names (tests
 
 A test file of the GPU (tests/ROOM/OP_test.cu) gives a line per rank count for each of --kernels: `emulated` runs its kernels
 on the CPU as the C++ compiler makes them (build/emulated), `as compiled` as nvcc does (build/ptx); `on GPU` is the program that nvcc made (build/cuda), where a GPU is. The Python tests that want a GPU take the program of the first.
+`for races` and `for memory` are emulated too, with a sanitizer that watches (build/races, build/memory): tests/watched.py.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from functools import partial
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests import watched  # noqa: E402
 from tests.launcher import LAUNCHER  # noqa: E402
 
 TIMEOUT_SECONDS = {False: 300, True: 3000}  # of a test file, on an idle machine
@@ -37,7 +39,7 @@ MOMENTS = ("base/signals", "base/watchdog", "app/output_test", "app/restart", "a
 
 
 # How the GPU's tests run: in which build.
-KERNELS = {"emulated": "build/emulated", "as compiled": "build/ptx", "on GPU": "build/cuda"}
+KERNELS = {"emulated": "build/emulated", "as compiled": "build/ptx", "on GPU": "build/cuda", **watched.BUILDS}
 
 
 class Tally:
@@ -165,8 +167,11 @@ def skip_reasons(output):
     return [f"skipped: {reason} ({said.count(reason)})" for reason in sorted(set(said))]
 
 
-def run_kernels(program, ranks, options, env):
-    counts, output = run_gtest(program, ranks, options, env)
+def run_kernels(kind, program, ranks, options, launches, env):
+    if kind in watched.BUILDS:
+        counts, output = watched.run_with_fills(partial(run_gtest, program, ranks, options), kind, dict(env, ESPALIER_EMULATED_LAUNCHES=launches))
+    else:
+        counts, output = run_gtest(program, ranks, options, env)
     return counts, output, skip_reasons(output)
 
 
@@ -174,6 +179,15 @@ def run_kernels(program, ranks, options, env):
 def gpu_is_here():
     """As far as a glance tells."""
     return any(pathlib.Path("/dev").glob("nvidia[0-9]*")) or pathlib.Path("/dev/dxg").exists()
+
+
+def show_missed(kind, folder):
+    """Whether there are kernels that no test ran, which it names."""
+    missed, number = watched.without_test(KERNELS[kind], folder)
+    print(f"note: {number - len(missed)} of {number} kernels ran {kind}")
+    for name in missed:
+        print(f"    no test of GPUs runs {name}")
+    return bool(missed)
 
 
 def wanted(source, only):
@@ -226,7 +240,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build/cpu")
     parser.add_argument("--kernels", default="emulated", type=lambda kinds: kinds.replace("-", " ").split(","),
-                        help="of emulated, as-compiled those that are wanted, with commas: how the GPU's tests run")
+                        help="of emulated, as-compiled, for-races, for-memory those that are wanted, with commas: how the GPU's tests run")
+    parser.add_argument("--only-gpu", action="store_true", help="no tests but those of kernels")
     parser.add_argument("--only", default="")
     parser.add_argument("--np", type=lambda counts: [int(n) for n in counts.split(",")], help="3, or 1,2,4: at these rank counts only")
     parser.add_argument("--by-room-but", type=lambda files: files.split(","),
@@ -244,8 +259,9 @@ def main():
 
 def run_tests(options, env):
     tests = []  # (name, what runs it), in the order in which they are shown
+    launches = {kind: tempfile.mkdtemp() for kind in watched.BUILDS}
     for source in sorted((ROOT / "tests").glob("*/*_test.c*")):
-        if not wanted(source, options.only) or source.suffix not in ((".cpp",) if options.no_gpu else (".cpp", ".cu")):
+        if not wanted(source, options.only) or source.suffix == (".cu" if options.no_gpu else ".cpp" if options.only_gpu else ""):
             continue
         name = source.relative_to(ROOT / "tests").with_suffix("")
         for ranks in ranks_of(source, options.long or options.np):
@@ -257,9 +273,10 @@ def run_tests(options, env):
             else:
                 for kind in options.kernels + (["on GPU"] if gpu_is_here() else []):
                     tests.append((f"{name} {kind} np {ranks}",
-                                  partial(run_kernels, command_of(source, KERNELS[kind], options), ranks, options, env)))
+                                  partial(run_kernels, kind, command_of(source, KERNELS[kind], options), ranks, options,
+                                          launches.get(kind), env)))
     for source in sorted((ROOT / "tests").glob("*/*_test.py")):
-        if not wanted(source, options.only) or options.np:
+        if not wanted(source, options.only) or options.np or options.only_gpu:
             continue
         name = str(source.relative_to(ROOT / "tests"))
         for part in parts_of(source, name):
@@ -268,6 +285,8 @@ def run_tests(options, env):
     tally = run_side_by_side(tests, options.jobs)
     if "as compiled" not in options.kernels and any(" emulated np " in name for name, _ in tests):
         print("note: kernels ran as the C++ compiler makes them, not as nvcc does (tests/ptx)")
+    if not options.only and (not options.np or 1 in options.np):
+        tally.failed += sum(show_missed(kind, launches[kind]) for kind in options.kernels if kind in watched.BUILDS)
     print(f"{tally.passed} passed, {tally.failed} failed, {tally.skipped} skipped")
     return 1 if tally.failed or tally.passed + tally.skipped == 0 else 0
 

@@ -9,6 +9,7 @@
 #include "espalier/base/arrays.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/base/kernels.hpp"
+#include "espalier/base/write_alike.hpp"
 #include "espalier/history/prune.hpp"
 
 namespace espalier {
@@ -118,10 +119,10 @@ void find_states(const Space& space, const BlockView<Space>& block, const RowSta
                       const auto needed = [&](std::int64_t i) {
                         return hits != nullptr && hits[i] != 0 ? RowState::kCached : RowState::kComputed;
                       };
-                      if (lane == 0) state[row] = needed(row);
+                      if (lane == 0) write_alike(state + row, needed(row));
                       const auto end = indptr[row + 1];
                       for (auto e = indptr[row] + lane; e < end; e += lanes)
-                        state[indices[e]] = needed(indices[e]);
+                        write_alike(state + indices[e], needed(indices[e]));
                     });
 }
 

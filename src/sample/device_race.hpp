@@ -29,6 +29,7 @@ __device__ inline void admit_by_warp(const Runner& runner, std::int64_t s, Runne
     left = behind ? left - half - 1 : half;
   }
   if (rank == s) return;
+  __syncwarp();  // all have looked, here and before they were asked who enters
   if (arrived < s) ++arrived;
   const auto lane = static_cast<std::int64_t>(threadIdx.x) % kWarp;
   for (auto last = arrived - 1; last > rank; last -= kWarp) {

@@ -13,6 +13,7 @@
 #include "espalier/base/device_algorithms.hpp"
 #include "espalier/base/host_device.hpp"
 #include "espalier/base/launch.hpp"
+#include "espalier/base/write_alike.hpp"
 #include "espalier/sample/draw.hpp"
 #include "samplers.inl.hpp"
 
@@ -73,7 +74,7 @@ void weigh(const Cuda& cuda, SamplerMode mode, Supports supports, std::uint64_t*
   for_each(cuda, "ladies_weigh", count, [=] __device__(std::int64_t k) {
     bool too_large = false;
     sums[k] = ladies_weight(sums[k], mode, &too_large);
-    if (too_large) overflow[supports.list_of(k)] = 1;
+    if (too_large) write_alike(overflow + supports.list_of(k), 1);
   });
 }
 
@@ -84,7 +85,7 @@ void prepare(const Cuda& cuda, SamplerMode mode, Supports supports, std::int64_t
     const auto list = supports.list_of(k), begin = supports.offsets[list];
     const auto weight = supports.weight(k);
     // Sums up to k that do not wrap are exact, so the first that does is less than what was added.
-    if (supports.prefix[k + 1] - supports.prefix[begin] < weight) overflow[list] = 1;
+    if (supports.prefix[k + 1] - supports.prefix[begin] < weight) write_alike(overflow + list, 1);
     const bool whole = supports.takes_all(list);
     if (!whole) nodes[k] = WeightTree::node(supports.prefix + begin, k - begin + 1);
     factors[k] = !whole                            ? 0.0

@@ -2,6 +2,7 @@
 
 #include "espalier/base/device_array.hpp"
 #include "espalier/base/launch.hpp"
+#include "espalier/base/write_alike.hpp"
 #include "gradient_reduction.inl.hpp"
 
 // One kernel for a list of tensors: blocks of row y of the grid visit tensor y.
@@ -91,8 +92,7 @@ __global__ void __launch_bounds__(kBlockThreads)
 void note_not_finite(const Cuda& cuda, const std::vector<const Matrix<float, Cuda>*>& tensors, int* flag) {
   for_each_element(cuda, "note_not_finite", list_of<const float>(tensors),
                    [=] __device__(int, std::int64_t, const float& x) {
-                     if (magnitude_bits(x) >= kInfinityBits)
-                       *flag = 1;  // whoever writes last writes the same
+                     if (magnitude_bits(x) >= kInfinityBits) write_alike(flag, 1);
                    });
 }
 

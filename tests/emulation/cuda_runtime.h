@@ -29,7 +29,11 @@
 #define __global__
 #define __device__
 #define __host__
+#ifdef ESPALIER_WATCH_RACES
+#define __shared__ static thread_local  // where it is found (watch.hpp)
+#else
 #define __shared__ static
+#endif
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -69,17 +73,26 @@ ESPALIER_VECTOR_TYPES(long long, longlong)
 ESPALIER_VECTOR_TYPES(unsigned long long, ulonglong)
 #undef ESPALIER_VECTOR_TYPES
 
+struct CUstream_st;
+
 namespace espalier_emulation {
 
-/// Runs invoke(closure) for every thread of the grid.
+/// Runs invoke(closure) for every thread of the grid, as work of `stream`.
 enum class BlockOrder { kShuffled, kRising };
-void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure,
+void run_grid(dim3 grid, dim3 block, void (*invoke)(void*), void* closure, CUstream_st* stream,
               BlockOrder order = BlockOrder::kShuffled);
 /// Waits at the block's barrier; returns the sum, over its threads, of `value`.
 int wait_for_block(int value);
-/// Waits for the lanes of `mask`; what each of them had: values[lane].
-const std::uint64_t* exchange_in_warp(unsigned mask, std::uint64_t value);
+/// Waits for the lanes of `mask`; what each of them had: values[lane]. Shuffles and votes leave
+/// open in which order lanes see each other's memory, a barrier does not.
+const std::uint64_t* exchange_in_warp(unsigned mask, std::uint64_t value, bool orders_memory = false);
 int lane();
+/// Ends the program, with what a thread of a kernel did.
+[[noreturn]] void give_up(const char* what);
+inline std::uint64_t read_lane(const std::uint64_t* values, unsigned mask, int lane) {
+  if ((mask >> lane & 1u) == 0) give_up("a shuffle reads a lane that takes no part in it");
+  return values[lane];
+}
 
 /// While one lives, no other thread of the process is in the runtime, a library or a kernel.
 class Turn {
@@ -126,7 +139,7 @@ inline int __syncthreads_or(int predicate) {
   return espalier_emulation::wait_for_block(predicate != 0) > 0;
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu) {
-  espalier_emulation::exchange_in_warp(mask, 0);
+  espalier_emulation::exchange_in_warp(mask, 0, true);
 }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
@@ -135,28 +148,29 @@ template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = warpSize) {
   const int lane = espalier_emulation::lane();
   const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
-  return espalier_emulation::from_bits<T>(values[lane / width * width + ((source % width) + width) % width]);
+  return espalier_emulation::from_bits<T>(
+      espalier_emulation::read_lane(values, mask, lane / width * width + ((source % width) + width) % width));
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = warpSize) {
   const int lane = espalier_emulation::lane();
   const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
   const int source = lane ^ lanes;
-  return source / width == lane / width ? espalier_emulation::from_bits<T>(values[source]) : value;
+  return source / width == lane / width ? espalier_emulation::from_bits<T>(espalier_emulation::read_lane(values, mask, source)) : value;
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
   const int lane = espalier_emulation::lane();
   const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
   const int source = lane + static_cast<int>(delta);
-  return source / width == lane / width ? espalier_emulation::from_bits<T>(values[source]) : value;
+  return source / width == lane / width ? espalier_emulation::from_bits<T>(espalier_emulation::read_lane(values, mask, source)) : value;
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize) {
   const int lane = espalier_emulation::lane();
   const auto* values = espalier_emulation::exchange_in_warp(mask, espalier_emulation::to_bits(value));
   const int source = lane - static_cast<int>(delta);
-  return lane % width >= static_cast<int>(delta) ? espalier_emulation::from_bits<T>(values[source]) : value;
+  return lane % width >= static_cast<int>(delta) ? espalier_emulation::from_bits<T>(espalier_emulation::read_lane(values, mask, source)) : value;
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   const auto* values = espalier_emulation::exchange_in_warp(mask, predicate != 0);
@@ -175,27 +189,44 @@ inline unsigned __activemask() {
   return 0xffffffffu;
 }
 
-// Atomics: one thread runs at a time.
-#define ESPALIER_ATOMIC(name, expression)    \
-  template <class T, class U>                \
-  T name(T* at, U operand) {                 \
-    const T old = *at;                       \
-    const T value = static_cast<T>(operand); \
-    *at = (expression);                      \
-    return old;                              \
+// Atomics. One thread runs at a time, so the value that is expected is there; who looks for races
+// sees that they are atomic.
+namespace espalier_emulation {
+template <class T>
+bool replace(T* at, T expected, T desired) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  static_assert(sizeof(T) == sizeof(Bits));
+  auto bits = static_cast<Bits>(to_bits(expected));
+  return __atomic_compare_exchange_n(reinterpret_cast<Bits*>(at), &bits, static_cast<Bits>(to_bits(desired)),
+                                     false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+template <class T>
+T look(const T* at) {
+  T value;
+  __atomic_load(const_cast<T*>(at), &value, __ATOMIC_RELAXED);
+  return value;
+}
+}  // namespace espalier_emulation
+#define ESPALIER_ATOMIC(name, expression)                             \
+  template <class T, class U>                                         \
+  T name(T* at, U operand) {                                          \
+    const T old = espalier_emulation::look(at);                       \
+    const T value = static_cast<T>(operand);                          \
+    espalier_emulation::replace(at, old, static_cast<T>(expression)); \
+    return old;                                                       \
   }
-ESPALIER_ATOMIC(atomicAdd, static_cast<T>(old + value))
-ESPALIER_ATOMIC(atomicSub, static_cast<T>(old - value))
-ESPALIER_ATOMIC(atomicOr, static_cast<T>(old | value))
-ESPALIER_ATOMIC(atomicAnd, static_cast<T>(old& value))
+ESPALIER_ATOMIC(atomicAdd, old + value)
+ESPALIER_ATOMIC(atomicSub, old - value)
+ESPALIER_ATOMIC(atomicOr, old | value)
+ESPALIER_ATOMIC(atomicAnd, old& value)
 ESPALIER_ATOMIC(atomicMax, old < value ? value : old)
 ESPALIER_ATOMIC(atomicMin, value < old ? value : old)
 ESPALIER_ATOMIC(atomicExch, value)
 #undef ESPALIER_ATOMIC
 template <class T>
 T atomicCAS(T* at, T expected, T desired) {
-  const T old = *at;
-  if (old == expected) *at = desired;
+  const T old = espalier_emulation::look(at);
+  if (old == expected) espalier_emulation::replace(at, old, desired);
   return old;
 }
 
@@ -358,6 +389,17 @@ namespace espalier_emulation {
 bool good_configuration(dim3 grid, dim3 block);
 bool is_of_this_device(cudaStream_t stream);
 bool good_argument(const void* pointer);
+/// Which kernels ran, by their places in the program, in a file of the folder
+/// ESPALIER_EMULATED_LAUNCHES.
+void note_launch(const void* kernel);
+/// `stream` reads, or writes, memory of the device.
+void note_read(cudaStream_t stream, const void* begin, std::size_t bytes);
+void note_write(cudaStream_t stream, void* begin, std::size_t bytes);
+#ifdef ESPALIER_WATCH_RACES
+#define ESPALIER_NO_RACES __attribute__((no_sanitize("thread")))
+#else
+#define ESPALIER_NO_RACES
+#endif
 /// Has the stream waited for what others did to the array that `pointer` lies in? From here on they
 /// must wait for it.
 bool may_read(const void* pointer, cudaStream_t stream);
@@ -386,13 +428,15 @@ cudaError_t espalier_emulation::run_kernel(void (*kernel)(P...), dim3 grid, dim3
     void (*kernel)(P...);
     void** arguments;
   } closure{kernel, arguments};
+  note_launch(reinterpret_cast<const void*>(kernel));
   run_grid(
       grid, block,
-      [](void* opaque) {
+      // The launch's, not the kernel's: nobody looks for races in it.
+      [](void* opaque) ESPALIER_NO_RACES {
         auto& call = *static_cast<Closure*>(opaque);
         call.kernel(*static_cast<std::remove_reference_t<P>*>(call.arguments[I])...);
       },
-      &closure);
+      &closure, stream);
   return cudaSuccess;
 }
 

@@ -6,8 +6,12 @@
 #include <vector>
 
 #include "cuda_runtime.h"
+#include "watch.hpp"
 
 namespace espalier_emulation {
+
+/// Of an environment variable.
+std::size_t number_from(const char* name, std::size_t otherwise);
 
 /// Is this the call that ESPALIER_EMULATED_REFUSAL names?
 bool refuses(const char* call);
@@ -23,8 +27,6 @@ bool is_pinned(const void* pointer);
 
 /// Of the kernel that runs, where it is known: give_up says it.
 void set_kernel_name(const char* name);
-/// Ends the program, with what a thread of a kernel did.
-[[noreturn]] void give_up(const char* what);
 /// For cudaGetLastError.
 cudaError_t note(cudaError_t error);
 
@@ -33,6 +35,24 @@ cudaError_t note(cudaError_t error);
 void deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data);
 /// Now.
 void deliver(CUstream_st* stream);
+
+/// A stream, for who looks for races: its strand, and what others wait for.
+struct StreamOrder {
+  watch::Strand strand;
+  watch::Moment asked, done;
+  unsigned number = 0;
+
+  /// What follows is done by the stream, behind what the host did before it asked for it; until
+  /// Strand::leave().
+  void begin() {
+    if (!watch::kRaces) return;
+    asked.release_alone();
+    strand.enter("a stream");
+    asked.acquire();
+  }
+};
+/// Of the default stream, where it is null.
+StreamOrder& order_of(CUstream_st* stream);
 
 /// Has `stream` waited for what was copied on other streams, or the host?
 bool has_seen_all_copies(CUstream_st* stream);

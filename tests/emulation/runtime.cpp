@@ -7,7 +7,9 @@
 //
 // Device memory is one range of addresses, without access except while a kernel runs or a copy is
 // made, so host code that follows a device pointer ends with a segmentation fault. The first
-// megabytes of new memory hold 0xff bytes (NaN, -1).
+// megabytes of new memory hold 0xff bytes (NaN, -1), or those of ESPALIER_EMULATED_FILL. What is
+// copied to the host is noted in a file of the folder ESPALIER_EMULATED_COPIES: a result that
+// depends on what nobody wrote differs by the fill.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -32,10 +34,7 @@ namespace {
 constexpr std::size_t kReserved = kDeviceAddresses, kAlignment = 512, kPage = std::size_t{2} << 20,
                       kFilled = std::size_t{4} << 20;  // pages that nobody touches cost no time
 
-std::size_t number_from(const char* name, std::size_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
+constexpr const char* kCopies = "ESPALIER_EMULATED_COPIES";
 
 // When streams last used an array, as far as who comes after them must wait.
 using Uses = std::map<const CUstream_st*, std::uint64_t>;
@@ -71,13 +70,16 @@ struct Memory {
   std::size_t in_use = 0, peak = 0, size = number_from("ESPALIER_EMULATED_MEMORY", std::size_t{8} << 30);
 
   Memory() {
+    // Where copies are compared with those of another process, addresses are the same.
+    void* const place =
+        reinterpret_cast<void*>(std::getenv(kCopies) == nullptr ? 0 : std::uintptr_t{0x200000000000});
     void* range =
-        mmap(nullptr, kReserved + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(place, kReserved + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) std::abort();
     base = static_cast<std::byte*>(range) + (kPage - reinterpret_cast<std::uintptr_t>(range) % kPage) % kPage;
     // Large pages where the kernel has some: access to few is given and taken sooner than to many.
     madvise(base, kReserved, MADV_HUGEPAGE);
-    unused[0] = kReserved;
+    unused[kAlignment] = kReserved - kAlignment;  // a gap before the first array
   }
 };
 Memory& memory() {
@@ -101,6 +103,7 @@ void give_access(bool given) {
 }
 void open_until(std::size_t bytes) {
   auto& m = memory();
+  watch::opened(m.base + m.open, bytes - m.open);
   m.open = bytes;
   if (pkey_mprotect(m.base, m.open, PROT_READ | PROT_WRITE, protection_key()) != 0) std::abort();
 }
@@ -113,6 +116,7 @@ std::recursive_mutex& turns() {
 }  // namespace
 
 Turn::Turn() {
+  watch::pass_over_host();
   turns().lock();
 }
 Turn::~Turn() {
@@ -127,6 +131,11 @@ DeviceAccess::DeviceAccess() {
 }
 DeviceAccess::~DeviceAccess() {
   if (--memory().accesses == 0) give_access(false);
+}
+
+std::size_t number_from(const char* name, std::size_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
 bool refuses(const char* call) {
@@ -184,12 +193,14 @@ struct CUstream_st {
   std::uint64_t copied = 0;                          // the moment of its last copy that nobody has
                                                      // waited for
   std::map<const CUstream_st*, std::uint64_t> seen;  // until when it has waited for others
+  StreamOrder order;
 };
 struct CUevent_st {
   int device = device_of_thread;
   std::chrono::steady_clock::time_point time;
   CUstream_st* stream = nullptr;
   std::uint64_t moment = 0;
+  watch::Moment recorded;
 };
 struct CUmemPoolHandle_st {};
 
@@ -210,6 +221,42 @@ std::map<const CUstream_st*, std::uint64_t> completed;  // until when the host h
 CUstream_st* default_stream() {
   static CUstream_st of_process;
   return &of_process;
+}
+
+// The host comes behind what the stream did.
+void wait_for(StreamOrder& order) {
+  if (!watch::kRaces) return;
+  order.begin();
+  order.done.release_alone();
+  watch::Strand::leave();
+  order.done.acquire();
+}
+
+// Of what is copied to the host, a line each: bytes and their digest.
+class Copies {
+ public:
+  void note(const void* from, std::size_t bytes) {
+    if (file_ == nullptr) return;
+    std::uint64_t digest = 14695981039346656037u;
+    for (std::size_t k = 0; k < bytes; ++k)
+      digest = (digest ^ static_cast<const unsigned char*>(from)[k]) * 1099511628211u;
+    std::fprintf(file_, "%zu bytes: %016llx\n", bytes, static_cast<unsigned long long>(digest));
+    std::fflush(file_);
+  }
+
+ private:
+  static std::FILE* open() {
+    const char* folder = std::getenv(kCopies);
+    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    return folder == nullptr
+               ? nullptr
+               : std::fopen((std::string(folder) + "/copies-" + (rank == nullptr ? "0" : rank)).c_str(), "a");
+  }
+  std::FILE* file_ = open();
+};
+Copies& copies() {
+  static Copies of_process;
+  return of_process;
 }
 
 void give_back(std::size_t keep) {
@@ -256,6 +303,7 @@ void deliver_until(const CUstream_st* stream, std::uint64_t moment) {
   std::erase_if(deliveries, [&](const Delivery& d) {
     if (d.stream != stream || d.moment > moment) return false;
     if (!d.data.empty()) std::memcpy(d.to, d.data.data(), d.data.size());
+    note_write(d.stream, d.to, d.data.size());
     return true;
   });
 }
@@ -270,6 +318,22 @@ void expect_no_delivery_to(const std::byte* begin, std::size_t bytes) {
 }
 
 }  // namespace
+
+StreamOrder& espalier_emulation::order_of(CUstream_st* stream) {
+  return (stream == nullptr ? default_stream() : stream)->order;
+}
+void espalier_emulation::note_read(CUstream_st* stream, const void* begin, std::size_t bytes) {
+  if (!watch::kRaces || !is_device_memory(begin)) return;
+  order_of(stream).begin();
+  watch::reads(begin, bytes);
+  watch::Strand::leave();
+}
+void espalier_emulation::note_write(CUstream_st* stream, void* begin, std::size_t bytes) {
+  if (!watch::kRaces || !is_device_memory(begin)) return;
+  order_of(stream).begin();
+  watch::writes(begin, bytes);
+  watch::Strand::leave();
+}
 
 bool espalier_emulation::may_read(const void* pointer, cudaStream_t stream) {
   const Turn turn;
@@ -384,6 +448,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* bus_id, int length, int device) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const Turn turn;
   *stream = new CUstream_st;
+  static unsigned made = 0;
+  (*stream)->order.number = made++;
   streams.insert(*stream);
   return cudaSuccess;
 }
@@ -398,6 +464,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const DeviceAccess late_copies_are_made;
   deliver(stream);
   complete_until(stream, moments);
+  wait_for(order_of(stream));
   if (stream != nullptr) stream->copied = 0;
   return cudaSuccess;
 }
@@ -413,12 +480,21 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   deliver_until(event->stream, event->moment);
   auto& seen = stream->seen[event->stream];
   seen = std::max(seen, event->moment);
+  if (watch::kRaces) {
+    stream->order.begin();
+    event->recorded.acquire();
+    watch::Strand::leave();
+  }
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
   const DeviceAccess late_copies_are_made;
   while (!deliveries.empty()) deliver(deliveries.front().stream);
-  for (const auto* stream : streams) complete_until(stream, moments);
+  for (auto* stream : streams) {
+    complete_until(stream, moments);
+    wait_for(stream->order);
+  }
+  wait_for(default_stream()->order);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -439,12 +515,18 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->time = std::chrono::steady_clock::now();
   event->stream = stream;
   event->moment = moments;
+  if (watch::kRaces) {
+    stream->order.begin();
+    event->recorded.release_alone();
+    watch::Strand::leave();
+  }
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const DeviceAccess late_copies_are_made;
   deliver_until(event->stream, event->moment);
   complete_until(event->stream, event->moment);
+  event->recorded.acquire();
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
@@ -486,6 +568,14 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 
+namespace {
+void fill(std::byte* begin, std::size_t bytes) {
+  static const int byte = static_cast<int>(number_from("ESPALIER_EMULATED_FILL", 0xff));
+  const DeviceAccess access;
+  std::memset(begin, byte, std::min(bytes, kFilled));
+}
+}  // namespace
+
 cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
   const Turn turn;
   auto& m = memory();
@@ -504,8 +594,9 @@ cudaError_t cudaMalloc(void** allocated, std::size_t bytes) {
       const DeviceAccess closed_again;  // what was open stays as it is
       open_until((offset + need + kPage - 1) / kPage * kPage);
     }
-    const DeviceAccess access;
-    std::memset(m.base + offset, 0xff, std::min(need, kFilled));
+    watch::allocated(m.base + offset, need, need);
+    fill(m.base + offset, need);
+    watch::allocated(m.base + offset, bytes, need);
     *allocated = m.base + offset;
     return cudaSuccess;
   }
@@ -523,10 +614,9 @@ cudaError_t cudaFree(void* allocated) {
   }
   const std::size_t size = found->second.bytes;
   expect_no_delivery_to(m.base + offset, size);
-  {
-    const DeviceAccess access;
-    std::memset(m.base + offset, 0xff, std::min(size, kFilled));
-  }
+  watch::allocated(m.base + offset, size, size);
+  fill(m.base + offset, size);
+  watch::freed(m.base + offset, size);
   m.used.erase(found);
   m.in_use -= size;
   auto at = m.unused.emplace(offset, size).first;
@@ -597,8 +687,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
       return copy.stream == stream && copy.from < begin + bytes && begin < copy.from + copy.bytes.size();
     });
     std::memmove(to, from, bytes);
+    note_read(stream, from, bytes);
+    note_write(stream, to, bytes);
+    if (!is_device_memory(to)) copies().note(from, bytes);
     return cudaSuccess;
   }
+  note_write(stream, to, bytes);
   memory().late_copies.push_back({to, from, bytes});
   const auto* const source = static_cast<const std::byte*>(from);
   if (is_pinned(source) != is_pinned(source + bytes)) {
@@ -613,5 +707,6 @@ cudaError_t cudaMemsetAsync(void* at, int byte, std::size_t bytes, cudaStream_t 
   if (bytes > 0 && !may_write(at, stream)) return note(cudaErrorInvalidValue);
   const DeviceAccess access;
   std::memset(at, byte, bytes);
+  note_write(stream, at, bytes);
   return cudaSuccess;
 }

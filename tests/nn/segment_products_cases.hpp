@@ -101,6 +101,9 @@ SegmentResults by_segments(const Space& space, const SegmentCase<T>& c, const Bl
   find_segments(space, block, c.relations, segments);
   transpose(space, block, transposed, &positions);
   order_by_source(space, block, positions, segments, order);
+  // Behind the segments the lists hold nothing.
+  for (auto* list : {&segments.rows, &segments.begins})
+    list->resize(static_cast<std::size_t>(segments.first.back()));
   const EntryWeights<T> weights{w.data.data(), c.heads};
   auto summed = filled_matrix(c.block.entries(), c.heads * c.width, 0.0);
   for (std::int64_t r = 0; r < c.relations; ++r) {

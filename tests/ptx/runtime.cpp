@@ -133,7 +133,7 @@ cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments
   if (const auto error = take_arguments(launch, arguments, stream); error != cudaSuccess) return error;
   shared_bytes = kernel.shared_bytes + dynamic;
   set_kernel_name(found->second.name.c_str());
-  run_grid(grid, block, run_thread, &launch,
+  run_grid(grid, block, run_thread, &launch, stream,
            found->second.looks_back ? BlockOrder::kRising : BlockOrder::kShuffled);
   set_kernel_name(nullptr);
   return cudaSuccess;

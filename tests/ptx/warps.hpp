@@ -27,7 +27,7 @@ inline int wait_for_threads(bool yes) {
   return espalier_emulation::wait_for_block(yes ? 1 : 0);
 }
 inline void wait_for_lanes(std::uint32_t mask) {
-  espalier_emulation::exchange_in_warp(mask, 0);
+  espalier_emulation::exchange_in_warp(mask, 0, true);
 }
 
 // Shuffles. The lowest five bits of `bounds` clamp the lane that is read, the bits from the

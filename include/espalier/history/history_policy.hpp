@@ -35,10 +35,11 @@ namespace espalier {
 
 /// A needed row of H[l].
 struct HistoryCandidate {
-  std::uint64_t score = 0;  ///< the bits of a float64: numbers >= 0 compare as their bits do
-  std::int64_t vertex = 0;  ///< global id
-  std::int64_t place = 0;   ///< row k >= 0 of N[l], or ~j: row j of C[l] (PrunedLayer::place)
-  bool recomputed = false;  ///< could be read, and was computed
+  std::uint64_t score = 0;     ///< the bits of a float64: numbers >= 0 compare as their bits do
+  std::int64_t vertex = 0;     ///< global id
+  std::int64_t place = 0;      ///< row k >= 0 of N[l], or ~j: row j of C[l] (PrunedLayer::place)
+  bool recomputed = false;     ///< could be read, and was computed
+  std::uint8_t zeros[7] = {};  ///< so that no byte that travels is left unwritten
 
   bool cached() const { return place < 0; }
   /// Was the row in the cache?
