@@ -3,9 +3,11 @@
 // nodes a page lies near the thread that will work on it (docs/cores.md). Counted as page faults.
 // Products deal blocks of rows to whichever thread is free, so of theirs nothing can be counted.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <omp.h>
 #include <sys/resource.h>
 
+#include <cstdlib>
 #include <functional>
 #include <numeric>
 
@@ -47,6 +49,22 @@ void expect_shared(const char* what, const std::function<void()>& work) {
                                   << " by the other";
 }
 
+// MALLOC_PERTURB_, with which tests/run.py starts tests, has the C library fill what it gives.
+class UnfilledMemory {
+ public:
+  UnfilledMemory() { fill_with(0); }
+  ~UnfilledMemory() {
+    if (const char* with = std::getenv("MALLOC_PERTURB_")) fill_with(std::atoi(with));
+  }
+
+ private:
+  static void fill_with([[maybe_unused]] int byte) {
+#ifdef __GLIBC__
+    mallopt(M_PERTURB, byte);
+#endif
+  }
+};
+
 bool allocator_is_watched() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return true;
@@ -57,6 +75,7 @@ bool allocator_is_watched() {
 
 TEST(FirstTouch, IsByTheThreadsThatWork) {
   if (allocator_is_watched()) GTEST_SKIP() << "the sanitizer's allocator touches pages by itself";
+  const UnfilledMemory unfilled;
   const Cpu cpu{kTeam};
   const auto n = kTouchedRows, f = kTouchedColumns;
   Matrix<float> x;
