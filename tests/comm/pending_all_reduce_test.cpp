@@ -1,4 +1,4 @@
-// ranks: 1 2 3 4 6
+// ranks: 1 2 3 6
 // long ranks: 8
 // Laws: a pending all-reduce is the all-reduce, floats in the order of ranks; several at once,
 // begun in whatever order; its books are the all-reduce's.
