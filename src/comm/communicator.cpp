@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "espalier/base/clock.hpp"
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/grid.hpp"
+#include "espalier/comm/pending_all_reduce.hpp"
 #include "espalier/comm/traffic.hpp"
 #include "mpi_check.hpp"
 
@@ -16,6 +18,9 @@ namespace espalier {
 namespace {
 
 constexpr int kExchangeTag = 7;
+constexpr int kReduceTag = 8;  // and those behind it, two for each number
+
+std::atomic<int> under_way = 0;
 
 template <class T>
 MPI_Datatype mpi_type() {
@@ -37,20 +42,26 @@ void for_each_piece(std::int64_t bytes, Piece piece) {
     piece(offset, static_cast<int>(std::min(kMessageBytes, bytes - offset)));
 }
 
-bool all_done(std::vector<MPI_Request>& requests) {
-  int done = 0;
-  ESPALIER_MPI(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
-  if (done != 0) requests.clear();
-  return done != 0;
+}  // namespace
+
+int exchanges_under_way() {
+  return under_way;
 }
 
-}  // namespace
+bool PendingExchange::all_done() {
+  int done = 0;
+  ESPALIER_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE));
+  if (done == 0) return false;
+  requests_.clear();
+  --espalier::under_way;
+  return true;
+}
 
 PendingExchange::~PendingExchange() {
   constexpr double kPatienceSeconds = 10;
   if (requests_.empty()) return;
   const double deadline = now() + kPatienceSeconds;
-  while (!all_done(requests_)) {
+  while (!all_done()) {
     ESPALIER_CHECK(now() < deadline, "an exchange was dropped and {} messages do not arrive",
                    requests_.size());
     usleep(1000);
@@ -69,7 +80,7 @@ PendingExchange& PendingExchange::operator=(PendingExchange&& other) noexcept {
 }
 
 void PendingExchange::progress() {
-  if (!requests_.empty()) all_done(requests_);
+  if (!requests_.empty()) all_done();
 }
 
 void PendingExchange::finish() {
@@ -77,6 +88,7 @@ void PendingExchange::finish() {
   const InCollective here("all-to-all-v", label_, ranks_);
   ESPALIER_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
   requests_.clear();
+  --espalier::under_way;
 }
 
 Communicator::Communicator(MPI_Comm handle, bool owned, std::shared_ptr<Traffic> traffic)
@@ -194,6 +206,31 @@ std::vector<std::int64_t> Communicator::exchange_counts(std::span<const std::int
 
 // Receives are posted before sends, and both sides cut a large message at the same places. Each
 // rank begins with its neighbour, so that not all send to rank 0 first.
+template <class To, class From>
+PendingExchange Communicator::begin_messages(const To& to, const From& from, int tag,
+                                             std::string_view label) const {
+  PendingExchange exchange(label, size_);
+  auto& requests = exchange.requests_;
+  for (int step = 1; step < size_; ++step) {
+    const int peer = (rank_ + size_ - step) % size_;
+    const std::span<std::byte> in = from(peer);
+    for_each_piece(std::ssize(in), [&](std::int64_t offset, int count) {
+      ESPALIER_MPI(
+          MPI_Irecv(in.data() + offset, count, MPI_BYTE, peer, tag, handle_, &requests.emplace_back()));
+    });
+  }
+  for (int step = 1; step < size_; ++step) {
+    const int peer = (rank_ + step) % size_;
+    const std::span<const std::byte> out = to(peer);
+    for_each_piece(std::ssize(out), [&](std::int64_t offset, int count) {
+      ESPALIER_MPI(
+          MPI_Isend(out.data() + offset, count, MPI_BYTE, peer, tag, handle_, &requests.emplace_back()));
+    });
+  }
+  if (!requests.empty()) ++under_way;
+  return exchange;
+}
+
 PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
                                                        std::span<const std::int64_t> send_counts,
                                                        void* received,
@@ -203,31 +240,89 @@ PendingExchange Communicator::begin_all_to_all_v_bytes(const void* send,
       static_cast<int>(send_counts.size()) == size_ && static_cast<int>(receive_counts.size()) == size_,
       "{} and {} counts for {} ranks", send_counts.size(), receive_counts.size(), size_);
   const auto from = begins_of(send_counts, item), to = begins_of(receive_counts, item);
-  const auto* out = static_cast<const std::byte*>(send);
-  auto* in = static_cast<std::byte*>(received);
-  PendingExchange exchange(label, size_);
-  auto& requests = exchange.requests_;
-  for (int step = 1; step < size_; ++step) {
-    const int peer = (rank_ + size_ - step) % size_;
-    const auto p = static_cast<std::size_t>(peer);
-    for_each_piece(to[p + 1] - to[p], [&](std::int64_t offset, int count) {
-      ESPALIER_MPI(MPI_Irecv(in + to[p] + offset, count, MPI_BYTE, peer, kExchangeTag, handle_,
-                             &requests.emplace_back()));
-    });
-  }
-  for (int step = 1; step < size_; ++step) {
-    const int peer = (rank_ + step) % size_;
-    const auto p = static_cast<std::size_t>(peer);
-    for_each_piece(from[p + 1] - from[p], [&](std::int64_t offset, int count) {
-      ESPALIER_MPI(MPI_Isend(out + from[p] + offset, count, MPI_BYTE, peer, kExchangeTag, handle_,
-                             &requests.emplace_back()));
-    });
-  }
-  const auto me = static_cast<std::size_t>(rank_);
-  std::copy_n(out + from[me], from[me + 1] - from[me], in + to[me]);
+  const auto part_of = [](auto* bytes, const std::vector<std::int64_t>& begins, int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    return std::span(bytes + begins[r], static_cast<std::size_t>(begins[r + 1] - begins[r]));
+  };
+  const auto out = [&](int peer) { return part_of(static_cast<const std::byte*>(send), from, peer); };
+  const auto in = [&](int peer) { return part_of(static_cast<std::byte*>(received), to, peer); };
+  auto exchange = begin_messages(out, in, kExchangeTag, label);
+  std::ranges::copy(out(rank_), in(rank_).begin());
   traffic_->book(label, all_to_all_volume(send_counts, receive_counts, item, rank_));
   return exchange;
 }
+
+// ---- an all-reduce that does not wait ----
+
+template <class T>
+void PendingAllReduce<T>::begin(const Communicator& comm, std::span<T> values, Reduction reduction,
+                                int number, std::string_view label) {
+  ESPALIER_CHECK(stage_ == Stage::kDone, "an all-reduce of {} numbers is under way", values_.size());
+  comm_ = &comm;
+  values_ = values;
+  reduction_ = reduction;
+  tag_ = kReduceTag + 2 * number;
+  label_ = label;
+  const auto mine = part(comm.rank());
+  others_.resize(mine.size() * static_cast<std::size_t>(comm.size()));
+  const auto of_mine = [&](int peer) {
+    return std::as_writable_bytes(
+        std::span(others_).subspan(static_cast<std::size_t>(peer) * mine.size(), mine.size()));
+  };
+  exchange_ = comm.begin_messages([&](int peer) { return std::as_bytes(part(peer)); }, of_mine, tag_, label);
+  if (comm.size() > 1)
+    comm.traffic().book(label,
+                        all_reduce_volume(static_cast<std::int64_t>(values.size_bytes()), comm.size()));
+  stage_ = Stage::kScatter;
+}
+
+template <class T>
+std::span<T> PendingAllReduce<T>::part(int rank) const {
+  const auto range = even_range(std::ssize(values_), comm_->size(), rank);
+  return values_.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
+}
+
+// My part of all ranks, in their order; then to all.
+template <class T>
+void PendingAllReduce<T>::gather() {
+  const auto mine = part(comm_->rank());
+  const auto own = static_cast<std::size_t>(comm_->rank()) * mine.size();
+  std::ranges::copy(mine, others_.begin() + static_cast<std::ptrdiff_t>(own));
+  const auto ranks = static_cast<std::size_t>(comm_->size());
+  for (std::size_t k = 0; k < mine.size(); ++k) {
+    T whole = others_[k];
+    for (std::size_t r = 1; r < ranks; ++r) {
+      const T next = others_[r * mine.size() + k];
+      whole = reduction_ == Reduction::kSum   ? static_cast<T>(whole + next)
+              : reduction_ == Reduction::kMin ? std::min(whole, next)
+                                              : std::max(whole, next);
+    }
+    mine[k] = whole;
+  }
+  exchange_ =
+      comm_->begin_messages([&](int) { return std::as_bytes(mine); },
+                            [&](int peer) { return std::as_writable_bytes(part(peer)); }, tag_ + 1, label_);
+  stage_ = Stage::kGather;
+}
+
+template <class T>
+bool PendingAllReduce<T>::advance(bool waits) {
+  if (stage_ == Stage::kDone) return true;
+  if (waits)
+    exchange_.finish();
+  else
+    exchange_.progress();
+  if (exchange_.under_way()) return false;
+  if (stage_ == Stage::kScatter)
+    gather();
+  else
+    stage_ = Stage::kDone;
+  return stage_ == Stage::kDone;
+}
+
+template class PendingAllReduce<float>;
+template class PendingAllReduce<std::int64_t>;
+template class PendingAllReduce<std::uint64_t>;
 
 void agree(const Communicator& comm, const std::function<void()>& work) {
   ExitCode code = ExitCode::kDone;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "espalier/base/clock.hpp"
+#include "espalier/comm/progress_thread.hpp"
 #include "mpi_check.hpp"
 
 namespace espalier {
@@ -73,6 +74,7 @@ Communicator start(int* argc, char*** argv) {
 Session::Session(int* argc, char*** argv) : world_(start(argc, argv)) {}
 
 Session::~Session() {
+  end_progress_calls();
   MPI_Finalize();
 }
 
@@ -99,6 +101,7 @@ Communicator join_session(std::optional<int> handle) {
     prepare_open_mpi();
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     std::atexit([] {
+      end_progress_calls();
       if (mpi_is_running()) MPI_Finalize();
     });
   }

@@ -292,13 +292,21 @@ void Network<T, Space>::add_gradient_of_jump(const Space& space, int layer, M& g
 template <class T, class Space>
 void Network<T, Space>::backward(const Space& space, std::span<const BlockView<Space>> blocks,
                                  const InputRows<T, Space>& rows, const Pass& pass, const M& dlogits,
-                                 std::vector<M>& gradients, const InputGradients<T, Space>& dinput) {
+                                 std::vector<M>& gradients, const InputGradients<T, Space>& dinput,
+                                 const std::function<void(std::size_t)>& has_groups) {
   const auto input = in_matrices(rows, widened_);
   gradients.resize(parameters_.size());
   for (std::size_t k = 0; k < parameters_.size(); ++k)
     gradients[k].resize(parameters_[k].value.rows, parameters_[k].value.columns);
+  std::size_t groups = 0;
+  const auto has_another_group = [&] {
+    ++groups;
+    if (has_groups) has_groups(groups);
+  };
+  has_another_group();
   if (jumps()) {
     backward_of_jump(space, dlogits, gradients);
+    has_another_group();
     gradient_.resize(jumped_.rows, shape_.hidden);
     fill_zero(space, gradient_.data);
   }
@@ -317,8 +325,10 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
                                    gradients_of(layer, gradients), dx);
     backward_of_input(space, layer, blocks[layer - 1].rows, x, dz, gradients, dx);
     std::swap(gradient_, next_gradient_);
+    has_another_group();
   }
   backward_of_begin(space, blocks[0], input, pass, gradients, dinput);
+  has_another_group();
 }
 
 template <class T, class Space>

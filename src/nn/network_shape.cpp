@@ -1,6 +1,7 @@
 #include "espalier/nn/network_shape.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -213,6 +214,25 @@ std::vector<InputTensor> input_tensors(const NetworkShape& shape) {
     tensors.push_back({"input.bias." + type.name, {"bias", 1, shape.hidden, Start::kZero}, t, true});
   }
   return tensors;
+}
+
+std::vector<GradientGroup> gradient_groups(const NetworkShape& shape) {
+  std::vector<GradientGroup> groups;
+  std::size_t next = 0;
+  const auto add = [&](const auto& tensors, const auto& shape_of) {
+    GradientGroup group = {.first = next, .count = tensors.size()};
+    for (const auto& tensor : tensors) group.numbers += std::llround(shape_of(tensor).numbers());
+    groups.push_back(group);
+    next += group.count;
+  };
+  const auto itself = [](const TensorShape& tensor) { return tensor; };
+  for (const auto& layer : network_layers(shape)) add(layer.tensors, itself);
+  add(input_tensors(shape), [](const InputTensor& tensor) { return tensor.shape; });
+  add(shape.task_tensors, itself);
+  // first to last: layers, input, task
+  std::reverse(groups.begin(), groups.end() - 2);
+  std::rotate(groups.begin(), groups.end() - 1, groups.end());
+  return groups;
 }
 
 NetworkSize network_size(const NetworkShape& shape) {

@@ -13,6 +13,7 @@
 #include "espalier/plan/planned_job.hpp"
 #include "espalier/sample/counted_work.hpp"
 #include "espalier/train/evaluator.hpp"
+#include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/task.hpp"
 #include "fitted.hpp"
 
@@ -115,11 +116,13 @@ Footprint network(const Estimate& e) {
   const bool exact = e.job.config.train.reproducible;
   const double state = e.job.config.train.optimizer == "adam" ? 2 : 1;
   // Weights, optimiser, gradients; this rank's rows of the best weights; a flat gradient per
-  // minibatch of a step, and their sum.
+  // minibatch of a step, and their sum; in pieces, this rank's part of those of all others.
   auto sum = Footprint()
                  .add(4 * parameters, 2 + state)
                  .add(4 * parameters / static_cast<double>(e.job.ranks))
                  .add(4 * parameters, exact ? e.minibatches_per_step() : 1);
+  const auto pieces = reduction_pieces(gradient_groups(e.network), static_cast<int>(e.job.ranks)).size();
+  if (pieces > 1 && !e.job.gpu) sum.add((exact ? 8 : 4) * parameters);
   return exact ? sum.add(8 * parameters) : sum;
 }
 

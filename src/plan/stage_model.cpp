@@ -11,6 +11,7 @@
 #include "espalier/nn/network_work.hpp"
 #include "espalier/plan/job_shapes.hpp"
 #include "espalier/sample/epoch_plan.hpp"
+#include "espalier/train/gradient_reduction.hpp"
 #include "espalier/train/task.hpp"
 
 namespace espalier {
@@ -122,10 +123,12 @@ std::vector<Cost> fetch_costs(const PlannedJob& in) {
   return costs;
 }
 
-// train/gradient_reduction.cpp: floats, or integers after a bound for each tensor; statistics in
-// the same way.
+// train/gradient_reduction.hpp: floats, or integers after a bound for each tensor, piece by piece;
+// statistics in the same way.
 Cost reduce_cost(const PlannedJob& in) {
-  const auto size = network_size(network_of(in));
+  const auto network = network_of(in);
+  const auto size = network_size(network);
+  const auto groups = gradient_groups(network);
   const bool exact = in.job.config.train.reproducible;
   Cost step;
   const auto reduce = [&](double numbers, std::int64_t tensors) {
@@ -133,7 +136,15 @@ Cost reduce_cost(const PlannedJob& in) {
     if (exact) step += all_reduce_cost(8 * tensors, in.epoch.ranks);
     step += all_reduce_cost(static_cast<std::int64_t>((exact ? 8 : 4) * numbers), in.epoch.ranks);
   };
-  reduce(size.parameters, size.tensors);
+  std::size_t group = 0;
+  for (const auto end : in.job.gpu ? std::vector{groups.size()} : reduction_pieces(groups, in.epoch.ranks)) {
+    GradientGroup piece;
+    for (; group < end; ++group) {
+      piece.count += groups[group].count;
+      piece.numbers += groups[group].numbers;
+    }
+    reduce(static_cast<double>(piece.numbers), static_cast<std::int64_t>(piece.count));
+  }
   const auto divisors = size.statistic_tensors;  // a number for each, in one tensor
   reduce(size.statistics + static_cast<double>(divisors), divisors + (divisors > 0));
   return steps_of(in) * step;

@@ -26,6 +26,25 @@ void find_units<Cpu>(const Cpu&, const Buffer<std::uint64_t>& bounds, std::int64
 }
 
 template class GradientReductionOn<Cpu>;
+template class NetworkReductionOn<Cpu>;
+
+std::vector<std::size_t> reduction_pieces(std::span<const GradientGroup> groups, int ranks) {
+  constexpr std::int64_t kLeast = 1 << 14, kLeastOfRank = 1 << 11;  // numbers
+  const auto least = std::max(kLeast, kLeastOfRank * ranks);
+  std::vector<std::size_t> ends;
+  std::int64_t numbers = 0;
+  for (std::size_t k = 0; k < groups.size() && ranks > 1; ++k) {
+    numbers += groups[k].numbers;
+    if (numbers < least) continue;
+    ends.push_back(k + 1);
+    numbers = 0;
+  }
+  if (ends.empty() || numbers > 0)
+    ends.push_back(groups.size());
+  else
+    ends.back() = groups.size();
+  return ends;
+}
 
 double reproducible_sum(const Communicator& comm, const std::vector<double>& mine) {
   double bound = 0;

@@ -114,5 +114,6 @@ void find_units<Cuda>(const Cuda& cuda, const DeviceArray<std::uint64_t>& bounds
 }
 
 template class GradientReductionOn<Cuda>;
+template class NetworkReductionOn<Cuda>;
 
 }  // namespace espalier

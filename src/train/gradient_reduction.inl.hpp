@@ -145,39 +145,161 @@ void GradientReductionOn<Space>::add(const std::vector<const Matrix<float, Space
 }
 
 template <class Space>
-void GradientReductionOn<Space>::finish(std::int64_t contributions,
-                                        const std::vector<Matrix<float, Space>*>& sums) {
-  if (reproducible_)
-    finish_exact(contributions, sums);
-  else
-    finish_float(sums);
+void GradientReductionOn<Space>::finish(std::int64_t contributions, const Sums& sums) {
+  if constexpr (std::is_same_v<Space, Cpu>)
+    while (!advance(/*waits=*/true)) continue;
+  if (stage_ == Stage::kNotBegun) {
+    if (reproducible_) {
+      find_bounds(sums);
+      reduce_flat(comm_, bounds_, Reduction::kMax);
+      add_up_fixed(contributions, sums);
+      reduce_flat(comm_, fixed_, Reduction::kSum);
+    } else {
+      have_floats(total_size(list_of<float>(sums)));
+      reduce_flat(comm_, kept_.front(), Reduction::kSum);
+    }
+  }
+  put_sums(sums);
+  stage_ = Stage::kNotBegun;
   contributions_ = 0;
 }
 
+// A rank without a minibatch adds nothing.
 template <class Space>
-void GradientReductionOn<Space>::finish_float(const std::vector<Matrix<float, Space>*>& sums) {
+void GradientReductionOn<Space>::have_floats(std::int64_t numbers) {
   if (kept_.empty()) kept_.emplace_back();
-  auto& flat = kept_.front();
-  const auto to = list_of<float>(sums);
-  if (contributions_ == 0) make_zeros(space_, total_size(to), flat);
-  reduce_flat(comm_, flat, Reduction::kSum);
-  copy_flat(space_, flat.data(), to);
+  if (contributions_ == 0) make_zeros(space_, numbers, kept_.front());
 }
 
 template <class Space>
-void GradientReductionOn<Space>::finish_exact(std::int64_t contributions,
-                                              const std::vector<Matrix<float, Space>*>& sums) {
-  const auto to = list_of<float>(sums);
-  const auto kept = [&](std::size_t m) { return list_like<const float>(to, kept_[m].data()); };
-  make_zeros(space_, std::ssize(to), bounds_);
-  for (std::size_t m = 0; m < contributions_; ++m) raise_bounds<Space>(space_, kept(m), bounds_);
-  reduce_flat(comm_, bounds_, Reduction::kMax);
-  units_.resize(to.size());
+void GradientReductionOn<Space>::find_bounds(const Sums& sums) {
+  const auto shapes = list_of<float>(sums);
+  make_zeros(space_, std::ssize(shapes), bounds_);
+  for (std::size_t m = 0; m < contributions_; ++m)
+    raise_bounds<Space>(space_, list_like<const float>(shapes, kept_[m].data()), bounds_);
+}
+
+template <class Space>
+void GradientReductionOn<Space>::add_up_fixed(std::int64_t contributions, const Sums& sums) {
+  const auto shapes = list_of<float>(sums);
+  units_.resize(shapes.size());
   find_units<Space>(space_, bounds_, contributions, units_);
-  make_zeros(space_, total_size(to), fixed_);
-  for (std::size_t m = 0; m < contributions_; ++m) add_fixed(space_, kept(m), units_.data(), fixed_.data());
-  reduce_flat(comm_, fixed_, Reduction::kSum);
-  from_fixed(space_, fixed_.data(), units_.data(), to);
+  make_zeros(space_, total_size(shapes), fixed_);
+  for (std::size_t m = 0; m < contributions_; ++m)
+    add_fixed(space_, list_like<const float>(shapes, kept_[m].data()), units_.data(), fixed_.data());
+}
+
+template <class Space>
+void GradientReductionOn<Space>::put_sums(const Sums& sums) {
+  const auto to = list_of<float>(sums);
+  if (reproducible_)
+    from_fixed(space_, fixed_.data(), units_.data(), to);
+  else
+    copy_flat(space_, kept_.front().data(), to);
+}
+
+template <class Space>
+void GradientReductionOn<Space>::begin(std::int64_t contributions, const Sums& sums,
+                                       int number) requires std::is_same_v<Space, Cpu> {
+  begun_contributions_ = contributions;
+  begun_sums_ = sums;
+  number_ = 2 * number;
+  if (reproducible_) {
+    find_bounds(sums);
+    pending_bounds_.begin(comm_, bounds_, Reduction::kMax, number_, "reduce");
+    stage_ = Stage::kBounds;
+  } else {
+    have_floats(total_size(list_of<float>(sums)));
+    pending_floats_.begin(comm_, kept_.front(), Reduction::kSum, number_, "reduce");
+    stage_ = Stage::kSums;
+  }
+}
+
+template <class Space>
+bool GradientReductionOn<Space>::advance(bool waits) requires std::is_same_v<Space, Cpu> {
+  if (stage_ == Stage::kBounds && pending_bounds_.advance(waits)) {
+    add_up_fixed(begun_contributions_, begun_sums_);
+    pending_fixed_.begin(comm_, fixed_, Reduction::kSum, number_ + 1, "reduce");
+    stage_ = Stage::kSums;
+    return false;
+  }
+  if (stage_ == Stage::kSums &&
+      (reproducible_ ? pending_fixed_.advance(waits) : pending_floats_.advance(waits)))
+    stage_ = Stage::kArrived;
+  return stage_ == Stage::kNotBegun || stage_ == Stage::kArrived;
+}
+
+// ---- a network's ----
+
+template <class Space>
+NetworkReductionOn<Space>::NetworkReductionOn(const Space& space, const CommunicatorOn<Space>& comm,
+                                              bool reproducible, std::vector<GradientGroup> groups)
+    : ends_(std::is_same_v<Space, Cpu> ? reduction_pieces(groups, comm.size())
+                                       : std::vector<std::size_t>{groups.size()}) {
+  std::size_t group = 0;
+  for (const auto end : ends_) {
+    auto& piece = pieces_.emplace_back();
+    piece.reduction = std::make_unique<GradientReductionOn<Space>>(space, comm, reproducible);
+    for (; group < end; ++group)
+      for (std::size_t k = 0; k < groups[group].count; ++k) piece.tensors.push_back(groups[group].first + k);
+  }
+}
+
+template <class Space>
+template <class OneMatrix, class Of>
+std::vector<OneMatrix*> NetworkReductionOn<Space>::tensors_of(const Piece& piece, Of& gradients) {
+  std::vector<OneMatrix*> tensors;
+  for (const auto k : piece.tensors) tensors.push_back(&gradients[k]);
+  return tensors;
+}
+
+template <class Space>
+void NetworkReductionOn<Space>::add(const Gradients& gradients) {
+  for (auto& piece : pieces_) piece.reduction->add(tensors_of<const Matrix<float, Space>>(piece, gradients));
+}
+
+template <class Space>
+void NetworkReductionOn<Space>::add_groups(Gradients& gradients, std::size_t groups,
+                                           std::int64_t contributions) {
+  ESPALIER_CHECK(in_pieces(), "{} groups of one piece", groups);
+  advance_from(0, /*waits=*/false);
+  std::size_t until = begun_;
+  for (; until < pieces_.size() && ends_[until] <= groups; ++until)
+    pieces_[until].reduction->add(tensors_of<const Matrix<float, Space>>(pieces_[until], gradients));
+  begin_pieces(until, gradients, contributions);
+}
+
+// Pieces below `until`, whose contributions of this rank are all there.
+template <class Space>
+void NetworkReductionOn<Space>::begin_pieces(std::size_t until, Gradients& gradients,
+                                             std::int64_t contributions) {
+  if constexpr (std::is_same_v<Space, Cpu>)
+    for (; begun_ < until; ++begun_)
+      pieces_[begun_].reduction->begin(contributions,
+                                       tensors_of<Matrix<float, Space>>(pieces_[begun_], gradients),
+                                       static_cast<int>(begun_));
+}
+
+// `waits` for messages of the first, and looks for those of the others. Has the first all?
+template <class Space>
+bool NetworkReductionOn<Space>::advance_from(std::size_t first, bool waits) {
+  bool arrived = true;
+  if constexpr (std::is_same_v<Space, Cpu>)
+    for (std::size_t k = first; k < begun_; ++k) {
+      const bool has_all = pieces_[k].reduction->advance(waits && k == first);
+      if (k == first) arrived = has_all;
+    }
+  return arrived;
+}
+
+template <class Space>
+void NetworkReductionOn<Space>::finish(std::int64_t contributions, Gradients& gradients) {
+  if (in_pieces()) begin_pieces(pieces_.size(), gradients, contributions);
+  for (std::size_t k = 0; k < pieces_.size(); ++k) {
+    while (!advance_from(k, /*waits=*/true)) continue;
+    pieces_[k].reduction->finish(contributions, tensors_of<Matrix<float, Space>>(pieces_[k], gradients));
+  }
+  begun_ = 0;
 }
 
 }  // namespace espalier

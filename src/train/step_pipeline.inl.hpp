@@ -79,6 +79,7 @@ void StepPipelineOn<Space>::booked_to(const Epoch* epoch, Work work) {
 
 template <class Space>
 TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, EdgesOn<Space>& edges) {
+  progress_.rest();
   if (begun_.empty()) begin_step();
   auto begun = std::move(begun_.front());
   begun_.pop_front();
@@ -94,6 +95,7 @@ TrainingStepOn<Space> StepPipelineOn<Space>::next(InputMatrices<Space>& rows, Ed
   }
   if (begun.step.drawn) drawn_.add(*begun.step.drawn);
   look_ahead();
+  progress_.run();
   return step;
 }
 
@@ -275,6 +277,7 @@ SampleCounts StepPipelineOn<Space>::counts_of_epoch() const {
 
 template <class Space>
 void StepPipelineOn<Space>::leave() {
+  progress_.rest();
   begun_.clear();
   told_epoch_ = 0;
   next_epoch_.reset();

@@ -6,7 +6,9 @@ namespace espalier {
 
 // Asking for the answer would make the host wait for the step.
 bool note_divergence(const Cuda& cuda, const std::vector<Matrix<float, Cuda>>& gradients, int* flag) {
-  note_not_finite(cuda, pointers_to<const Matrix<float, Cuda>>(gradients), flag);
+  std::vector<const Matrix<float, Cuda>*> tensors;
+  for (const auto& gradient : gradients) tensors.push_back(&gradient);
+  note_not_finite(cuda, tensors, flag);
   return false;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "espalier/base/arrays.hpp"
@@ -27,13 +28,6 @@ bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradie
 // The stage of an epoch that changes weights.
 inline constexpr const char* kOptimizer = "optimizer";
 
-template <class Matrix, class Matrices>
-std::vector<Matrix*> pointers_to(Matrices& matrices) {
-  std::vector<Matrix*> pointers;
-  for (auto& matrix : matrices) pointers.push_back(&matrix);
-  return pointers;
-}
-
 template <class Space>
 TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
     : space_(space),
@@ -50,7 +44,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
                   .weight_decay = job.config.train.weight_decay,
                   .weight_decay_on = job.config.train.weight_decay_on},
                  network_.parameters()),
-      reduction_(space, job.grid.world(), job.config.train.reproducible),
+      reduction_(space, job.grid.world(), job.config.train.reproducible, gradient_groups(network_.shape())),
       clock_(space, timers_),
       pipeline_(space, steps_of(job_), hooks_, clock_) {
   for (const auto& parameter : network_.parameters())
@@ -229,14 +223,14 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
   using Scope = typename StageClock<Space>::Scope;
   const auto begin = plan.step_begin(step), end = plan.step_end(step);
   const double weight = job_.task.weight(plan, begin, end), scale = weight > 0 ? 1.0 / weight : 0.0;
-  for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, scale);
+  for (std::size_t m = 0; m < work.minibatches.size(); ++m) run_minibatch(work, m, plan, end - begin, scale);
   {
     const Scope time(clock_, kFetch);
     for (const auto& hook : hooks_) hook->end(space_, work.number);
   }
   {
     const Scope time(clock_, "reduce");
-    reduction_.finish(end - begin, pointers_to<Matrix<float, Space>>(gradients_));
+    reduction_.finish(end - begin, gradients_);
     if (note_divergence(space_, gradients_, diverged_.data())) diverge("gradient", step + 1);
     for (const auto& hook : hooks_) hook->reduced(space_, end - begin, gradients_);
   }
@@ -248,7 +242,7 @@ void TrainerOn<Space>::train_step(const EpochPlan& plan, std::int64_t step,
 
 template <class Space>
 void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::size_t number,
-                                     const EpochPlan& plan, double scale) {
+                                     const EpochPlan& plan, std::int64_t of_step, double scale) {
   using Scope = typename StageClock<Space>::Scope;
   const auto& minibatch = work.minibatches[number];
   std::vector<const Matrix<float, Space>*> rows;
@@ -270,10 +264,14 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
   pipeline_.progress();  // many MPI libraries move messages only when they are called
   {
     const Scope time(clock_, "backward");
+    // Of the last one what is there of the step's sum travels meanwhile.
+    std::function<void(std::size_t)> has_groups;
+    if (reduction_.in_pieces() && number + 1 == work.minibatches.size())
+      has_groups = [&](std::size_t groups) { reduction_.add_groups(gradients_, groups, of_step); };
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
-                      InputGradients<float, Space>(joining.row_gradients));
+                      InputGradients<float, Space>(joining.row_gradients), has_groups);
     for (const auto& hook : hooks_) hook->note(space_, joining, network_);
-    reduction_.add(pointers_to<const Matrix<float, Space>>(std::as_const(gradients_)));
+    if (!has_groups) reduction_.add(gradients_);
   }
   pipeline_.progress();
 }

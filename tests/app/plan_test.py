@@ -68,7 +68,9 @@ class Bytes(PlanTest):
 
     def test_training(self):
         for sampler, (job, ranks) in zip(itertools.cycle(SAMPLERS), (
-                (("model.kind=sage", "grid.replication=2", "train.reproducible=true"), 4),
+                # Of several pieces that are reduced one by one (train/gradient_reduction.hpp).
+                (("model.kind=sage", "grid.replication=2", "train.reproducible=true", "model.layers=3", "sampler.fanout=[4,3,2]",
+                  "model.hidden=96"), 4),
                 (("model.kind=gcn", "train.batches_per_step=3"), 2),
                 (("model.normalize=batch", "grid.topology=replicated"), 2),
                 (("model.kind=gcn", "model.normalize=layer", "run.memory_limit=2MB", "run.memory_check=warn", "grid.schedule=staged"), 3),

@@ -88,10 +88,25 @@ void expect_pytorch(const nlohmann::json& json) {
   Matrix<double> dlogits, dinput;
   const double loss = softmax_cross_entropy<double>(Cpu{1}, logits, labels, 1.0, dlogits);
   EXPECT_NEAR(loss, json.at("loss").get<double>(), 1e-12 * loss);
-  std::vector<Matrix<double>> gradients;
-  network.backward(Cpu{1}, blocks, input, {}, dlogits, gradients, &dinput);
+  std::vector<Matrix<double>> gradients, when_announced(network.parameters().size());
+  const auto groups = gradient_groups(network.shape());
+  std::size_t announced = 0;
+  network.backward(Cpu{1}, blocks, input, {}, dlogits, gradients, &dinput, [&](std::size_t count) {
+    for (; announced < count; ++announced) {
+      const auto& group = groups.at(announced);
+      std::int64_t numbers = 0;
+      for (auto k = group.first; k < group.first + group.count; ++k) {
+        EXPECT_TRUE(when_announced[k].data.empty()) << "announced twice";
+        when_announced[k] = gradients[k];
+        numbers += std::ssize(gradients[k].data);
+      }
+      EXPECT_EQ(group.numbers, numbers);
+    }
+  });
+  EXPECT_EQ(announced, groups.size());
   for (std::size_t k = 0; k < gradients.size(); ++k) {
     const auto& name = network.parameters()[k].name;
+    EXPECT_EQ(when_announced[k].data, gradients[k].data) << name << " was announced too early";
     EXPECT_LT(largest_difference(gradients[k], to_matrix<double>(json.at("gradients").at(name))), 1e-11)
         << name;
   }

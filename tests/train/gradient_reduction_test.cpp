@@ -1,7 +1,7 @@
 // ranks: 1 2 3 4 6
 // long ranks: 8
 // Laws: a reproducible reduction gives the same bits whichever rank contributes what; both
-// reductions give the sum.
+// reductions give the sum; in pieces they give what they give whole.
 #include "espalier/train/gradient_reduction.hpp"
 
 #include <gtest/gtest.h>
@@ -108,6 +108,119 @@ TEST(GradientReduction, NotFiniteStaysNotFinite) {
       EXPECT_TRUE(std::isnan(sum.data[0]) && std::isnan(sum.data[1]));
     }
   }
+}
+
+// ---- a network's, in pieces ----
+
+std::vector<std::size_t> pieces_of(const std::vector<std::int64_t>& numbers, int ranks) {
+  std::vector<GradientGroup> groups;
+  for (const auto n : numbers) groups.push_back({.first = 0, .count = 1, .numbers = n});
+  return reduction_pieces(groups, ranks);
+}
+
+TEST(NetworkReduction, PiecesAreNeitherShortNorSplit) {
+  using Ends = std::vector<std::size_t>;
+  EXPECT_EQ(pieces_of({0, 16384, 16384, 1 << 20, 0}, 4), (Ends{2, 3, 5}));
+  EXPECT_EQ(pieces_of({16383, 1, 5, 16379, 16383}, 2), (Ends{2, 4, 5})) << "the last may be";
+  EXPECT_EQ(pieces_of({16384, 16384}, 1), Ends{2}) << "nothing travels";
+  EXPECT_EQ(pieces_of({16384, 16384}, 9), Ends{2}) << "16 KiB for each of more ranks";
+  EXPECT_EQ(pieces_of({100, 100}, 4), Ends{2});
+  EXPECT_EQ(pieces_of({}, 4), Ends{0});
+}
+
+// Two of a group, a group of none, one beyond; of each a bias that is small beside it.
+const std::vector<GradientGroup> kGroups = {{.first = 5, .count = 1, .numbers = 7},
+                                            {.first = 3, .count = 2, .numbers = 20000 + 9},
+                                            {.first = 3, .count = 0, .numbers = 0},
+                                            {.first = 1, .count = 2, .numbers = 3 + 30000},
+                                            {.first = 0, .count = 1, .numbers = 25 * 1000}};
+constexpr std::int64_t kSizes[] = {25000, 3, 30000, 20000, 9, 7};
+
+std::vector<Matrix<float>> gradients_of(std::int64_t batch) {
+  std::vector<Matrix<float>> tensors;
+  for (const auto size : kSizes) {
+    auto& tensor = tensors.emplace_back(1, size);
+    for (std::int64_t k = 0; k < size; ++k)
+      tensor.data[static_cast<std::size_t>(k)] = static_cast<float>((k * 37 + batch * 101) % 1999 - 999) *
+                                                 std::pow(10.0f, static_cast<float>(-(k % 7)));
+  }
+  return tensors;
+}
+
+// What is not there yet is not read.
+void add_group_by_group(NetworkReductionOn<Cpu>& reduction, std::vector<Matrix<float>>& gradients,
+                        std::int64_t batches) {
+  const auto whole = gradients;
+  for (auto& tensor : gradients) std::ranges::fill(tensor.data, NAN);
+  for (std::size_t g = 0; g < kGroups.size(); ++g) {
+    for (std::size_t k = kGroups[g].first; k < kGroups[g].first + kGroups[g].count; ++k)
+      gradients[k].data = whole[k].data;
+    reduction.add_groups(gradients, g + 1, batches);
+  }
+}
+
+// Batches are dealt out from rank `first` on, so that some have none, some several.
+std::vector<Matrix<float>> reduce_network(const Communicator& comm, bool reproducible, int first,
+                                          std::int64_t batches, std::int64_t bad = -1) {
+  NetworkReductionOn<Cpu> reduction(Cpu{}, comm, reproducible, kGroups);
+  EXPECT_EQ(reduction.in_pieces(), comm.size() > 1);
+  std::vector<Matrix<float>> sums;
+  for (int step = 0; step < 2; ++step) {  // what is left of a step must not be in the next
+    std::vector<std::int64_t> mine;
+    for (std::int64_t b = 0; b < batches; ++b)
+      if ((b + first) % comm.size() == comm.rank()) mine.push_back(b + 10 * step);
+    for (const auto b : mine) {
+      sums = gradients_of(b);
+      if (b == bad) sums[2].data[77] = INFINITY;
+      if (!reduction.in_pieces() || b != mine.back())
+        reduction.add(sums);
+      else
+        add_group_by_group(reduction, sums, batches);
+    }
+    if (mine.empty()) sums = gradients_of(99);
+    reduction.finish(batches, sums);
+  }
+  return sums;
+}
+
+TEST(NetworkReduction, InPiecesIsTheSumWithTheBitsOfOneRank) {
+  const auto& world = test_world();
+  const auto alone = world.split(world.rank(), 0);
+  for (const std::int64_t batches : {1, 2, 7})
+    for (const bool reproducible : {true, false}) {
+      const auto expected = reduce_network(alone, reproducible, 0, batches);
+      for (int first = 0; first < std::min(world.size(), 3); ++first) {
+        const auto sums = reduce_network(world, reproducible, first, batches);
+        for (std::size_t t = 0; t < sums.size(); ++t) {
+          if (reproducible) {
+            EXPECT_EQ(sums[t].data, expected[t].data) << t;
+          } else {
+            for (std::size_t k = 0; k < sums[t].data.size(); ++k)
+              ASSERT_NEAR(sums[t].data[k], expected[t].data[k], 4e-3) << t << " " << k;
+            auto others = sums[t].data;
+            world.broadcast(std::span<float>(others), 0, "check");
+            EXPECT_EQ(sums[t].data, others) << "the same on all ranks";
+          }
+        }
+      }
+    }
+}
+
+TEST(NetworkReduction, APieceThatIsNotFiniteStaysSo) {
+  const auto& world = test_world();
+  const auto sums = reduce_network(world, true, 0, 3, 12);
+  for (std::size_t t = 0; t < sums.size(); ++t) EXPECT_EQ(std::isnan(sums[t].data[0]), t == 2) << t;
+}
+
+TEST(NetworkReduction, BooksAllBytesOnce) {
+  const auto& world = test_world();
+  world.traffic().clear();
+  reduce_network(world, false, 0, 1);
+  std::int64_t bytes = 0;
+  for (const auto numbers : {20000 + 9 + 7, 30000 + 3, 25000})
+    bytes += all_reduce_volume(4 * numbers, world.size()).bytes_sent;
+  EXPECT_EQ(world.traffic().of("reduce").bytes_sent, 2 * bytes);
+  EXPECT_EQ(world.traffic().of("reduce").messages, world.size() > 1 ? 2 * 3 * 2 * (world.size() - 1) : 0);
 }
 
 TEST(ReproducibleSum, IsExactWhateverTheOrder) {

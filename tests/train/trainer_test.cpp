@@ -135,5 +135,26 @@ TEST(Trainer, IsThePlainLoopOnEveryGrid) {
   }
 }
 
+// Of more than 64 KiB in each of two pieces; batches of a step are fewer than ranks, or more.
+TEST(Trainer, ReducesInPiecesWithTheSameBits) {
+  const auto problem = small_problem(40, 64, 3, 20);
+  auto config = config_of("sage", "none");
+  config.model.hidden = 128;
+  config.train.epochs = 2;
+  const Grid alone(test_world().split(test_world().rank(), 0), 1), grid(test_world(), 1);
+  const auto by_one = train(alone, problem, config);
+  const auto shape = network_shape(config.model, InputShape(64), problem.classes);
+  const auto pieces = reduction_pieces(gradient_groups(shape), grid.ranks());
+  EXPECT_EQ(pieces.size(), grid.ranks() > 1 ? 2u : 1u);
+  for (const bool overlap : {false, true}) {
+    config.run.overlap = overlap;
+    const auto run = train(grid, problem, config);
+    for (std::size_t epoch = 0; epoch < 2; ++epoch) {
+      EXPECT_EQ(*run.epochs[epoch].loss, *by_one.epochs[epoch].loss);
+      EXPECT_TRUE(same_weights(run.weights[epoch], by_one.weights[epoch])) << "bits of epoch " << epoch + 1;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace espalier

@@ -48,8 +48,11 @@ class PendingExchange {
   /// Takes the place of a finished exchange.
   PendingExchange& operator=(PendingExchange&& other) noexcept;
 
-  /// Lets the MPI library move messages; without it, many libraries do not. Local.
+  /// Lets the MPI library move messages; without it, many libraries do not (or a ProgressThread
+  /// does). Local.
   void progress();
+  /// Are there messages that nobody has seen arrive?
+  bool under_way() const { return !requests_.empty(); }
 
   /// Returns when all was received and what was sent may be reused.
   void finish();
@@ -57,11 +60,15 @@ class PendingExchange {
  private:
   friend class Communicator;
   PendingExchange(std::string_view label, int ranks) : label_(label), ranks_(ranks) {}
+  bool all_done();
 
   std::vector<MPI_Request> requests_;
   std::string label_;  ///< for the watchdog, as `ranks_`
   int ranks_ = 0;
 };
+
+/// How many of this process are.
+int exchanges_under_way();
 
 class Communicator {
  public:
@@ -196,6 +203,8 @@ class Communicator {
 
  private:
   friend class DeviceCommunicator;  // of whose bytes the host does not know the type
+  template <class T>
+  friend class PendingAllReduce;  // which is two exchanges
 
   void broadcast_bytes(std::span<std::byte> bytes, int root, std::string_view label) const;
   void broadcast_pieces(std::span<std::byte> bytes, int root) const;  // not booked
@@ -205,6 +214,10 @@ class Communicator {
   PendingExchange begin_all_to_all_v_bytes(const void* send, std::span<const std::int64_t> send_counts,
                                            void* received, std::span<const std::int64_t> receive_counts,
                                            std::size_t item, std::string_view label) const;
+  /// to(r): what rank r is sent, from(r): where what it sends will be; messages of other tags may
+  /// be begun in another order by other ranks. Not booked.
+  template <class To, class From>
+  PendingExchange begin_messages(const To& to, const From& from, int tag, std::string_view label) const;
 
   MPI_Comm handle_;
   bool owned_;

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -141,10 +142,13 @@ class Network {
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
   /// order of parameters(), overwritten but for those of task_tensors(). Everything else must be as
   /// in the forward pass just before: it reads the activations that pass has kept.
-  /// `dinput` become the derivatives by X.
+  /// `dinput` become the derivatives by X. `has_groups`, where it is not empty, is called with the
+  /// number of gradient_groups() whose gradients are there, from the first on, whenever there are
+  /// more (on a GPU: when what was launched so far is done).
   void backward(const Space&, std::span<const BlockView<Space>> blocks, const InputRows<T, Space>& rows,
                 const Pass& pass, const Matrix<T, Space>& dlogits, std::vector<Matrix<T, Space>>& gradients,
-                const InputGradients<T, Space>& dinput = {});
+                const InputGradients<T, Space>& dinput = {},
+                const std::function<void(std::size_t groups)>& has_groups = {});
 
   /// Of the forward pass with joined rows just before: H[l] of those computed as it is before
   /// dropout, and, when backward is done, the derivatives by H[l] of all rows that layers[l] joins.

@@ -117,6 +117,16 @@ struct InputTensor {
 };
 std::vector<InputTensor> input_tensors(const NetworkShape& shape);
 
+/// Tensors of a network whose gradients a backward pass has at once: a run of them.
+struct GradientGroup {
+  std::size_t first = 0, count = 0;  ///< of the network's tensors; count may be 0
+  std::int64_t numbers = 0;          ///< in all of them
+};
+
+/// In the order of the backward pass: the task's, which are there before it begins; then those of
+/// each of network_layers(), from the last to the first; then those of the input's linear maps.
+std::vector<GradientGroup> gradient_groups(const NetworkShape& shape);
+
 /// Numbers and tensors that are trained; those of the running means and variances.
 struct NetworkSize {
   double parameters = 0;

@@ -11,7 +11,8 @@
 //
 // The hooks of a step (step_hook.hpp) have a word in what its minibatches are before their rows are
 // asked for. Which exchanges are begun when depends on the plan only, so their order is the same on
-// every rank. What is computed from what does not depend on k.
+// every rank. What is computed from what does not depend on k. While a step computes a thread calls
+// the MPI library, so that what is under way moves (comm/progress_thread.hpp).
 #pragma once
 
 #include <deque>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/comm/progress_thread.hpp"
 #include "espalier/feature/input_caches.hpp"
 #include "espalier/train/step_hook.hpp"
 #include "espalier/train/training_state.hpp"
@@ -85,7 +87,12 @@ class StepPipelineOn {
   /// Everything must outlive it.
   StepPipelineOn(const Space& space, const StepSourceOn<Space>& source, const StepHooksOn<Space>& hooks,
                  StageClock<Space>& clock)
-      : space_(space), source_(source), hooks_(hooks), clock_(clock), caches_(source.input, source.caches) {}
+      : space_(space),
+        source_(source),
+        hooks_(hooks),
+        clock_(clock),
+        caches_(source.input, source.caches),
+        progress_(source.prefetched > 0 && source.grid.host().ranks() > 1) {}
 
   /// Begins the epoch of `start`, at its step, or goes on with what was begun of it. What that
   /// moved is booked now: the ledger of an epoch has all of its own.
@@ -163,6 +170,7 @@ class StepPipelineOn {
   SampleCounts drawn_;                       ///< by parts, of steps that next() returned
   std::deque<BegunStep> begun_;              ///< in order
   std::vector<PendingInputOn<Space>> idle_;  ///< their memory is kept
+  ProgressThread progress_;                  ///< from a step until the next is asked for
 };
 
 }  // namespace espalier

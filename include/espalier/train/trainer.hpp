@@ -130,7 +130,7 @@ class TrainerOn {
   void train_step(const EpochPlan& plan, std::int64_t step, const TrainingStepOn<Space>& work);
   void note_work(const TrainingStepOn<Space>& step);
   void run_minibatch(const TrainingStepOn<Space>& work, std::size_t number, const EpochPlan& plan,
-                     double scale);
+                     std::int64_t of_step, double scale);
   bool evaluate_epoch(const TrainingProgress& progress, EpochReport& report);
   std::optional<Evaluation> evaluate(const std::function<bool()>& goes_on);
   void note_evaluation(const Evaluation& evaluation, EpochReport& report);
@@ -152,7 +152,7 @@ class TrainerOn {
   const Grid& grid_;
   Network<float, Space> network_;
   Optimizer<float, Space> optimizer_;
-  GradientReductionOn<Space> reduction_;
+  NetworkReductionOn<Space> reduction_;
   StepHooksOn<Space> hooks_;
   std::vector<Matrix<float, Space>> gradients_;
   /// By the logits of the minibatch under way.
