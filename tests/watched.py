@@ -38,7 +38,7 @@ def run_with_fills(run, kind, env):
         failed = max(failed, counts[1])
         outputs.append(f"with 0x{fill:02x} in new memory:\n{output}" if fill and counts[1] else output)
     differ = [f"{rank}: {difference(seen[0][rank], seen[-1].get(rank, []))}\n" for rank in sorted(seen[0]) if seen[0][rank] != seen[-1].get(rank)]
-    return (counts[0], max(failed, bool(differ)), counts[2]), "".join(outputs[:1] if outputs[0] == outputs[-1] else outputs) + "".join(differ)
+    return (counts[0], max(failed, int(bool(differ))), counts[2]), "".join(outputs[:1] if outputs[0] == outputs[-1] else outputs) + "".join(differ)
 
 
 def difference(one, other):
