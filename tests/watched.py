@@ -20,6 +20,8 @@ from kernel_names import demangle, describe  # noqa: E402
 BUILDS = {"for races": "build/races", "for memory": "build/memory"}
 FILLS = {"for memory": (0xff, 0x5b)}  # NaN and -1; large numbers
 
+# Kernels that whole jobs run (tests/app), and no test of kernels yet.
+OF_JOBS = {f"for_each_kernel in `{name}`" for name in ("numbers_of", "scale_drawn_rows")} | {"for_each_kernel in `list_edges` #2"}
 KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\(")
 
 
@@ -36,7 +38,7 @@ def run_with_fills(run, kind, env):
         failed = max(failed, counts[1])
         outputs.append(f"with 0x{fill:02x} in new memory:\n{output}" if fill and counts[1] else output)
     differ = [f"{rank}: {difference(seen[0][rank], seen[-1].get(rank, []))}\n" for rank in sorted(seen[0]) if seen[0][rank] != seen[-1].get(rank)]
-    return (counts[0], max(failed, bool(differ)), counts[2]), "".join(outputs[:1] if outputs[0] == outputs[-1] else outputs) + "".join(differ)
+    return (counts[0], max(failed, int(bool(differ))), counts[2]), "".join(outputs[:1] if outputs[0] == outputs[-1] else outputs) + "".join(differ)
 
 
 def difference(one, other):
@@ -84,8 +86,12 @@ def launched(folder):
 
 
 def without_test(build, folder):
-    """The kernels of a build that no program in it noted, readable; and how many there are."""
-    all_of_them, ran = kernels_of(build), launched(folder)
-    texts = demangle(sorted(all_of_them - ran))
-    return sorted(name + (f"<{', '.join(given)}>" if given else "") + where for name, given, where in map(describe, texts.values())), \
-        len(all_of_them)
+    """The kernels of a build that no program noted in the folder, and how many there are: a kernel is one, whatever types it is
+    made for."""
+    all_of_them, ran = plain_names(kernels_of(build)), plain_names(launched(folder))
+    return sorted(all_of_them - ran - OF_JOBS), len(all_of_them)
+
+
+def plain_names(names):
+    """Without template arguments, but with the function in which the lambda is that a kernel runs."""
+    return {name + re.sub(r"<[^`]*>(?=`)", "", where) for name, _, where in map(describe, demangle(sorted(names)).values())}

@@ -303,7 +303,6 @@ void deliver_until(const CUstream_st* stream, std::uint64_t moment) {
   std::erase_if(deliveries, [&](const Delivery& d) {
     if (d.stream != stream || d.moment > moment) return false;
     if (!d.data.empty()) std::memcpy(d.to, d.data.data(), d.data.size());
-    note_write(d.stream, d.to, d.data.size());
     return true;
   });
 }
@@ -364,6 +363,7 @@ bool espalier_emulation::is_of_this_device(cudaStream_t stream) {
 }
 void espalier_emulation::deliver_later(CUstream_st* stream, void* to, std::vector<std::byte> data) {
   const Turn turn;
+  note_write(stream, to, data.size());  // work of the stream here, whenever it arrives
   deliveries.push_back({stream, ++moments, static_cast<std::byte*>(to), std::move(data)});
 }
 void espalier_emulation::deliver(CUstream_st* stream) {

@@ -58,6 +58,9 @@ void expect_segments_and_order(const Space& space, const Block& block, const Buf
                                std::int64_t relations, const BlockView<Space>& view) {
   RelationSegmentsOn<Space> found;
   find_segments(space, view, relations, found);
+  // Behind the segments the lists hold nothing.
+  for (auto* list : {&found.rows, &found.begins, &found.ends})
+    list->resize(static_cast<std::size_t>(found.first.back()));
   RelationSegments on_host;
   on_host.first = found.first;
   on_host.first_entry = found.first_entry;
