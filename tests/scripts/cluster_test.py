@@ -143,13 +143,14 @@ REASON = hosts.reason_to_skip()
 
 @unittest.skipIf(REASON, f"no hosts on this machine: {REASON}")
 class OnHosts(FolderTest):
+    # A link so slow that an epoch takes a fifth of a second: lines of faster ones come several at once.
     def setUp(self):
         super().setUp()
         self.graph = self.folder / "graph.h5"
         subprocess.run([PROGRAM, "-q", "generate", "planted", "--nodes", "4000", "--classes", "4", "--degree", "8", "--homophily", "0.8",
                         "--features", "32", "--seed", "1", "-o", self.graph], check=True)
         self.words = [sys.executable, MEASURE, "--program", PROGRAM, "--graph", self.graph, "--output", self.folder / "out", "--hosts", "2",
-                      "--rates", "0.1", "--repeats", "1", "--epochs", "12", "sampler.batch_size=100", "model.hidden=32", "model.layers=2",
+                      "--rates", "0.02", "--repeats", "1", "--epochs", "12", "sampler.batch_size=100", "model.hidden=32", "model.layers=2",
                       "sampler.fanout=[3,2]"]
 
     def left(self, process):

@@ -44,8 +44,8 @@ FAILS = dict(tests='{"result": "COMPLETED", "failures": [1]}', output="what went
 class RunTest(FolderTest):
     def setUp(self):
         super().setUp()
-        for name in ("run.py", "launcher.py", "__init__.py"):
-            self.script(f"tests/{name}", (ROOT / "tests" / name).read_text())
+        for name in ("tests/run.py", "tests/watched.py", "tests/launcher.py", "tests/__init__.py", "scripts/kernel_names.py"):
+            self.script(name, (ROOT / name).read_text())
         self.script("tests/room/op_test.cu", "// ranks: 1\n")
 
     def program(self, build, behaviour):
