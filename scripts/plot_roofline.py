@@ -41,7 +41,7 @@ def read_points(path, threads):
     points, copies, products = [], [], []
     with open(path, encoding="utf-8") as file:
         summary = json.load(file)
-    for name, case in summary.items():
+    for name, case in summary["cases"].items():
         known = operations_per_byte(name.split(": ", 1)[-1].strip())
         if known is None or case["threads"] != threads:
             continue
@@ -90,17 +90,18 @@ def draw(points, copy, product, threads):
             f"L {x_of(ridge):.1f} {y_of(product):.1f} L {x_of(X_RANGE[1]):.1f} {y_of(product):.1f}")
     lines = axes() + [f'<path d="{roof}" fill="none" stroke="#333" stroke-width="2"/>',
                       text(x_of(1.1), y_of(copy * 1.1) - 10, f"copy, {copy:.1f} GB/s", "end"),
-                      text(x_of(ridge) + 6, y_of(product) - 8, f"sgemm, {product:.0f} GFLOP/s")]
+                      text(x_of(ridge) + 10, y_of(product) + 16, f"sgemm, {product:.0f} GFLOP/s")]
     for kind, colour in COLOURS.items():
         of_kind = sorted((point for point in points if point[0] == kind), key=lambda point: -point[2])
-        previous = -100.0
+        # Labels of one kind stand below each other, beside its points and clear of the roof.
+        previous = y_of(75) if kind == "float32" else -100.0
         for _, intensity, rate, label in of_kind:
             x, y = x_of(intensity), y_of(rate)
-            at = max(y + 4, previous + 13)  # labels of one kind stand below each other
+            at = max(y + 4, previous + 14)
             previous = at
             lines.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>')
             right = kind == "sparse"
-            edge = x_of(1.6) if right else x_of(7 if kind == "bfloat16" else 90)
+            edge = x_of(1.6) if right else x_of(8 if kind == "bfloat16" else 15)
             lines.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{edge + (-4 if right else 4):.1f}" y2="{at - 4:.1f}" stroke="{colour}" stroke-width="0.6"/>')
             lines.append(text(edge, at, label, "start" if right else "end", colour))
     words = f"Products of a step, {threads} thread{'s' * (threads > 1)}, beside the copy rate and sgemm of the machine"
