@@ -347,6 +347,17 @@ TEST(EverySampler, LongOneDigestForEveryVertexCutInEverySetting) {
   expect_one_digest_of_cuts(1);
 }
 
+// A window of more batches than a layer-wise sampler draws together (8 for each thread).
+TEST(EverySampler, OneDigestHoweverManyBatchesAreDrawnTogether) {
+  for (const auto& c : sampler_cases()) {
+    SCOPED_TRACE(name_of(c));
+    const auto together = sample_epoch(c, {.bulk = 1000, .nodes = 400});
+    EXPECT_EQ(together.batches, 20);
+    for (const std::int64_t bulk : {3, 17})
+      EXPECT_EQ(sample_epoch(c, {.bulk = bulk, .nodes = 400}).digest, together.digest) << bulk;
+  }
+}
+
 TEST(EverySampler, OneDigestForEveryGridScheduleOwnershipBulkThreadsAndIndexWidth) {
   expect_one_digest(3);
 }
