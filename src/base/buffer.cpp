@@ -9,16 +9,32 @@
 #include <cstring>
 #include <new>
 
+#include "mapped_memory.hpp"
+
 namespace espalier {
 
 namespace {
 
-constexpr std::size_t kCacheLine = 64, kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kCacheLine = 64;
 
 std::atomic<std::int64_t> allocations = 0;
 
 std::size_t alignment_of(std::size_t bytes) {
   return bytes >= kHugeBufferBytes ? kHugePage : kCacheLine;
+}
+
+// Never destroyed: Buffers of threads and of static objects may be freed after it would be.
+MappedMemory& mapped_memory() {
+  static auto* const memory = new MappedMemory;
+  return *memory;
+}
+
+bool is_mapped([[maybe_unused]] std::size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+  return false;  // it watches what operator new gives
+#else
+  return bytes >= kMappedBufferBytes;
+#endif
 }
 
 }  // namespace
@@ -28,6 +44,10 @@ std::size_t alignment_of(std::size_t bytes) {
 // and takes more from the system each time.
 void* allocate_buffer(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  if (is_mapped(bytes)) {
+    if (void* const memory = mapped_memory().allocate(bytes)) return memory;
+    throw std::bad_alloc();
+  }
   const auto alignment = alignment_of(bytes);
   auto* const whole = static_cast<std::byte*>(::operator new(bytes + alignment, std::nothrow));
   if (whole == nullptr) throw std::bad_alloc();
@@ -40,7 +60,8 @@ void* allocate_buffer(std::size_t bytes) {
   return memory;
 }
 
-void free_buffer(void* memory, std::size_t) noexcept {
+void free_buffer(void* memory, std::size_t bytes) noexcept {
+  if (is_mapped(bytes)) return mapped_memory().free(memory, bytes);
   void* whole = nullptr;
   std::memcpy(&whole, static_cast<std::byte*>(memory) - sizeof(void*), sizeof(void*));
   ::operator delete(whole);
@@ -51,11 +72,19 @@ std::int64_t buffer_allocations() {
 }
 
 void keep_freed_memory() {
+  mapped_memory().keep(true);
 #ifdef __GLIBC__
   constexpr int kMegabyte = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);  // the largest that glibc takes
   mallopt(M_TRIM_THRESHOLD, 1024 * kMegabyte);
   mallopt(M_TOP_PAD, 16 * kMegabyte);
+#endif
+}
+
+void give_back_freed_memory() {
+  mapped_memory().give_back();
+#ifdef __GLIBC__
+  malloc_trim(0);
 #endif
 }
 

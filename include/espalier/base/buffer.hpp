@@ -16,19 +16,25 @@
 namespace espalier {
 
 /// Memory for a Buffer, at a cache line; from kHugeBufferBytes on at a huge page, and the system is
-/// asked for huge pages (random access to 4 KiB pages is a quarter slower). Throws std::bad_alloc.
+/// asked for huge pages (random access to 4 KiB pages is a quarter slower); from kMappedBufferBytes
+/// on in pages of its own (src/base/mapped_memory.hpp), smaller ones are of the C library's heap.
+/// Throws std::bad_alloc.
 void* allocate_buffer(std::size_t bytes);
 void free_buffer(void* memory, std::size_t bytes) noexcept;
-inline constexpr std::size_t kHugeBufferBytes = std::size_t{8} << 20;
+inline constexpr std::size_t kHugeBufferBytes = std::size_t{8} << 20,
+                             kMappedBufferBytes = std::size_t{32} << 20;
 
 /// How many times this process has allocated memory for Buffers. Two readings that agree show that
 /// what ran between them worked in memory it had.
 std::int64_t buffer_allocations();
 
-/// Tells the C library to keep memory that was freed instead of giving it back to the system,
-/// which would clear and map it again for the next minibatch. To be called once, at the start of
-/// a program.
+/// From now on memory that was freed is kept instead of given back to the system, which would clear
+/// and map it again for the next minibatch. To be called once, at the start of a program.
 void keep_freed_memory();
+
+/// Gives what is kept back to the system: where a stage frees much that what follows will not ask
+/// for, as when a graph has been read.
+void give_back_freed_memory();
 
 template <class T>
 struct UninitializedAllocator {

@@ -3,17 +3,19 @@
 // expectations, so they are doubles.
 #pragma once
 
+#include "espalier/base/buffer.hpp"
+
 namespace espalier {
 
-/// The C library takes large arrays from the system and gives them back when they are freed;
-/// smaller ones come from its heap, which keep_freed_memory() (base/buffer.hpp) lets it keep.
+/// Large arrays have pages of their own, smaller ones are of the C library's heap. Both keep
+/// what was freed for arrays of their kind (base/buffer.hpp): what is mapped at the most that
+/// it ever was.
 struct Footprint {
   double heap = 0, mapped = 0;  ///< bytes
 
   /// `count` arrays of so many bytes each.
   Footprint& add(double bytes, double count = 1) {
-    constexpr double kMapped = 30 << 20;  // 32 MiB with room to align it to a huge page
-    (bytes >= kMapped ? mapped : heap) += count * bytes;
+    (bytes >= static_cast<double>(kMappedBufferBytes) ? mapped : heap) += count * bytes;
     return *this;
   }
   Footprint& operator+=(const Footprint& other) {

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/base/output_file.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/infer/layerwise_pass.hpp"
@@ -179,8 +180,10 @@ InferenceSet open_inference(const Job& job, const TrainedModel& model, const Lay
     read_more();
     return where_it_computes(job, [&](const auto& space) -> InferenceSet {
       using Space = std::remove_cvref_t<decltype(space)>;
-      return std::make_unique<InferenceSetOver<Index, Space>>(job, model, options, space, std::move(a),
-                                                              std::move(features), std::move(edges));
+      auto set = std::make_unique<InferenceSetOver<Index, Space>>(job, model, options, space, std::move(a),
+                                                                  std::move(features), std::move(edges));
+      give_back_freed_memory();
+      return set;
     });
   });
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "espalier/base/buffer.hpp"
 #include "espalier/feature/cache_policy.hpp"
 #include "espalier/feature/row_cache.hpp"
 #include "espalier/job/job.hpp"
@@ -146,8 +147,10 @@ TrainingSet open_training(Job& job, Check check) {
 
     // 2. Where the job computes.
     return where_it_computes(job, [&]<class Space>(const Space& space) -> TrainingSet {
-      return std::make_unique<TrainingSetOver<Index, Space>>(job, space, std::move(a), std::move(features),
-                                                             std::move(edges), std::move(targets));
+      auto set = std::make_unique<TrainingSetOver<Index, Space>>(
+          job, space, std::move(a), std::move(features), std::move(edges), std::move(targets));
+      give_back_freed_memory();
+      return set;
     });
   });
 }
