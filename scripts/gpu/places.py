@@ -5,7 +5,9 @@ import glob
 import json
 import pathlib
 import re
+import shutil
 import subprocess
+import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -37,27 +39,55 @@ class SourceTree:
 
 
 class Bundle:
-    """What scripts/make_bundle.sh packed."""
+    """What scripts/make_bundle.sh packed, unpacked at `root`."""
 
-    commands = [str(ROOT / "bin/run")]
-    mpirun = [str(ROOT / "bin/mpirun")]
-    program, cpu_program = ROOT / "programs/espalier", ROOT / "programs/espalier-cpu"
-    peer = ROOT / "peers/gpu_peer.py"
-    results = ROOT / "gpu_check.json"
-
-    def __init__(self):
-        self.manifest = json.loads((ROOT / "manifest.json").read_text())
+    def __init__(self, root=ROOT):
+        self.root = root
+        self.commands = [str(root / "bin/run")]
+        self.mpirun = [str(root / "bin/mpirun")]
+        self.program, self.cpu_program = root / "programs/espalier", root / "programs/espalier-cpu"
+        self.peer = root / "peers/gpu_peer.py"
+        self.results = root / "gpu_check.json"
+        self.manifest = json.loads((root / "manifest.json").read_text())
 
     def tests(self):
         for name, ranks in self.manifest["tests"].items():
-            yield name, ranks, ROOT / "tests" / name
+            yield name, ranks, self.root / "tests" / name
 
     def benches(self):
         for name in self.manifest["benches"]:
-            yield name, ROOT / "bench" / name
+            yield name, self.root / "bench" / name
 
     def commit(self):
         return self.manifest["commit"]
+
+
+def open_bundle(path, folder):
+    """A bundle: the folder of one, or its archive, which is unpacked into `folder`. Raises ValueError where it is none."""
+    if path.is_dir():
+        root = path.resolve()
+    else:
+        unpack(path, folder)
+        root = folder / "espalier-bundle"
+    if not (root / "manifest.json").exists():
+        raise ValueError(f"{path}: no bundle, which has a manifest.json")
+    return Bundle(root)
+
+
+def unpack(path, folder):
+    if not path.exists():
+        raise ValueError(f"{path}: no such file")
+    if path.suffix != ".zst":
+        with tarfile.open(path) as archive:
+            archive.extractall(folder)
+        return
+    if shutil.which("zstd") is None:
+        raise ValueError(f"{path}: no zstd here; unpack it elsewhere, and name its folder")
+    with subprocess.Popen(["zstd", "-q", "-d", "--long=27", "-c", path], stdout=subprocess.PIPE) as unpacked:
+        with tarfile.open(fileobj=unpacked.stdout, mode="r|") as archive:
+            archive.extractall(folder)
+    if unpacked.returncode != 0:
+        raise ValueError(f"{path}: zstd ends with {unpacked.returncode}")
 
 
 def describe_gpu():

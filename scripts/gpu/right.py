@@ -16,11 +16,12 @@ ALONE = ["AFullGpu", "FreedMemoryGoesBack"]  # in the names of tests that fill, 
 
 def check_tests(check):
     tests = [(name, ranks, program) for name, ranks_of_test, program in check.place.tests() for ranks in ranks_of_test]
-    check.parts_at_once((f"test {name} np {ranks}", lambda program=program, ranks=ranks: run_test(check, program, ranks))
-                        for name, ranks, program in tests)
+    check.parts_at_once(((f"test {name} np {ranks}", lambda program=program, ranks=ranks: run_test(check, program, ranks))
+                        for name, ranks, program in tests), seconds=60)
     for name, ranks, program in tests:
         if program.exists() and any(word.encode() in program.read_bytes() for word in ALONE):
-            check.part(f"test {name} np {ranks}, alone", lambda: run_test(check, program, ranks, ":".join(map("*{}*".format, ALONE))))
+            check.part(f"test {name} np {ranks}, alone", lambda: run_test(check, program, ranks, ":".join(map("*{}*".format, ALONE))),
+                       seconds=5)
 
 
 def run_test(check, program, ranks, tests="-*.Long*:" + ":".join(map("*{}*".format, ALONE))):
@@ -64,7 +65,7 @@ def check_jobs(check):
     check.parts_at_once([(f"verify np {ranks}", lambda ranks=ranks: verify(check, ranks)) for ranks in (1, 2, 4)] +
                         [("job on the GPU, on the CPU, on the GPU", lambda: change_devices(check))] +
                         [(f"job {name} np {ranks}", lambda keys=keys, ranks=ranks: compare_devices(check, keys, ranks))
-                         for name, keys in JOBS.items() for ranks in (1, 2) if ranks == 1 or not keys])
+                         for name, keys in JOBS.items() for ranks in (1, 2) if ranks == 1 or not keys], seconds=30)
 
 
 def verify(check, ranks):
@@ -115,15 +116,23 @@ def compare_devices(check, keys, ranks):
 # ---- Sanitizer -------------------------------------------------------------------------------------------------------
 
 
+NETWORKS = ("sage", "gcn", "gin", "gat", "rgcn", "rgat", "hgt")  # of model.kind
+SAMPLERS = {"graphsage": [], "labor": [], "ladies": ["sampler.fanout=[64,64]"], "fastgcn": ["sampler.fanout=[64,64]"],
+            "subgraph": ["sampler.fanout=[-1,-1]"]}
+
+
 def check_sanitizer(check):
     tool = shutil.which("compute-sanitizer") or shutil.which(
         os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/compute-sanitizer"))
-    works = [(f"{kind} of a small job", lambda kind=kind: sanitize_job(check, tool, kind)) for kind in ("memcheck", "initcheck")]
+    jobs = [("initcheck of a small job", "initcheck", [])]
+    jobs += [(f"memcheck of {kind}", "memcheck", [f"model.kind={kind}"]) for kind in NETWORKS]
+    jobs += [(f"memcheck of {kind}", "memcheck", [f"sampler.kind={kind}", *keys]) for kind, keys in SAMPLERS.items()]
+    works = [(name, lambda kind=kind, keys=keys: sanitize_job(check, tool, kind, keys)) for name, kind, keys in jobs]
     for name, _, program in check.place.tests():
         if name in ("base/device_algorithms_test", "dense/column_sums_test", "dense/spmm_test"):
             works.append((f"racecheck of {name}", lambda program=program: sanitize(
                 check, tool, "racecheck", program, "--gtest_brief=1", "--gtest_filter=-*AFullGpu*")))
-    check.parts_at_once(works)
+    check.parts_at_once(works, seconds=40)
 
 
 def sanitizer_command(tool, kind):
@@ -144,10 +153,10 @@ def sanitize(check, tool, kind, *command):
     return verdict(check.run(*sanitizer_command(tool, kind), *command, timeout=500, good=range(256)))
 
 
-def sanitize_job(check, tool, kind):
+def sanitize_job(check, tool, kind, keys):
     graph = generate(check, "tiny.h5", "planted", "--nodes", 600, "--classes", 4, "--features", 20, "--seed", 2)
     folder = check.own_folder()
     config = folder / "tiny.toml"
-    config.write_text("[model]\nhidden = 32\n[train]\nepochs = 1\n[sampler]\nbatch_size = 128\n")
+    config.write_text("[model]\nhidden = 32\nlayers = 2\n[train]\nepochs = 1\n[sampler]\nbatch_size = 128\nfanout = [5, 5]\n")
     return sanitize(check, tool, kind, check.place.program, "train", config, f"graph.file={graph}", f"output.dir={folder / 'out'}",
-                    "run.device=cuda")
+                    "run.device=cuda", *keys)
