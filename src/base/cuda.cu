@@ -274,6 +274,15 @@ void Cuda::use() const {
 const std::string& Cuda::name() const {
   return state_->name;
 }
+std::string Cuda::kind() const {
+  cudaDeviceProp properties;
+  ESPALIER_CUDA(cudaGetDeviceProperties(&properties, state_->device));
+  int version = 0;  // 130002
+  ESPALIER_CHECK(cublasGetVersion(state_->blas, &version) == CUBLAS_STATUS_SUCCESS,
+                 "cuBLAS does not say its version on GPU {}", state_->device);
+  return fmt::format("{} ({} multiprocessors, cuBLAS {}.{}.{})", state_->name, properties.multiProcessorCount,
+                     version / 10000, version / 100 % 100, version % 100);
+}
 Precision Cuda::precision() const {
   return state_->precision;
 }

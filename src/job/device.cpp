@@ -5,7 +5,10 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "espalier/base/error.hpp"
 #include "espalier/base/named.hpp"
@@ -47,6 +50,22 @@ int count_sharers(const Communicator& world, const Cuda& gpu) {
   return static_cast<int>(std::ranges::count(world.all_gather(mine, "setup"), mine));
 }
 
+// The kinds of GPUs, each with the first rank that has it. Collective.
+std::vector<std::pair<std::string, int>> kinds_of_gpus(const Communicator& world, const Cuda& gpu) {
+  struct Kind {
+    char text[128] = {};
+  } mine;
+  gpu.kind().copy(mine.text, sizeof mine.text - 1);
+  std::vector<std::pair<std::string, int>> kinds;
+  int rank = 0;
+  for (const auto& kind : world.all_gather(mine, "setup")) {
+    if (std::ranges::find(kinds, std::string(kind.text), &std::pair<std::string, int>::first) == kinds.end())
+      kinds.emplace_back(kind.text, rank);
+    ++rank;
+  }
+  return kinds;
+}
+
 // Collective, where every rank sees a GPU.
 Device take_gpu(const Communicator& world, const NodePlace& node, const TrainConfig& train) {
   const auto gpu = std::make_shared<const Cuda>(gpu_for(node), precision_of(train.precision),
@@ -54,15 +73,23 @@ Device take_gpu(const Communicator& world, const NodePlace& node, const TrainCon
   // Which all ranks enter with what a GPU takes for itself.
   const int sharers = count_sharers(world, *gpu);
   if (sharers > 1) gpu->share_memory();
+  const auto kinds = kinds_of_gpus(world, *gpu);
+  if (kinds.size() > 1 && train.reproducible)
+    usage_error(
+        "ranks have unlike GPUs: rank {} {}, rank {} {}; their products are rounded differently, so results "
+        "would "
+        "depend on who computes what: ask for GPUs of one kind, or use train.reproducible = false",
+        kinds[0].second, kinds[0].first, kinds[1].second, kinds[1].first);
   Device device;
   device.gpu = gpu;
   device.memory = world.all_reduce(gpu->free_memory() / sharers, Reduction::kMin, "setup");
   device.sharers = world.all_reduce(sharers, Reduction::kMax, "setup");
-  device.words =
-      fmt::format("on {} {}{}{}",
-                  device.sharers > 1 ? fmt::format("a GPU for {} ranks,", device.sharers) : "a GPU per rank,",
-                  gpu->name(), train.precision == "fp32" ? "" : ", products in " + train.precision,
-                  train.sparse_products == "own" ? "" : ", sparse products by cuSPARSE");
+  device.words = fmt::format(
+      "on {} {}{}{}",
+      device.sharers > 1 ? fmt::format("a GPU for {} ranks,", device.sharers) : "a GPU per rank,",
+      kinds.size() > 1 ? "of unlike kinds, " + kinds[0].first + " and " + kinds[1].first : gpu->name(),
+      train.precision == "fp32" ? "" : ", products in " + train.precision,
+      train.sparse_products == "own" ? "" : ", sparse products by cuSPARSE");
   return device;
 }
 

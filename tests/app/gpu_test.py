@@ -77,6 +77,15 @@ class GpuTest(JobTest):
         self.refused(2, ["train.precision = tf32", "GPU"], "train.precision=tf32", gpus=0)
         self.refused(2, ["train.sparse_products = cusparse", "GPU"], *BY_CUSPARSE, gpus=0)
 
+    def test_gpus_of_unlike_kinds_are_named_and_refused_where_results_are_to_repeat(self):
+        unlike = on_gpus(3, ESPALIER_EMULATED_UNLIKE="28")
+        words = "rank 0 emulated GPU (4 multiprocessors, cuBLAS 13.0.2), rank 1 emulated GPU (32 multiprocessors, cuBLAS 13.0.2)"
+        self.fail_with(2, words, "train", self.config, "run.device=cuda", "train.reproducible=true", ranks=3, **unlike)
+        output = self.succeed("train", self.config, "run.device=cuda", "train.epochs=1", ranks=2, **unlike)
+        self.assertIn("of unlike kinds, emulated GPU (4 multiprocessors", output)
+        self.succeed("-q", "train", self.config, "run.device=cuda", "train.epochs=1", "train.reproducible=true", "--overwrite", ranks=3,
+                     **on_gpus(1, ESPALIER_EMULATED_UNLIKE="28"))  # all have the first
+
     def test_a_driver_older_than_the_programs_cuda_is_named(self):
         old = {"ESPALIER_EMULATED_DRIVER": "12040"}
         self.refused(2, ["run.device = cuda", "the driver is for CUDA 12.4, and this program for CUDA 13.0"], "run.device=cuda", ranks=2, **old)

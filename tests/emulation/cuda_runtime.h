@@ -11,6 +11,7 @@
 //     ESPALIER_EMULATED_RUNTIME  and of the program (13000)
 //     ESPALIER_EMULATED_MEMORY   bytes of each (8 GiB)
 //     ESPALIER_EMULATED_ORDER    seed of the order of blocks and threads (1)
+//     ESPALIER_EMULATED_UNLIKE   multiprocessors that a GPU has more than the one before it; 0
 //     ESPALIER_EMULATED_REFUSAL  the call of a library that fails, as cublasSetWorkspace
 //     ESPALIER_EMULATED_WORDS    says what the pool keeps, when it is told
 //

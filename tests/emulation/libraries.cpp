@@ -27,6 +27,10 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
 cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t) {
   return refuses(__func__) ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
+cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
+  *version = 130002;
+  return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, std::size_t) {
   return refuses(__func__) ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }

@@ -433,7 +433,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "emulated GPU");
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->totalGlobalMem = memory().size;
-  properties->multiProcessorCount = 4;
+  properties->multiProcessorCount = 4 + static_cast<int>(number_from("ESPALIER_EMULATED_UNLIKE", 0)) * device;
   const auto capability = static_cast<int>(number_from("ESPALIER_EMULATED_GPU", 90));
   properties->major = capability / 10;
   properties->minor = capability % 10;

@@ -53,6 +53,9 @@ class Cuda {
   int device() const;
   /// "NVIDIA H200".
   const std::string& name() const;
+  /// "NVIDIA H200 (132 multiprocessors, cuBLAS 13.0.2)": GPUs of another kind may round products
+  /// differently, as cuBLAS chooses its kernels by these.
+  std::string kind() const;
   Precision precision() const;
   SparseProducts sparse_products() const;
   /// Bytes that may still be allocated.
