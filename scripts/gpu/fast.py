@@ -38,8 +38,11 @@ def check_peer(check):
 
 def measure_peer(check):
     graph = products_graph(check)
-    done = subprocess.run([sys.executable, str(check.place.peer), str(graph), *(["--quick"] if check.options.quick else [])],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=max(1, min(580, check.seconds_left())))
+    try:
+        done = subprocess.run([sys.executable, str(check.place.peer), str(graph), *(["--quick"] if check.options.quick else [])],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=max(1, min(580, check.seconds_left())))
+    except subprocess.TimeoutExpired as late:
+        raise Failure(f"no end after {late.timeout:.0f} s")
     if done.returncode != 0:
         raise Failure(done.stderr[-4000:])
     figures = json.loads(done.stdout.splitlines()[-1])
