@@ -131,20 +131,23 @@ class Against(MinutesTest):
             against.compare(self.reports)
 
     def test_programs_run_in_turn_and_one_that_fails_fails_its_own_line(self):
-        order, fails = [], "tf32"
+        order, once, fails = [], set(), "tf32"
+        reads_once, reads_each = self.script("epochs", ""), self.folder / "none"
 
-        def run_variants(check, graph, variants, epochs, place=None):
+        def run_variants(check, graph, variants, epochs, place=None, reads_once=True):
             order.append(place.name)
+            once.add(reads_once)
             return {name: Failure("why") if name == fails and place.name == "now" else report([1.0] * 3) for name in variants}
 
-        check = self.make(before=types.SimpleNamespace(commit=lambda: "old", name="before", benches=lambda: []))
-        check.place.name, check.place.benches = "now", lambda: []
+        check = self.make(before=types.SimpleNamespace(commit=lambda: "old", name="before", benches=lambda: [], epochs=reads_each))
+        check.place.name, check.place.benches, check.place.epochs = "now", lambda: [], reads_once
         self.addCleanup(setattr, against, "run_variants", against.run_variants)
         self.addCleanup(setattr, against, "products_graph", against.products_graph)
         against.run_variants, against.products_graph = run_variants, lambda check: "graph"
         quietly(lambda: against.check_against(check))
         self.assertEqual(order, ["before", "now"] * 4)  # two turns of those on the GPU and of those on the host
         self.assertEqual([name for name, state in self.states(check).items() if state != "passed"], ["against, epoch tf32"])
+        self.assertEqual(once, {False})  # the one before cannot, so neither does
 
     def test_benches_are_compared_by_the_cases_of_both(self):
         cases = {"before": [{"name": "a", "unit": "GB/s", "rate": 2.0}, {"name": "gone", "unit": "GB/s", "rate": 1.0}],
@@ -198,6 +201,44 @@ class Arguments(MinutesTest):
             found = open_bundle(path, self.folder / "unpacked")
             self.assertIsInstance(found, Bundle)
             self.assertEqual(found.commit(), "old")
+
+
+class OneProcess(MinutesTest):
+    """Variants by a program made up, which writes its file anew after each and dies of one that is told to."""
+
+    PROGRAM = f"""#!{sys.executable}
+import json, sys
+out, variants, reports = sys.argv[sys.argv.index("--out") + 1], {{}}, {{}}
+for word in sys.argv[1:]:
+    last = word if word.startswith("--") else last
+    if last == "--variant":
+        variants.setdefault(name := word, []) if word != last and "=" not in word else word != last and variants[name].append(word)
+for name, keys in variants.items():
+    if "dies=1" in keys:
+        print("a crash")
+        sys.exit(139)
+    reports[name] = {{"error": "not that"}} if "refused=1" in keys else {{"keys": keys}}
+    json.dump(reports, open(out, "w"))
+"""
+
+    def run_it(self, variants, **options):
+        check = self.make()
+        check.place.epochs, check.place.program = self.script("epochs", self.PROGRAM), "each"
+        return epoch.run_variants(check, "graph", variants, 4, **options)
+
+    def test_each_variant_has_its_report_and_what_came_before_a_crash_counts(self):
+        found = self.run_it({"a": [], "bad": ["refused=1"], "b": ["x=1", "y=2"], "c": ["dies=1"], "d": []})
+        self.assertEqual((found["a"], found["b"]), ({"keys": []}, {"keys": ["x=1", "y=2"]}))
+        self.assertEqual([name for name, report in found.items() if isinstance(report, Failure)], ["bad", "c", "d"])
+        self.assertIn("not that", str(found["bad"]))
+        for name in ("c", "d"):
+            self.assertIn("exit code 139", str(found[name]))
+            self.assertIn("a crash", str(found[name]))
+
+    def test_a_place_without_the_program_reads_the_graph_for_each(self):
+        self.addCleanup(setattr, epoch, "report_or_failure", epoch.report_or_failure)
+        epoch.report_or_failure = lambda check, graph, keys, place: keys[-1]
+        self.assertEqual(self.run_it({"a": ["x=1"], "b": ["x=2"]}, reads_once=False), {"a": "x=1", "b": "x=2"})
 
 
 class Repeats(MinutesTest):
