@@ -5,7 +5,7 @@ import json
 import os
 import statistics
 
-from .check import GOALS, Failure, generate, train
+from .check import GOALS, Failure, TimeIsUp, generate, train
 from .machine import under_load
 
 EPOCH_BATCHES = 196  # of 1024: the training vertices of ogbn-products
@@ -73,7 +73,7 @@ def run_variants(check, graph, variants, epochs, place=None, reads_once=True):
         words += ["--variant", name, *more]
     try:
         check.run(place.epochs, "--out", out, f"graph.file={graph}", "run.threads=4", *keys, *words, timeout=550, place=place)
-    except Failure as failure:  # of the variant that it came to; those before stand in the file
+    except (Failure, TimeIsUp) as failure:  # of the variant that it came to; those before stand in the file
         wrong = failure
     reports = json.loads(out.read_text()) if out.exists() else {}
     return {name: report_of(reports.get(name), wrong) for name in variants}

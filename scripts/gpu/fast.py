@@ -1,10 +1,9 @@
 """How fast is it? Benches, and PyTorch beside an epoch."""
 
 import json
-import subprocess
 import sys
 
-from .check import Failure, Skip
+from .check import Skip
 from .epoch import products_graph
 
 # ---- Benches ---------------------------------------------------------------------------------------------------------
@@ -38,14 +37,8 @@ def check_peer(check):
 
 def measure_peer(check):
     graph = products_graph(check)
-    try:
-        done = subprocess.run([sys.executable, str(check.place.peer), str(graph), *(["--quick"] if check.options.quick else [])],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=max(1, min(580, check.seconds_left())))
-    except subprocess.TimeoutExpired as late:
-        raise Failure(f"no end after {late.timeout:.0f} s")
-    if done.returncode != 0:
-        raise Failure(done.stderr[-4000:])
-    figures = json.loads(done.stdout.splitlines()[-1])
+    printed = check.run_here(sys.executable, check.place.peer, graph, *(["--quick"] if check.options.quick else []), timeout=580)
+    figures = json.loads([line for line in printed.splitlines() if line.startswith("{")][-1])  # beside warnings
     if "missing" in figures:
         raise Skip(figures["missing"])
     ours = {line["name"].rpartition(", ")[2]: line["figures"]["seconds"]["total"] for line in check.lines

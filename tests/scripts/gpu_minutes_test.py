@@ -4,6 +4,7 @@ import contextlib
 import copy
 import io
 import json
+import pathlib
 import random
 import statistics
 import sys
@@ -11,7 +12,7 @@ import types
 
 import gpu_check
 from gpu import against, epoch, machine
-from gpu.check import Check, Failure, Skip
+from gpu.check import Check, Failure, Skip, TimeIsUp
 from gpu.places import Bundle, open_bundle
 from tests.app.program import ROOT, FolderTest, run_python
 
@@ -52,7 +53,9 @@ class Budget(MinutesTest):
     def test_a_program_ends_when_the_minutes_do(self):
         check = self.make(minutes=0.02)
         quietly(lambda: check.part("p", lambda: check.run(sys.executable, "-c", "import time; time.sleep(60)")))
-        self.assertIn("no end after 1 s", check.lines[0]["reason"])
+        quietly(lambda: check.parts_of_one({"q": 0}, lambda names: check.run(sys.executable, "-c", "")))  # nothing is left
+        self.assertEqual(self.states(check), {"p": "left out", "q": "left out"})
+        self.assertEqual(check.lines[0]["reason"], "the minutes ended before it did")
         self.assertLess(check.lines[0]["seconds"], 10)
 
 
@@ -234,6 +237,16 @@ for name, keys in variants.items():
         for name in ("c", "d"):
             self.assertIn("exit code 139", str(found[name]))
             self.assertIn("a crash", str(found[name]))
+
+    def test_variants_that_the_minutes_end_are_left_out_and_those_before_are_not(self):
+        def run(*command, place=None, **options):
+            pathlib.Path(command[2]).write_text('{"a": {"keys": []}}')
+            raise TimeIsUp("the minutes ended")
+
+        check = self.make()
+        check.place.epochs, check.run = self.script("epochs", ""), run
+        found = epoch.run_variants(check, "graph", {"a": [], "b": []}, 4)
+        self.assertEqual((found["a"], type(found["b"])), ({"keys": []}, TimeIsUp))
 
     def test_a_place_without_the_program_reads_the_graph_for_each(self):
         self.addCleanup(setattr, epoch, "report_or_failure", epoch.report_or_failure)
