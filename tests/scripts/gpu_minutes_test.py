@@ -4,9 +4,11 @@ import contextlib
 import copy
 import io
 import json
+import os
 import pathlib
 import random
 import statistics
+import subprocess
 import sys
 import types
 
@@ -180,6 +182,38 @@ class Machine(MinutesTest):
         found = machine.spread_of_readings("1980, 2619, 500.5, 60\n1500, 2619, 700.1, 61\n1600, 2619, [N/A], 62\nbroken\n")
         self.assertEqual(found["SM MHz"], {"median": 1600, "low": 1500, "high": 1980})
         self.assertEqual(found["W"], {"median": 600.3, "low": 500.5, "high": 700.1})
+
+
+class Bus(MinutesTest):
+    """machine.py as a program, over a driver and a cuBLAS made up: copies are memcpy, and the driver refuses what has no context."""
+
+    DRIVER = """#include <stdlib.h>
+#include <string.h>
+static void *current, *pinned, *device;
+static size_t pinned_bytes;
+int cuInit(unsigned flags) { return flags; }
+int cuDevicePrimaryCtxRetain(void** context, int gpu) { *context = &current; return gpu; }
+int cuCtxSetCurrent(void* context) { current = context; return context != &current; }
+int cuMemHostAlloc(void** to, size_t bytes, unsigned flags) { pinned_bytes = bytes; return !current || flags || !(*to = pinned = malloc(bytes)); }
+int cuMemAlloc_v2(void** to, size_t bytes) { return bytes != pinned_bytes || !(*to = device = malloc(bytes)); }
+static int copy(void* to, void* from, size_t bytes, int right) { return !right || bytes != pinned_bytes || !memcpy(to, from, bytes); }
+int cuMemcpyHtoDAsync_v2(void* to, void* from, size_t bytes, void* s) { return copy(to, from, bytes, to == device && from == pinned && !s); }
+int cuMemcpyDtoHAsync_v2(void* to, void* from, size_t bytes, void* s) { return copy(to, from, bytes, to == pinned && from == device && !s); }
+int cuCtxSynchronize(void) { return 0; }
+int cublasGetProperty(int which, int* value) { *value = 13 - 6 * which; return 0; }
+"""
+
+    def test_rates_and_version_are_measured_by_the_drivers_calls(self):
+        (self.folder / "driver.c").write_text(self.DRIVER)
+        for name in ("libcuda.so.1", "libcublas.so.13"):
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", self.folder / name, self.folder / "driver.c"], check=True)
+        done = run_python("-c", "import gpu.machine as machine, json; machine.BYTES = 1 << 16; "
+                          "print(json.dumps([machine.pinned_rates(), machine.cublas_version()]))",
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(self.folder), PYTHONPATH=str(ROOT / "scripts")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rates, version = json.loads(done.stdout)
+        self.assertEqual((sorted(rates), version), (["device to host GB/s", "host to device GB/s"], "13.7.1"))
+        self.assertTrue(all(0 < rate < 1e6 for rate in rates.values()), rates)
 
 
 class Arguments(MinutesTest):
