@@ -196,6 +196,12 @@ $(BUILD)/obj/with_cuda/%.cpp.o: src/%.cpp | deps
 	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"
 	@$(MPICXX) $(CPPFLAGS) -DESPALIER_WITH_CUDA $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
+# Of several configurations, for scripts/gpu_check.py; a program of all rooms, as those of app/.
+$(BUILD)/obj/with_cuda/bench/%.cpp.o: bench/%.cpp | deps
+	@mkdir -p $(@D) && echo "c++    $< (with CUDA)"
+	@$(MPICXX) $(CPPFLAGS) -DESPALIER_WITH_CUDA $(CXXFLAGS) -O1 -MMD -MP -c -o $@ $<
+-include $(BUILD)/obj/with_cuda/bench/train/epochs.cpp.d
+
 define CUDA_BUILD  # its name, the build that compiles its .cu files, its libraries, its further objects
 build/$(1)/libespalier.a: $(call cuda_objects,$(2)) $(4)
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
@@ -216,6 +222,11 @@ build/$(1)/tests/job/all_tests $(patsubst %.cu,build/$(1)/%,$(filter tests/job/%
 build/$(1)/tests/%: $(TEST_SUPPORT) build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
 	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) $$(TEST_LINKER) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(LDLIBS) -lgtest $(3)
+
+build/$(1)/bench/train/epochs: $(BUILD)/obj/with_cuda/bench/train/epochs.cpp.o $(filter $(BUILD)/obj/with_cuda/job/%,$(GPU_APP_OBJECTS)) \
+  build/$(1)/libespalier.a $(LIBRARY)
+	@mkdir -p $$(@D) && echo "link   $$@"
+	@$$(MPICXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) $(3)
 
 build/$(1)/bench/%: build/$(2)/obj/bench/%.cu.o build/$(1)/libespalier.a $(LIBRARY)
 	@mkdir -p $$(@D)
@@ -248,5 +259,5 @@ gpu-static: $(if $(NVCC),$(foreach kind,o ptxas,$(KERNEL_SOURCES:src/%=build/cud
 	@$(if $(NVCC),python3 scripts/gpu_static.py build/cuda/obj include src,echo "gpu-static: nvcc not found (set CUDA_HOME or NVCC); skipped")
 
 GPU_CHECK ?=
-gpu-check: all cuda $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%) $(CUDA_BENCHES:bench/%.cu=build/cuda/bench/%))  ## everything that a GPU can prove, in one table; GPU_CHECK="--record --parts tests,bench" for its options
+gpu-check: all cuda $(if $(NVCC),$(CUDA_TESTS:tests/%.cu=build/cuda/tests/%) $(CUDA_BENCHES:bench/%.cu=build/cuda/bench/%) build/cuda/bench/train/epochs)  ## everything that a GPU can prove, in one table; GPU_CHECK="--record --parts tests,bench" for its options
 	@python3 scripts/gpu_check.py $(GPU_CHECK)

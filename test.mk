@@ -85,7 +85,7 @@ asked_rooms   = $(or $(if $(ONLY),,all),$(filter $(1)%,$(ONLY)))
 wanted        = $(call asked_for,$(cpu_tests) $(call gpu_tests,$(1))) \
   $(if $(SAN),,$(if $(call asked_rooms,app),build/$(firstword $(1))/espalier) $(if $(call asked_rooms,python),build/$(firstword $(1))/libespalier.so) $(if $(call asked_rooms,emulation),build/races/planted build/memory/planted) $(if $(call asked_rooms,ptx),$(RUN_KERNEL) $(if $(NVCC),$(PTX_RUNTIME))))
 WANTED_TESTS  = $(call wanted,$(KERNELS))
-WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%)))
+WANTED_LONG   = $(call wanted,$(LONG_KERNELS)) $(if $(SAN),,$(if $(call asked_rooms,scripts),$(CUDA_BENCHES:bench/%.cu=build/emulated/bench/%) build/emulated/bench/train/epochs))
 # MPICXX=mpicxx.mpich wants LAUNCHER=mpirun.mpich.
 LAUNCHER     ?= mpirun
 RUN_TESTS     = ESPALIER_LAUNCHER=$(LAUNCHER) $(PYTHON) tests/run.py --build $(BUILD) $(if $(BY_ROOM),--by-room-but $(subst $() ,$(comma),$(APART))) $(if $(ONLY),--only $(ONLY)) $(if $(NP),--np $(NP)) $(if $(SAN),--no-gpu)

@@ -91,11 +91,20 @@ def report_results(check):
     return 1 if counts["failed"] else 0
 
 
+def run_parts(check):
+    for part in CHECKS:
+        if part in check.options.parts:
+            CHECKS[part](check)
+        if part == "machine" and OF_PRODUCTS & set(check.options.parts):  # it takes a while: beside the parts that are not timed
+            threading.Thread(target=lambda: epoch.products_graph(check), daemon=True).start()
+
+
 def main():
     options = parse_arguments()
     place = Bundle() if (ROOT / "manifest.json").exists() else SourceTree()
     if options.emulated:
         place.program = ROOT / "build/emulated/espalier"
+        place.epochs = ROOT / "build/emulated/bench/train/epochs"
         place.tests = lambda: ((name, ranks, ROOT / "build/emulated/tests" / name) for name, ranks, _ in SourceTree().tests())
         place.benches = lambda: ((name, ROOT / "build/emulated/bench" / name) for name, _ in SourceTree().benches())
         gpu, why = {"name": "emulated"}, None
@@ -114,11 +123,7 @@ def main():
             skip_all(check, why)
         else:
             print(f"{gpu['name']}, commit {place.commit()}", flush=True)
-            if OF_PRODUCTS & set(options.parts):  # it takes a while: beside the first parts
-                threading.Thread(target=lambda: epoch.products_graph(check), daemon=True).start()
-            for part in CHECKS:
-                if part in options.parts:
-                    CHECKS[part](check)
+            run_parts(check)
         return report_results(check)
 
 

@@ -29,8 +29,8 @@ names() { # names KIND: ROOM/OP_KIND of every tests/ROOM/OP_test.cu, bench/ROOM/
 }
 
 build() {
-  local targets=(build/bundle/cpu/espalier build/bundle/cuda/espalier)
-  mapfile -t -O 2 targets < <(names test | sed 's,^,build/bundle/cuda/tests/,'; names bench | sed 's,^,build/bundle/cuda/bench/,')
+  local targets=(build/bundle/cpu/espalier build/bundle/cuda/espalier build/bundle/cuda/bench/train/epochs)
+  mapfile -t -O 3 targets < <(names test | sed 's,^,build/bundle/cuda/tests/,'; names bench | sed 's,^,build/bundle/cuda/bench/,')
   "$MAKE" -j"$JOBS" BUILD=build/bundle/cpu ARCH=x86-64-v3 "${targets[@]}"
 }
 
@@ -41,6 +41,7 @@ copy_programs() {
   local name
   for name in $(names test); do install -D "build/bundle/cuda/tests/$name" "$BUNDLE/tests/$name"; done
   for name in $(names bench); do install -D "build/bundle/cuda/bench/$name" "$BUNDLE/bench/$name"; done
+  install -D build/bundle/cuda/bench/train/epochs "$BUNDLE/bench/train/epochs"
   cp scripts/gpu_check.py scripts/kernel_names.py "$BUNDLE/scripts/"
   cp scripts/gpu/*.py "$BUNDLE/scripts/gpu/"
   cp bench/peers/gpu_peer.py "$BUNDLE/peers/"

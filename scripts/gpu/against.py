@@ -46,12 +46,13 @@ def places_of(check):
 def compare_epochs(check, lines):
     names = {line: line.removeprefix("against, epoch ") for line in lines}
     graph, places = products_graph(check), places_of(check)
+    alike = all(place.epochs.exists() for place in places.values())  # both in the same way
     reports = {name: {program: [] for program in PROGRAMS} for name in names.values()}
     with under_load() as load:
         for _ in range(TURNS):
             for program in PROGRAMS:
                 found = run_variants(check, graph, {name: EPOCHS[name] for name in names.values()}, EPOCHS_OF_A_TURN,
-                                     places[program])
+                                     places[program], alike)
                 for name, report in found.items():
                     reports[name][program].append(report)
     return {line: compared_or_failure(reports[name], check.options.digests_differ, load) for line, name in names.items()}

@@ -5,6 +5,7 @@
 
 import contextlib
 import ctypes
+import glob
 import json
 import pathlib
 import re
@@ -97,7 +98,13 @@ class Driver:
     """Calls of libcuda.so.1, each checked."""
 
     def __init__(self):
-        self.library = ctypes.CDLL("libcuda.so.1")
+        for path in ["libcuda.so.1", *glob.glob("/usr/local/nvidia/lib*/libcuda.so.1")]:
+            try:
+                self.library = ctypes.CDLL(path)
+                return
+            except OSError as error:
+                why = str(error)
+        raise OSError(why)
 
     def __getattr__(self, name):
         def call(*arguments):

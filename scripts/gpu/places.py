@@ -18,6 +18,7 @@ class SourceTree:
     commands = []  # what stands before a program
     mpirun = ["mpirun"]
     program, cpu_program = ROOT / "build/cuda/espalier", ROOT / "build/cpu/espalier"
+    epochs = ROOT / "build/cuda/bench/train/epochs"
     peer = ROOT / "bench/peers/gpu_peer.py"
     results = ROOT / "build/gpu_check.json"
 
@@ -46,6 +47,7 @@ class Bundle:
         self.commands = [str(root / "bin/run")]
         self.mpirun = [str(root / "bin/mpirun")]
         self.program, self.cpu_program = root / "programs/espalier", root / "programs/espalier-cpu"
+        self.epochs = root / "bench/train/epochs"  # not in a bundle from before it was there
         self.peer = root / "peers/gpu_peer.py"
         self.results = root / "gpu_check.json"
         self.manifest = json.loads((root / "manifest.json").read_text())

@@ -3,7 +3,7 @@
 import json
 
 STATES = ("passed", "failed", "skipped", "left out")
-LISTS = ("cases", "compared", "kernels")  # figures that are lists: a row a line, in the file and in the table
+LISTS = ("cases", "compared", "stages", "kernels")  # figures that are lists: a row a line, in the file and in the table
 QUIET = (*LISTS, "launches", "title", "gpu", "quick")  # not among the figures of a line of the table
 
 
@@ -69,12 +69,17 @@ def compared_row(row):
             f"({row['low']:.3f} to {row['high']:.3f})")
 
 
+def stage_row(stage):
+    beside = f", of {stage['wall']:.1f}: copies and gaps {stage['copies and gaps']:.1f}" if "wall" in stage else ""
+    return f"{stage['name']:<12} {stage['launches']:>6.1f} launches, {stage['kernels']:>8.1f} us of kernels{beside}"
+
+
 def kernel_row(kernel):
     return (f"{kernel['name']:<60.60} {kernel['launches']:>5} x {kernel['microseconds']:>9.1f} us {kernel['share']:>6.1%}  "
             f"{kernel['GB/s']:>7.1f} GB/s")
 
 
-ROWS = {"cases": case_row, "compared": compared_row, "kernels": kernel_row}
+ROWS = {"cases": case_row, "compared": compared_row, "stages": stage_row, "kernels": kernel_row}
 
 
 def brief(value):

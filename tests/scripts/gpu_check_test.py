@@ -12,7 +12,7 @@ import gpu_check
 from gpu import profile, right
 from gpu.places import describe_gpu
 from gpu.record import as_text
-from tests.app.program import LONG, ROOT, FolderTest, run_python
+from tests.app.program import LONG, ROOT, FolderTest, espalier, on_gpus, run_python
 
 SCRIPT = ROOT / "scripts" / "gpu_check.py"
 
@@ -33,6 +33,32 @@ class EmulatedBenches(FolderTest):
                 self.assertTrue(cases)
                 self.assertEqual([case["name"] for case in cases if case["wrong"]], [], done.stdout)
                 self.assertTrue(all(case["rate"] > 0 and case["bound"] > 0 and case["bytes"] > 0 for case in cases))
+
+
+@unittest.skipUnless(LONG, "long: epochs of several configurations, emulated")
+class EmulatedEpochs(FolderTest):
+    def test_they_are_those_of_single_trainings(self):
+        graph, out, config = (self.folder / name for name in ("g.h5", "reports.json", "empty.toml"))
+        config.write_text("")
+        self.assertEqual(espalier("-q", "generate", "planted", "--nodes", 600, "--classes", 4, "--features", 20, "-o", graph)[0], 0)
+        keys = [f"graph.file={graph}", "run.device=cuda", "run.threads=1", "train.epochs=2", "train.eval_every=0", "sampler.batch_size=64",
+                "sampler.fanout=[5,4]", "model.layers=2", "model.hidden=16", "train.batches_per_step=1"]
+        variants = {"plain": [], "bf16": ["train.precision=bf16"], "beside": ["run.overlap=true"], "impossible": ["train.precision=fp7"],
+                    "host, 16 bits": ["graph.features_on=host", "graph.feature_bits=16"], "again": []}
+        words = [word for name, more in variants.items() for word in ("--variant", name, *more)]
+        done = subprocess.run([ROOT / "build/emulated/bench/train/epochs", "--out", out, *keys, *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=200, **{"env": on_gpus(1)["env"]})
+        self.assertEqual(done.returncode, 0, done.stdout)
+        reports = json.loads(out.read_text())
+        self.assertIn("fp7", reports.pop("impossible")["error"])
+        for name, report in reports.items():
+            folder = self.folder / "out"
+            code, said = espalier("-q", "train", config, f"output.dir={folder}", *keys, *variants[name], **on_gpus(1))
+            self.assertEqual(code, 0, said)
+            alone = json.loads((folder / "report.json").read_text())
+            for each in ("loss", "sample_digest"):
+                self.assertEqual([epoch[each] for epoch in report["epochs"]], [epoch[each] for epoch in alone["epochs"]], name)
+            self.assertEqual((report["weights_digest"], report["device"]), (alone["weights_digest"], alone["device"]), name)
 
 
 class GpuCheck(FolderTest):

@@ -4,14 +4,17 @@ import contextlib
 import copy
 import io
 import json
+import os
+import pathlib
 import random
 import statistics
+import subprocess
 import sys
 import types
 
 import gpu_check
 from gpu import against, epoch, machine
-from gpu.check import Check, Failure, Skip
+from gpu.check import Check, Failure, Skip, TimeIsUp
 from gpu.places import Bundle, open_bundle
 from tests.app.program import ROOT, FolderTest, run_python
 
@@ -133,20 +136,23 @@ class Against(MinutesTest):
             against.compare(self.reports)
 
     def test_programs_run_in_turn_and_one_that_fails_fails_its_own_line(self):
-        order, fails = [], "tf32"
+        order, once, fails = [], set(), "tf32"
+        reads_once, reads_each = self.script("epochs", ""), self.folder / "none"
 
-        def run_variants(check, graph, variants, epochs, place=None):
+        def run_variants(check, graph, variants, epochs, place=None, reads_once=True):
             order.append(place.name)
+            once.add(reads_once)
             return {name: Failure("why") if name == fails and place.name == "now" else report([1.0] * 3) for name in variants}
 
-        check = self.make(before=types.SimpleNamespace(commit=lambda: "old", name="before", benches=lambda: []))
-        check.place.name, check.place.benches = "now", lambda: []
+        check = self.make(before=types.SimpleNamespace(commit=lambda: "old", name="before", benches=lambda: [], epochs=reads_each))
+        check.place.name, check.place.benches, check.place.epochs = "now", lambda: [], reads_once
         self.addCleanup(setattr, against, "run_variants", against.run_variants)
         self.addCleanup(setattr, against, "products_graph", against.products_graph)
         against.run_variants, against.products_graph = run_variants, lambda check: "graph"
         quietly(lambda: against.check_against(check))
         self.assertEqual(order, ["before", "now"] * 4)  # two turns of those on the GPU and of those on the host
         self.assertEqual([name for name, state in self.states(check).items() if state != "passed"], ["against, epoch tf32"])
+        self.assertEqual(once, {False})  # the one before cannot, so neither does
 
     def test_benches_are_compared_by_the_cases_of_both(self):
         cases = {"before": [{"name": "a", "unit": "GB/s", "rate": 2.0}, {"name": "gone", "unit": "GB/s", "rate": 1.0}],
@@ -178,6 +184,38 @@ class Machine(MinutesTest):
         self.assertEqual(found["W"], {"median": 600.3, "low": 500.5, "high": 700.1})
 
 
+class Bus(MinutesTest):
+    """machine.py as a program, over a driver and a cuBLAS made up: copies are memcpy, and the driver refuses what has no context."""
+
+    DRIVER = """#include <stdlib.h>
+#include <string.h>
+static void *current, *pinned, *device;
+static size_t pinned_bytes;
+int cuInit(unsigned flags) { return flags; }
+int cuDevicePrimaryCtxRetain(void** context, int gpu) { *context = &current; return gpu; }
+int cuCtxSetCurrent(void* context) { current = context; return context != &current; }
+int cuMemHostAlloc(void** to, size_t bytes, unsigned flags) { pinned_bytes = bytes; return !current || flags || !(*to = pinned = malloc(bytes)); }
+int cuMemAlloc_v2(void** to, size_t bytes) { return bytes != pinned_bytes || !(*to = device = malloc(bytes)); }
+static int copy(void* to, void* from, size_t bytes, int right) { return !right || bytes != pinned_bytes || !memcpy(to, from, bytes); }
+int cuMemcpyHtoDAsync_v2(void* to, void* from, size_t bytes, void* s) { return copy(to, from, bytes, to == device && from == pinned && !s); }
+int cuMemcpyDtoHAsync_v2(void* to, void* from, size_t bytes, void* s) { return copy(to, from, bytes, to == pinned && from == device && !s); }
+int cuCtxSynchronize(void) { return 0; }
+int cublasGetProperty(int which, int* value) { *value = 13 - 6 * which; return 0; }
+"""
+
+    def test_rates_and_version_are_measured_by_the_drivers_calls(self):
+        (self.folder / "driver.c").write_text(self.DRIVER)
+        for name in ("libcuda.so.1", "libcublas.so.13"):
+            subprocess.run(["gcc", "-shared", "-fPIC", "-o", self.folder / name, self.folder / "driver.c"], check=True)
+        done = run_python("-c", "import gpu.machine as machine, json; machine.BYTES = 1 << 16; "
+                          "print(json.dumps([machine.pinned_rates(), machine.cublas_version()]))",
+                          env=dict(os.environ, LD_LIBRARY_PATH=str(self.folder), PYTHONPATH=str(ROOT / "scripts")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rates, version = json.loads(done.stdout)
+        self.assertEqual((sorted(rates), version), (["device to host GB/s", "host to device GB/s"], "13.7.1"))
+        self.assertTrue(all(0 < rate < 1e6 for rate in rates.values()), rates)
+
+
 class Arguments(MinutesTest):
     def test_what_makes_no_sense_is_one_error(self):
         (self.folder / "empty").mkdir()
@@ -200,6 +238,54 @@ class Arguments(MinutesTest):
             found = open_bundle(path, self.folder / "unpacked")
             self.assertIsInstance(found, Bundle)
             self.assertEqual(found.commit(), "old")
+
+
+class OneProcess(MinutesTest):
+    """Variants by a program made up, which writes its file anew after each and dies of one that is told to."""
+
+    PROGRAM = f"""#!{sys.executable}
+import json, sys
+out, variants, reports = sys.argv[sys.argv.index("--out") + 1], {{}}, {{}}
+for word in sys.argv[1:]:
+    last = word if word.startswith("--") else last
+    if last == "--variant":
+        variants.setdefault(name := word, []) if word != last and "=" not in word else word != last and variants[name].append(word)
+for name, keys in variants.items():
+    if "dies=1" in keys:
+        print("a crash")
+        sys.exit(139)
+    reports[name] = {{"error": "not that"}} if "refused=1" in keys else {{"keys": keys}}
+    json.dump(reports, open(out, "w"))
+"""
+
+    def run_it(self, variants, **options):
+        check = self.make()
+        check.place.epochs, check.place.program = self.script("epochs", self.PROGRAM), "each"
+        return epoch.run_variants(check, "graph", variants, 4, **options)
+
+    def test_each_variant_has_its_report_and_what_came_before_a_crash_counts(self):
+        found = self.run_it({"a": [], "bad": ["refused=1"], "b": ["x=1", "y=2"], "c": ["dies=1"], "d": []})
+        self.assertEqual((found["a"], found["b"]), ({"keys": []}, {"keys": ["x=1", "y=2"]}))
+        self.assertEqual([name for name, report in found.items() if isinstance(report, Failure)], ["bad", "c", "d"])
+        self.assertIn("not that", str(found["bad"]))
+        for name in ("c", "d"):
+            self.assertIn("exit code 139", str(found[name]))
+            self.assertIn("a crash", str(found[name]))
+
+    def test_variants_that_the_minutes_end_are_left_out_and_those_before_are_not(self):
+        def run(*command, place=None, **options):
+            pathlib.Path(command[2]).write_text('{"a": {"keys": []}}')
+            raise TimeIsUp("the minutes ended")
+
+        check = self.make()
+        check.place.epochs, check.run = self.script("epochs", ""), run
+        found = epoch.run_variants(check, "graph", {"a": [], "b": []}, 4)
+        self.assertEqual((found["a"], type(found["b"])), ({"keys": []}, TimeIsUp))
+
+    def test_a_place_without_the_program_reads_the_graph_for_each(self):
+        self.addCleanup(setattr, epoch, "report_or_failure", epoch.report_or_failure)
+        epoch.report_or_failure = lambda check, graph, keys, place: keys[-1]
+        self.assertEqual(self.run_it({"a": ["x=1"], "b": ["x=2"]}, reads_once=False), {"a": "x=1", "b": "x=2"})
 
 
 class Repeats(MinutesTest):

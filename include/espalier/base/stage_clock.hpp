@@ -1,6 +1,7 @@
 // Times the stages of work on a space: on the CPU by the clock; on a GPU, where launchers return
 // before the work is done, by moments of the compute stream, which are read when someone waits for
-// the GPU anyway.
+// the GPU anyway. There a stage is a range of the profiler's timeline, too, so that each kernel is
+// known to be of one.
 #pragma once
 
 #include <deque>
@@ -36,12 +37,14 @@ class StageClock<Cuda> {
   StageClock(const Cuda& cuda, StageTimers& timers) : cuda_(cuda), timers_(timers) {}
   class Scope {
    public:
-    Scope(StageClock& clock, std::string_view name) : clock_(clock), number_(clock.begin(name)) {}
+    Scope(StageClock& clock, std::string_view name)
+        : range_(std::string(name).c_str()), clock_(clock), number_(clock.begin(name)) {}
     ~Scope() { clock_.spans_[number_].end.record(clock_.cuda_); }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
+    ProfilerRange range_;
     StageClock& clock_;
     std::size_t number_;
   };
