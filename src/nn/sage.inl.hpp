@@ -133,15 +133,17 @@ class SageLayer final : public Layer<T, Space> {
     if (takes_largest_) return backward_of_largest(space, block, x, weights, dz, scratch, gradients, dx);
     const M &self = weights[0].value, &neighbour = weights[1].value;
     const ProductOrder order = order_of(block);
-    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
+    BlockView<Space> transposed;
+    if (dx != nullptr || order == ProductOrder::kMultiplyFirst)
+      transposed = transposed_of(space, block, scratch);
     if constexpr (kOnGpu)
       if (joins(space, block, x)) {
         sage_gradients_joined(space, product_, dz, gradients[0], gradients[1]);
         product_.resize(block.rows, x.columns);
         if (dx != nullptr) dx->resize(block.columns, x.columns);
-        return sage_input_gradient<T>(space, scratch.transposed, self, neighbour, product_, dz, dx);
+        return sage_input_gradient<T>(space, transposed, self, neighbour, product_, dz, dx);
       }
-    sage_backward<T>(space, block, scratch.transposed, order, x, self, neighbour, product_, dz, gradients[0],
+    sage_backward<T>(space, block, transposed, order, x, self, neighbour, product_, dz, gradients[0],
                      gradients[1], dx);
   }
 

@@ -1,6 +1,7 @@
 // What StepPipelineOn does, for every space: instantiated with TrainerOn.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -39,14 +40,18 @@ StepSourceOn<Space> steps_of(const TrainingJobOn<Space>& job) {
 }
 
 template <class Space>
-StepPipelineOn<Space>::Epoch::Epoch(const StepSourceOn<Space>& source, const Cursor& start)
-    : plan(plan_of_epoch(source, start.epoch)),
+StepPipelineOn<Space>::Epoch::Epoch(const StepSourceOn<Space>& source, EpochPlan plan_, const Cursor& start,
+                                    std::span<const std::size_t> transposed)
+    : plan(std::move(plan_)),
       sampler(source.grid.host(), source.sampler, plan, source.bulk, source.ahead,
-              plan.step_begin(start.step)) {}
+              plan.step_begin(start.step), transposed) {}
 
 template <class Space>
 std::unique_ptr<typename StepPipelineOn<Space>::Epoch> StepPipelineOn<Space>::open(const Cursor& start) {
-  return std::make_unique<Epoch>(source_, start);
+  const bool other_blocks =
+      std::ranges::any_of(hooks_, [](const auto& hook) { return hook->makes_blocks(); });
+  return std::make_unique<Epoch>(source_, plan_of_epoch(source_, start.epoch), start,
+                                 other_blocks ? std::span<const std::size_t>() : source_.transposed);
 }
 
 template <class Space>

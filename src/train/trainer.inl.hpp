@@ -12,6 +12,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/first_not_finite.hpp"
+#include "espalier/nn/network_work.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/trainer.hpp"
@@ -27,6 +28,13 @@ bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradie
 
 // The stage of an epoch that changes weights.
 inline constexpr const char* kOptimizer = "optimizer";
+
+template <class Space>
+StepSourceOn<Space> steps_for(const NetworkShape& network, const TrainingJobOn<Space>& job) {
+  auto source = steps_of(job);
+  source.transposed = transposed_layers(network);
+  return source;
+}
 
 template <class Space>
 TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
@@ -46,7 +54,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
                  network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible, gradient_groups(network_.shape())),
       clock_(space, timers_),
-      pipeline_(space, steps_of(job_), hooks_, clock_) {
+      pipeline_(space, steps_for(network_.shape(), job_), hooks_, clock_) {
   for (const auto& parameter : network_.parameters())
     gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
   diverged_ = copy_to<int>(space, std::vector<int>{0});

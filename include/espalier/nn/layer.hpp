@@ -136,7 +136,7 @@ struct LayerScratch {
   std::array<Matrix<T, Space>, 5> matrices;
   std::array<Matrix<T, Space>, 7> more;  ///< of layers that need many
   Csr<std::int32_t, Space> transposed;
-  Array<Space, std::int64_t> positions;  ///< of the transposed entries in the block
+  Array<Space, std::int32_t> positions;  ///< of the transposed entries in the block
   Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp; numbers of
                                          ///< dense/relation_sums.hpp
   RelationSegmentsOn<Space> segments;

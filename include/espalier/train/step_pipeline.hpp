@@ -59,8 +59,11 @@ struct StepSourceOn {
   std::int64_t epochs = 1;       ///< nothing is begun beyond them
   std::int64_t bulk = 1;         ///< batches that are sampled together
   std::int64_t prefetched = 0;   ///< steps whose rows travel while another computes
-  CacheOptions caches = {};      ///< of rows; hooks that keep some have as much of the memory
+  CacheOptions caches = {};      ///< of rows; hooks that keep some have as much of
+                                 ///< the memory
   SampleAhead* ahead = nullptr;  ///< as TrainingJobOn has it
+  /// As EpochSamplerOn takes them, unless a hook makes blocks of its own.
+  std::vector<std::size_t> transposed = {};
 };
 
 /// Of a job's rows of features, as its config says.
@@ -130,7 +133,8 @@ class StepPipelineOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    Epoch(const StepSourceOn<Space>& source, const Cursor& start);
+    Epoch(const StepSourceOn<Space>& source, EpochPlan plan_, const Cursor& start,
+          std::span<const std::size_t> transposed);
   };
   struct BegunStep {
     const Epoch* epoch;
