@@ -55,8 +55,7 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
       reduction_(space, job.grid.world(), job.config.train.reproducible, gradient_groups(network_.shape())),
       clock_(space, timers_),
       pipeline_(space, steps_for(network_.shape(), job_), hooks_, clock_) {
-  for (const auto& parameter : network_.parameters())
-    gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
+  gradients_ = network_.make_gradients();
   diverged_ = copy_to<int>(space, std::vector<int>{0});
   make_step_hooks<Space>({space_, job_, network_, pipeline_}, hooks_);
 }
@@ -279,7 +278,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(joining.row_gradients), has_groups);
     for (const auto& hook : hooks_) hook->note(space_, joining, network_);
-    if (!has_groups) reduction_.add(gradients_);
+    if (!has_groups) reduction_.add(gradients_, number + 1 == work.minibatches.size());
   }
   pipeline_.progress();
 }

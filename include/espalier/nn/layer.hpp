@@ -68,6 +68,7 @@ struct TensorShape {
   Start start = Start::kGlorot;
   std::int64_t parts = 1;  ///< matrices one under the other, each of which begins so
   bool decays = start == Start::kGlorot;
+  bool follows = false;  ///< the one before, as a part of one matrix (dense/device_matrix.hpp)
   double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
 };
 
@@ -79,6 +80,7 @@ struct Parameter {
   bool decays = false;     ///< weight matrices only: weight decay on biases and normalisation would
                            ///< fight the data
   Matrix<T, Space> value;  ///< [in, out], or [1, out] for biases, scales and shifts
+  bool follows = false;    ///< TensorShape::follows
 };
 
 /// The most arrays that a layer works in at once.
