@@ -182,7 +182,8 @@ void TrainerOn<Space>::end_steps() {
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();
-  for (const auto& hook : hooks_) hook->report(space_, next_step(), report);
+  const auto next = step_of_job(cursor_, plan.steps());
+  for (const auto& hook : hooks_) hook->report(space_, next, report);
   const auto losses = copy_from(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
