@@ -28,7 +28,7 @@ constexpr std::int64_t kRows = 1 << 15, kColumns = 1 << 17, kRelations = 22, kWi
 struct RelatedBlock {
   Block block, transposed;
   Buffer<std::uint8_t> relations;
-  Buffer<std::int64_t> positions;
+  Buffer<std::int32_t> positions;
 
   RelatedBlock() {
     std::minstd_rand random(7);

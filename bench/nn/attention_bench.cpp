@@ -76,7 +76,7 @@ double exp_rate(int threads) {
 struct Attention {
   std::string name;
   Block block, transposed;
-  Buffer<std::int64_t> positions;
+  Buffer<std::int32_t> positions;
   std::int64_t heads, width;
   double rate;
   RandomStream mask{7, Purpose::kAttention, 1, 0, 1, 0};

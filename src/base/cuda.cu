@@ -415,18 +415,27 @@ double CudaMoment::seconds_since(const CudaMoment& begin) const {
   return static_cast<double>(milliseconds) * 1e-3;
 }
 
-std::size_t StageClock<Cuda>::begin(std::string_view name) {
-  if (used_ == spans_.size()) spans_.push_back({"", CudaMoment(cuda_), CudaMoment(cuda_)});
-  spans_[used_].path = timers_.path_of(name);
-  note_stage(spans_[used_].path);
-  spans_[used_].begin.record(cuda_);
-  return used_++;
+StageClock<Cuda>::Span& StageClock<Cuda>::begin(std::string_view name) {
+  while (spans_.size() >= kMostUnread && spans_.front().ended) read_first();
+  if (idle_.empty()) idle_.push_back({"", CudaMoment(cuda_), CudaMoment(cuda_)});
+  auto& span = spans_.emplace_back(std::move(idle_.back()));
+  idle_.pop_back();
+  span.path = timers_.path_of(name);
+  span.ended = false;
+  note_stage(span.path);
+  span.begin.record(cuda_);
+  return span;
+}
+
+void StageClock<Cuda>::read_first() {
+  auto& span = spans_.front();
+  timers_.add(span.path, span.end.seconds_since(span.begin));
+  idle_.push_back(std::move(span));
+  spans_.pop_front();
 }
 
 void StageClock<Cuda>::collect() {
-  for (std::size_t k = 0; k < used_; ++k)
-    timers_.add(spans_[k].path, spans_[k].end.seconds_since(spans_[k].begin));
-  used_ = 0;
+  while (!spans_.empty()) read_first();
 }
 
 DevicePurpose::DevicePurpose(const char* what) : before_(std::exchange(purpose_of_memory, what)) {}

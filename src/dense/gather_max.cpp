@@ -54,7 +54,7 @@ void gather_max(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<T> 
 
 template <class T>
 void gather_max_backward(const Cpu& cpu, const BlockView<Cpu>& transposed,
-                         const Buffer<std::int64_t>& positions, const Buffer<std::int32_t>& winners,
+                         const Buffer<std::int32_t>& positions, const Buffer<std::int32_t>& winners,
                          ConstMatrixView<T> dm, MatrixView<T> dx) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, 64) if (transposed.rows > 64)
   for (std::int64_t j = 0; j < transposed.rows; ++j) {
@@ -62,8 +62,7 @@ void gather_max_backward(const Cpu& cpu, const BlockView<Cpu>& transposed,
     std::fill_n(sum, dx.columns, T{0});
     for (std::int64_t k = transposed.row_begin(j); k < transposed.row_end(j); ++k) {
       const std::int64_t i = transposed.indices[k];
-      add_where_won(dm.row(i), winners.data() + i * dx.columns, static_cast<std::int32_t>(positions[k]),
-                    dx.columns, sum);
+      add_where_won(dm.row(i), winners.data() + i * dx.columns, positions[k], dx.columns, sum);
     }
   }
 }
@@ -71,7 +70,7 @@ void gather_max_backward(const Cpu& cpu, const BlockView<Cpu>& transposed,
 #define ESPALIER_INSTANTIATE(T)                                                                        \
   template void gather_max<T>(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<T>, MatrixView<T>,    \
                               Buffer<std::int32_t>&);                                                  \
-  template void gather_max_backward<T>(const Cpu&, const BlockView<Cpu>&, const Buffer<std::int64_t>&, \
+  template void gather_max_backward<T>(const Cpu&, const BlockView<Cpu>&, const Buffer<std::int32_t>&, \
                                        const Buffer<std::int32_t>&, ConstMatrixView<T>, MatrixView<T>);
 ESPALIER_INSTANTIATE(float)
 ESPALIER_INSTANTIATE(double)

@@ -30,7 +30,7 @@ void gather_max(const Cuda& cuda, const BlockView<Cuda>& block, ConstMatrixView<
 
 template <class T>
 void gather_max_backward(const Cuda& cuda, const BlockView<Cuda>& transposed,
-                         const DeviceArray<std::int64_t>& positions, const DeviceArray<std::int32_t>& winners,
+                         const DeviceArray<std::int32_t>& positions, const DeviceArray<std::int32_t>& winners,
                          ConstMatrixView<T, Cuda> dm, MatrixView<T, Cuda> dx) {
   const auto* const position = positions.data();
   const auto* const winner = winners.data();
@@ -50,7 +50,7 @@ void gather_max_backward(const Cuda& cuda, const BlockView<Cuda>& transposed,
 template void gather_max<float>(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
                                 MatrixView<float, Cuda>, DeviceArray<std::int32_t>&);
 template void gather_max_backward<float>(const Cuda&, const BlockView<Cuda>&,
-                                         const DeviceArray<std::int64_t>&, const DeviceArray<std::int32_t>&,
+                                         const DeviceArray<std::int32_t>&, const DeviceArray<std::int32_t>&,
                                          ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
 
 }  // namespace espalier

@@ -184,7 +184,7 @@ std::int64_t number_sums(const BlockView<Cpu>& block, Buffer<std::int32_t>& numb
 /// dX, entry by entry.
 template <class T>
 void combine_gathered(const Cpu& cpu, const BlockView<Cpu>& block, const Csr<std::int32_t>& transposed,
-                      const Buffer<std::int64_t>& positions, ConstMatrixView<T> a, ConstMatrixView<T> dm,
+                      const Buffer<std::int32_t>& positions, ConstMatrixView<T> a, ConstMatrixView<T> dm,
                       MatrixView<T> dx) {
 #pragma omp parallel for num_threads(cpu.threads) schedule(dynamic, kRowsAtOnce)
   for (std::int64_t u = 0; u < transposed.rows; ++u) {
@@ -240,7 +240,7 @@ void relation_sums(const Cpu& cpu, const BlockView<Cpu>& block, ConstMatrixView<
 
 template <class T>
 void relation_sums_input_gradient(const Cpu& cpu, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
-                                  const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
+                                  const Buffer<std::int32_t>& positions, ConstMatrixView<T> a,
                                   ConstMatrixView<T> dm, RelationScratch<T, Cpu> scratch, MatrixView<T> dx) {
   if (!gathers_gradients_of_sums(a.columns))
     return combine_gathered(cpu, block, transposed, positions, a, dm, dx);
@@ -285,7 +285,7 @@ void relation_sums_coefficient_gradient(const Cpu& cpu, const BlockView<Cpu>& bl
   template void relation_sums(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<T>, ConstMatrixView<T>,  \
                               MatrixView<T>);                                                             \
   template void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>&, Csr<std::int32_t>&,       \
-                                             const Buffer<std::int64_t>&, ConstMatrixView<T>,             \
+                                             const Buffer<std::int32_t>&, ConstMatrixView<T>,             \
                                              ConstMatrixView<T>, RelationScratch<T, Cpu>, MatrixView<T>); \
   template void relation_sums_coefficient_gradient(const Cpu&, const BlockView<Cpu>&, ConstMatrixView<T>, \
                                                    ConstMatrixView<T>, MatrixView<T>);

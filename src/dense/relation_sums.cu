@@ -47,7 +47,7 @@ void relation_sums(const Cuda& cuda, const BlockView<Cuda>& of, ConstMatrixView<
 template <class T>
 void relation_sums_input_gradient(const Cuda& cuda, const BlockView<Cuda>& of,
                                   const Csr<std::int32_t, Cuda>& transposed_of,
-                                  const DeviceArray<std::int64_t>& positions, ConstMatrixView<T, Cuda> a,
+                                  const DeviceArray<std::int32_t>& positions, ConstMatrixView<T, Cuda> a,
                                   ConstMatrixView<T, Cuda> dm, RelationScratch<T, Cuda>,
                                   MatrixView<T, Cuda> dx) {
   const auto block = plain(of);
@@ -103,7 +103,7 @@ void relation_sums_coefficient_gradient(const Cuda& cuda, const BlockView<Cuda>&
 template void relation_sums(const Cuda&, const BlockView<Cuda>&, ConstMatrixView<float, Cuda>,
                             ConstMatrixView<float, Cuda>, MatrixView<float, Cuda>);
 template void relation_sums_input_gradient(const Cuda&, const BlockView<Cuda>&,
-                                           const Csr<std::int32_t, Cuda>&, const DeviceArray<std::int64_t>&,
+                                           const Csr<std::int32_t, Cuda>&, const DeviceArray<std::int32_t>&,
                                            ConstMatrixView<float, Cuda>, ConstMatrixView<float, Cuda>,
                                            RelationScratch<float, Cuda>, MatrixView<float, Cuda>);
 template void relation_sums_coefficient_gradient(const Cuda&, const BlockView<Cuda>&,

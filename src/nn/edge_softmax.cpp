@@ -136,7 +136,7 @@ void edge_softmax_backward(const Cpu& cpu, const BlockView<Cpu>& block, const Ma
 }
 
 template <class T>
-void attend_backward(const Cpu& cpu, const BlockView<Cpu>& transposed, const Buffer<std::int64_t>& positions,
+void attend_backward(const Cpu& cpu, const BlockView<Cpu>& transposed, const Buffer<std::int32_t>& positions,
                      const Matrix<T>& weights, double rate, const Matrix<T>& dweights,
                      const Matrix<T>& dtarget, const BlockView<Cpu>& block, ConstMatrixView<T> dz,
                      const Matrix<T>& a_source, const Matrix<T>& a_target, Matrix<T>& dsource,
@@ -158,7 +158,7 @@ void attend_backward(const Cpu& cpu, const BlockView<Cpu>& transposed, const Buf
       }
     };
     for (std::int64_t k = transposed.row_begin(j); k < transposed.row_end(j); ++k)
-      add(transposed.indices[k], positions[k] + transposed.indices[k]);
+      add(transposed.indices[k], std::int64_t{positions[k]} + transposed.indices[k]);
     if (j < block.rows) add(j, first_weight(block, j + 1) - 1);
     for (std::int64_t h = 0; h < heads; ++h)
       for (std::int64_t c = 0; c < width; ++c) {

@@ -122,7 +122,7 @@ void edge_softmax_backward(const Cuda& cuda, const BlockView<Cuda>& block, const
 
 template <class T>
 void attend_backward(const Cuda& cuda, const BlockView<Cuda>& transposed,
-                     const DeviceArray<std::int64_t>& positions, const Matrix<T, Cuda>& weights, double rate,
+                     const DeviceArray<std::int32_t>& positions, const Matrix<T, Cuda>& weights, double rate,
                      const Matrix<T, Cuda>& dweights, const Matrix<T, Cuda>& dtarget,
                      const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> dz,
                      const Matrix<T, Cuda>& a_source, const Matrix<T, Cuda>& a_target,
@@ -143,24 +143,23 @@ void attend_backward(const Cuda& cuda, const BlockView<Cuda>& transposed,
                    [=] __device__(std::int64_t j, std::int64_t h) {
                      T sum = 0;
                      for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
-                       sum += gradient[(position[k] + row_of[k]) * heads + h];
+                       sum += gradient[(std::int64_t{position[k]} + row_of[k]) * heads + h];
                      if (j < rows) sum += gradient[(near.first_weight(j + 1) - 1) * heads + h];
                      scores[j * heads + h] = sum;
                    });
   const std::int64_t columns = heads * width;
   const Divisor by_width(width);
-  for_each_in_rows(cuda, "attend_backward", block.columns, columns,
-                   [=] __device__(std::int64_t j, std::int64_t c) {
-                     const std::int64_t h = by_width.quotient(c);
-                     T sum = 0;
-                     for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
-                       sum += dropped(by[(position[k] + row_of[k]) * heads + h], scale) * dz(row_of[k], c);
-                     if (j < rows)
-                       sum += dropped(by[(near.first_weight(j + 1) - 1) * heads + h], scale) * dz(j, c);
-                     sum += scores[j * heads + h] * source[c];
-                     if (j < rows) sum += of_target[j * heads + h] * target[c];
-                     result[j * columns + c] = sum;
-                   });
+  for_each_in_rows(
+      cuda, "attend_backward", block.columns, columns, [=] __device__(std::int64_t j, std::int64_t c) {
+        const std::int64_t h = by_width.quotient(c);
+        T sum = 0;
+        for (std::int64_t k = begin[j]; k < begin[j + 1]; ++k)
+          sum += dropped(by[(std::int64_t{position[k]} + row_of[k]) * heads + h], scale) * dz(row_of[k], c);
+        if (j < rows) sum += dropped(by[(near.first_weight(j + 1) - 1) * heads + h], scale) * dz(j, c);
+        sum += scores[j * heads + h] * source[c];
+        if (j < rows) sum += of_target[j * heads + h] * target[c];
+        result[j * columns + c] = sum;
+      });
 }
 
 template <class T>

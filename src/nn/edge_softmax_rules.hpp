@@ -91,7 +91,7 @@ inline void mark_dropped(const KeyedStream& stream, std::int64_t row, std::uint3
                                          double, const Matrix<T, Space>&, const Matrix<T, Space>&,           \
                                          const Matrix<T, Space>*, ConstMatrixView<T, Space>,                 \
                                          ConstMatrixView<T, Space>, Matrix<T, Space>&, Matrix<T, Space>&);   \
-  template void attend_backward<T>(const Space&, const BlockView<Space>&, const Array<Space, std::int64_t>&, \
+  template void attend_backward<T>(const Space&, const BlockView<Space>&, const Array<Space, std::int32_t>&, \
                                    const Matrix<T, Space>&, double, const Matrix<T, Space>&,                 \
                                    const Matrix<T, Space>&, const BlockView<Space>&,                         \
                                    ConstMatrixView<T, Space>, const Matrix<T, Space>&,                       \

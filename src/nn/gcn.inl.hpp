@@ -70,8 +70,10 @@ class GcnLayer final : public Layer<T, Space> {
                 Tensors weights, const M& dz, LayerScratch<T, Space>& scratch, std::span<M> gradients,
                 M* dx) override {
     const ProductOrder order = order_of(block);
-    if (dx != nullptr || order == ProductOrder::kMultiplyFirst) transpose(space, block, scratch.transposed);
-    gcn_backward<T>(space, scratch.transposed, order, x, weights[0].value, product_, dz, gradients[0], dx);
+    BlockView<Space> transposed;
+    if (dx != nullptr || order == ProductOrder::kMultiplyFirst)
+      transposed = transposed_of(space, block, scratch);
+    gcn_backward<T>(space, transposed, order, x, weights[0].value, product_, dz, gradients[0], dx);
   }
 
   void evaluate(const Space& space, const BlockView<Space>& block, const LayerInput<T, Space>& x,

@@ -42,9 +42,8 @@ class GinLayer final : public Layer<T, Space> {
     gemm_nt<T>(space, dinner, weights[kWeight1].value, dsum);
     product_of_own_rows<T>(space, dsum, x.first_rows(block.rows), gradients[kEps]);
     if (dx == nullptr) return;
-    transpose(space, block, scratch.transposed);
     dx->resize(block.columns, x.columns);
-    spmm<T>(space, scratch.transposed, dsum, *dx);
+    spmm<T>(space, transposed_of(space, block, scratch), dsum, *dx);
     add_own_rows<T>(space, weights[kEps].value, dsum, MatrixView<T, Space>(*dx).first_rows(block.rows));
   }
 

@@ -63,6 +63,21 @@ Network<T, Space>::Network(const Space& space, const NetworkShape& shape, std::u
   for (const auto& tensor : input_tensors(shape)) add_parameter(space, seed, 0, tensor.name, tensor.shape);
   for (const auto& tensor : shape.task_tensors)
     add_parameter(space, seed, stages() + 1, fmt::format("task.{}", tensor.name), tensor);
+  if constexpr (std::is_same_v<Space, Cuda>) {
+    auto together = like_parameters(/*apart=*/true);
+    for (std::size_t k = 0; k < parameters_.size(); ++k) {
+      copy(space, parameters_[k].value.data, together[k].data);
+      parameters_[k].value = std::move(together[k]);
+    }
+  }
+}
+
+template <class T, class Space>
+std::vector<Matrix<T, Space>> Network<T, Space>::like_parameters(bool apart) const {
+  std::vector<MatrixPlace> places;
+  for (const auto& parameter : parameters_)
+    places.push_back({parameter.value.rows, parameter.value.columns, parameter.follows});
+  return matrices_together<T, Space>(places, apart);
 }
 
 template <class T, class Space>
@@ -74,7 +89,7 @@ void Network<T, Space>::add_parameter(const Space& space, std::uint64_t seed, in
                  limit_of(shape), values);
   else
     std::ranges::fill(values.data, shape.start == Start::kOne ? T{1} : T{0});
-  parameters_.push_back({name, layer, shape.decays, placed(space, std::move(values))});
+  parameters_.push_back({name, layer, shape.decays, placed(space, std::move(values)), shape.follows});
 }
 
 template <class T, class Space>
@@ -295,7 +310,7 @@ void Network<T, Space>::backward(const Space& space, std::span<const BlockView<S
                                  std::vector<M>& gradients, const InputGradients<T, Space>& dinput,
                                  const std::function<void(std::size_t)>& has_groups) {
   const auto input = in_matrices(rows, widened_);
-  gradients.resize(parameters_.size());
+  if (gradients.empty()) gradients = make_gradients();
   for (std::size_t k = 0; k < parameters_.size(); ++k)
     gradients[k].resize(parameters_[k].value.rows, parameters_[k].value.columns);
   std::size_t groups = 0;

@@ -43,6 +43,25 @@ LayerWork network_work(const NetworkShape& network, LayerWork LayerCosts::*pass,
   return work;
 }
 
+std::vector<std::size_t> transposed_layers(const NetworkShape& network) {
+  std::vector<std::size_t> layers;
+  for (const auto& made : network_layers(network)) {
+    if (made.layer.number > network.layers) continue;
+    const auto costs = layer_kind_of(network.kind).costs(made.layer, {});
+    if (costs.transposes && !costs.keeps_positions)
+      layers.push_back(static_cast<std::size_t>(made.layer.number - 1));
+  }
+  return layers;
+}
+
+Footprint transposes_footprint(const NetworkShape& network, std::span<const double> rows,
+                               std::span<const double> entries, double count) {
+  Footprint sum;
+  for (const auto layer : transposed_layers(network))
+    sum.add(8 * rows[layer], count).add(4 * entries[layer + 1], 2 * count);
+  return sum;
+}
+
 Footprint input_footprint(const NetworkShape& network, double vertices, bool transposed) {
   Footprint sum;
   for (std::size_t k = 0; k < network.pairs.size(); ++k) {
@@ -82,7 +101,7 @@ Footprint activations_footprint(const NetworkShape& network, std::span<const dou
       transposed_rows = std::max(transposed_rows, rows[layer - 1]);
       transposed_entries = std::max(transposed_entries, entries[layer]);
     }
-    if (costs.keeps_positions) position_bytes = std::max(position_bytes, 8 * entries[layer]);
+    if (costs.keeps_positions) position_bytes = std::max(position_bytes, 4 * entries[layer]);
     auto& gradient = gradients[(layers - layer) % 2];
     if (layer > 1) gradient = std::max(gradient, rows[layer - 1] * in);
   }

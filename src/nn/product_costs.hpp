@@ -46,6 +46,18 @@ inline LayerCosts costs_of_products(const LayerShape& s, const BlockSize& b, dou
 // Law, as of dense/gemm.hpp and dense/spmm.hpp: row i of X W depends on row i of X and on W only,
 // and no result depends on the number of threads.
 
+/// B^T: as it came beside the block, else made now.
+template <class T, class Space>
+BlockView<Space> transposed_of(const Space& space, const BlockView<Space>& block,
+                               LayerScratch<T, Space>& scratch) {
+  const auto& made = block.transposed;
+  if (made.indptr != nullptr)
+    return {block.columns, block.rows,   block.entries(),
+            made.indptr,   made.indices, {block.has_values(), std::span(made.values, 1)}};
+  transpose(space, block, scratch.transposed);
+  return scratch.transposed;
+}
+
 /// The entries of its rows, where it has entries.
 template <class T, class Space>
 BlockView<Space> entries_of(const LayerInput<T, Space>& x) {

@@ -73,8 +73,10 @@ ProductShape matrix_of(const Estimate& e) {
 // ---- a step ----
 
 Footprint window(const Estimate& e) {
-  return minibatches_footprint(
-      e.work.mean, static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1), e.relations());
+  const auto minibatches = static_cast<double>(e.work.stacked) * (e.job.samples_ahead ? 2 : 1);
+  const auto sum = minibatches_footprint(e.work.mean, minibatches, e.relations());
+  if (!e.job.gpu || !e.job.training) return sum;
+  return sum + transposes_footprint(e.network, e.work.mean.rows, e.work.mean.entries, minibatches);
 }
 
 Footprint input_rows(const Estimate& e, bool as_floats = true) {

@@ -2,22 +2,40 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <utility>
 
 #include "espalier/base/cuda.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/sample/epoch_sampler.hpp"
+#include "espalier/sparse/transpose.hpp"
 
 namespace espalier {
 
+/// Blocks of these layers, from 0, get their transposes.
+inline void transpose_layers(const Cuda& cuda, std::span<const std::size_t> layers,
+                             std::span<MinibatchOn<Cuda>> minibatches) {
+  if (layers.empty()) return;
+  std::vector<BlockView<Cuda>*> blocks;
+  for (auto& minibatch : minibatches)
+    for (const auto layer : layers) blocks.push_back(&minibatch.blocks[layer]);
+  const auto made = transpose_all(cuda, blocks);
+  for (auto& minibatch : minibatches)
+    minibatch.memory = std::make_shared<std::array<std::shared_ptr<const void>, 2>>(
+        std::array{std::move(minibatch.memory), made});
+}
+
 template <class Space>
 EpochSamplerOn<Space>::EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan,
-                                      std::int64_t bulk, SampleAhead* ahead, std::int64_t first)
+                                      std::int64_t bulk, SampleAhead* ahead, std::int64_t first,
+                                      std::span<const std::size_t> transposed)
     : grid_(grid),
       sampler_(sampler),
       plan_(plan),
       bulk_(bulk),
       ahead_(ahead),
+      transposed_(transposed.begin(), transposed.end()),
       begun_(first),
       sampled_(first) {}
 
@@ -37,6 +55,7 @@ void EpochSamplerOn<Space>::begin_window(const Space& space) {
     for (const auto batch : kept) mine.push_back(plan_.batch(batch));
     window_ = sampler_.sample(on, mine, plan_.seed(), plan_.epoch());
     exclude_edges<Space>(on, mine, window_);
+    if constexpr (std::is_same_v<Space, Cuda>) transpose_layers(on, transposed_, window_);
     counts_.add(on, window_);
   };
   if (ahead_ == nullptr) return sample(space);

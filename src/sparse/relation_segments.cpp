@@ -49,14 +49,13 @@ void find_segments(const Cpu&, const BlockView<Cpu>& block, std::int64_t relatio
   });
 }
 
-void order_by_source(const Cpu&, const BlockView<Cpu>& block, const Buffer<std::int64_t>& positions,
+void order_by_source(const Cpu&, const BlockView<Cpu>& block, const Buffer<std::int32_t>& positions,
                      const RelationSegments& segments, Buffer<std::int32_t>& order) {
   order.resize(positions.size());
   auto next = segments.first_entry;
   for (const auto position : positions)
     order[static_cast<std::size_t>(
-        next[static_cast<std::size_t>(block.relation(block.indptr[0] + position))]++)] =
-        static_cast<std::int32_t>(position);
+        next[static_cast<std::size_t>(block.relation(block.indptr[0] + position))]++)] = position;
 }
 
 }  // namespace espalier

@@ -100,7 +100,7 @@ void find_segments(const Cuda& cuda, const BlockView<Cuda>& block, std::int64_t 
 }
 
 void order_by_source(const Cuda& cuda, const BlockView<Cuda>& block,
-                     const DeviceArray<std::int64_t>& positions, const RelationSegmentsOn<Cuda>&,
+                     const DeviceArray<std::int32_t>& positions, const RelationSegmentsOn<Cuda>&,
                      DeviceArray<std::int32_t>& order) {
   const auto entries = block.entries();
   const auto size = static_cast<std::size_t>(entries);
@@ -114,7 +114,7 @@ void order_by_source(const Cuda& cuda, const BlockView<Cuda>& block,
   auto* const value = values.data();
   for_each(cuda, "key_by_relation", entries, [=] __device__(std::int64_t k) {
     key[k] = static_cast<std::uint32_t>(relation(position[k]));
-    value[k] = static_cast<std::int32_t>(position[k]);
+    value[k] = position[k];
   });
   sort_pairs(cuda, keys.data(), sorted_keys.data(), values.data(), order.data(), entries, kRelationBits);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "espalier/base/buffer.hpp"
+#include "espalier/base/error.hpp"
 
 namespace espalier {
 namespace {
@@ -41,26 +42,29 @@ void place_parts(std::int64_t parts, std::int64_t columns, std::int64_t* counts,
 /// Writes the entries of rows [begin, end) to their places, and, with kPositions, their origins.
 template <bool kPositions>
 void scatter(const BlockView<Cpu>& block, std::int64_t begin, std::int64_t end, std::int64_t* next,
-             Block& result, std::int64_t* positions) {
+             Block& result, std::int32_t* positions) {
   for (std::int64_t i = begin; i < end; ++i)
     for (std::int64_t e = block.row_begin(i); e < block.row_end(i); ++e) {
       const auto place = static_cast<std::size_t>(next[block.indices[e]]++);
       result.indices[place] = static_cast<std::int32_t>(i);
       if (block.has_values()) result.values[place] = block.values[e];
-      if constexpr (kPositions) positions[place] = e - block.indptr[0];
+      if constexpr (kPositions) positions[place] = static_cast<std::int32_t>(e - block.indptr[0]);
     }
 }
 
 }  // namespace
 
-void transpose(const Cpu& cpu, const BlockView<Cpu>& block, Block& result, Buffer<std::int64_t>* positions) {
+void transpose(const Cpu& cpu, const BlockView<Cpu>& block, Block& result, Buffer<std::int32_t>* positions) {
   const auto entries = static_cast<std::size_t>(block.entries());
   result.rows = block.columns;
   result.columns = block.rows;
   result.indices.resize(entries);
   result.values.resize(block.has_values() ? entries : 0);
   result.weighted = block.has_values();
-  if (positions != nullptr) positions->resize(entries);
+  if (positions != nullptr) {
+    ESPALIER_CHECK(block.entries() < std::int64_t{1} << 31, "a block of {} entries", block.entries());
+    positions->resize(entries);
+  }
   const std::int64_t parts = std::clamp<std::int64_t>(block.entries() / kEntriesPerPart, 1, cpu.threads);
   const auto counts =
       workspace<struct TransposePlaces, std::int64_t>(static_cast<std::size_t>(parts * block.columns));

@@ -22,9 +22,7 @@ template <class Space>
 class AverageWeightsOn final : public StepHookOn<Space> {
  public:
   AverageWeightsOn(const Space& space, double decay, const Network<float, Space>& network)
-      : decay_(decay), network_(network) {
-    for (const auto& parameter : network.parameters())
-      averages_.emplace_back(parameter.value.rows, parameter.value.columns);
+      : decay_(decay), network_(network), averages_(network.like_parameters(/*apart=*/true)) {
     begin_anew(space);
   }
 

@@ -118,10 +118,11 @@ void from_fixed(const Space& space, const std::int64_t* fixed, const double* uni
   });
 }
 
+/// The tensors = from; or, with `adds`, from + themselves.
 template <class Space>
-void copy_flat(const Space& space, const float* from, const std::vector<Tensor<float>>& to) {
+void take_flat(const Space& space, const float* from, bool adds, const std::vector<Tensor<float>>& to) {
   for_each_element(space, "gradient result", to,
-                   [=] ESPALIER_HD(int, std::int64_t at, float& x) { x = from[at]; });
+                   [=] ESPALIER_HD(int, std::int64_t at, float& x) { x = adds ? from[at] + x : from[at]; });
 }
 
 template <class T>
@@ -144,10 +145,46 @@ void GradientReductionOn<Space>::add(const std::vector<const Matrix<float, Space
   add_scaled(space_, list, scale, anew, flat.data());
 }
 
+/// The array of which the tensors are all; null: they are of several.
+inline DeviceArray<float>* whole_of(const std::vector<Matrix<float, Cuda>*>& tensors) {
+  if (tensors.empty()) return nullptr;
+  auto* const whole = tensors.front()->data.whole().get();
+  std::size_t numbers = 0;
+  for (const auto* tensor : tensors) {
+    if (tensor->data.whole().get() != whole) return nullptr;
+    numbers += tensor->data.size();
+  }
+  return whole != nullptr && whole->size() == numbers ? whole : nullptr;
+}
+
+template <class Space>
+void GradientReductionOn<Space>::leave_last() requires std::is_same_v<Space, Cuda> {
+  last_is_left_ = true;
+}
+
+// In the order of contributions, as add() does.
+template <class Space>
+void GradientReductionOn<Space>::add_up_in_place(
+    const Sums& sums, DeviceArray<float>& whole) requires std::is_same_v<Space, Cuda> {
+  const auto to = list_of<float>(sums);
+  if (contributions_ == 0 && !last_is_left_)
+    fill_zero(space_, whole);
+  else if (contributions_ > 0)
+    take_flat(space_, kept_.front().data(), last_is_left_, to);
+  comm_.all_reduce(whole.data(), std::ssize(whole), Reduction::kSum, "reduce");
+}
+
 template <class Space>
 void GradientReductionOn<Space>::finish(std::int64_t contributions, const Sums& sums) {
-  if constexpr (std::is_same_v<Space, Cpu>)
+  if constexpr (std::is_same_v<Space, Cpu>) {
     while (!advance(/*waits=*/true)) continue;
+  } else if (auto* const whole = reproducible_ ? nullptr : whole_of(sums)) {
+    add_up_in_place(sums, *whole);
+    contributions_ = 0;
+    last_is_left_ = false;
+    return;
+  }
+  ESPALIER_CHECK(!last_is_left_, "a contribution was left in {} tensors of several arrays", sums.size());
   if (stage_ == Stage::kNotBegun) {
     if (reproducible_) {
       find_bounds(sums);
@@ -195,7 +232,7 @@ void GradientReductionOn<Space>::put_sums(const Sums& sums) {
   if (reproducible_)
     from_fixed(space_, fixed_.data(), units_.data(), to);
   else
-    copy_flat(space_, kept_.front().data(), to);
+    take_flat(space_, kept_.front().data(), /*adds=*/false, to);
 }
 
 template <class Space>
@@ -234,7 +271,8 @@ bool GradientReductionOn<Space>::advance(bool waits) requires std::is_same_v<Spa
 template <class Space>
 NetworkReductionOn<Space>::NetworkReductionOn(const Space& space, const CommunicatorOn<Space>& comm,
                                               bool reproducible, std::vector<GradientGroup> groups)
-    : ends_(std::is_same_v<Space, Cpu> ? reduction_pieces(groups, comm.size())
+    : reproducible_(reproducible),
+      ends_(std::is_same_v<Space, Cpu> ? reduction_pieces(groups, comm.size())
                                        : std::vector<std::size_t>{groups.size()}) {
   std::size_t group = 0;
   for (const auto end : ends_) {
@@ -254,7 +292,9 @@ std::vector<OneMatrix*> NetworkReductionOn<Space>::tensors_of(const Piece& piece
 }
 
 template <class Space>
-void NetworkReductionOn<Space>::add(const Gradients& gradients) {
+void NetworkReductionOn<Space>::add(const Gradients& gradients, bool last) {
+  if constexpr (std::is_same_v<Space, Cuda>)
+    if (last && !reproducible_) return pieces_.front().reduction->leave_last();
   for (auto& piece : pieces_) piece.reduction->add(tensors_of<const Matrix<float, Space>>(piece, gradients));
 }
 

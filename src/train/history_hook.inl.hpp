@@ -30,6 +30,7 @@ class HistoryHookOn final : public StepHookOn<Space> {
     this->counters_ = history_counters();
   }
 
+  bool makes_blocks() const override { return true; }
   std::optional<std::int64_t> draws_from() const override {
     if (history_.draws_needed() && history_.can_hit()) return job_.config.history.start;
     return {};

@@ -1,6 +1,7 @@
 // What StepPipelineOn does, for every space: instantiated with TrainerOn.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -39,14 +40,37 @@ StepSourceOn<Space> steps_of(const TrainingJobOn<Space>& job) {
 }
 
 template <class Space>
-StepPipelineOn<Space>::Epoch::Epoch(const StepSourceOn<Space>& source, const Cursor& start)
-    : plan(plan_of_epoch(source, start.epoch)),
+StepPipelineOn<Space>::Epoch::Epoch(const StepSourceOn<Space>& source, EpochPlan plan_, const Cursor& start,
+                                    std::span<const std::size_t> transposed)
+    : plan(std::move(plan_)),
       sampler(source.grid.host(), source.sampler, plan, source.bulk, source.ahead,
-              plan.step_begin(start.step)) {}
+              plan.step_begin(start.step), transposed) {}
 
 template <class Space>
 std::unique_ptr<typename StepPipelineOn<Space>::Epoch> StepPipelineOn<Space>::open(const Cursor& start) {
-  return std::make_unique<Epoch>(source_, start);
+  const bool other_blocks =
+      std::ranges::any_of(hooks_, [](const auto& hook) { return hook->makes_blocks(); });
+  auto opened = std::make_unique<Epoch>(source_, take_plan(start.epoch), start,
+                                        other_blocks ? std::span<const std::size_t>() : source_.transposed);
+  plan_ahead(start.epoch + 1);
+  return opened;
+}
+
+template <class Space>
+EpochPlan StepPipelineOn<Space>::take_plan(std::int64_t epoch) {
+  if (planned_.epoch != epoch) return plan_of_epoch(source_, epoch);
+  planned_.done.get();
+  planned_.epoch = 0;
+  return std::move(**planned_.plan);
+}
+
+// The host of a GPU has time for it while an epoch computes; at its end the GPU would wait.
+template <class Space>
+void StepPipelineOn<Space>::plan_ahead(std::int64_t epoch) {
+  if (!planner_.has_thread() || epoch > source_.epochs) return;
+  const auto plan = std::make_shared<std::optional<EpochPlan>>();
+  planned_ = {epoch, plan,
+              planner_.add([this, plan, epoch] { plan->emplace(plan_of_epoch(source_, epoch)); })};
 }
 
 template <class Space>

@@ -12,6 +12,7 @@
 #include "espalier/base/watchdog.hpp"
 #include "espalier/comm/communicator.hpp"
 #include "espalier/dense/first_not_finite.hpp"
+#include "espalier/nn/network_work.hpp"
 #include "espalier/train/network_tensors.hpp"
 #include "espalier/train/optimizer.hpp"
 #include "espalier/train/trainer.hpp"
@@ -27,6 +28,13 @@ bool note_divergence(const Cuda&, const std::vector<Matrix<float, Cuda>>& gradie
 
 // The stage of an epoch that changes weights.
 inline constexpr const char* kOptimizer = "optimizer";
+
+template <class Space>
+StepSourceOn<Space> steps_for(const NetworkShape& network, const TrainingJobOn<Space>& job) {
+  auto source = steps_of(job);
+  source.transposed = transposed_layers(network);
+  return source;
+}
 
 template <class Space>
 TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
@@ -46,9 +54,8 @@ TrainerOn<Space>::TrainerOn(const Space& space, const TrainingJobOn<Space>& job)
                  network_.parameters()),
       reduction_(space, job.grid.world(), job.config.train.reproducible, gradient_groups(network_.shape())),
       clock_(space, timers_),
-      pipeline_(space, steps_of(job_), hooks_, clock_) {
-  for (const auto& parameter : network_.parameters())
-    gradients_.emplace_back(parameter.value.rows, parameter.value.columns);
+      pipeline_(space, steps_for(network_.shape(), job_), hooks_, clock_) {
+  gradients_ = network_.make_gradients();
   diverged_ = copy_to<int>(space, std::vector<int>{0});
   make_step_hooks<Space>({space_, job_, network_, pipeline_}, hooks_);
 }
@@ -175,7 +182,8 @@ void TrainerOn<Space>::end_steps() {
   report.counts = sum_over_ranks(pipeline_.counts_of_epoch(), grid_.world());
   report.counts.add(restored_counts_);
   report.counters = counters_of_done();
-  for (const auto& hook : hooks_) hook->report(space_, next_step(), report);
+  const auto next = step_of_job(cursor_, plan.steps());
+  for (const auto& hook : hooks_) hook->report(space_, next, report);
   const auto losses = copy_from(space_, losses_);
   clock_.collect();
   report.loss = reproducible_sum(grid_.world(), {losses.begin(), losses.end()}) /
@@ -271,7 +279,7 @@ void TrainerOn<Space>::run_minibatch(const TrainingStepOn<Space>& work, std::siz
     network_.backward(space_, minibatch.blocks, input, pass, loss_gradient_, gradients_,
                       InputGradients<float, Space>(joining.row_gradients), has_groups);
     for (const auto& hook : hooks_) hook->note(space_, joining, network_);
-    if (!has_groups) reduction_.add(gradients_);
+    if (!has_groups) reduction_.add(gradients_, number + 1 == work.minibatches.size());
   }
   pipeline_.progress();
 }

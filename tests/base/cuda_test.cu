@@ -2,11 +2,12 @@
 // of the same major version or a later one serves where the program has machine code for the GPU; a
 // library that refuses a stream or a workspace ends the job; freed memory is kept unless the GPU is
 // shared; what is copied to the GPU may be changed at once; a thread uses the GPU that it says, on
-// a stream of its own behind the first thread's.
+// a stream of its own behind the first thread's; spans of a stage are each added once.
 // ranks: 1
 #include "espalier/base/cuda.hpp"
 
 #include <cuda_runtime.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include "cuda_test.hpp"
 #include "espalier/base/error.hpp"
 #include "espalier/base/launch.hpp"
+#include "espalier/base/stage_clock.hpp"
 
 namespace espalier {
 namespace {
@@ -193,6 +195,34 @@ TEST(CopyToDevice, LeavesItsSourceToTheHost) {
       std::ranges::fill(source, -1);
     }
     EXPECT_TRUE(download(gpu, copied) == expected);
+  }
+}
+
+// Each span is added once, to its own path, those that many followed before anyone waits.
+TEST(StageClockOfGpu, AddsEachSpanOnce) {
+  if (count_gpus() == 0) GTEST_SKIP() << "no GPU";
+  StageTimers timers;
+  StageClock<Cuda> clock(last_gpu(), timers);
+  constexpr std::size_t kSpans = 5 * StageClock<Cuda>::kMostUnread;
+  for (int round = 0; round < 2; ++round) {
+    timers.clear();
+    {
+      const StageClock<Cuda>::Scope whole(clock, "whole");
+      for (std::size_t k = 0; k < kSpans; ++k)
+        const StageClock<Cuda>::Scope within(clock, fmt::format("{}", k));
+    }
+    EXPECT_TRUE(timers.all().empty());  // the first one had not ended
+    for (std::size_t k = 0; k < kSpans; ++k) const StageClock<Cuda>::Scope more(clock, fmt::format("m{}", k));
+    EXPECT_EQ(timers.all().size(), 1 + 2 * kSpans - StageClock<Cuda>::kMostUnread);
+    clock.collect();
+    EXPECT_EQ(timers.all().size(), 1 + 2 * kSpans);
+    double within = 0;
+    for (std::size_t k = 0; k < kSpans; ++k) within += timers.seconds(fmt::format("{}", k));
+    EXPECT_LE(within, timers.seconds("whole"));
+    EXPECT_GT(within, 0);
+    const auto known = timers.all();
+    clock.collect();
+    EXPECT_EQ(timers.all(), known);
   }
 }
 

@@ -73,7 +73,7 @@ void check_gather_max(const auto& space, const Block& block, const View& view, c
         expected(block.indices[static_cast<std::size_t>(e)], static_cast<std::int64_t>(at) % x.columns) +=
             dm.data[at];
   Csr<std::int32_t, Space> transposed;
-  Array<Space, std::int64_t> positions;
+  Array<Space, std::int32_t> positions;
   transpose(space, view, transposed, &positions);
   gather_max_backward<float>(space, transposed, positions, winners, matrix_on(space, dm), dx);
   EXPECT_TRUE(same_bits(matrix_from(space, dx), expected));

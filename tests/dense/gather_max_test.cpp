@@ -17,7 +17,7 @@ TEST(GatherMax, ThreadsAndValuesDoNotMatter) {
   const auto x = random_matrix<float>(500, 21, random), dm = random_matrix<float>(2000, 21, random);
   Matrix<float> one(2000, 21), many(2000, 21), dx(500, 21), again(500, 21);
   Buffer<std::int32_t> winners, same;
-  Buffer<std::int64_t> positions;
+  Buffer<std::int32_t> positions;
   transpose(Cpu{1}, block, transposed, &positions);
   gather_max<float>(Cpu{1}, block, x, one, winners);
   gather_max_backward<float>(Cpu{1}, transposed, positions, winners, dm, dx);

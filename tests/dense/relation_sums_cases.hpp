@@ -48,7 +48,7 @@ RelationResults<T> results_of(const Space& space, const RelationCase<T>& c, cons
   const auto a = matrix_on(space, c.a), x = matrix_on(space, c.x), dm = matrix_on(space, c.dm);
   auto m = matrix_on(space, before.m), dx = matrix_on(space, before.dx), da = matrix_on(space, before.da);
   Csr<std::int32_t, Space> transposed;
-  Array<Space, std::int64_t> positions;
+  Array<Space, std::int32_t> positions;
   Matrix<T, Space> gradients;
   Array<Space, std::int32_t> numbers;
   transpose(space, block, transposed, &positions);

@@ -60,7 +60,7 @@ struct AttentionCase {
     attend<T>(cpu, block, weights, rate, p, z);
     edge_softmax_backward<T>(cpu, block, weights, rate, source, target, nullptr, p, dz, dweights, dtarget);
     Block transposed;
-    Buffer<std::int64_t> positions;
+    Buffer<std::int32_t> positions;
     transpose(cpu, block, transposed, &positions);
     attend_backward<T>(cpu, transposed, positions, weights, rate, dweights, dtarget, block, dz, a_source,
                        a_target, dsource, dp);

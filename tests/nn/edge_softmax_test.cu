@@ -58,7 +58,7 @@ class EdgeSoftmaxCuda : public CudaTest {
     expect_bits(dweights, c.dweights, "gradient of the weights");
     expect_bits(dtarget, c.dtarget, "gradient of the targets");
     Csr<std::int32_t, Cuda> transposed;
-    DeviceArray<std::int64_t> positions;
+    DeviceArray<std::int32_t> positions;
     transpose(gpu(), block, transposed, &positions);
     attend_backward<float>(gpu(), transposed, positions, weights, c.rate, dweights, dtarget, block, dz,
                            a_source, a_target, dsource, dp);

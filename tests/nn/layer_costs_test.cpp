@@ -127,7 +127,7 @@ void expect_as_said(const LayerKind& kind, const LayerShape& shape, const BlockV
   EXPECT_EQ(bytes_left_by([&] { lone.forward(); }), bytes_of(said.kept));
   std::vector<std::int64_t> of_transpose;
   if (said.transposes) of_transpose = {8 * (block.columns + 1), 4 * block.entries(), 4 * block.entries()};
-  if (said.keeps_positions) of_transpose.push_back(8 * block.entries());
+  if (said.keeps_positions) of_transpose.push_back(4 * block.entries());
   EXPECT_EQ(bytes_left_by([&] { lone.backward(); }), bytes_of(said.backward_scratch, of_transpose));
   LayerScratch<float> scratch;
   EXPECT_EQ(bytes_left_by([&] { lone.evaluate(scratch); }), bytes_of(said.scratch));

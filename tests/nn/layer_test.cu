@@ -7,6 +7,8 @@
 #include "../../src/nn/segment_products.hpp"
 
 #include "espalier/dense/spmm.hpp"
+#include "espalier/nn/network_work.hpp"
+#include "espalier/sparse/transpose.hpp"
 #include "mpi_test.hpp"
 #include "nn/device_case.hpp"
 #include "nn/layer_shapes.hpp"
@@ -126,6 +128,26 @@ TEST_F(LayerCuda, TwoRunsHaveTheSameBits) {
     const auto first = c.on_gpu();
     expect_same_bits(c.on_gpu(), first);
     expect_same_bits(other.on_gpu(), first);
+  }
+}
+
+// Of layers for which it may be made; and there it is what they read.
+TEST_F(LayerCuda, TransposesBesideBlocksGiveTheSameBits) {
+  for (auto shape : layer_shapes({0.5})) {
+    shape.input_gradient = true;
+    SCOPED_TRACE(in_words(shape));
+    DeviceCase c(gpu(), shape, frontiers_of(shape, {300, 240, 190, 70}), 3);
+    const auto expected = c.on_gpu();
+    std::vector<BlockView<Cuda>*> blocks;
+    for (const auto layer : transposed_layers(shape)) blocks.push_back(&c.device_blocks[layer]);
+    const auto memory = transpose_all(gpu(), blocks);
+    expect_same_bits(c.on_gpu(), expected);
+    if (blocks.empty()) continue;
+    auto& values = blocks.front()->transposed.values;
+    DeviceArray<float> zeros(static_cast<std::size_t>(1 << 16));
+    fill_zero(gpu(), zeros);
+    values = zeros.data();
+    EXPECT_FALSE(same_bits(c.on_gpu().dinput, expected.dinput));
   }
 }
 

@@ -96,7 +96,7 @@ SegmentResults by_segments(const Space& space, const SegmentCase<T>& c, const Bl
   auto back = bring(filled_matrix(c.block.rows, c.heads * c.width, T{0}));
   RelationSegmentsOn<Space> segments;
   Csr<std::int32_t, Space> transposed;
-  Array<Space, std::int64_t> positions;
+  Array<Space, std::int32_t> positions;
   Array<Space, std::int32_t> order;
   find_segments(space, block, c.relations, segments);
   transpose(space, block, transposed, &positions);

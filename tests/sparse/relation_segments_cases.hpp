@@ -70,7 +70,7 @@ void expect_segments_and_order(const Space& space, const Block& block, const Buf
   on_host.numbers = array_from(space, found.numbers);
   expect_segments(block, of_entries, relations, on_host);
   Csr<std::int32_t, Space> transposed;
-  Array<Space, std::int64_t> positions;
+  Array<Space, std::int32_t> positions;
   Array<Space, std::int32_t> order;
   transpose(space, view, transposed, &positions);
   order_by_source(space, view, positions, found, order);

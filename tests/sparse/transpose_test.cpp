@@ -38,7 +38,7 @@ TEST(Transpose, RandomBlocks) {
 TEST(Transpose, NeitherPlaceNorPositionsMatter) {
   std::mt19937_64 random(test_seed(6));
   Block reused;
-  Buffer<std::int64_t> positions;
+  Buffer<std::int32_t> positions;
   for (const std::int64_t rows : {0, 1, 60, 7000})
     for (const std::int64_t columns : {0, 1, 40, 30000})
       for (const bool values : {true, false})

@@ -1,9 +1,11 @@
 // ranks: 1 2 3 4
 // Laws: the reproducible sums have the CPU's bits, whoever contributes what, NaN included; the
-// others have them within the order of the ranks' sums; a number that is not finite is noted.
+// others have them within the order of the ranks' sums, also where the last contribution stays in
+// the one array of all tensors; a number that is not finite is noted.
 #include "comm/device_transports.hpp"
 #include "dense/device_matrices.hpp"
 #include "espalier/base/philox.hpp"
+#include "espalier/dense/device_matrix.hpp"
 #include "espalier/train/gradient_reduction.hpp"
 
 namespace espalier {
@@ -48,26 +50,44 @@ std::vector<Pointer> pointers_to(Matrices& matrices) {
 struct Sums {
   std::vector<Matrix<float>> expected = shapes(), found;
 
+  // Contributions of this rank, whose last one is left where the sums will be, if those lie
+  // `together`.
   template <class Spoil>
-  Sums(bool reproducible, bool by_nccl, std::int64_t rotation, const Spoil& spoil) {
+  Sums(bool reproducible, bool by_nccl, std::int64_t rotation, const Spoil& spoil, bool together = false) {
     const auto& world = test_world();
     const DeviceCommunicator comm(own_gpu(), world, by_nccl);
     GradientReduction cpu(Cpu{}, world, reproducible);
     GradientReductionOn<Cuda> gpu(own_gpu(), comm, reproducible);
-    auto sums = all_to_device(own_gpu(), expected);
+    auto sums = together ? in_one_array() : all_to_device(own_gpu(), expected);
     for (int step = 0; step < 2; ++step) {  // the second finds nothing of the first
-      for (std::int64_t b = 0; b < kBatches; ++b) {
-        if ((b + rotation) % world.size() != world.rank() || (rotation == 2 && b > 0)) continue;
+      std::vector<std::int64_t> mine;
+      for (std::int64_t b = 0; b < kBatches; ++b)
+        if ((b + rotation) % world.size() == world.rank() && (rotation != 2 || b == 0)) mine.push_back(b);
+      for (const auto b : mine) {
         auto tensors = contribution(b + step);
         spoil(tensors, b);
         const auto on_device = all_to_device(own_gpu(), tensors);
         cpu.add(pointers_to<const Matrix<float>*>(std::as_const(tensors)), 0.3f);
-        gpu.add(pointers_to<const Matrix<float, Cuda>*>(on_device), 0.3f);
+        if (!together || b != mine.back()) {
+          gpu.add(pointers_to<const Matrix<float, Cuda>*>(on_device), 0.3f);
+          continue;
+        }
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          for (auto& x : tensors[t].data) x *= 0.3f;
+          upload(own_gpu(), tensors[t], sums[t]);
+        }
+        gpu.leave_last();
       }
       cpu.finish(kBatches, pointers_to<Matrix<float>*>(expected));
       gpu.finish(kBatches, pointers_to<Matrix<float, Cuda>*>(sums));
     }
     for (const auto& sum : sums) found.push_back(to_host(own_gpu(), sum));
+  }
+
+  static std::vector<Matrix<float, Cuda>> in_one_array() {
+    std::vector<MatrixPlace> places;
+    for (const auto& tensor : shapes()) places.push_back({tensor.rows, tensor.columns});
+    return matrices_together<float, Cuda>(places, /*apart=*/false);
   }
 };
 
@@ -98,8 +118,9 @@ TEST_F(GradientReductionCuda, ATensorThatIsNotFiniteIsNotANumberAlone) {
 
 TEST_F(GradientReductionCuda, OtherSumsAreWithinTheirOrder) {
   for (const bool by_nccl : transports())
-    for (std::int64_t rotation = 0; rotation < 3; ++rotation) {
-      const Sums sums(false, by_nccl, rotation, as_they_are);
+    for (std::int64_t at = 0; at < 6; ++at) {
+      const auto rotation = at % 3;
+      const Sums sums(false, by_nccl, rotation, as_they_are, /*together=*/at >= 3);
       for (std::size_t t = 0; t < sums.expected.size(); ++t) {
         if (test_world().size() == 1) EXPECT_TRUE(same_bits(sums.found[t], sums.expected[t]));
         const double largest = std::pow(10.0, static_cast<double>(t % 6) * 8 - 20);

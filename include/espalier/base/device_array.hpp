@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstring>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -50,6 +51,14 @@ class DeviceArray {
   explicit DeviceArray(std::size_t size, Placement placement = Placement::kDevice) : placement_(placement) {
     resize(size);
   }
+  /// `size` elements of an array that others share, from `first` on; where it has to grow it takes
+  /// memory of its own.
+  DeviceArray(std::shared_ptr<DeviceArray> whole, std::size_t first, std::size_t size)
+      : data_(whole->data() + first),
+        size_(size),
+        capacity_(size),
+        placement_(whole->placement()),
+        whole_(std::move(whole)) {}
   ~DeviceArray() { release(); }
   DeviceArray(DeviceArray&& other) noexcept { swap(other); }
   DeviceArray& operator=(DeviceArray&& other) noexcept {
@@ -65,6 +74,8 @@ class DeviceArray {
   std::size_t capacity() const { return capacity_; }
   bool empty() const { return size_ == 0; }
   Placement placement() const { return placement_; }
+  /// What it is a part of; null: of nothing.
+  const std::shared_ptr<DeviceArray>& whole() const { return whole_; }
 
   /// Keeps the elements when the capacity suffices, and only then.
   void resize(std::size_t size) {
@@ -84,11 +95,13 @@ class DeviceArray {
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
     std::swap(placement_, other.placement_);
+    std::swap(whole_, other.whole_);
   }
 
  private:
   void release() noexcept {
-    if (data_ != nullptr) free_device(data_, placement_);
+    if (data_ != nullptr && whole_ == nullptr) free_device(data_, placement_);
+    whole_ = nullptr;
     data_ = nullptr;
     size_ = capacity_ = 0;
   }
@@ -96,6 +109,7 @@ class DeviceArray {
   T* data_ = nullptr;
   std::size_t size_ = 0, capacity_ = 0;
   Placement placement_ = Placement::kDevice;
+  std::shared_ptr<DeviceArray> whole_;
 };
 
 /// From pageable memory of the host, which may be changed or freed when the call returns, to the

@@ -25,11 +25,11 @@ void gather_max(const Cuda&, const BlockView<Cuda>& block, ConstMatrixView<T, Cu
 /// The gradient of X: dx_j = sum over the entries (i, j) that won of dm_i, in ascending entry.
 /// `transposed` and `positions` are those of transpose(block), dX [columns, f].
 template <class T>
-void gather_max_backward(const Cpu&, const BlockView<Cpu>& transposed, const Buffer<std::int64_t>& positions,
+void gather_max_backward(const Cpu&, const BlockView<Cpu>& transposed, const Buffer<std::int32_t>& positions,
                          const Buffer<std::int32_t>& winners, ConstMatrixView<T> dm, MatrixView<T> dx);
 template <class T>
 void gather_max_backward(const Cuda&, const BlockView<Cuda>& transposed,
-                         const DeviceArray<std::int64_t>& positions, const DeviceArray<std::int32_t>& winners,
+                         const DeviceArray<std::int32_t>& positions, const DeviceArray<std::int32_t>& winners,
                          ConstMatrixView<T, Cuda> dm, MatrixView<T, Cuda> dx);
 
 }  // namespace espalier

@@ -52,12 +52,12 @@ inline std::int64_t most_relation_sums(std::int64_t rows, std::int64_t entries, 
 /// goes by way of the sums, `transposed` names these instead of rows afterwards. A GPU never does.
 template <class T>
 void relation_sums_input_gradient(const Cpu&, const BlockView<Cpu>& block, Csr<std::int32_t>& transposed,
-                                  const Buffer<std::int64_t>& positions, ConstMatrixView<T> a,
+                                  const Buffer<std::int32_t>& positions, ConstMatrixView<T> a,
                                   ConstMatrixView<T> dm, RelationScratch<T, Cpu> scratch, MatrixView<T> dx);
 template <class T>
 void relation_sums_input_gradient(const Cuda&, const BlockView<Cuda>& block,
                                   const Csr<std::int32_t, Cuda>& transposed,
-                                  const DeviceArray<std::int64_t>& positions, ConstMatrixView<T, Cuda> a,
+                                  const DeviceArray<std::int32_t>& positions, ConstMatrixView<T, Cuda> a,
                                   ConstMatrixView<T, Cuda> dm, RelationScratch<T, Cuda> scratch,
                                   MatrixView<T, Cuda> dx);
 

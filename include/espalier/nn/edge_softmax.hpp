@@ -69,13 +69,13 @@ void edge_softmax_backward(const Cuda&, const BlockView<Cuda>& block, const Matr
 /// by way of the scores: dp_j = sum_i d(w_ij) dz_i + ds_j a_source + (if j is a destination) dt_j
 /// a_target. `transposed` and `positions` are those of transpose(block).
 template <class T>
-void attend_backward(const Cpu&, const BlockView<Cpu>& transposed, const Buffer<std::int64_t>& positions,
+void attend_backward(const Cpu&, const BlockView<Cpu>& transposed, const Buffer<std::int32_t>& positions,
                      const Matrix<T>& weights, double rate, const Matrix<T>& dweights,
                      const Matrix<T>& dtarget, const BlockView<Cpu>& block, ConstMatrixView<T> dz,
                      const Matrix<T>& a_source, const Matrix<T>& a_target, Matrix<T>& dsource, Matrix<T>& dp);
 template <class T>
 void attend_backward(const Cuda&, const BlockView<Cuda>& transposed,
-                     const DeviceArray<std::int64_t>& positions, const Matrix<T, Cuda>& weights, double rate,
+                     const DeviceArray<std::int32_t>& positions, const Matrix<T, Cuda>& weights, double rate,
                      const Matrix<T, Cuda>& dweights, const Matrix<T, Cuda>& dtarget,
                      const BlockView<Cuda>& block, ConstMatrixView<T, Cuda> dz,
                      const Matrix<T, Cuda>& a_source, const Matrix<T, Cuda>& a_target,

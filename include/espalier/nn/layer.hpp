@@ -68,6 +68,7 @@ struct TensorShape {
   Start start = Start::kGlorot;
   std::int64_t parts = 1;  ///< matrices one under the other, each of which begins so
   bool decays = start == Start::kGlorot;
+  bool follows = false;  ///< the one before, as a part of one matrix (dense/device_matrix.hpp)
   double numbers() const { return static_cast<double>(rows) * static_cast<double>(columns); }
 };
 
@@ -79,6 +80,7 @@ struct Parameter {
   bool decays = false;     ///< weight matrices only: weight decay on biases and normalisation would
                            ///< fight the data
   Matrix<T, Space> value;  ///< [in, out], or [1, out] for biases, scales and shifts
+  bool follows = false;    ///< TensorShape::follows
 };
 
 /// The most arrays that a layer works in at once.
@@ -136,7 +138,7 @@ struct LayerScratch {
   std::array<Matrix<T, Space>, 5> matrices;
   std::array<Matrix<T, Space>, 7> more;  ///< of layers that need many
   Csr<std::int32_t, Space> transposed;
-  Array<Space, std::int64_t> positions;  ///< of the transposed entries in the block
+  Array<Space, std::int32_t> positions;  ///< of the transposed entries in the block
   Array<Space, std::int32_t> winners;    ///< of dense/gather_max.hpp; numbers of
                                          ///< dense/relation_sums.hpp
   RelationSegmentsOn<Space> segments;

@@ -114,6 +114,10 @@ class Network {
     return std::span(parameters_).last(shape_.task_tensors.size());
   }
   void task_tensors() const&& = delete;
+  /// Matrices of their shapes, not initialised: on a GPU in one array, apart as the weights are,
+  /// or, as gradients, one right behind the other.
+  std::vector<Matrix<T, Space>> like_parameters(bool apart) const;
+  std::vector<Matrix<T, Space>> make_gradients() const { return like_parameters(/*apart=*/false); }
   /// The number of trained numbers.
   std::int64_t parameter_count() const;
   /// Widths of what layer 1 .. L reads and writes; with jumping knowledge L + 1 makes the logits.
@@ -140,8 +144,9 @@ class Network {
                                   const JoinedRows<T, Space>* joined = nullptr);
 
   /// Gradients of the loss whose derivative by the logits is `dlogits`, one per parameter in the
-  /// order of parameters(), overwritten but for those of task_tensors(). Everything else must be as
-  /// in the forward pass just before: it reads the activations that pass has kept.
+  /// order of parameters(), made by make_gradients() (here where there are none), overwritten but
+  /// for those of task_tensors(). Everything else must be as in the forward pass just before: it
+  /// reads the activations that pass has kept.
   /// `dinput` become the derivatives by X. `has_groups`, where it is not empty, is called with the
   /// number of gradient_groups() whose gradients are there, from the first on, whenever there are
   /// more (on a GPU: when what was launched so far is done).

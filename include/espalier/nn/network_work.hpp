@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "espalier/base/footprint.hpp"
 #include "espalier/nn/network_shape.hpp"
@@ -21,6 +22,14 @@ LayerWork network_work(const NetworkShape& network, LayerWork LayerCosts::*pass,
 /// the rows of an input vertex.
 Footprint activations_footprint(const NetworkShape& network, std::span<const double> rows,
                                 std::span<const double> entries, double input_width);
+
+/// The layers, from 0, that multiply by their block's transpose whatever its size, and ask nothing
+/// of its entries' positions: on a GPU a window of minibatches has it made beforehand.
+std::vector<std::size_t> transposed_layers(const NetworkShape& network);
+
+/// What these hold of so many minibatches.
+Footprint transposes_footprint(const NetworkShape& network, std::span<const double> rows,
+                               std::span<const double> entries, double count);
 
 /// What it makes of rows of pairs for so many vertices (InputShape::pairs), and in a backward pass
 /// of their transpose; nothing where there are none.

@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 #include <type_traits>
+#include <vector>
 
 #include "espalier/base/work_queue.hpp"
 #include "espalier/comm/grid.hpp"
@@ -58,8 +59,10 @@ class EpochSamplerOn {
  public:
   /// With `ahead` windows are sampled by its thread over its ranks; what they moved is booked in
   /// `grid`'s ledger when they are waited for, in the epoch that uses them. From batch `first` on.
+  /// On a GPU blocks of the layers `transposed`, from 0, come with their transposes.
   EpochSamplerOn(const Grid& grid, SamplerOn<Space>& sampler, const EpochPlan& plan, std::int64_t bulk,
-                 SampleAhead* ahead = nullptr, std::int64_t first = 0);
+                 SampleAhead* ahead = nullptr, std::int64_t first = 0,
+                 std::span<const std::size_t> transposed = {});
   /// Waits for a window under way.
   ~EpochSamplerOn();
   EpochSamplerOn(const EpochSamplerOn&) = delete;
@@ -100,6 +103,7 @@ class EpochSamplerOn {
   const EpochPlan& plan_;
   std::int64_t bulk_;
   SampleAhead* ahead_;
+  std::vector<std::size_t> transposed_;
   std::int64_t begun_ = 0;    ///< batches below are in windows that were begun
   std::int64_t sampled_ = 0;  ///< batches below are in windows that are there
   std::map<std::int64_t, MinibatchOn<Space>> waiting_;

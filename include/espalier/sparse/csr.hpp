@@ -135,6 +135,14 @@ struct EdgeRows {
   const float* rows = nullptr;            ///< [count, width]
 };
 
+/// The transpose of a block, where it was made beforehand (sparse/transpose.hpp). Memory of the
+/// space. Small: copied into kernels.
+struct TransposeBeside {
+  const std::int64_t* indptr = nullptr;   ///< [columns + 1]; null: it was not made
+  const std::int32_t* indices = nullptr;  ///< rows of the block, as indptr says
+  const float* values = nullptr;          ///< beside them, where the block has values
+};
+
 /// A block that lies elsewhere, in the memory of the space: a whole Csr, or a part of arrays that
 /// the blocks of many minibatches share. Row i has the entries indptr[i] .. indptr[i + 1] of
 /// indices and values; indptr[0] need not be 0, so indptr[rows] is not the number of entries.
@@ -149,6 +157,7 @@ struct BlockView {
   Beside<const std::uint8_t> relations = {};  ///< ascending in a row; or none: one relation
   std::span<const TypeRun> runs = {};         ///< of the columns, on the host; none: one type
   EdgeRows edges = {};                        ///< of entries, where a model reads features of edges
+  TransposeBeside transposed = {};
 
   BlockView() = default;
   BlockView(std::int64_t rows_, std::int64_t columns_, std::int64_t entries_, const std::int64_t* indptr_,

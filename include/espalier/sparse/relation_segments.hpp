@@ -73,9 +73,9 @@ void find_segments(const Cuda&, const BlockView<Cuda>& block, std::int64_t relat
 
 /// order [entries], resized: the entries of each relation, relation after relation, ascending by
 /// source. `positions` is of transpose(block). The host does not wait.
-void order_by_source(const Cpu&, const BlockView<Cpu>& block, const Buffer<std::int64_t>& positions,
+void order_by_source(const Cpu&, const BlockView<Cpu>& block, const Buffer<std::int32_t>& positions,
                      const RelationSegments& segments, Buffer<std::int32_t>& order);
-void order_by_source(const Cuda&, const BlockView<Cuda>& block, const DeviceArray<std::int64_t>& positions,
+void order_by_source(const Cuda&, const BlockView<Cuda>& block, const DeviceArray<std::int32_t>& positions,
                      const RelationSegmentsOn<Cuda>& segments, DeviceArray<std::int32_t>& order);
 
 }  // namespace espalier

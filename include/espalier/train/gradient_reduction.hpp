@@ -36,6 +36,9 @@ class GradientReductionOn {
   /// Adds one minibatch's tensors, each multiplied by `scale`. On a GPU they may change when what
   /// was launched so far is done.
   void add(const std::vector<const Matrix<float, Space>*>& tensors, float scale = 1.0f);
+  /// The last contribution of this rank to a step is what finish() will find in `sums`: it is not
+  /// copied. Of tensors that lie in one array and are not reproducible.
+  void leave_last() requires std::is_same_v<Space, Cuda>;
 
   /// Collective; ranks without a minibatch pass through it too. The sums of all contributions since
   /// the last call go to `sums`, whose shapes say what is expected. `contributions`: minibatches of
@@ -57,12 +60,14 @@ class GradientReductionOn {
   void add_up_fixed(std::int64_t contributions, const Sums& sums);
   void have_floats(std::int64_t numbers);
   void put_sums(const Sums& sums);
+  void add_up_in_place(const Sums& sums, DeviceArray<float>& whole) requires std::is_same_v<Space, Cuda>;
 
   Space space_;
   const CommunicatorOn<Space>& comm_;
   bool reproducible_;
   std::vector<Array<Space, float>> kept_;  ///< flat tensors: one per minibatch (reproducible) or
                                            ///< one running sum
+  bool last_is_left_ = false;              ///< leave_last()
   std::size_t contributions_ = 0;          ///< how many of them this step has filled
   Array<Space, std::uint64_t> bounds_;     ///< [tensors] bits of the largest magnitude, a
                                            ///< float32 number
@@ -99,8 +104,8 @@ class NetworkReductionOn {
   /// Are there several pieces? Then the last minibatch of a step may be added group by group.
   bool in_pieces() const { return pieces_.size() > 1; }
 
-  /// Adds a minibatch of the step.
-  void add(const Gradients& gradients);
+  /// Adds a minibatch of the step. `last`: of this rank; finish() then has these gradients.
+  void add(const Gradients& gradients, bool last = false);
   /// Of this rank's last minibatch of the step the first `groups` groups are there, more at each
   /// call and in the end all. What is complete of them is on its way to other ranks.
   void add_groups(Gradients& gradients, std::size_t groups, std::int64_t contributions);
@@ -117,6 +122,7 @@ class NetworkReductionOn {
   void begin_pieces(std::size_t until, Gradients& gradients, std::int64_t contributions);
   bool advance_from(std::size_t first, bool waits);
 
+  bool reproducible_;
   std::vector<Piece> pieces_;
   std::vector<std::size_t> ends_;  ///< reduction_pieces()
   std::size_t begun_ = 0;          ///< pieces that are under way

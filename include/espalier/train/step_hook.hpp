@@ -149,6 +149,8 @@ class StepHookOn {
 
   /// The first step whose minibatches it draws itself; no step: it draws none.
   virtual std::optional<std::int64_t> draws_from() const { return {}; }
+  /// Has the network other blocks than were sampled?
+  virtual bool makes_blocks() const { return false; }
   virtual void draw(const Space&, SamplerOn<Space>&, Upcoming&) {}
   virtual void begin(const Space&, Upcoming&) {}
 

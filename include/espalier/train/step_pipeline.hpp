@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "espalier/base/stage_clock.hpp"
+#include "espalier/base/work_queue.hpp"
 #include "espalier/comm/progress_thread.hpp"
 #include "espalier/feature/input_caches.hpp"
 #include "espalier/train/step_hook.hpp"
@@ -59,8 +60,11 @@ struct StepSourceOn {
   std::int64_t epochs = 1;       ///< nothing is begun beyond them
   std::int64_t bulk = 1;         ///< batches that are sampled together
   std::int64_t prefetched = 0;   ///< steps whose rows travel while another computes
-  CacheOptions caches = {};      ///< of rows; hooks that keep some have as much of the memory
+  CacheOptions caches = {};      ///< of rows; hooks that keep some have as much of
+                                 ///< the memory
   SampleAhead* ahead = nullptr;  ///< as TrainingJobOn has it
+  /// As EpochSamplerOn takes them, unless a hook makes blocks of its own.
+  std::vector<std::size_t> transposed = {};
 };
 
 /// Of a job's rows of features, as its config says.
@@ -130,7 +134,14 @@ class StepPipelineOn {
   struct Epoch {
     EpochPlan plan;
     EpochSamplerOn<Space> sampler;
-    Epoch(const StepSourceOn<Space>& source, const Cursor& start);
+    Epoch(const StepSourceOn<Space>& source, EpochPlan plan_, const Cursor& start,
+          std::span<const std::size_t> transposed);
+  };
+  /// The batches of an epoch to come, once that is done.
+  struct PlanAhead {
+    std::int64_t epoch = 0;
+    std::shared_ptr<std::optional<EpochPlan>> plan = {};
+    std::shared_future<void> done = {};
   };
   struct BegunStep {
     const Epoch* epoch;
@@ -141,6 +152,8 @@ class StepPipelineOn {
   template <class Work>
   void booked_to(const Epoch* epoch, Work work);
   std::unique_ptr<Epoch> open(const Cursor& start);
+  EpochPlan take_plan(std::int64_t epoch);
+  void plan_ahead(std::int64_t epoch);
   Epoch* epoch_of_next_step();
   bool begin_step();
   Hook* drawer_of(std::int64_t step) const;
@@ -171,6 +184,8 @@ class StepPipelineOn {
   std::deque<BegunStep> begun_;              ///< in order
   std::vector<PendingInputOn<Space>> idle_;  ///< their memory is kept
   ProgressThread progress_;                  ///< from a step until the next is asked for
+  PlanAhead planned_;
+  WorkQueue planner_ = WorkQueue(std::is_same_v<Space, Cuda>);  ///< last: it uses the others
 };
 
 }  // namespace espalier
