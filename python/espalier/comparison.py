@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .errors import DataError
 from .results import read_report
 
@@ -99,19 +101,72 @@ def _results(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def compare(runs: Iterable[str | os.PathLike[str]]) -> Comparison:
+def read_run(run: str | os.PathLike[str]) -> dict[str, Any]:
+    """The report of a training or sampling, whose config and epochs are whole."""
+    report = read_report(run)
+    config, epochs = report.get("config"), report.get("epochs", [])
+    if not isinstance(config, dict) or not all(isinstance(of, dict) for of in config.values()):
+        raise DataError(f"{run} has a report without the config of a run; run it again")
+    whole = isinstance(epochs, list) and all(
+        isinstance(epoch, dict)
+        and isinstance(epoch.get("epoch"), int)
+        and isinstance(epoch.get("seconds"), dict)
+        and "total" in epoch["seconds"]
+        for epoch in epochs
+    )
+    if not whole:
+        raise DataError(f"{run} has a report whose epochs are not whole; run it again")
+    return report
+
+
+def _over(
+    runs: list[str], settings: list[dict[str, Any]], results: list[dict[str, Any]], over: str
+) -> Comparison:
+    """A row for each group of runs that differ in `over` alone: of each number its mean, beside it
+    its deviation (of a sample: n - 1), none where there is one run."""
+    if not any(over in of for of in settings):
+        raise DataError(f"no run has the key {over!r}; over= names one of the config, as train.seed")
+    groups: list[tuple[dict[str, Any], list[int]]] = []
+    for at, of in enumerate(settings):
+        rest = {name: value for name, value in of.items() if name != over}
+        for known, members in groups:
+            if known == rest:
+                members.append(at)
+                break
+        else:
+            groups.append((rest, [at]))
+    differ = _differing([rest for rest, _ in groups])
+    rows = []
+    for rest, members in groups:
+        row = {"run": runs[members[0]]} | {name: rest.get(name) for name in differ}
+        row["n"] = len(members)
+        for name in dict.fromkeys(name for at in members for name in results[at]):
+            values = [results[at][name] for at in members if name in results[at]]
+            row[name] = float(np.mean(values))
+            row[f"{name} deviation"] = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        rows.append(row)
+    return Comparison(rows)
+
+
+def _differing(settings: list[dict[str, Any]]) -> list[str]:
+    names = dict.fromkeys(name for of in settings for name in of)
+    return [name for name in names if any(of.get(name) != settings[0].get(name) for of in settings)]
+
+
+def compare(runs: Iterable[str | os.PathLike[str]], over: str | None = None) -> Comparison:
     """A row for each output folder: settings that differ between them, scores with the weights of
-    the best epoch, seconds and bytes of all epochs that the report has."""
+    the best epoch, seconds and bytes of all epochs that the report has. over="train.seed": a row for
+    all that differ in that key alone, with mean, deviation and n."""
     runs = [os.fspath(run) for run in ([runs] if isinstance(runs, (str, os.PathLike)) else runs)]
-    reports = [read_report(run) for run in runs]
+    reports = [read_run(run) for run in runs]
     settings = [_settings(report) for report in reports]
-    names = list(dict.fromkeys(name for of in settings for name in of))
-    differ = [
-        name for name in names if any(of.get(name) != settings[0].get(name) for of in settings)
-    ]
+    results = [_results(report) for report in reports]
+    if over is not None:
+        return _over(runs, settings, results, over)
+    differ = _differing(settings)
     return Comparison(
         [
-            {"run": run} | {name: of.get(name) for name in differ} | _results(report)
-            for run, of, report in zip(runs, settings, reports)
+            {"run": run} | {name: of.get(name) for name in differ} | found
+            for run, of, found in zip(runs, settings, results)
         ]
     )

@@ -68,6 +68,14 @@ def _report(
     return read_report(settled["output"]["dir"])
 
 
+def program_on(ranks: int) -> list[str]:
+    """The program, and before it what starts so many ranks."""
+    if ranks <= 1:
+        return [program()]
+    launcher = os.environ.get("ESPALIER_LAUNCHER", "mpirun")
+    return [launcher, "--bind-to", "none", "-np", str(ranks), program()]
+
+
 def _run(
     command: str, config: Path, ranks: int | None, keys: Keys, *options: str, shown: bool = True
 ) -> str:
@@ -77,10 +85,7 @@ def _run(
             f"this process is a rank of MPI and cannot start those of `{command}`: ask a process "
             "that has opened no job; train(ranks=None) trains on the ranks that are here"
         )
-    words = [program(), command, os.fspath(config), *key_words(keys), *options]
-    if (ranks or 1) > 1:
-        launcher = os.environ.get("ESPALIER_LAUNCHER", "mpirun")
-        words = [launcher, "--bind-to", "none", "-np", str(ranks), *words]
+    words = [*program_on(ranks or 1), command, os.fspath(config), *key_words(keys), *options]
     sys.stdout.flush()
     pipe = None if shown else subprocess.PIPE
     try:
