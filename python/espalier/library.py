@@ -90,7 +90,9 @@ def library() -> Any:
 
 
 def program() -> str:
-    """The program `espalier`: beside the library, else that of PATH."""
+    """The program `espalier`: the one that called Python, beside the library, or that of PATH."""
+    if caller := os.environ.get("ESPALIER_PROGRAM"):
+        return caller
     folder = pathlib.Path(library()._name).resolve().parent
     for path in (folder / "espalier", folder.parent / "bin" / "espalier"):
         if path.is_file() and os.access(path, os.X_OK):

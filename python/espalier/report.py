@@ -197,10 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         write_report(given.runs, output)
     except DataError as problem:
-        print(f"espalier: {problem}", file=sys.stderr)
+        print(f"espalier: error: {problem}", file=sys.stderr)
         return DATA
     except OSError as problem:
-        print(f"espalier: {output} cannot be written: {problem.strerror}", file=sys.stderr)
+        print(f"espalier: error: {output} cannot be written: {problem.strerror}", file=sys.stderr)
         return USAGE
     print(output)
     return 0

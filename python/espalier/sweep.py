@@ -82,7 +82,7 @@ def sweep(command: Sequence[str], config: str, keys: Sequence[str], output: path
             finished.append(folder)
         else:
             code = SIGNAL - code if code < 0 else code
-            print(f"espalier: {' '.join(chosen)} ended with exit code {code}", file=sys.stderr)
+            print(f"espalier: error: {' '.join(chosen)} ended with exit code {code}", file=sys.stderr)
             failed = failed or code
     if finished:
         write_report(finished, output / "report.html")
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.mkdir(parents=True, exist_ok=True)
         return sweep(program_on(given.ranks), given.config, given.keys, output)
     except (DataError, OSError) as problem:
-        print(f"espalier: {problem}", file=sys.stderr)
+        print(f"espalier: error: {problem}", file=sys.stderr)
         return USAGE
 
 

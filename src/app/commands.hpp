@@ -253,4 +253,9 @@ const ImportFormat& import_format(const std::string& name);
 std::string import_examples();
 std::string import_layouts();
 
+/// The words of a command that the Python package does, from its name on; or null: of another.
+char** python_command(char** argv);
+/// On one process, without MPI. Returns only where there is no Python: the exit code.
+int run_python_command(char** words);
+
 }  // namespace espalier

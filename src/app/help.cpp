@@ -215,6 +215,22 @@ Exit code 4: it does not fit.)"}},
 Run it as a job will run: so many ranks on a node, with as many threads each (OMP_NUM_THREADS). Or with a
 rank for each core of a node: the ways to share the cores, 1 rank x all threads, 2 x half of them and so on,
 take a short step each, and with --fastest the rates are those of the fastest.)"}},
+      {"report",
+       {"a page about a run, or several: curves, seconds, bytes, scores, keys that differ (by the Python "
+        "package)",
+        R"(Examples:
+  espalier report output/debian
+  espalier report output/seed0 output/seed1 output/seed2 -o seeds.html
+
+One HTML file without scripts, for a browser. Several runs: means and deviations over train.seed. Needs
+`pip install ./python`.)"}},
+      {"sweep",
+       {"train with all combinations of some values, then the page of `report` (by the Python package)",
+        R"(Example:
+  espalier sweep inputs/debian.toml train.seed=0..4 model.hidden=128,256 -n 4 -o sweep
+
+Runs follow one another, each on 4 ranks, in folders below sweep/. One that fails is named and left out; the
+exit code is that of the first that did. Needs `pip install ./python`.)"}},
       {"verify",
        {"compute what is known, and say whether this machine agrees",
         R"(Examples:

@@ -394,6 +394,8 @@ int run(const Communicator& world, int given, char** as_given) {
   add_plan(app, arguments.plan, action);
   add_calibrate(app, arguments.calibrate, action);
   add_verify(app, arguments.verify, action);
+  // For help: main() runs them.
+  for (const char* name : {"report", "sweep"}) add_command(app, name);
   add_help(app, arguments.help_topic, overview, action);
   add_command(app, "version")->callback([&action] {
     action = [](const Communicator&) { log::info("espalier {}", kVersion); };
@@ -463,6 +465,7 @@ int main(int argc, char** argv) {
   keep_freed_memory();
   // Of a library, about a file that is not trusted; it needs no MPI.
   if (argc == 3 && std::string_view(argv[1]) == "look-at") return hdf5::look_at(argv[2]);
+  if (char** const words = python_command(argv)) return run_python_command(words);
   espalier::Session session(&argc, &argv);
   program_memory();
   log::set_up(session.world().rank(), log::Level::kInfo);

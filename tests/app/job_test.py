@@ -396,7 +396,8 @@ class Documents(ProgramTest):
             self.assertIn("[sampler]", self.succeed("train", path, "--dry-run"))
 
     def test_help_has_an_example_for_every_command(self):
-        for command in ("import", "generate", "info", "sample", "train", "infer", "plan", "calibrate", "verify", "help", "version"):
+        for command in ("import", "generate", "info", "sample", "train", "infer", "plan", "calibrate", "report", "sweep", "verify", "help",
+                        "version"):
             self.assertIn("espalier " + command, self.succeed("help", command))
         self.assertIn("sampler.fanout", self.succeed("help", "config"))
         self.assertIn("0.1.0", self.succeed("version"))
