@@ -54,7 +54,7 @@ class KnownPlaces {
  public:
   KnownPlaces(const BlockView<>& block, int threads) : block_(block), threads_(threads) {
     Block transposed;
-    Buffer<std::int64_t> origins;
+    Buffer<std::int32_t> origins;
     transpose(Cpu{1}, block, transposed, &origins);
     places_.resize(origins.size());
     for (std::size_t k = 0; k < origins.size(); ++k)
