@@ -44,9 +44,11 @@ bool is_mapped([[maybe_unused]] std::size_t bytes) {
 // and takes more from the system each time.
 void* allocate_buffer(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  if (is_mapped(bytes)) {
+  while (is_mapped(bytes)) {
     if (void* const memory = mapped_memory().allocate(bytes)) return memory;
-    throw std::bad_alloc();
+    const auto handler = std::get_new_handler();  // as operator new does
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
   }
   const auto alignment = alignment_of(bytes);
   auto* const whole = static_cast<std::byte*>(::operator new(bytes + alignment, std::nothrow));

@@ -76,6 +76,10 @@ void* MappedMemory::allocate(std::size_t bytes) {
   most_in_use_ = std::max(most_in_use_, in_use_);
   keep_at_most(most_in_use_ - in_use_);
   if (memory == nullptr) memory = map(bytes);
+  if (memory == nullptr) {
+    keep_at_most(0);
+    memory = map(bytes);
+  }
   if (memory == nullptr) in_use_ -= bytes;
   return memory;
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "espalier/base/process.hpp"
@@ -33,6 +34,17 @@ TEST(Buffer, BeginsAtACacheLineOrAHugePage) {
                 0u)
           << bytes << " bytes";
   }
+}
+
+// What tells a user that memory is out asks for that.
+TEST(Buffer, TheNewHandlerIsCalledWhereThereIsNoMemory) {
+  struct Called {};
+  const auto before = std::set_new_handler([] { throw Called(); });
+  for (const std::size_t bytes : {std::size_t{1} << 62, std::size_t{1} << 46})
+    EXPECT_THROW(allocate_buffer(bytes), Called) << bytes;
+  std::set_new_handler(nullptr);
+  EXPECT_THROW(allocate_buffer(std::size_t{1} << 62), std::bad_alloc);
+  std::set_new_handler(before);
 }
 
 // As a file is read piece by piece, while a library keeps a little of each.
