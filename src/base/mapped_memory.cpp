@@ -72,6 +72,7 @@ void* MappedMemory::allocate(std::size_t bytes) {
   bytes = in_whole_pages(bytes);
   const std::scoped_lock lock(mutex_);
   auto* memory = take_kept(bytes);
+  const auto most_before = most_in_use_;
   in_use_ += bytes;
   most_in_use_ = std::max(most_in_use_, in_use_);
   keep_at_most(most_in_use_ - in_use_);
@@ -80,7 +81,10 @@ void* MappedMemory::allocate(std::size_t bytes) {
     keep_at_most(0);
     memory = map(bytes);
   }
-  if (memory == nullptr) in_use_ -= bytes;
+  if (memory == nullptr) {
+    in_use_ -= bytes;
+    most_in_use_ = most_before;
+  }
   return memory;
 }
 
