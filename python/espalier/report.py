@@ -182,7 +182,14 @@ def page(title: str, parts: Iterable[str]) -> str:
 
 def write_report(runs: Iterable[str | os.PathLike[str]], path: str | os.PathLike[str]) -> None:
     runs = [os.fspath(run) for run in runs]
-    text = run_page(runs[0]) if len(runs) == 1 else runs_page(runs)
+    try:
+        text = run_page(runs[0]) if len(runs) == 1 else runs_page(runs)
+    except DataError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as wrong:
+        raise DataError(
+            f"{', '.join(runs)}: a report.json holds something of another kind than `train` writes ({wrong})"
+        ) from wrong
     pathlib.Path(path).write_text(text, encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from .errors import DataError
 from .programs import program_on
-from .report import USAGE, write_report
+from .report import DATA, USAGE, write_report
 
 MOST_RUNS = 10_000
 SIGNAL = 128  # a shell's exit code of a program that a signal ended: this and its number
@@ -85,7 +85,11 @@ def sweep(command: Sequence[str], config: str, keys: Sequence[str], output: path
             print(f"espalier: error: {' '.join(chosen)} ended with exit code {code}", file=sys.stderr)
             failed = failed or code
     if finished:
-        write_report(finished, output / "report.html")
+        try:
+            write_report(finished, output / "report.html")
+        except DataError as problem:
+            print(f"espalier: error: {problem}", file=sys.stderr)
+            return failed or DATA
         print(output / "report.html")
     return failed
 

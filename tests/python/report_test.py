@@ -153,3 +153,13 @@ class Pages(DataTest, FolderTest):
                 self.assertEqual(report.main([run]), 3)
             self.assertIn(words, said.getvalue())
         self.refused("is not there", espalier.compare, [self.folder / "none"])
+        other = self.write("good", good)
+        for key, content in (("confusion", [1, 2]), ("graph", 5), ("test", 5), ("peak_memory_bytes", {"max": "x"})):
+            run = self.write(f"kind of {key}", good | {key: content})
+            for runs in ([run], [run, other]):
+                with contextlib.redirect_stderr(io.StringIO()) as said:
+                    code = report.main([*runs, "-o", str(self.folder / "page.html")])
+                self.assertIn(code, (0, 3), key)  # of several some are not on the page
+                self.assertTrue(code == 0 or "of another kind" in said.getvalue(), said.getvalue())
+            with contextlib.redirect_stderr(io.StringIO()):
+                self.assertEqual(report.main([run]), 3, key)
