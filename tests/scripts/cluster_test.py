@@ -150,7 +150,7 @@ class OnHosts(FolderTest):
         subprocess.run([PROGRAM, "-q", "generate", "planted", "--nodes", "4000", "--classes", "4", "--degree", "8", "--homophily", "0.8",
                         "--features", "32", "--seed", "1", "-o", self.graph], check=True)
         self.words = [sys.executable, MEASURE, "--program", PROGRAM, "--graph", self.graph, "--output", self.folder / "out", "--hosts", "2",
-                      "--rates", "0.02", "--repeats", "1", "--epochs", "12", "sampler.batch_size=100", "model.hidden=32", "model.layers=2",
+                      "--rates", "0.006", "--repeats", "1", "--epochs", "8", "sampler.batch_size=100", "model.hidden=32", "model.layers=2",
                       "sampler.fanout=[3,2]"]
 
     def left(self, process):
