@@ -49,7 +49,7 @@ std::byte* MappedMemory::take_kept(std::size_t bytes) {
   auto* const place = map(bytes);
   if (place == nullptr) return nullptr;
   if (mremap(block->begin, block->bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
-    munmap(place, bytes);
+    // The system may have taken the place already, and given it to another thread: it is left.
     return nullptr;
   }
   kept_bytes_ -= block->bytes;

@@ -77,8 +77,7 @@ Device take_gpu(const Communicator& world, const NodePlace& node, const TrainCon
   if (kinds.size() > 1 && train.reproducible)
     usage_error(
         "ranks have unlike GPUs: rank {} {}, rank {} {}; their products are rounded differently, so results "
-        "would "
-        "depend on who computes what: ask for GPUs of one kind, or use train.reproducible = false",
+        "would depend on who computes what: ask for GPUs of one kind, or use train.reproducible = false",
         kinds[0].second, kinds[0].first, kinds[1].second, kinds[1].first);
   Device device;
   device.gpu = gpu;

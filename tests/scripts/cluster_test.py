@@ -143,7 +143,7 @@ REASON = hosts.reason_to_skip()
 
 @unittest.skipIf(REASON, f"no hosts on this machine: {REASON}")
 class OnHosts(FolderTest):
-    # A link so slow that an epoch takes a fifth of a second: lines of faster ones come several at once.
+    # A link so slow that an epoch takes half a second: lines of faster ones come several at once, or all at the end.
     def setUp(self):
         super().setUp()
         self.graph = self.folder / "graph.h5"
